@@ -10,11 +10,9 @@ from typing import NoReturn
 
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.common import PROGRAM, USAGE, complain
-from inspector.errors import PlanError
 from inspector.overriding import override
 from inspector.units import cut_text
 
-_PLANNED = frozenset({"stats"})
 _HELP_COLUMN = 28
 _MOST_CHARS = 100
 
@@ -67,11 +65,8 @@ def parse(given: list[str]) -> argparse.Namespace:
     """Read a command line; without a command it means the window.
 
     Raises:
-        PlanError: The command belongs to a later version.
         SystemExit: The command line is wrong (2), or asked for help (0).
     """
-    if given and given[0] in _PLANNED:
-        raise PlanError(f"this version has no command {given[0]}", remedy=f"see {PROGRAM} --help")
     if given and given[0] in COMMANDS:
         name = given[0]
         return _Parser(import_module(COMMANDS[name]), f"{PROGRAM} {name}").parse_args(given[1:])

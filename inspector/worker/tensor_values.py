@@ -7,7 +7,9 @@ a `CheckpointError`. `scan` takes its tensors from blocks, each a JSON list, and
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads would cost memory, and wait for it
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     Answers = Iterator[tuple[Head, bytes]]
 
 _TELL_NBYTES = 64 << 20
+_TELL_S = 0.1
+_MOST_ROWS = 256  # in one answer
+_SPARKS, _HEIGHT = 16, 8
 
 
 def answer(head: Head, blocks: Iterator[bytes]) -> Answers:
@@ -54,4 +59,41 @@ def _stats(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  #
     return statistics.result()
 
 
-_QUESTIONS = {"stats": _stats}
+def _scan(_head: Head, opened: TensorBytes, blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same
+    rows: list[Head] = []
+    done, told = 0, time.monotonic()
+    for block in blocks:
+        for request in json.loads(block):
+            for nbytes in scanned(request, opened, rows):
+                done += nbytes
+                if time.monotonic() - told > _TELL_S or len(rows) >= _MOST_ROWS:
+                    yield {"done": done, "rows": rows}, b""
+                    rows.clear()  # the list that the tensor which is being read goes into
+                    done, told = 0, time.monotonic()
+    yield {"done": done, "rows": rows}, b""
+
+
+def scanned(request: Head, opened: TensorBytes, rows: list[Head]) -> Iterator[int]:
+    """Add the figures of a tensor to a list, or why there are none; yield how many bytes were read."""
+    try:
+        statistics = Statistics(request, opened)
+        yield from statistics.steps()
+        found = statistics.result()
+    except CheckpointError as error:
+        rows.append({"row": request["row"], "error": error_words(error)})
+    else:
+        stored = found.pop("stored", None)
+        found["counts"] = sparkline((stored or found)["counts"])
+        rows.append({"row": request["row"], "found": {**found, "edges": [], "octaves": []}})
+    yield 0
+
+
+def sparkline(counts: list[int]) -> list[int]:
+    """Return a histogram as a few heights from 0 to 8; what is not empty is not 0."""
+    size = -(-len(counts) // _SPARKS) or 1
+    sums = [sum(counts[start : start + size]) for start in range(0, len(counts), size)]
+    most = max(sums, default=0)
+    return [-(-_HEIGHT * count // most) if count else 0 for count in sums]
+
+
+_QUESTIONS = {"stats": _stats, "scan": _scan}

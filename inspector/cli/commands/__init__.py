@@ -17,6 +17,7 @@ COMMANDS = {
         "run",
         "verify",
         "diff",
+        "stats",
         "recover",
         "snippet",
         "screenshot",

@@ -22,7 +22,7 @@ Number = int | float
 
 _BINS = 4096  # while counting
 _FEWEST = 1024
-_SHOWN = 128
+_SHOWN, _LEAST = 128, 16
 _DIGITS = 52
 _LEAST_EXPONENT = -1074
 _EASY = 1000
@@ -74,8 +74,8 @@ class LinearBins:
             return Histogram([], [])
         used = np.nonzero(self._counts)[0]
         first, last = self._base + int(used[0]), self._base + int(used[-1])
-        shift = 0
-        while (last >> shift) - (first >> shift) >= _SHOWN:
+        shift, most = 0, min(_SHOWN, max(_LEAST, 2 * math.isqrt(int(self._counts.sum()))))
+        while (last >> shift) - (first >> shift) >= most:
             shift += 1
         counts = [0] * ((last >> shift) - (first >> shift) + 1)
         for place in used.tolist():

@@ -37,7 +37,9 @@ class Statistics:
         self._is_one = len(self._channels) == 1
         coded = self._channels[0].coded if self._channels else None
         neg = bool(request.get("neg"))
-        self._summary = summary_for(self._view.dtype, coded, neg=neg) if self._is_one else FloatSummary()
+        numel = self._view.numel // (self._view.repeats or 1)
+        counted = summary_for(self._view.dtype, coded, neg=neg, numel=numel)
+        self._summary = counted if self._is_one else FloatSummary()
         self._rows = _Rows(self._view)
 
     def steps(self) -> Iterator[int]:

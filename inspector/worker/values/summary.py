@@ -7,6 +7,7 @@ from the counts, exactly. Larger ones are looked at in blocks that fit into the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from inspector.worker.values.views import Piece
 
 _BLOCK = 1 << 17
 _MOST_UNIQUE = 1 << 16
+_MANY = 1 << 16
 PLACES = ("nan", "posinf", "neginf")
 """What is counted apart from finite numbers, each with its first place."""
 
@@ -333,8 +335,10 @@ class Coded(NamedTuple):
         return apart.astype(np.float32) * np.float32(self.scale)
 
 
-def summary_for(dtype: str, coded: Coded | None = None, *, neg: bool = False) -> Summary:
+def summary_for(dtype: str, coded: Coded | None = None, *, neg: bool = False, numel: int = _MANY) -> Summary:
     """Return what counts elements of a type; `neg` and a quantized type change what codes mean.
+
+    A table of codes takes longer to go through than a small tensor.
 
     Raises:
         ValuesError: Elements of this type cannot be negative.
@@ -348,6 +352,8 @@ def summary_for(dtype: str, coded: Coded | None = None, *, neg: bool = False) ->
         raise ValuesError(
             f"the file says that elements of {dtype} are negated lazily, which torch never does"
         )
+    if numel < _MANY and not neg and dtype in {"float16", "bfloat16"}:
+        return FloatSummary(partial(_as_float32, dtype))
     if dtype in {"float32", "float64"}:
         return FloatSummary(np.negative if neg else None)
     if dtype in {"int32", "int64", "uint32", "uint64", "qint32"}:
@@ -355,6 +361,11 @@ def summary_for(dtype: str, coded: Coded | None = None, *, neg: bool = False) ->
     return CodeSummary(dtype, np.negative if neg else None)
 
 
+def _as_float32(dtype: str, codes: Array) -> Array:
+    return value_of_codes(codes, dtype).astype(np.float32)
+
+
+@cache
 def _all_values(dtype: str) -> tuple[int, Array]:
     """Return how many bits an element of a small type has, and the value of each code of them."""
     if dtype in PACKED:

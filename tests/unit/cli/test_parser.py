@@ -13,7 +13,6 @@ import pytest
 from inspector import __version__
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.parser import parse
-from inspector.errors import PlanError
 
 ROOT = Path(__file__).parents[3]
 
@@ -78,12 +77,6 @@ def test_files_named_like_a_command_can_be_opened() -> None:
     assert parse(["./show"]).files == ["./show"]
     assert parse(["--", "show"]).files == ["show"]
     assert parse(["show", "show", "./remap"]).files == ["show", "./remap"]
-
-
-@pytest.mark.parametrize("name", ["stats"])
-def test_commands_of_later_versions_are_known(name: str) -> None:
-    with pytest.raises(PlanError, match=f"this version has no command {name}"):
-        parse([name, "file"])
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def wrong_of(blocks: list[np.ndarray], *, whole: bool) -> str:
         return f"{counts} instead of {counted(values, edges)} between {edges[0]} and {edges[-1]}"
     if len(counts) > 128 or not edges[0] <= values.min() <= values.max() <= edges[-1]:
         return f"{len(counts)} bins from {edges[0]} to {edges[-1]} for {values.min()} to {values.max()}"
-    return "" if len(counts) > 30 or len(np.unique(values)) < 100 else f"only {len(counts)} bins"
+    return "" if len(counts) > 9 or len(np.unique(values)) < 100 else f"only {len(counts)} bins"
 
 
 def test_counts_are_those_of_the_final_edges() -> None:

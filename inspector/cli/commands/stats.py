@@ -1,0 +1,113 @@
+"""The command `stats`: the numbers in tensors."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from inspector.cli.common import (
+    DONE,
+    NEGATIVE,
+    UNREADABLE,
+    complain_of,
+    ended_by_signals,
+    say,
+    say_json,
+)
+from inspector.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.cli.progress import TerminalProgress
+    from inspector.model.checkpoint import Checkpoint
+    from inspector.values.asking import ValueReader
+
+SUMMARY = "Compute the statistics of tensors, read from just their bytes."
+EXAMPLES = (
+    "stats best.pth model/layer1.0.conv1.weight",
+    "stats best.pth 'model/**.bias' --json",
+    "stats best.pth --scan",
+)
+NOTES = (
+    "PATH is a path as show lists it, a group, or a pattern (* within a step, ** across steps). Min, max, "
+    "mean, deviation and norm are over finite values, in double precision. --scan ends with 1 where it finds "
+    "NaN or infinities."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `stats`."""
+    parser.add_argument("file", metavar="FILE", help="the checkpoint")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="the tensors, by path or pattern")
+    parser.add_argument(
+        "--scan", action="store_true", help="read all tensors, and list what is odd about them"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON document for each tensor, or for the scan"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print statistics; tensors without values do not stop the others."""
+    if options.scan == bool(options.paths):
+        raise PlanError("name the tensors, or use --scan for all of them", remedy="see stats --help")
+    from inspector.cli.progress import TerminalProgress
+    from inspector.model.build import open_checkpoint
+    from inspector.values.asking import ValueReader
+
+    progress = TerminalProgress()
+    with ended_by_signals(progress), ValueReader() as reader:
+        checkpoint = open_checkpoint(options.file, progress=progress)
+        if options.scan:
+            return _scan(options, checkpoint, reader, progress)
+        from inspector.report.values import choose_tensors
+
+        rows = choose_tensors(checkpoint, options.paths)
+        return _stats(options, checkpoint, rows, reader, progress)
+
+
+def _stats(
+    options: argparse.Namespace,
+    checkpoint: Checkpoint,
+    rows: Sequence[int],
+    reader: ValueReader,
+    progress: TerminalProgress,
+) -> int:
+    from inspector.errors import ValuesError
+    from inspector.report.values import statistics_document, statistics_text
+
+    code = DONE
+    for row in rows:
+        try:
+            found = reader.statistics(checkpoint, row, progress)
+        except ValuesError as error:
+            code = UNREADABLE
+            progress.clear()
+            complain_of(error, checkpoint.tensors[row].path)
+            continue
+        progress.clear()
+        if options.json:
+            say_json(statistics_document(checkpoint, row, found))
+        else:
+            say(statistics_text(checkpoint.tensors[row], found))
+    return code
+
+
+def _scan(
+    options: argparse.Namespace, checkpoint: Checkpoint, reader: ValueReader, progress: TerminalProgress
+) -> int:
+    from inspector.diagnose.findings.values import value_findings
+    from inspector.report.values import scan_document, scan_text
+    from inspector.values.scan import Oddity, scan_checkpoint
+
+    try:
+        scan = scan_checkpoint(checkpoint, reader, progress)
+    finally:
+        progress.clear()
+    findings = value_findings(checkpoint, scan)
+    if options.json:
+        say_json(scan_document(checkpoint, scan, findings))
+    else:
+        say(scan_text(checkpoint, scan))
+    return NEGATIVE if scan.with_oddity(Oddity.NAN, Oddity.INF) else DONE

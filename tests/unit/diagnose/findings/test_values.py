@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from inspector.diagnose.findings.values import value_findings
+from inspector.values.scan import Oddity, Scan, Scanned
+from tests.unit.values.rows import checkpoint, stored, tensor
+
+
+def test_each_oddity_is_one_finding_with_its_tensors() -> None:
+    opened = checkpoint(*(tensor(name) for name in "abcdefg"), stored())
+    odd = [
+        (),
+        (Oddity.NAN, Oddity.INF),
+        (Oddity.INF,),
+        *((one,) for one in Oddity if one not in {"nan", "inf"}),
+    ]
+    tensors = tuple(Scanned(row=row, statistics=None, oddities=one) for row, one in enumerate(odd))
+    found = value_findings(opened, Scan(tensors=tensors, nbytes=0))
+    assert [(one.id, one.severity, one.paths) for one in found] == [
+        ("nan-or-inf", "warning", ("b", "c")),
+        ("huge-values", "warning", ("d",)),
+        ("zero-weights", "note", ("e",)),
+        ("constant-weights", "note", ("f",)),
+        ("dead-rows", "note", ("g",)),
+    ]
+    assert found[0].title == "2 tensors with NaN or infinities"
+    assert value_findings(opened, Scan(tensors=(), nbytes=0)) == ()
