@@ -9,10 +9,6 @@ from __future__ import annotations
 import os
 import sys
 
-if sys.argv[1:] == ["demo"]:
-    # As the program does, see inspector/cli/commands/window.py.
-    import inspector.session.controller  # noqa: F401
-
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication, QMainWindow, QTreeView, QWidget
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,17 +19,20 @@ from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.placing import TITLE_BAR, cascade
+from inspector.gui.quick_imports import leave_sources_unread
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.start_folder import leave_start_folder
-from inspector.session.screen import FailurePage
+from inspector.progress import Progress
 
 if TYPE_CHECKING:
-    from inspector.progress import Progress
+    from inspector.gui.tasks import ThreadRunner
+    from inspector.session.screen import FailurePage
     from inspector.target.machine.profile import Profile
 
 _NAME = "checkpoint-inspector"
+_CONTROLLER = "inspector.session.controller"
 _PICTURE_TIMEOUT_S = 120.0
 MOST_AT_ONCE = 16
 """How many files one message or one drop opens: each takes a window and a thread."""
@@ -109,12 +113,30 @@ class Program(QObject):
 
     def _start_session(self, window: MainWindow, path: str | None, demo: bool) -> None:  # noqa: FBT001  # partial
         from inspector.gui.tasks import ThreadRunner
-        from inspector.session.controller import Session
 
         runner = ThreadRunner()
+        window.closed.connect(runner.close)
+        begin = partial(self._begin_session, window, runner, path, demo)
+        if _CONTROLLER in sys.modules:
+            begin()
+            return
+        # The frame is painted; what reads files is imported beside it, while the workspace is built.
+        runner.run(_import_controller, Progress(), begin, _fail)
+        if demo or path is not None:
+            QTimer.singleShot(0, window, window.prepare)
+
+    def _begin_session(
+        self,
+        window: MainWindow,
+        runner: ThreadRunner,
+        path: str | None,
+        demo: bool,  # noqa: FBT001  # partial
+        _: object = None,
+    ) -> None:
+        from inspector.session.controller import Session
+
         kept = self._settings
         session = Session(window, runner, kept.recent, self._probe, kept.target, wanted=kept.wanted)
-        window.closed.connect(runner.close)
         window.attach(session)
         if demo:
             session.open_demo()
@@ -173,6 +195,7 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
 
 def make_app() -> QApplication:
     """Make the application object, offscreen where there is no display."""
+    leave_sources_unread()
     screenless = not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     if sys.platform.startswith("linux") and screenless:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -250,12 +273,23 @@ def _pass_time(seconds: float) -> None:
 
 
 def _too_many(count: int) -> FailurePage:
+    from inspector.session.screen import FailurePage
+
     return FailurePage(
         title="Not all files were opened",
         what=f"only {MOST_AT_ONCE} of {count:,} files were opened",
         where="",
         remedy="open the others in smaller groups",
     )
+
+
+def _import_controller(_: Progress) -> None:
+    """Import what reads files; it knows nothing of Qt, so that a thread may do it."""
+    import_module(_CONTROLLER)
+
+
+def _fail(error: Exception) -> None:
+    raise error
 
 
 def _cascade(last: MainWindow, window: MainWindow) -> None:

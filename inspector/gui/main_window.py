@@ -69,6 +69,7 @@ class MainWindow(Frame):
         self._is_whole = True
         self._export: ExportDialog | None = None
         self._was_painted = False
+        self._early: list[str] = []  # what was dropped before there was a session
         self.setWindowTitle(TITLE)
         self.setAcceptDrops(True)
         area = self.screen().availableGeometry()
@@ -132,6 +133,9 @@ class MainWindow(Frame):
         self.search.query_changed.connect(session.search)
         self._stack.retry_wanted.connect(session.reload)
         self._stack.cancel_wanted.connect(session.cancel_opening)
+        early, self._early = self._early, []
+        for path in early:
+            session.open(path)
 
     def detach(self) -> None:
         """Release the session and all that is shown: the window is closed.
@@ -148,8 +152,8 @@ class MainWindow(Frame):
             session.dispose()
 
     def prepare(self) -> None:
-        """Build the workspace while the file is still being read in a thread."""
-        if self.shown is not None and self.shown.phase == "opening":
+        """Build the workspace while a thread still reads the file, or what reads files."""
+        if self.shown is None or self.shown.phase == "opening":
             self._stack.prepare()
 
     # `View`.
@@ -191,8 +195,10 @@ class MainWindow(Frame):
         """Open the first file here, follow scripts with it, and ask for a window for each other file."""
         scripts = [path for path in paths if is_script_name(path)]
         files = [path for path in paths if path not in scripts]
-        if self.session is not None:
-            for path in (*files[:1], *scripts[:1]):
+        for path in (*files[:1], *scripts[:1]):
+            if self.session is None:
+                self._early.append(path)
+            else:
                 self.session.open(path)
         if files[1:]:
             self.files_wanted.emit(files[1:])

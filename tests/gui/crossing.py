@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from inspector.gui.dialogs.export.pages import RunningPage
 from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.check_card import CheckCard
+from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.start.failure import OpeningPage
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
@@ -121,6 +122,8 @@ def picture_of(window: MainWindow) -> list[str]:
     for kind in (CheckCard, OpeningPage, RunningPage):
         for part in window.findChildren(kind):
             part._on_tick()  # as its timer does, ten times a second
+    for pages in window.findChildren(PageTabs):
+        pages.page(pages.current_id)  # which is built after the first paint
     lines = [f"title {window.windowTitle()}"]
     for name, action in sorted(window.actions_by_name.items()):
         lines.append(f"action {name} {action.isEnabled()}")

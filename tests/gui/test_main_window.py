@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
@@ -150,6 +151,7 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     session.start_job.assert_called_once_with("check")
     page.check_cancelled.emit()
     session.stop_job.assert_called_once_with("check")
+    window.show_page("memory")
     window.workspace.pages.page("memory").loading_chosen.emit(Loading(ranks=2))
     session.set_loading.assert_called_once_with(Loading(ranks=2))
     window.actions_by_name["paste_error"].trigger()
@@ -295,6 +297,14 @@ def test_a_dropped_file_is_copied_from_and_opened_after_the_drop(make_window, se
     qtbot.waitUntil(lambda: session.open.called)
     session.open.assert_called_once_with("/x/best.pth")
     assert page_of(window)._zone.property("hot") == "false"
+
+
+def test_what_is_dropped_before_there_is_a_session_is_opened_with_it(qtbot, theme, session):
+    window = MainWindow(theme, Settings(fresh=True))
+    qtbot.addWidget(window)
+    window.open_paths(["/early.pth", "/train.py"])
+    window.attach(session)
+    assert [call.args for call in session.open.mock_calls] == [("/early.pth",), ("/train.py",)]
 
 
 def test_several_files_get_a_window_each(make_window, session, qtbot):

@@ -30,9 +30,6 @@ def run(options: argparse.Namespace) -> int:
     if not options.demo and hand_over(options.files):
         return DONE
     require_display(options.files)
-    # PySide6 reads the source of every module that is imported after it: so the controller comes before.
-    import inspector.session.controller  # noqa: F401
-
     with window_libraries():
         from inspector.gui.app import main
 

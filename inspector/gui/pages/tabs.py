@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from inspector.gui.pages import registry
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, column
 from inspector.gui.widgets.labels import named
+from inspector.overriding import override
 from inspector.report.tree import Tree
 
 if TYPE_CHECKING:
@@ -50,7 +53,15 @@ class PageTabs(QTabWidget):
             text = f"{page.title}  {count}" if count else page.title
             if text != self.tabText(place):  # which lays the tabs out again
                 self.setTabText(place, text)
-        self._feed(self.currentIndex())
+        if self._built:
+            self._feed_current()
+        self.update()
+
+    @override
+    def paintEvent(self, arg__1: QPaintEvent) -> None:
+        super().paintEvent(arg__1)
+        if self._screen is not None and not self._built:
+            QTimer.singleShot(0, self, self._feed_current)  # after the tree, which is painted with this
 
     def forget(self) -> None:
         """Release the file that was shown; the pages are built anew for the next."""
@@ -73,7 +84,12 @@ class PageTabs(QTabWidget):
 
     def page(self, page_id: str) -> QWidget | None:
         """Return the widget of a page, if it was ever looked at."""
+        if page_id == self.current_id:
+            self._feed_current()
         return self._built.get(page_id)
+
+    def _feed_current(self) -> None:
+        self._feed(self.currentIndex())
 
     def _feed(self, place: int) -> None:
         session = self._commands.session

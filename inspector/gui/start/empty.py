@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
@@ -22,8 +23,10 @@ from inspector.gui.widgets.labels import (
     set_state,
 )
 from inspector.gui.widgets.marks import AppMark
-from inspector.session.screen import Screen
 from inspector.units import escape_text
+
+if TYPE_CHECKING:
+    from inspector.session.screen import Screen
 
 _MOST_RECENT = 5
 _WIDTH = 620

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QIcon, QPainter, QPaintEvent, QPixmap
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QGuiApplication,
+    QIcon,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+    QPixmapCache,
+)
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
@@ -25,7 +34,11 @@ def _read_svg(name: str) -> str:
 
 
 def draw_svg(name: str, color: QColor, size: int, ratio: float) -> QPixmap:
-    """Draw an icon in one color; `size` is in device-independent pixels."""
+    """Draw an icon in one color, once for all places; `size` is in device-independent pixels."""
+    key = f"{name} {color.name()} {size} {ratio}"
+    drawn = QPixmap()
+    if QPixmapCache.find(key, drawn):
+        return drawn
     pixmap = QPixmap(QSize(size, size) * ratio)
     pixmap.fill(Qt.GlobalColor.transparent)
     renderer = QSvgRenderer(QByteArray(_read_svg(name).replace("currentColor", color.name()).encode()))
@@ -33,6 +46,7 @@ def draw_svg(name: str, color: QColor, size: int, ratio: float) -> QPixmap:
     renderer.render(painter, QRectF(0, 0, size * ratio, size * ratio))
     painter.end()
     pixmap.setDevicePixelRatio(ratio)
+    QPixmapCache.insert(key, pixmap)
     return pixmap
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QHideEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QWidget
 
@@ -19,23 +19,30 @@ _FRAME = 2
 class Dropdown(QFrame):
     """Shows a content below a button that is pressed while it is open."""
 
-    def __init__(self, button: QAbstractButton, content: QWidget, spoken: str, *, width: int) -> None:
+    about_to_show = Signal()
+
+    def __init__(self, button: QAbstractButton, spoken: str, *, width: int) -> None:
         super().__init__(button, Qt.WindowType.Popup)
         self._button = button
-        self._content = named(content, "scrolled")
+        self._content: QWidget | None = None
         self._width = width
         self.setObjectName("dropdown")
         self.setAccessibleName(spoken)
         self.setWindowTitle(spoken)
-        self._scroll = frameless_scroll(QScrollArea(), content)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        column(self._scroll, margins=NO_MARGINS, within=self)
         button.setCheckable(True)
         button.clicked.connect(self._on_clicked)
+
+    def fill(self, content: QWidget) -> None:
+        """Take the content; it is only made when the panel is opened for the first time."""
+        self._content = named(content, "scrolled")
+        scroll = frameless_scroll(QScrollArea(), content)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        column(scroll, margins=NO_MARGINS, within=self)
 
     def open(self) -> None:
         """Show the panel as high as its content, where the screen has the room."""
         self._button.setChecked(True)
+        self.about_to_show.emit()
         self.ensurePolished()
         area = self._button.screen().availableGeometry()
         window = self._button.window()
@@ -46,8 +53,7 @@ class Dropdown(QFrame):
         height = min(self._height_for(width), max(area.bottom() - below.y(), area.height() // 3))
         self.setGeometry(QRect(place, below.y(), width, height))
         self.show()
-        first = next((each for each in _focusable(self._content)), self._content)
-        first.setFocus(Qt.FocusReason.PopupFocusReason)
+        next(iter(_focusable(self)), self).setFocus(Qt.FocusReason.PopupFocusReason)
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -65,10 +71,10 @@ class Dropdown(QFrame):
 
     def _height_for(self, width: int) -> int:
         inner = width - _FRAME
-        layout = self._content.layout()
+        layout = self._content.layout() if self._content is not None else None
         if layout is not None and layout.hasHeightForWidth():
             return layout.totalHeightForWidth(inner) + _FRAME
-        return self._content.sizeHint().height() + _FRAME
+        return self.sizeHint().height()
 
     def _on_clicked(self, checked: bool) -> None:  # noqa: FBT001  # Qt passes it by position
         if checked:

@@ -82,6 +82,8 @@ def set_state(widget: QWidget, name: str, value: str) -> None:
     if widget.property(name) == value:
         return
     widget.setProperty(name, value)
+    if not widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+        return  # the sheet is applied when it is first shown
     for part in (widget, *widget.findChildren(QWidget)):
         part.style().unpolish(part)
         part.style().polish(part)

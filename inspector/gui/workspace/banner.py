@@ -6,6 +6,8 @@ the exact error, opens below the line.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
@@ -18,7 +20,9 @@ from inspector.gui.widgets.dropdown import Dropdown
 from inspector.gui.widgets.labels import ElidedLabel, describe, named, plain_label, set_state
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.overriding import override
-from inspector.session.screen import Banner, Chip
+
+if TYPE_CHECKING:
+    from inspector.session.screen import Banner, Chip
 
 HEIGHT = 44
 _NARROW, _TIGHT = 1120, 900
@@ -78,9 +82,10 @@ class BannerFrame(QFrame):
         self._aside.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._more = make_button(_MORE, kind="quiet", icon="chevron-down", theme=theme)
         self._more.setAccessibleName("Details of the verdict")
-        self._details = VerdictDetails(theme)
-        self._dropdown = Dropdown(self._more, self._details, "The verdict in full", width=_DETAILS_WIDTH)
-        self._details.findings_wanted.connect(self._on_findings_wanted)
+        self._banner: Banner | None = None
+        self._details: VerdictDetails | None = None
+        self._dropdown = Dropdown(self._more, "The verdict in full", width=_DETAILS_WIDTH)
+        self._dropdown.about_to_show.connect(self._fill_details)
         self._chip = named(QPushButton(), "chip", spoken="Safety")
         self._chip.clicked.connect(self.why_wanted)
         self._chip.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -96,6 +101,7 @@ class BannerFrame(QFrame):
     def show_banner(self, banner: Banner | None) -> None:
         """Show a verdict."""
         self.setVisible(banner is not None)
+        self._banner = banner
         if banner is None:
             self._dropdown.hide()
             return
@@ -103,7 +109,8 @@ class BannerFrame(QFrame):
         self._glyph.show_tone(banner.tone)
         self._verdict.setText(banner.verdict)
         self._aside.setText(banner.aside)
-        self._details.show_banner(banner)
+        if self._details is not None:
+            self._details.show_banner(banner)
         # The way out stands out only where torch.load fails.
         kind = "" if banner.error_text is None else "primary"
         self._export.setText(banner.action)
@@ -156,6 +163,14 @@ class BannerFrame(QFrame):
                 button.setMaximumWidth(_ICON_WIDTH if is_narrow else _ANY_WIDTH)
                 describe(button, button.accessibleName() if is_narrow else "")
                 set_icon(button, icon, self._theme.tokens)
+
+    def _fill_details(self) -> None:
+        if self._details is None:
+            self._details = VerdictDetails(self._theme)
+            self._details.findings_wanted.connect(self._on_findings_wanted)
+            self._dropdown.fill(self._details)
+            if self._banner is not None:
+                self._details.show_banner(self._banner)
 
     def _on_findings_wanted(self) -> None:
         self._dropdown.hide()

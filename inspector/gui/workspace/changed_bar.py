@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout
 
-from inspector.containers.source import Stamp
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import plain_label
 from inspector.overriding import override
+
+if TYPE_CHECKING:
+    from inspector.containers.source import Stamp
 
 _SETTLED_MS = 400
 _CHANGED = "The file has changed on disk since it was read."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QMenu, QSizePolicy, QWidget
@@ -11,11 +13,13 @@ from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.dropdown import Dropdown
 from inspector.gui.widgets.labels import ElidedLabel, plain_label
-from inspector.gui.workspace.map_panel import MapPanel
 from inspector.gui.workspace.pill import Pill
 from inspector.overriding import override
-from inspector.session.screen import BranchRow, DeviceRow
 from inspector.units import format_count
+
+if TYPE_CHECKING:
+    from inspector.gui.workspace.map_panel import MapPanel
+    from inspector.session.screen import BranchRow, DeviceRow
 
 HEIGHT = 36
 _GAP = 8
@@ -56,10 +60,9 @@ class DeviceMapBar(QWidget):
         self._more.setAccessibleName("Details of the device map")
         for button in (self._all, self._more):
             button.setProperty("slim", True)
-        self._panel = MapPanel(theme)
-        self._panel.mapping_chosen.connect(self.mapping_chosen)
-        self._panel.branch_removed.connect(self.branch_removed)
-        self._dropdown = Dropdown(self._more, self._panel, "The device map in full", width=_PANEL_WIDTH)
+        self._panel: MapPanel | None = None
+        self._dropdown = Dropdown(self._more, "The device map in full", width=_PANEL_WIDTH)
+        self._dropdown.about_to_show.connect(self._fill_panel)
         self._row = row(self._title, self._more, (self._line, 1), self._all, spacing=_GAP, margins=_MARGINS)
         self._row.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         self.setLayout(self._row)
@@ -89,7 +92,8 @@ class DeviceMapBar(QWidget):
         self._make_pills(min(len(rows), _MOST_PILLS))
         for pill, shown in zip(self._pills, rows, strict=False):
             pill.show_row(shown, colors)
-        self._panel.show_rows(rows, colors, branches)
+        if self._panel is not None:
+            self._panel.show_rows(rows, colors, branches)
         for part in (self._all, self._more):
             part.setVisible(bool(rows))
         self._all.setEnabled(bool(choices))
@@ -107,6 +111,16 @@ class DeviceMapBar(QWidget):
 
     def _on_theme_changed(self) -> None:
         self.show_rows(self._rows, self._colors, self._branches, self._no_map, self._choices)
+
+    def _fill_panel(self) -> None:
+        if self._panel is None:
+            from inspector.gui.workspace.map_panel import MapPanel
+
+            self._panel = MapPanel(self._theme)
+            self._panel.mapping_chosen.connect(self.mapping_chosen)
+            self._panel.branch_removed.connect(self.branch_removed)
+            self._dropdown.fill(self._panel)
+            self._panel.show_rows(self._rows, self._colors, self._branches)
 
     def _make_pills(self, count: int) -> None:
         while len(self._pills) > count:

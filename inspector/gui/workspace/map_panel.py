@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
@@ -14,8 +15,10 @@ from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import ElidedLabel, clear_layout, describe, plain_label
 from inspector.gui.widgets.marks import Swatch
 from inspector.gui.workspace.pill import Destination
-from inspector.session.screen import BranchRow, DeviceRow
 from inspector.units import cut_text
+
+if TYPE_CHECKING:
+    from inspector.session.screen import BranchRow, DeviceRow
 
 COLUMNS = 2
 _MOST_BRANCHES = 16

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QFrame, QSizePolicy
 
@@ -12,7 +14,9 @@ from inspector.gui.widgets.controls import CalmComboBox
 from inspector.gui.widgets.labels import ElidedLabel, blocked, describe
 from inspector.gui.widgets.marks import Swatch, swatch_icon
 from inspector.overriding import override
-from inspector.session.screen import DeviceRow
+
+if TYPE_CHECKING:
+    from inspector.session.screen import DeviceRow
 
 _MOST_NAME = 120
 _MOST_TEXT = 120

@@ -5,6 +5,8 @@ Nothing above the tree changes its height, so that the tree stands still; what h
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QByteArray, QRect, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
@@ -17,7 +19,9 @@ from inspector.gui.workspace.banner import BannerFrame
 from inspector.gui.workspace.changed_bar import ChangedBar
 from inspector.gui.workspace.device_map import DeviceMapBar
 from inspector.overriding import override
-from inspector.session.screen import Screen
+
+if TYPE_CHECKING:
+    from inspector.session.screen import Screen
 
 _MARGIN = 8
 _SIDE = 10

@@ -52,6 +52,19 @@ def test_every_icon_draws_something_at_every_scale(qapp, ratio):
             assert all(is_close(color, INK) for color in inked), path
 
 
+def test_an_icon_is_drawn_once_for_all_its_places(qapp, monkeypatch):
+    reads = []
+    read = icons._read_svg
+    monkeypatch.setattr(icons, "_read_svg", lambda name: reads.append(name) or read(name))
+    ink = QColor("#654321")
+    first = draw_svg("copy", ink, 21, 1.0)
+    assert draw_svg("copy", ink, 21, 1.0).toImage() == first.toImage()
+    assert reads == ["copy"]
+    draw_svg("copy", ink, 21, 2.0)
+    draw_svg("copy", INK, 21, 1.0)
+    assert len(reads) == 3
+
+
 def test_icons_are_plain_drawings():
     for path in FILES:
         text = path.read_text(encoding="utf-8")

@@ -83,6 +83,7 @@ def test_without_an_error_there_is_no_place_for_one(banner):
     [("Export", "export_wanted"), ("Copy loading", "copy_code_wanted"), ("Show the findings", "why_wanted")],
 )
 def test_each_button_says_what_is_wanted(banner, qtbot, text, signal):
+    banner.open_details()
     with qtbot.waitSignal(getattr(banner, signal)):
         button(banner, text).click()
 
@@ -128,7 +129,8 @@ def test_copying_says_so_for_a_moment(banner, qtbot, monkeypatch):
 
 
 def test_the_error_is_copied_as_it_stands(banner):
-    banner._details.findChild(QToolButton).click()
+    banner.open_details()
+    banner._dropdown.findChild(QToolButton).click()
     assert QGuiApplication.clipboard().text() == fakes.CUDA_ERROR
 
 
