@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from inspector.errors import PlanError
 from inspector.quoting import command, file_word
@@ -14,19 +14,23 @@ _NONE: frozenset[int] = frozenset()
 class Patterns:
     """The paths that are left out, each with everything below it.
 
-    A pattern without wildcards is looked up, not tried: a choice made row by row may have thousands.
+    Patterns without wildcards, and beginnings of names such as `model/layer1.*`, are looked up and not tried:
+    a choice made row by row may have thousands.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self.texts = tuple(dict.fromkeys(patterns))
-        paths = [path_of(pattern) for pattern in self.texts]
         self._paths: dict[str, int] = {}
+        self._dotted: dict[str, int] = {}
         self._globs: list[tuple[int, Rule]] = []
-        for number, path in enumerate(paths):
-            if path is None or path in self._paths:  # two spellings of one path
-                self._globs.append((number, Rule(path=self.texts[number], to="cpu")))
-            else:
+        for number, text in enumerate(self.texts):
+            path, beginning = path_of(text), path_of(text.removesuffix("*"))
+            if path is not None and path not in self._paths:  # there may be two spellings of one path
                 self._paths[path] = number
+            elif text.endswith(".*") and beginning is not None and beginning not in self._dotted:
+                self._dotted[beginning] = number
+            else:
+                self._globs.append((number, Rule(path=text, to="cpu")))
         self._above: dict[str, frozenset[int]] = {}
         self._used: set[int] = set()
 
@@ -74,9 +78,20 @@ class Patterns:
     def _find(self, paths: Iterable[str]) -> frozenset[int]:
         paths = tuple(paths)
         found = {self._paths[path] for path in paths if path in self._paths}
+        if self._dotted:
+            begun = (path[:end] for path in paths for end in _ends_at_dots(path))
+            found.update(self._dotted[beginning] for beginning in begun if beginning in self._dotted)
         found.update(number for number, rule in self._globs if rule.matches("", paths))
         self._used |= found
         return frozenset(found)
+
+
+def _ends_at_dots(path: str) -> Iterator[int]:
+    """Yield where `beginning.*` can have its star: behind each dot of the last step."""
+    at = path.find(".", path.rfind("/") + 1)
+    while at >= 0:
+        yield at + 1
+        at = path.find(".", at + 1)
 
 
 def lineage_of(path: str) -> list[str]:

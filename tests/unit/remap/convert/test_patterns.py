@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from inspector.errors import PlanError
 from inspector.remap.convert.patterns import Patterns, lineage_of
-from inspector.remap.rules import literal_pattern
+from inspector.remap.rules import Rule, literal_pattern
 
 
 def test_patterns_cover_what_is_below() -> None:
@@ -56,3 +58,35 @@ def test_what_stands_above_is_looked_at_once(monkeypatch) -> None:
     assert not any(patterns.cover(f"model/layer{number}") for number in range(50))
     assert tried.count(("model",)) == 1
     assert len(tried) == 51
+
+
+def test_patterns_that_are_looked_up_cover_what_they_would_if_they_were_tried() -> None:
+    patterns = (
+        "m/a.*",
+        "m/a.b.*",
+        "m/[*].*",
+        ".*",
+        "m/.*",
+        "a..*",
+        "a.*",
+        "a[.*",
+        "a[[].*",
+        "m/a.b",
+        "m/a**.*",
+    )
+    together = Patterns(patterns)
+    paths = [
+        "/".join(steps)
+        for count in (1, 2)
+        for steps in product(
+            ("m", "a", "a.b", "a.b.c", "a.", "a..b", ".x", "*.b", "a[.c", "x.a.b"), repeat=count
+        )
+    ]
+    wrong = []
+    for path in paths:
+        parts = lineage_of(path)
+        told = {at for at, text in enumerate(patterns) if Rule(path=text, to="cpu").matches("", parts)}
+        if together.find(path) != told:
+            wrong.append((path, together.find(path), told))
+    assert wrong == []
+    assert len(together._globs) == 2
