@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from textwrap import wrap
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
@@ -18,7 +17,7 @@ from inspector.snippet.features import has
 from inspector.snippet.literals import literal, lookup, split_global
 from inspector.snippet.models import Model
 from inspector.snippet.request import Request
-from inspector.snippet.script import MOST_CHARS, Bracketed, Script, format_code
+from inspector.snippet.script import Bracketed, Script, comment_lines, format_code
 from inspector.snippet.variables import is_free
 from inspector.target.default_load import code_weights_only, judge_for
 from inspector.target.machine.profile import Profile
@@ -142,13 +141,6 @@ def write_processes(script: Script, checkpoint: Checkpoint) -> None:
             "as many processes as there were."
         ),
         'dist.init_process_group("gloo")',
-    )
-
-
-def comment_lines(text: str) -> list[str]:
-    """Break a comment over as many lines as it needs."""
-    return wrap(
-        f"# {text}", MOST_CHARS, subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
     )
 
 

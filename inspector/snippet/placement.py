@@ -17,7 +17,7 @@ from inspector.records import dataclass
 from inspector.snippet.device import RUN_TIME, Device, best_device, choice_lines, fixed_device
 from inspector.snippet.literals import literal
 from inspector.snippet.models import Model
-from inspector.snippet.script import Bracketed
+from inspector.snippet.script import Bracketed, comment_lines
 from inspector.target.machine.profile import Profile
 
 # These take a device of their own, for which torch does not ask a dictionary by the text of the device.
@@ -36,6 +36,7 @@ class Placement:
         home: Where a model goes that was saved on the CPU; None is decided by the code when it runs.
         choice: Lines that set `device`, for what is decided then.
         chosen: The saved devices that the user has mapped.
+        is_exact: Whether the user has made the map, so that the code says what it says and nothing less.
     """
 
     places: dict[str, str | None]
@@ -45,19 +46,27 @@ class Placement:
     home: str | None
     choice: tuple[str, ...]
     chosen: frozenset[str]
+    is_exact: bool = False
 
     def map_location(self) -> str | Bracketed | None:
         """Return the argument of `torch.load` that changes the least; None where nothing has to change."""
         changes = {tag: place for tag, place in self.places.items() if place != tag}
         if not changes:
             return None
-        if self.as_one or self.copied or set(self.places.values()) == {"cpu"}:
+        to = set(self.places.values())
+        if self.as_one and self.is_exact and len(to) == 1 and (place := to.pop()) is not None:
+            return f"map_location={literal(place)}"
+        if self.as_one or (self.copied and not self.is_exact) or set(self.places.values()) == {"cpu"}:
             return 'map_location="cpu"' if set(self.places) != {"cpu"} else None
         if self.keeps_cpu:
             changes.pop("cpu", None)
         is_split = self._count(self.places) > 1
         items = tuple(f"{literal(tag)}: {self._expression(tag, is_split=is_split)}" for tag in changes)
         return Bracketed(head="map_location={", items=items, tail="}") if items else None
+
+    def for_copying(self) -> str | Bracketed | None:
+        """Return the argument of `torch.load` for what is copied to its place afterwards."""
+        return self.map_location() if self.is_exact else self.to_cpu()
 
     def to_cpu(self) -> str | None:
         """Return the argument of `torch.load` that sends everything to the CPU; None where it is there."""
@@ -89,6 +98,16 @@ class Placement:
         saved = [device for device in devices if device != "meta"]
         gone = {self._home_of(device) for device in saved if device != "cpu"} or {self._home_of("cpu")}
         count = self._count(saved)
+        if self.is_exact and len(gone) > 1:
+            where = " and ".join(sorted(place or "device" for place in gone))
+            if is_module:
+                return (f"# {model} is split over {where}, as the map says.",)
+            return tuple(
+                comment_lines(
+                    f"The map puts parts of {model} on {where}: put them there before the next line, which "
+                    "copies into them."
+                )
+            )
         if is_module and len(gone) > 1:
             return (f"# {model} is split over several devices, as it was when it was saved.",)
         if is_module and count > 1:
@@ -150,6 +169,8 @@ def place_devices(
     target: Profile,
     mapping: tuple[tuple[str, str], ...],
     models: Sequence[Model] = (),
+    *,
+    is_exact: bool = False,
 ) -> Placement:
     """Decide where each saved device goes.
 
@@ -159,6 +180,7 @@ def place_devices(
         mapping: What the user chose, as (saved device, where to); the rest stays where it was saved if the
             machine has such a device and none is wanted there, and goes to its destination otherwise.
         models: The models in the file.
+        is_exact: Whether the user has made that map.
     """
     moving = {(row.dtype, row.device) for row in checkpoint.tensors}
     computed = frozenset[str]().union(*(model.dtypes for model in models))
@@ -179,6 +201,7 @@ def place_devices(
         home=_home(places, chosen, target, best),
         choice=choice_lines(target, dtypes),
         chosen=frozenset(chosen),
+        is_exact=is_exact,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from textwrap import wrap
 
 from inspector.records import dataclass, field
 
@@ -115,3 +116,10 @@ def _import_group(statement: str) -> int:
 
 def _import_order(statement: str) -> tuple[bool, str]:
     return statement.startswith("from"), statement
+
+
+def comment_lines(text: str) -> list[str]:
+    """Break a comment over as many lines as it needs."""
+    return wrap(
+        f"# {text}", MOST_CHARS, subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
+    )

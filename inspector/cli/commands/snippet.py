@@ -58,7 +58,15 @@ def run(options: argparse.Namespace) -> int:
         for total in device_totals(checkpoint)
         if (to := ordered.by_device(total.device)) is not None
     )
-    say(render(checkpoint, style=options.style, target=target, mapping=mapping, path=options.file))
+    code = render(
+        checkpoint,
+        style=options.style,
+        target=target,
+        mapping=mapping,
+        path=options.file,
+        is_exact=bool(mapping),
+    )
+    say(code)
     return DONE
 
 

@@ -6,7 +6,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from inspector.diagnose.run import diagnose
-from inspector.errors import PlanError
 from inspector.model.findings import Finding
 from inspector.records import replace
 from inspector.remap.rules import Rule
@@ -30,6 +29,7 @@ from inspector.session.present.cards import (
     finding_card,
 )
 from inspector.session.present.check import check_page
+from inspector.session.present.code import code_page
 from inspector.session.present.export import export_page
 from inspector.session.present.forecast import forecast_page
 from inspector.session.present.module_map import module_map_of
@@ -39,7 +39,6 @@ from inspector.session.screen import (
     BranchRow,
     CheckPage,
     Choice,
-    CodePage,
     DeviceRow,
     FindingRow,
     ForecastPage,
@@ -47,7 +46,6 @@ from inspector.session.screen import (
     Screen,
 )
 from inspector.session.state import OPEN, State
-from inspector.snippet.styles.table import render, styles
 from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile, presets
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
@@ -90,7 +88,9 @@ def compose(state: State) -> Screen:
         explanation=_explanation(document, target_of(state), state.error_text, state.script_name),
         beliefs=_beliefs(document, target_of(state)) if state.asks_beliefs else (),
         doctor=doctor_cards(target_of(state)),
-        code=_code(*asked, state.style),
+        code=code_page(
+            document, device_map_of(*asked), target_of(state), state.style, is_exact=bool(state.chosen)
+        ),
         file=_file(document),
         check=check_page(state),
         status=_status(document),
@@ -310,20 +310,6 @@ def _judged(document: Document, target: Profile) -> Judged:
 def _nodes_by_path(document: Document) -> dict[str, int]:
     paths = (tensor.path for tensor in document.checkpoint.tensors)
     return dict(zip(paths, document.tree.tensor_nodes, strict=True))
-
-
-@remembered
-def _code(document: Document, target: Profile, chosen: Pairs, branches: Branches, wanted: str) -> CodePage:
-    offered = styles(document.checkpoint)
-    ids = [style.id for style in offered]
-    style = wanted if wanted in ids else next(iter(ids), "")
-    moves = device_map_of(document, target, chosen, branches).moves
-    try:
-        text = render(document.checkpoint, style=style, target=target, mapping=moves)
-    except PlanError as error:
-        text = f"# {escape_text(error.what)}\n"
-    choices = tuple(Choice(id=style.id, label=style.label) for style in offered)
-    return CodePage(styles=choices, style=style, text=text)
 
 
 # --- what depends on the file alone -------------------------------------------------------------------------

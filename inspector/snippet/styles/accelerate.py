@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.snippet.literals import lookup
-from inspector.snippet.loading import YOURS, YOURS_ALL, comment_lines, fill_model, write_load
+from inspector.snippet.loading import YOURS, YOURS_ALL, fill_model, write_load
 from inspector.snippet.request import Request
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Bracketed, Script, comment_lines, format_code
 from inspector.snippet.styles.resume import describe
 
 _PREPARED = ("optimizer", "scheduler")

@@ -39,7 +39,7 @@ def render(request: Request) -> str:
     if not device.is_cpu:
         script.paragraph(*device.choice)
     root = data.kind if data.places == ((),) and data.kind != "columns" else "data"
-    write_load(script, request, request.placement.to_cpu(), root=root)
+    write_load(script, request, request.placement.for_copying(), root=root)
     script.paragraph(*_loader(script, data, root))
     script.paragraph(*_loop(data, device))
     return script.text()

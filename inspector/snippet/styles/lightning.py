@@ -50,7 +50,7 @@ def render_weights(request: Request) -> str:
     script, placement = Script(), request.placement
     weights = _weights(request.checkpoint)
     script.paragraph(*placement.choice_for(weights.devices))
-    write_load(script, request, placement.to_cpu(), root="checkpoint")
+    write_load(script, request, placement.for_copying(), root="checkpoint")
     if _has_hyper_parameters(request.checkpoint):
         script.paragraph(
             'hyper_parameters = checkpoint["hyper_parameters"]  # what the model was created with'

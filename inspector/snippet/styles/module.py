@@ -53,7 +53,7 @@ def render_weights(request: Request) -> str:
     script, placement = Script(), request.placement
     script.paragraph(*placement.choice_for(request.model_devices))
     root = "saved" if request.root == "model" else request.root
-    write_load(script, request, placement.to_cpu(), root=root)
+    write_load(script, request, placement.for_copying(), root=root)
     lines = [_OF_TODAY]
     for name, model in (*request.models, *request.averages):
         lines += placement.move(name, model.devices)

@@ -25,7 +25,7 @@ def render(request: Request) -> str:
         return adapter_code(request.path, device)
     script = Script()
     script.paragraph(*request.placement.choice_for(request.model_devices))
-    write_load(script, request, request.placement.to_cpu())
+    write_load(script, request, request.placement.for_copying())
     lines = [_YOURS]
     for name, model in request.models:
         weights = lookup(request.root, model.keys)

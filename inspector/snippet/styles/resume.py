@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from inspector.snippet.device import RUN_TIME
 from inspector.snippet.literals import lookup
-from inspector.snippet.loading import comment_lines, write_load, write_models
+from inspector.snippet.loading import write_load, write_models
 from inspector.snippet.models import Keys
 from inspector.snippet.request import Part, Request
-from inspector.snippet.script import Script
+from inspector.snippet.script import Script, comment_lines
 from inspector.snippet.traits import is_lightning
 
 _MOST_GROUPS = 6
@@ -27,7 +27,7 @@ def render(request: Request) -> str:
     script.paragraph(*placement.choice_for(request.model_devices))
     if is_lightning(request.checkpoint):
         script.paragraph("# Lightning does all of this itself: trainer.fit(model, ckpt_path=...).")
-    write_load(script, request, placement.to_cpu())
+    write_load(script, request, placement.for_copying())
     write_models(script, request, placed=False)
     write_states(script, request)
     script.paragraph(*_random_states(script, request))

@@ -173,6 +173,7 @@ def render(
     target: Profile,
     mapping: tuple[tuple[str, str], ...] = (),
     path: str | None = None,
+    is_exact: bool = False,
 ) -> str:
     """Write the loading code.
 
@@ -183,6 +184,7 @@ def render(
         mapping: What the user chose, as (saved device, where to). What is not among it stays where it was
             saved if the target has such a device, and goes to the target's best device otherwise.
         path: The path to load; the checkpoint's own if it is None.
+        is_exact: Whether the user has made the map: then `map_location` is that map, where less would do too.
 
     Raises:
         PlanError: The file does not offer this style.
@@ -207,7 +209,7 @@ def render(
     inventory = take_inventory(checkpoint)
     if "data" in offered:  # the names of data may pass for those of parameters
         inventory = replace(inventory, models=())
-    placement = place_devices(checkpoint, target, mapping, inventory.models)
+    placement = place_devices(checkpoint, target, mapping, inventory.models, is_exact=is_exact)
     return offered[style].write(build_request(checkpoint, inventory, placement, target, path))
 
 

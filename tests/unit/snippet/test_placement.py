@@ -212,3 +212,32 @@ def test_what_is_open() -> None:
     assert placement.choice_for(["cpu", "meta"]) == placement.choice
     assert placement.choice_for(["cpu", "meta"], moved=False) == ()
     assert place("cuda:0", on=ONE).choice_for(["cuda:0"]) == ()
+
+
+def test_the_map_that_a_user_made_is_said_whole() -> None:
+    rows = checkpoint(*(tensor("model", device, device=device) for device in ("cuda:0", "cuda:1", "cpu")))
+    models = find_models(rows)
+    split = (("cuda:0", "cpu"), ("cuda:1", "cuda:1"))
+    exact = place_devices(rows, ONE, split, models, is_exact=True)
+    assert location(exact) == 'map_location={"cuda:0": "cpu"}'
+    assert exact.for_copying() == exact.map_location()
+    lines = exact.move("model", ("cuda:0", "cuda:1"))
+    assert " ".join(lines).startswith("# The map puts parts of model on cpu and cuda:1:")
+    assert exact.move("net", ("cuda:0", "cuda:1"), is_module=True) == (
+        "# net is split over cpu and cuda:1, as the map says.",
+    )
+    assert exact.move("model", ("cuda:1",)) == ('model.to("cuda:1")',)
+    loose = place_devices(rows, ONE, split, models)
+    assert loose.for_copying() == loose.to_cpu() == 'map_location="cpu"'
+    everything = place_devices(rows, ONE, (("cuda:0", "cpu"), ("cuda:1", "cpu")), models, is_exact=True)
+    assert location(everything) == 'map_location="cpu"'
+
+
+def test_a_file_that_takes_one_device_takes_that_of_the_map() -> None:
+    rows = checkpoint(tensor("w", device="cuda:0"), names=(WITH_OWN_DEVICE,))
+    assert (
+        location(place_devices(rows, ONE, (("cuda:0", "cuda:3"),), is_exact=True)) == 'map_location="cuda:3"'
+    )
+    rows = checkpoint(tensor("w", device="cuda:0"), tensor("v", device="cuda:1"), names=(WITH_OWN_DEVICE,))
+    two = (("cuda:0", "cuda:3"), ("cuda:1", "cpu"))
+    assert location(place_devices(rows, ONE, two, is_exact=True)) == 'map_location="cpu"'

@@ -6,6 +6,7 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.errors import PlanError
 from inspector.records import replace
 from inspector.session.document import Document
+from inspector.session.present import code
 from inspector.session.present import compose as module
 from inspector.session.present import rows as rows_shown
 from inspector.session.present.compose import compose, target_of, targets_of
@@ -125,17 +126,6 @@ def test_the_style_that_was_chosen_is_kept_where_the_file_offers_it() -> None:
     assert one.code.style == "plain"
 
 
-def test_code_that_cannot_be_given_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_args: object, **_kwargs: object) -> str:
-        raise PlanError("no code\nfor this")
-
-    monkeypatch.setattr(module, "render", refuse)
-    monkeypatch.setattr(module, "styles", lambda rows: ())
-    code = ready(saved_on("cpu")).code
-    assert code is not None
-    assert (code.style, code.styles, code.text) == ("", (), "# no code\\u000afor this\n")
-
-
 def test_a_map_that_is_refused_cannot_be_exported(monkeypatch: pytest.MonkeyPatch) -> None:
     document = saved_on("cuda:0")
     refused = replace(module.map_devices(document, CPU_ONLY, ()), refusal=PlanError("tensors disagree"))
@@ -163,9 +153,14 @@ def test_findings_about_no_tensor_lead_nowhere() -> None:
 def test_a_click_costs_only_what_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     document = saved_on("cuda:0", "cpu")
     ready(document)
-    for name in ("banner", "diagnose", "map_devices", "device_rows", "device_chart", "role_chart", "render"):
+    for name in ("banner", "diagnose", "map_devices", "device_rows", "device_chart", "role_chart"):
         monkeypatch.setattr(module, name, lambda *_args, **_kwargs: pytest.fail("worked out again"))
-    for place, name in ((module, "file_facts"), (rows_shown, "look_up"), (rows_shown, "searchable")):
+    for place, name in (
+        (code, "render"),
+        (module, "file_facts"),
+        (rows_shown, "look_up"),
+        (rows_shown, "searchable"),
+    ):
         monkeypatch.setattr(place, name, lambda *_args: pytest.fail("worked out again"))
     assert ready(document, selected=document.tree.tensor_nodes[0]).tensor
     assert ready(document, query="layer0").matches
