@@ -82,6 +82,7 @@ class Extent(NamedTuple):
         method: As zip numbers them: 0 stored, 8 deflated.
         crc: CRC-32 of the inflated bytes; 0 where the file does not tell.
         skip: How many inflated bytes stand before them, where a compressed file within the file holds them.
+        swap: How many bytes each number has whose bytes are the other way round once inflated; 1 for none.
     """
 
     offset: int
@@ -90,6 +91,7 @@ class Extent(NamedTuple):
     method: int
     crc: int
     skip: int = 0
+    swap: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

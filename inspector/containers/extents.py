@@ -70,7 +70,7 @@ def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
             return form.extents(source, limits, progress)
         container = read(source, limits, progress)
         packed = any(place.offset is None for place in container.stored.values())
-        return _plain_extents(
+        return plain_extents(
             container, container.stored, form.storage_extents(source) if packed else _nowhere
         )
 
@@ -82,7 +82,7 @@ def _nowhere(_key: str) -> Extent | None:
     """Find no bytes that are packed, where there are none."""
 
 
-def _plain_extents(
+def plain_extents(
     container: Container,
     stored: dict[str, StoredBytes],
     find: Callable[[str], Extent | None] = _nowhere,
@@ -117,7 +117,7 @@ def _plain_extent(
 def legacy_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
     """Find the storages of a legacy file, also within gzip; errors as those of `read_legacy`."""
     container, places = open_legacy(source, limits, progress)
-    found = _plain_extents(container, places.stored)
+    found = plain_extents(container, places.stored)
     for key in places.before_damage & found.whole.keys():
         if _ends_in_zeros(source, found.whole[key]):
             del found.whole[key]

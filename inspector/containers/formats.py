@@ -148,12 +148,6 @@ FORMATS: tuple[Format, ...] = (
     # Zips of other writers, which `containers.zip.kinds` tells apart.
     *ARCHIVE_FORMATS,
     Format(
-        name="npz",
-        what="a file of NumPy arrays (.npz)",
-        remedy="load it with numpy.load, then torch.from_numpy",
-        is_foreign=True,
-    ),
-    Format(
         name="tar",
         what="a tar checkpoint of torch 0.1",
         matches=_is_torch_tar,

@@ -67,6 +67,9 @@ class NoteKind(Enum):
     CUT_PICKLE = auto()
     SEVERAL_PICKLES = auto()
     BEHIND_PICKLE = auto()
+    BEHIND_ARRAY = auto()
+    SWAPPED = auto()
+    OBJECT_ARRAYS = auto()
     NO_KEYS = auto()
     ODD_KEYS = auto()
     # What is not shown of it.
@@ -199,6 +202,15 @@ _SENTENCES = {
     NoteKind.CUT_PICKLE: "The file is cut off in the middle of the pickle: what is behind is lost.",
     NoteKind.SEVERAL_PICKLES: "{} pickles stand one behind the other; each pickle.load reads one of them.",
     NoteKind.BEHIND_PICKLE: "{} more bytes follow the pickle, which are no pickle; pickle.load ignores them.",
+    NoteKind.BEHIND_ARRAY: "{} more bytes follow the array; numpy.load reads the array alone.",
+    NoteKind.SWAPPED: (
+        "Numbers stand with their most significant byte first, which torch.from_numpy refuses; a copy turns "
+        "them round."
+    ),
+    NoteKind.OBJECT_ARRAYS: (
+        "{}, which are a pickle: numpy.load refuses that without allow_pickle=True, and runs what it names "
+        "with it."
+    ),
     NoteKind.BROKEN_OFF: "At least one pickle in this file is cut off.",
     NoteKind.TOO_DEEP: "{} values are nested too deeply to be shown.",
     NoteKind.NOT_LISTED: "{} are not listed here.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector.containers.container import Container, Extent
 from inspector.containers.formats import format_of
-from inspector.containers.raw.codings import decoding, is_coded
+from inspector.containers.raw.codings import PLAIN, coded, decoding, is_coded
 from inspector.containers.raw.copying import write_bytes
 from inspector.containers.raw.inflated import Inflated
 from inspector.containers.source import Source
@@ -190,7 +190,8 @@ class ExtentReader:
         record = extent.offset, extent.stored_nbytes
         if self._inflated is None or self._inflated[0] != record:
             self._inflated = record, Inflated(read_packed, is_gzip=False)
-        return _inflating(self._inflated[1], extent)
+        read = _inflating(self._inflated[1], extent)
+        return read if extent.swap == 1 else _exactly(decoding(read, coded(PLAIN, extent.swap)))
 
     def contents(self, extent: Extent) -> Iterator[bytes]:
         """Yield the contents of an extent, about a megabyte at a time and never more than it says.

@@ -54,6 +54,8 @@ class ObstacleKind(Enum):
     """A legacy file ends before its last storage does."""
     MISSING_FILE = auto()
     """One of several files is not there, or cannot be read."""
+    OBJECTS = auto()
+    """An array of objects is a pickle."""
     ODD_KEYS = auto()
     """The list of storage keys is not that of the pickle."""
 
@@ -91,6 +93,10 @@ _ABOUT = {
     ObstacleKind.LEGACY_TYPE: ("torch-refuses", _SAVE),
     ObstacleKind.CUT_OFF: ("truncated", _FETCH),
     ObstacleKind.MISSING_FILE: ("missing-part", "Fetch the missing files, and put them beside the others."),
+    ObstacleKind.OBJECTS: (
+        "torch-refuses",
+        "Only if you trust whoever made it, give numpy.load the option allow_pickle=True.",
+    ),
     ObstacleKind.ODD_KEYS: ("torch-refuses", _SAVE),
 }
 
@@ -134,6 +140,8 @@ def _refusing(checkpoint: Checkpoint) -> ObstacleKind:
     """Return what a reader refuses that takes none of a file."""
     if lost_directory(checkpoint):
         return ObstacleKind.DIRECTORY
+    if _has(checkpoint, NoteKind.OBJECT_ARRAYS):
+        return ObstacleKind.OBJECTS
     if _has(checkpoint, NoteKind.MISSING_PART, NoteKind.PART_OUTSIDE, NoteKind.UNREAD_PART):
         return ObstacleKind.MISSING_FILE if checkpoint.parts else ObstacleKind.RECORD
     has_records = format_of(checkpoint.format).has_records

@@ -102,8 +102,9 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     """
     allowed, form = allow_list(torch_version), format_of(checkpoint.format)
     names = form.own_names
-    if form.unchecked:
-        return _unchecked(checkpoint, loader_of(checkpoint), allowed)
+    if form.unchecked and (checkpoint.safety is not None or not form.runs_with):
+        told = f" with {form.runs_with}" if form.runs_with else ""
+        return _unchecked(checkpoint, loader_of(checkpoint) + told, allowed)
     if names:
         return _unrestricted(checkpoint, names, allowed)
     own = judge_archive(checkpoint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ntpath
 import os.path
 from collections.abc import Callable
+from functools import partial
 
 from inspector.containers.foreign.unopened import name_unopened
 from inspector.errors import CheckpointError, PlanError
@@ -17,6 +18,7 @@ from inspector.safety.unread import judge_unread
 from inspector.snippet.device import Device, choose_device
 from inspector.snippet.literals import literal
 from inspector.snippet.loaders.agents import AGENT, agent_code
+from inspector.snippet.loaders.arrays import NPY, NPZ, arrays_code
 from inspector.snippet.loaders.pickled import RUNS_CODE, Loading, loading_code
 from inspector.snippet.loading import YOURS
 from inspector.snippet.script import Bracketed, Script, format_code
@@ -242,6 +244,8 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "gguf": (_Way(style="plain", write=_gguf),),
     "pickle": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="pickle"), path)),),
     "joblib": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="joblib"), path)),),
+    NPY: (_Way(style="plain", write=partial(arrays_code, NPY)),),
+    NPZ: (_Way(style="plain", write=partial(arrays_code, NPZ)),),
     AGENT: (_Way(style="plain", write=_agent),),
     "pretrained": (_Way(style="transformers", write=_transformers),),
 }

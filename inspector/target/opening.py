@@ -209,6 +209,14 @@ def _pickle_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> F
     return OTHER_LOADER, "RuntimeError: Invalid magic number; corrupt file?"
 
 
+def _array_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
+    """Check an array, whose first byte torch takes for an opcode that there is not."""
+    failure = _stream_failure(checkpoint, target, how)
+    if failure is not None and failure[0] == BAD_OPTION:
+        return failure
+    return OTHER_LOADER, _as_a_pickle(how, release_of(target.torch_version))
+
+
 _FAILURES = {
     "pickle": _pickle_failure,
     "joblib": _pickle_failure,
@@ -218,4 +226,6 @@ _FAILURES = {
     "pt2": _archive_failure,
     "package": _archive_failure,
     "stable-baselines3": _agent_failure,
+    "npz": _agent_failure,
+    "npy": _array_failure,
 }

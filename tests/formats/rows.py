@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.builders.arrays import array, arrays
 from tests.builders.folders import trainer
 from tests.corpus import CORPUS
 
@@ -257,6 +258,34 @@ ROWS: tuple[Row, ...] = (
         in_place="everything behind them would move",
         weights=3,
         check="cuda-unavailable",
+    ),
+    Row(
+        name="npy",
+        title="one NumPy array (.npy)",
+        make=array,
+        tensors=1,
+        devices=("none",),
+        roles=("other",),
+        code="torch.from_numpy(array)",
+        check="torch.load does not read this file",
+        remap="the arrays of NumPy have no devices, so there are none to change",
+        in_place="the arrays of NumPy have no devices, so there are none to change",
+        cut=1.0,
+        state_dict="no weights of a model",
+        safetensors="no weights of a model",
+    ),
+    Row(
+        name="npz",
+        title="NumPy arrays (.npz)",
+        make=arrays,
+        tensors=3,
+        devices=("none",),
+        roles=MODEL,
+        code="torch.from_numpy(arrays[name])",
+        check="torch.load does not read this file",
+        cut=0.6,
+        remap="the arrays of NumPy have no devices, so there are none to change",
+        in_place="the arrays of NumPy have no devices, so there are none to change",
     ),
     Row(
         name="gguf",

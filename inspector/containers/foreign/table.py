@@ -146,7 +146,6 @@ LOOKALIKES: tuple[Lookalike, ...] = (
         "ask for a file that a released version of torch saved",
     ),
     # --- data -----------------------------------------------------------------------------------------------
-    _row("npy", _begins(b"\x93NUMPY"), "a NumPy array", "load it with numpy.load, then torch.from_numpy"),
     _row("parquet", _begins(b"PAR1"), "a Parquet table", "read it with pandas.read_parquet"),
     _row("arrow", _begins(b"ARROW1"), "an Arrow table", "read it with pyarrow or datasets"),
     _row("sqlite", _begins(b"SQLite format 3\0"), "an SQLite database", "open it with sqlite3"),

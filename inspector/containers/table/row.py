@@ -57,6 +57,7 @@ class Format:
         has_records: Whether torch finds its parts as records of a zip, by name, so that it can map storages.
         is_stream: Whether torch reads it from front to back: five pickles, then the storages.
         unchecked: Whether its loader runs whatever is named in a file, and cannot be told not to.
+        runs_with: What that loader has to be told before it does so; empty where it does at once.
         era: Which versions of torch wrote it, where the name of the format says so.
         becomes: The format of a copy that is not written by changing the file's own bytes.
         loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
@@ -90,6 +91,7 @@ class Format:
     has_records: bool = False
     is_stream: bool = False
     unchecked: bool = False
+    runs_with: str = ""
     era: str = ""
     becomes: str = "zip"
     copied_as: Literal["same", "state-dict", "objects"] = "same"

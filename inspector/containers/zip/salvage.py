@@ -32,6 +32,7 @@ from inspector.records import replace
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAME_CHARS = 80
+_ARRAY = ".npy"
 _TAIL_NBYTES = (1 << 16) + END.size  # in which Python looks for the end of a zip
 _FETCH = "fetch or copy it again; nothing that is left has a name"
 # Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
@@ -61,6 +62,8 @@ def salvage_zip(source: Source, limits: Limits, progress: Progress, error: Damag
     walk = ZipWalk(source, limits, progress)
     walk.run()
     other = next((read for mark, read in _READERS if any(map(mark.match, walk.names))), None)
+    if all(name.endswith(_ARRAY) for name in walk.names):
+        other = _read_arrays
     if other is not None and walk.entries:
         return _salvage_other(walk, source, limits, progress, (other, error))
     if walk.stream is None or any(map(_OTHERS.match, walk.names)):
@@ -124,7 +127,11 @@ def _salvage_other(
         raise _hopeless(walk, source) from None
     if not container.storage_ids:
         raise _hopeless(walk, source)
-    words = _words(error) if read is not _read_agent else _words_of_agent(source)
+    words = _words(error)
+    if read is _read_agent:
+        words = _words_of_agent(source)
+    elif read is _read_arrays:
+        words = "BadZipFile: File is not a zip file"
     return Salvage(replace(container, refusal=words), records)
 
 
@@ -159,6 +166,12 @@ _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (re.compile(r"policy\.pth$|_stable_baselines3_version$"), _read_agent),
 )
 """What reads the other archives of torch, by records that are told before their own marks."""
+
+
+def _read_arrays(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
+    from inspector.containers.arrays.npz import open_npz  # noqa: PLC0415 - as above
+
+    return open_npz(source, records, *how).container
 
 
 def _words(error: DamagedError) -> str:

@@ -76,7 +76,8 @@ def _refused(case: Case) -> Iterator[Finding]:
         title = "The file has a newer format than torch can read"
     if obstacle.kind is ObstacleKind.MISSING_FILE:
         title = "Files of this checkpoint are missing or cannot be read"
-    detail = f"On every machine it fails with: {obstacle.message} {obstacle.remedy}"
+    message = obstacle.message if obstacle.message.endswith((".", "!", "?")) else f"{obstacle.message}."
+    detail = f"On every machine it fails with: {message} {obstacle.remedy}"
     yield finding(obstacle.finding, "error", title, detail, [])
 
 

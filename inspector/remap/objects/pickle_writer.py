@@ -392,7 +392,7 @@ _WRITE_LARGE: dict[str, Callable[[_Writer, Any], None]] = {
     "bytearray": _Writer.changeable,
     "int": lambda writer, data: writer.integer(int.from_bytes(data, "little", signed=True)),
 }
-_LARGE = {"buffer": "a buffer that is not in the file"}
+_LARGE = {"buffer": "a buffer that is not in the pickle"}
 
 
 def _read_line(instruction: bytes) -> Value:

@@ -129,7 +129,7 @@ def _nothing_left(rows: Rows) -> DamagedError:
     first = rows.lost[0]
     return DamagedError(
         f"none of the file's {format_count(len(rows.lost), 'tensor')} is whole",
-        where=f"{first.path}: {first.why}",
+        where=f"{first.path or 'the tensor'}: {first.why}",
         remedy="fetch or copy the file again",
     )
 

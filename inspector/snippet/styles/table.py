@@ -218,11 +218,15 @@ def _unchecked_code(
 ) -> str:
     """Write the code for a file whose loader runs whatever is named in it."""
     from inspector.snippet.loaders.agents import AGENT, render_agent  # noqa: PLC0415 - such files are rare
+    from inspector.snippet.loaders.arrays import NPY, NPZ, render_arrays  # noqa: PLC0415 - as above
     from inspector.snippet.loaders.pickled import render_pickled  # noqa: PLC0415 - as above
 
-    if checkpoint.format != AGENT:
-        return render_pickled(checkpoint, path)
-    return render_agent(checkpoint, path, _device_of(mapping) or choose_device(target))
+    device = _device_of(mapping) or choose_device(target)
+    if checkpoint.format == AGENT:
+        return render_agent(checkpoint, path, device)
+    if checkpoint.format in {NPY, NPZ}:
+        return render_arrays(checkpoint, path, device)
+    return render_pickled(checkpoint, path)
 
 
 def _device_of(mapping: tuple[tuple[str, str], ...]) -> Device | None:

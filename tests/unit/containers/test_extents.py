@@ -265,5 +265,5 @@ def test_storages_of_a_compressed_pickle_are_found_inside(write: Write) -> None:
 def test_what_is_compressed_without_a_way_to_inflate_it_is_lost() -> None:
     container = read_container(BytesSource(OLD, "a.pt"))
     packed = {key: StoredBytes(0, None, place.nbytes) for key, place in container.stored.items()}
-    lost = extents._plain_extents(container, packed).lost
+    lost = extents.plain_extents(container, packed).lost
     assert set(lost.values()) == {"it is compressed, and nothing here inflates it"}

@@ -284,3 +284,12 @@ def test_agents_have_no_folder_for_their_records() -> None:
     assert "not in a subdirectory" in said(opening_failure(found, CPU_ONLY, LoadCall()))
     assert opening_failure(found, CPU_ONLY, LoadCall(by_loader=True)) is None
     assert "did you mean to use torch.jit.load" in said(opening_failure(found, target("1.3"), LoadCall()))
+
+
+def test_arrays_of_numpy() -> None:
+    array = checkpoint(format="npy")
+    assert "invalid load key" in said(opening_failure(array, target("1.12"), LoadCall()))
+    assert "Weights only load failed" in said(opening_failure(array, CPU_ONLY, LoadCall()))
+    assert "mmap can only be used" in said(opening_failure(array, CPU_ONLY, LoadCall(mmap=True)))
+    assert "not in a subdirectory" in said(opening_failure(checkpoint(format="npz"), CPU_ONLY, LoadCall()))
+    assert opening_failure(array, CPU_ONLY, LoadCall(by_loader=True)) is None

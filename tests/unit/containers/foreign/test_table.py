@@ -41,14 +41,6 @@ def protobuf(field: int, data: bytes) -> bytes:
     return bytes([field << 3 | 2]) + length + data
 
 
-def npy() -> bytes:
-    import numpy as np
-
-    buffer = io.BytesIO()
-    np.save(buffer, np.arange(3.0))
-    return buffer.getvalue()
-
-
 NODE = protobuf(1, b"conv1/weights") + protobuf(2, b"Const")
 # For each form: bytes as that format's writers make them, and a name where that matters.
 SAMPLES: dict[str, tuple[bytes, str]] = {
@@ -72,7 +64,6 @@ SAMPLES: dict[str, tuple[bytes, str]] = {
     "mxnet": (struct.pack("<QQQ", 0x112, 0, 2) + FLOATS, ""),
     "msgpack": (b"\x82\xa6params\x81\xa5dense" + FLOATS, "flax_model.msgpack"),
     "pytorch-preview": (b"PYTORCH1" + FLOATS, ""),
-    "npy": (npy(), ""),
     "parquet": (b"PAR1\x15\x04\x15" + FLOATS, ""),
     "arrow": (b"ARROW1\0\0" + FLOATS, ""),
     "sqlite": (b"SQLite format 3\0\x10\0" + FLOATS, ""),
