@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu
 
 from inspector.gui.commands import Commands
 from inspector.gui.pages.registry import PAGES, Page, page_key
@@ -18,7 +18,7 @@ from inspector.records import dataclass
 if TYPE_CHECKING:
     from inspector.session.screen import Screen
 
-Need = Literal["nothing", "file", "ready", "code", "export", "undo", "search", "matches"]
+Need = Literal["nothing", "file", "ready", "code", "export", "undo", "search", "matches", "back", "forward"]
 MENUS = ("&File", "&Edit", "&View", "&Help")
 _STANDARD = QKeySequence.StandardKey
 
@@ -75,7 +75,7 @@ def page_actions(pages: tuple[Page, ...], first: int = 0) -> tuple[Action, ...]:
             tuple(filter(None, (page_key(place),))),
             page.icon,
             "ready",
-            1,
+            2,
         )
         for place, page in enumerate(pages, first)
     )
@@ -114,7 +114,9 @@ ACTIONS = (
     Action("find_previous", _E, "Find pre&vious", _C.on_find_previous, ("Shift+F3",), "", "matches", 2),
     Action("find_end", _E, "&End the search", _C.on_find_end, ("Esc",), "", "search", 2),
     Action("expand", _V, "&Expand all below", _C.on_expand, ("Ctrl++", "Ctrl+="), "", "ready", in_tree=4),
-    Action("collapse", _V, "&Collapse all", _C.on_collapse, ("Ctrl+-",), "", "ready", in_tree=5),
+    Action("collapse", _V, "Co&llapse all", _C.on_collapse, ("Ctrl+-",), "", "ready", in_tree=5),
+    Action("back", _V, "Bac&k to the last row", _C.on_back, ("Alt+Left",), needs="back", group=1),
+    Action("forward", _V, "For&ward again", _C.on_forward, ("Alt+Right",), needs="forward", group=1),
     *page_actions(PAGES),
     Action("shortcuts", _H, "&Keyboard shortcuts and search", _C.on_shortcuts, ("F1",), "help"),
     Action("about", _H, "&About Checkpoint Inspector", _C.on_about),
@@ -133,6 +135,8 @@ def is_usable(action: Action, screen: Screen) -> bool:
         "undo": ready and screen.can_undo,
         "search": ready and screen.matches is not None,
         "matches": ready and bool(screen.matches),
+        "back": ready and screen.can_go[0],
+        "forward": ready and screen.can_go[1],
     }[action.needs]
 
 
@@ -161,21 +165,6 @@ def build_actions(
 def toolbar_actions(made: Mapping[str, QAction]) -> list[QAction]:
     """Return the actions that have a button in the toolbar."""
     return [made[action.id] for action in ACTIONS if action.on_toolbar]
-
-
-def build_tree_menu(made: Mapping[str, QAction], theme: Theme, tree: QWidget) -> QMenu:
-    """Make the context menu of the tree, with a line between the actions of different menus."""
-    menu = QMenu(tree)
-    above = ""
-    for action in sorted(ACTIONS, key=lambda action: action.in_tree):
-        if action.in_tree:
-            if above not in ("", action.menu):
-                menu.addSeparator()
-            above = action.menu
-            menu.addAction(made[action.id])
-    draw_icons(menu.actions(), theme.tokens)
-    menu.aboutToHide.connect(menu.deleteLater)
-    return menu
 
 
 def _build_action(window: QMainWindow, action: Action, commands: Commands) -> QAction:

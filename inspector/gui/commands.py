@@ -73,6 +73,11 @@ class Commands(QObject):
         """The session of the window; there is one when a screen is shown."""
         return self._window.session
 
+    @property
+    def shown(self) -> Screen | None:
+        """The screen that the window shows."""
+        return self._window.shown
+
     # File.
 
     def on_open(self) -> None:
@@ -131,7 +136,7 @@ class Commands(QObject):
 
     def on_copy_rows(self) -> None:
         """Copy the selected rows, ready for a spreadsheet."""
-        self._copy(self._window.tree.rows_as_tsv())
+        self.copy(self._window.tree.rows_as_tsv())
 
     def on_copy_path(self) -> None:
         """Copy the path of the selected node."""
@@ -139,7 +144,7 @@ class Commands(QObject):
         if node is not None and session is not None:
             path = session.node_path(node)
             if path:
-                self._copy(path)
+                self.copy(path)
             else:
                 self._window.statusBar().showMessage("A slice of a long list has no path", _MESSAGE_MS)
 
@@ -149,7 +154,7 @@ class Commands(QObject):
         if node is not None and session is not None:
             text = session.node_expression(node)
             if text:
-                self._copy(text)
+                self.copy(text)
             else:
                 self._window.statusBar().showMessage("Only a tensor has a Python expression", _MESSAGE_MS)
 
@@ -157,7 +162,7 @@ class Commands(QObject):
         """Copy the loading code and confirm it."""
         screen = self._window.shown
         if screen is not None and screen.code is not None:
-            self._copy(screen.code.text)
+            self.copy(screen.code.text)
             self.code_copied.emit()
 
     def on_paste_error(self) -> None:
@@ -175,7 +180,7 @@ class Commands(QObject):
     def on_fix_wanted(self, fix: Fix) -> None:
         """Apply the fix of a finding; an argument of torch.load is copied."""
         if fix.option is not None:
-            self._copy(f"{fix.option[0]}={fix.option[1]}")
+            self.copy(f"{fix.option[0]}={fix.option[1]}")
         elif fix.recovers:
             self.on_export()
         elif self.session:
@@ -214,6 +219,16 @@ class Commands(QObject):
         self._window.tree.setFocus()
 
     # View.
+
+    def on_back(self) -> None:
+        """Select what was selected before."""
+        if self.session:
+            self.session.go(-1)
+
+    def on_forward(self) -> None:
+        """Select again what one came back from."""
+        if self.session:
+            self.session.go(1)
 
     def on_expand(self) -> None:
         """Unfold the selected rows, or everything."""
@@ -268,7 +283,8 @@ class Commands(QObject):
             self.session.select(node)
         self.on_page("tensor")
 
-    def _copy(self, text: str) -> None:
+    def copy(self, text: str) -> None:
+        """Copy a text, and confirm it."""
         QGuiApplication.clipboard().setText(text)
         first, _, rest = text.partition("\n")
         told = cut_text(first, 80) if not rest else f"{text.count(chr(10)) + 1:,} lines"

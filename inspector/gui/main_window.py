@@ -25,7 +25,6 @@ from inspector.gui.actions import (
     ACTIONS,
     build_actions,
     build_menus,
-    build_tree_menu,
     is_usable,
     toolbar_actions,
 )
@@ -328,8 +327,11 @@ class MainWindow(Frame):
             self.tree.show_selected(self.shown.selected)
 
     def _on_tree_menu(self, place: QPoint) -> None:
+        from inspector.gui.tree.menu import build_tree_menu
+
         tree = self.tree
-        build_tree_menu(self._actions, self._theme, tree).popup(tree.viewport().mapToGlobal(place))
+        menu = build_tree_menu(self._actions, self._theme, tree, self._commands)
+        menu.popup(tree.viewport().mapToGlobal(place))
 
     def _on_theme_changed(self) -> None:
         retint(self, self._theme.tokens)
@@ -337,13 +339,12 @@ class MainWindow(Frame):
     def _on_workspace_built(self) -> None:
         space, commands, session = self._stack.workspace, self._commands, self.session
         space.tree.menu_wanted.connect(self._on_tree_menu)
-        space.tree.node_activated.connect(commands.on_node_activated)
+        space.pane.connect_to(commands, session)
         space.banner.export_wanted.connect(self._actions["export"].trigger)
         space.banner.copy_code_wanted.connect(commands.on_copy_code)
         space.banner.why_wanted.connect(commands.on_why_wanted)
         commands.code_copied.connect(space.banner.confirm_code_copied)
         if session is not None:
-            space.tree.node_chosen.connect(session.select)
             space.device_map.mapping_chosen.connect(session.set_mapping)
             space.device_map.all_chosen.connect(session.map_all)
             space.device_map.as_saved_wanted.connect(session.map_as_saved)

@@ -178,7 +178,7 @@ def _about_file(checkpoint: Checkpoint, parameters: str) -> list[tuple[str, str]
     written = written_by(checkpoint)
     rows = [
         ("Path", checkpoint.path),
-        ("Size", _size(checkpoint.file_nbytes)),
+        ("Size", size_text(checkpoint.file_nbytes)),
         ("Container", f"{format_label(checkpoint)}, {written}" if written else format_label(checkpoint)),
         ("Tensors", f"{len(checkpoint.tensors):,} in {format_count(len(checkpoint.storages), 'storage')}"),
         *([("Parameters", parameters)] if parameters else ()),
@@ -221,7 +221,7 @@ def _layout(tensor: Tensor) -> list[tuple[str, str]]:
     rows = [
         ("Shape", format_shape(tensor.shape)),
         ("Dtype", tensor.dtype),
-        ("Size", _size(tensor.nbytes)),
+        ("Size", size_text(tensor.nbytes)),
         ("Layout", tensor.layout),
     ]
     if tensor.stride is not None:
@@ -239,7 +239,7 @@ def _storage(storage: Storage) -> list[tuple[str, str]]:
     return [
         ("Key", storage.key),
         ("Location tag", device_name(storage.device)),
-        ("Stored", _size(storage.nbytes)),
+        ("Stored", size_text(storage.nbytes)),
         ("At byte", f"{storage.file_offset:,}" if storage.file_offset is not None else place),
         *([("File", storage.part)] if storage.part and not storage.pieces else ()),
         *_piece_rows(storage.pieces),
@@ -277,7 +277,8 @@ def python_expression(tensor: Tensor) -> str:
     return expression
 
 
-def _size(nbytes: int) -> str:
+def size_text(nbytes: int) -> str:
+    """Return a size, with the exact count of bytes where the short text leaves some out."""
     text = format_nbytes(nbytes)
     return f"{text} ({nbytes:,} bytes)" if 1000 <= nbytes < _COUNTABLE else text
 

@@ -19,6 +19,7 @@ from inspector.model.findings import Finding, Fix
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
 from inspector.records import as_document
+from inspector.report.outline.node import Node
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
 
@@ -40,6 +41,24 @@ def write_show(
     yield f'], "devices": {json.dumps(_devices(checkpoint))}, "values": ['
     yield from _joined(map(_value_text, checkpoint.values))
     yield f"], {json.dumps(_tail(checkpoint, safety, findings))[1:]}"
+
+
+def row_text(checkpoint: Checkpoint, node: Node) -> str:
+    """Return a row of the tree as `show --json` writes it; of a group its path, and what is below it."""
+    if node.kind == "tensor":
+        (text,) = _tensor_texts([checkpoint.tensors[node.index]])
+        return text
+    if node.kind == "value":
+        return _value_text(checkpoint.values[node.index])
+    return json.dumps(
+        {
+            "path": node.path,
+            "tensors": node.tensors,
+            "parameters": node.parameters,
+            "nbytes": node.nbytes,
+            "devices": dict(node.devices),
+        }
+    )
 
 
 def error_document(path: str, error: CheckpointError) -> Document:

@@ -12,7 +12,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.records import dataclass, replace
 from inspector.report.tree import Tree
 
-_TERM = re.compile(r'(?:(device|dtype|role|shape|path):)?("[^"]*"?|\S*)', re.IGNORECASE)
+_TERM = re.compile(r'(?:(device|dtype|role|shape|storage|path):)?("[^"]*"?|\S*)', re.IGNORECASE)
 _SIZE = re.compile(r"size(<=|>=|<|>)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -110,6 +110,11 @@ def matching_nodes(query: Query, rows: Rows, tree: Tree) -> tuple[int, ...] | No
     found = [tree.tensor_nodes[index] for index in tensors]
     found += [node for index in values if (node := tree.value_nodes[index]) >= 0]
     return tuple(sorted(found))
+
+
+def quoted(text: str) -> str:
+    """Return a text as a word of a query that means it as a whole."""
+    return f'"{text}"'
 
 
 def parse_query(text: str) -> Query:

@@ -13,6 +13,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.report.arrange import MOST_NAME, Arrangement, Group, Leaf, arrange
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Node, NodeKind, Tree
+from inspector.report.outline.shared import shared_runs
 from inspector.report.outline.sums import OTHERS, sum_up
 from inspector.units import cut_text, format_shape
 
@@ -29,12 +30,14 @@ def build_tree(checkpoint: Checkpoint, colors: dict[str, int]) -> Tree:
     """Arrange a checkpoint's tensors and values as rows."""
     with collector_paused():
         numbered = _Numbering(checkpoint, arrange(checkpoint))
-        sum_up(numbered.nodes, checkpoint, numbered.tensor_nodes)
+        runs = tuple(shared_runs(checkpoint))
+        sum_up(numbered.nodes, checkpoint, numbered.tensor_nodes, runs)
     return Tree(
         nodes=tuple(numbered.nodes),
         tensor_nodes=tuple(numbered.tensor_nodes),
         value_nodes=tuple(numbered.value_nodes),
         colors=colors,
+        runs=runs,
     )
 
 

@@ -9,16 +9,14 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.rules import parse_rule
 from inspector.report.charts.areas import Property
-from inspector.report.charts.modules import root_for
-from inspector.session.document import expression_of_node, path_of_node
 from inspector.session.jobs.check import FILE_JOBS
-from inspector.session.jobs.export import Exports
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Probe
 from inspector.session.jobs.running import start, stop
 from inspector.session.pasted import may_be_script
 from inspector.session.present.compose import targets_of
 from inspector.session.present.presenter import Presenter
+from inspector.session.rows import RowIntentions
 from inspector.session.screen import Loading
 from inspector.session.state import THIS, State
 from inspector.session.view import TaskRunner, View
@@ -26,8 +24,8 @@ from inspector.session.view import TaskRunner, View
 _MOST_ERROR_CHARS = 1 << 20
 
 
-class Session(Exports):
-    """All intentions of one window, over one state; those about machines, files and exports are inherited.
+class Session(RowIntentions):
+    """All intentions of one window, over one state; those about files, exports, rows and so on are inherited.
 
     Long work runs on the `TaskRunner` as jobs, each with its own progress and stopped on its own, see
     `jobs.running`. An intention about the file needs an open one: if it comes late, it is not about the next.
@@ -120,13 +118,6 @@ class Session(Exports):
         if self._ready is not None and not self._state.asks_beliefs:
             self._show(replace(self._state, asks_beliefs=True))
 
-    def select(self, node: int | None) -> None:
-        """Show the facts of a tree node, and where the map of modules does not show it, more of that."""
-        state, document = self._state, self._ready
-        if document is not None:
-            root = state.map_root if node is None else root_for(document.tree, state.map_root, node)
-            self._show(replace(state, selected=node, map_root=root))
-
     def show_map(self, root: int) -> None:
         """Show the map of modules of one tree node and what is below it."""
         if self._ready is not None:
@@ -136,11 +127,6 @@ class Session(Exports):
         """Show the map of modules, colored by a property of tensors; for files that are opened later too."""
         if self._state.map_by != by:
             self._show(replace(self._state, map_by=by))
-
-    def search(self, query: str) -> None:
-        """Look for tree nodes; an empty query ends the search."""
-        if self._ready is not None:
-            self._show(replace(self._state, query=query))
 
     def set_code_style(self, style: str) -> None:
         """Choose the style of the loading snippet."""
@@ -161,13 +147,3 @@ class Session(Exports):
     def stop_job(self, kind: str) -> None:
         """Stop it."""
         stop(self._desk, kind)
-
-    # --- questions of the view ------------------------------------------------------------------------------
-
-    def node_path(self, node: int) -> str:
-        """Return the path of a tree node as the command line takes it; empty for a slice of a long list."""
-        return "" if self._ready is None else path_of_node(self._ready, node)
-
-    def node_expression(self, node: int) -> str:
-        """Return a Python expression that reaches a tensor in the checkpoint; empty for other nodes."""
-        return "" if self._ready is None else expression_of_node(self._ready, node)

@@ -15,6 +15,7 @@ from inspector.records import dataclass
 from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.report.charts.modules import ModuleMap
 from inspector.report.details import FactGroup
+from inspector.report.outline.strip import Strip
 from inspector.report.tree import Tree
 from inspector.session.jobs.job import Job
 
@@ -215,10 +216,12 @@ class Screen:
     gone; `parts` are the files that it is read from, where there are several; `jobs` are those that run or
     left a result; `export` is None without an export.
     `module_map` is None until the map page was looked at.
-    `selected` is the tree node whose facts are shown, or None. `matches` is None without a search, else the
-    ids of the matching tree nodes in order of display. `devices` are those of the target of which one can be
-    wanted, none where it has no two of a kind; `wanted` is the id of one. `no_map` is why there is no device
-    map, and `map_choices` are the devices that all tensors can be sent to. `error_text` is the pasted error
+    `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
+    several selected rows, and `can_go` is whether one was selected before it, and one after. `matches` is
+    None without a search, else the ids of the matching tree nodes in order of display. `devices` are those
+    of the target of which one can be wanted, none where it has no two of a kind; `wanted` is the id of one.
+    `no_map` is why there is no device map, and `map_choices` are the devices that all tensors can be sent
+    to. `error_text` is the pasted error
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     """
 
@@ -260,5 +263,7 @@ class Screen:
     recent: tuple[str, ...]
     can_export: bool
     can_undo: bool
+    strip: Strip | None = None
+    can_go: tuple[bool, bool] = (False, False)
     map_choices: tuple[str, ...] = ()
     module_map: ModuleMap | None = None

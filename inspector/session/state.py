@@ -77,6 +77,8 @@ class State:
         chosen: Destinations that the user chose, by device.
         branches: Rules that the user chose for parts of the tree.
         selected: The selected tree node.
+        picked: The selected tree nodes where there are several; else empty.
+        visited: The nodes that were selected one after the other, and the place of the current one.
         query: The search.
         error_text: The message, or the script, that was pasted or dropped.
         script_name: The name of the script, where that is one and has a name.
@@ -103,6 +105,8 @@ class State:
     chosen: tuple[tuple[str, str], ...] = ()
     branches: tuple[Rule, ...] = ()
     selected: int | None = None
+    picked: tuple[int, ...] = ()
+    visited: tuple[tuple[int, ...], int] = ((), -1)
     query: str = ""
     error_text: str = ""
     script_name: str = ""
@@ -161,6 +165,8 @@ class State:
             chosen=(),
             branches=(),
             selected=None,
+            picked=(),
+            visited=((), -1),
             query="",
             error_text="",
             script_name="",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from inspector.records import replace
+from inspector.report.outline.strip import Strip
 from inspector.report.tree import Node, Tree
 from inspector.session.export.page import Destination, ExportDraft, ExportPage, ExportWish
 from inspector.session.screen import (
@@ -437,6 +438,12 @@ def tensor_facts(tree: Tree, node_id: int) -> tuple[FactGroup, ...]:
     )
 
 
+def make_strip(tree: Tree, node_id: int) -> Strip:
+    node = tree.nodes[node_id]
+    facts = (node.device_text, node.type_text, node.shape_text, format_nbytes(node.nbytes))
+    return Strip(title=node.path or node.name, facts=facts, pattern=node.path)
+
+
 def export_draft() -> ExportDraft:
     """What the export dialog proposes: a copy for the CPU."""
     return ExportDraft(
@@ -496,7 +503,10 @@ class FakeSession:
         self.view.show_screen(self.screen)
 
     def select(self, node: int | None) -> None:
-        self.show(selected=node, tensor=() if node is None else tensor_facts(self.screen.tree, node))
+        facts = () if node is None else tensor_facts(self.screen.tree, node)
+        self.show(
+            selected=node, tensor=facts, strip=None if node is None else make_strip(self.screen.tree, node)
+        )
 
     def search(self, query: str) -> None:
         nodes = self.screen.tree.nodes

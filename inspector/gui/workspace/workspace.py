@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from inspector.gui.commands import Commands
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.theme.theme import Theme
-from inspector.gui.tree.view import TensorTreeView
+from inspector.gui.tree.pane import TreePane
 from inspector.gui.workspace.banner import BannerFrame
 from inspector.gui.workspace.changed_bar import ChangedBar
 from inspector.gui.workspace.device_map import DeviceMapBar
@@ -36,16 +36,16 @@ class Workspace(QWidget):
         self.setObjectName("workspace")
         self.changed = ChangedBar(theme)
         self.banner = BannerFrame(theme)
-        self.tree = TensorTreeView(theme)
+        self.pane = TreePane(theme)
+        self.tree = self.pane.tree
         self.pages = PageTabs(theme, commands)
         self.device_map = DeviceMapBar(theme)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setHandleWidth(_MARGIN)
         self._splitter.setChildrenCollapsible(False)
-        self._splitter.addWidget(self.tree)
+        self._splitter.addWidget(self.pane)
         self._splitter.addWidget(self.pages)
         self.setFocusProxy(self.tree)
-        self.tree.setMinimumWidth(320)
         self.pages.setMinimumWidth(360)
         for place, share in enumerate(_SHARES):
             self._splitter.setStretchFactor(place, share)
@@ -61,8 +61,8 @@ class Workspace(QWidget):
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show a screen; each part is updated only where its own fields differ."""
+        self.pane.show_changes(old, new)
         if old is None or old.tree is not new.tree:
-            self.tree.show_tree(new.tree)
             self.changed.watch(new.path, new.stamp, new.parts)
         self.changed.show_file(new.on_disk)
         if old is None or old.banner != new.banner:
@@ -79,7 +79,7 @@ class Workspace(QWidget):
 
     def forget(self) -> None:
         """Release the file that was shown."""
-        self.tree.show_tree(None)
+        self.pane.forget()
         self.changed.watch("", None)
         self.pages.forget()
 

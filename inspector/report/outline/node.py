@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from inspector.records import dataclass
+from inspector.report.outline.shared import Run
 
 NodeKind = Literal["group", "tensor", "value", "bucket"]
 
@@ -63,9 +64,11 @@ class Tree:
         tensor_nodes: The node id of each tensor of the checkpoint, by its index; -1 for a hidden one.
         value_nodes: The node id of each value, by its index; -1 for one that is not shown.
         colors: Color index of each device, see `session.screen.Segment.color`.
+        runs: The bytes that several tensors share.
     """
 
     nodes: tuple[Node, ...]
     tensor_nodes: tuple[int, ...]
     value_nodes: tuple[int, ...]
     colors: dict[str, int]
+    runs: tuple[Run, ...] = ()

@@ -10,7 +10,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.roles.devices import device_order
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Node
-from inspector.report.outline.shared import shared_runs
+from inspector.report.outline.shared import Run
 from inspector.units import format_count, format_quantity
 
 OTHERS = "other devices"
@@ -23,13 +23,15 @@ _PACKING_DTYPES = frozenset({"uint8", "int8", "int16", "int32", "uint16", "uint3
 _NOTHING: dict[str, int] = {}
 
 
-def sum_up(nodes: Sequence[Node], checkpoint: Checkpoint, tensor_nodes: Sequence[int]) -> None:
+def sum_up(
+    nodes: Sequence[Node], checkpoint: Checkpoint, tensor_nodes: Sequence[int], runs: Sequence[Run]
+) -> None:
     """Fill the sums of groups from below; ids of children are larger than their parent's."""
     tensors = checkpoint.tensors
     sums: dict[int, dict[str, int]] = {id_: {} for id_, node in enumerate(nodes) if node.children}
     sums.setdefault(0, {})
     _count_parameters(nodes, tensors)
-    _take_shared_once(nodes, sums, checkpoint, tensor_nodes)
+    _take_shared_once(nodes, sums, tensors, tensor_nodes, runs)
     for id_ in range(len(nodes) - 1, 0, -1):
         node = nodes[id_]
         own = sums.get(id_, _NOTHING)
@@ -55,9 +57,14 @@ def sum_up(nodes: Sequence[Node], checkpoint: Checkpoint, tensor_nodes: Sequence
 
 def parameters_text(node: Node) -> str:
     """Return how many parameters a row has, and that there are weights that cannot be counted."""
-    counted = f"{format_quantity(node.parameters)} params" if node.parameters else ""
-    integers = f"{node.integers:,} int" if counted else format_count(node.integers, "int weight")
-    return " + ".join(filter(None, (counted, integers if node.integers else "")))
+    return quantities_text(node.parameters, node.integers)
+
+
+def quantities_text(parameters: int, integers: int) -> str:
+    """Return a count of parameters, and of the weights made of integers, which have more of them."""
+    counted = f"{format_quantity(parameters)} params" if parameters else ""
+    packed = f"{integers:,} int" if counted else format_count(integers, "int weight")
+    return " + ".join(filter(None, (counted, packed if integers else "")))
 
 
 def _count_parameters(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> None:
@@ -75,16 +82,16 @@ def _count_parameters(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> None:
 def _take_shared_once(
     nodes: Sequence[Node],
     sums: dict[int, dict[str, int]],
-    checkpoint: Checkpoint,
+    tensors: Sequence[Tensor],
     tensor_nodes: Sequence[int],
+    runs: Sequence[Run],
 ) -> None:
     """Subtract what is shared where the tensors that share it first meet: at the row that has both below it.
 
     Of the rows that share something in display order, each but the first takes it away again where it meets
     the one before it. So every group counts it once, wherever it stands.
     """
-    tensors = checkpoint.tensors
-    for run in shared_runs(checkpoint):
+    for run in runs:
         places = sorted(id_ for index in run.tensors if (id_ := tensor_nodes[index]) >= 0)
         for before, after in pairwise(places):
             device, meeting = tensors[nodes[after].index].device, _meeting(nodes, before, after)

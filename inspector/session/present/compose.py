@@ -33,7 +33,7 @@ from inspector.session.present.code import code_page
 from inspector.session.present.export import export_page
 from inspector.session.present.forecast import forecast_page
 from inspector.session.present.module_map import module_map_of
-from inspector.session.present.rows import matches_of, node_facts, parameters_fact
+from inspector.session.present.rows import can_go, matches_of, node_facts, parameters_fact, strip
 from inspector.session.screen import (
     Banner,
     BranchRow,
@@ -83,6 +83,8 @@ def compose(state: State) -> Screen:
         branches=_branch_rows(state.branches),
         charts=_charts(*asked),
         forecast=_forecast(*asked, state.loading),
+        strip=strip(document, state.picked or (state.selected,)),
+        can_go=can_go(state.visited),
         tensor=node_facts(document, state.selected),
         findings=_finding_rows(document, target_of(state), check_of(state)),
         explanation=_explanation(document, target_of(state), state.error_text, state.script_name),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspector.report.colors import device_name
 from inspector.report.details import FactGroup, Lookup, look_up, tensor_facts, value_facts
 from inspector.report.outline.node import Node
+from inspector.report.outline.strip import Strip, strip_of
 from inspector.report.query import Rows, matching_nodes, parse_query, searchable
 from inspector.session.cache import remembered
 from inspector.session.document import Document
@@ -33,6 +34,23 @@ def node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
     if node.kind == "value":
         return value_facts(document.checkpoint.values[node.index])
     return _group_facts(node)
+
+
+def strip(document: Document, node_ids: tuple[int | None, ...]) -> Strip | None:
+    """Return the facts of the selected rows in short; None where nothing is selected."""
+    shown = tuple(id_ for id_ in node_ids if id_ is not None and 0 < id_ < len(document.tree.nodes))
+    return _strip(document, shown) if shown else None
+
+
+@remembered
+def _strip(document: Document, node_ids: tuple[int, ...]) -> Strip:
+    return strip_of(document.checkpoint, document.tree, _lookup(document), node_ids)
+
+
+def can_go(visited: tuple[tuple[int, ...], int]) -> tuple[bool, bool]:
+    """Return whether one can go back, and forward, through the rows that were selected."""
+    nodes, place = visited
+    return place > 0, place < len(nodes) - 1
 
 
 @remembered

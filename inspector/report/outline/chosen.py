@@ -1,0 +1,96 @@
+"""The sum of any rows: of several selected ones, or of what a search found."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from inspector.report.outline.node import Node, Tree
+
+_MOST_VIEWS = 100_000
+
+
+class Total(NamedTuple):
+    """How much rows hold; what they share, and what is below two of them, counts once.
+
+    Attributes:
+        rows: How many rows.
+        tensors: How many tensors.
+        parameters: How many parameters.
+        integers: How many weights made of integers.
+        nbytes: Their bytes.
+        devices: The devices, by bytes.
+        is_exact: Whether all that is shared was looked at; else the sums may be too large.
+    """
+
+    rows: int
+    tensors: int
+    parameters: int
+    integers: int
+    nbytes: int
+    devices: tuple[str, ...]
+    is_exact: bool
+
+
+def total_of(tree: Tree, node_ids: Iterable[int]) -> Total:
+    """Add up rows."""
+    tops, rows = _outermost(tree.nodes, node_ids)
+    nodes = [tree.nodes[id_] for id_ in tops]
+    devices: dict[str, int] = {}
+    for node in nodes:
+        for device, nbytes in node.devices:
+            devices[device] = devices.get(device, 0) + nbytes
+    nbytes, parameters, is_exact = _shared(tree, tops)
+    return Total(
+        rows=rows,
+        tensors=sum(node.tensors for node in nodes),
+        parameters=sum(node.parameters for node in nodes) - parameters,
+        integers=sum(node.integers for node in nodes),
+        nbytes=sum(node.nbytes for node in nodes) - nbytes,
+        devices=tuple(sorted(devices, key=lambda device: -devices[device])),
+        is_exact=is_exact,
+    )
+
+
+def last_below(nodes: Sequence[Node], id_: int) -> int:
+    """Return the last row of a branch: ids are numbered from top to bottom."""
+    while nodes[id_].children:
+        id_ = nodes[id_].children[-1]
+    return id_
+
+
+def _outermost(nodes: Sequence[Node], node_ids: Iterable[int]) -> tuple[list[int], int]:
+    """Return the rows that are below no other of them, from top to bottom, and how many there are in all."""
+    tops: list[int] = []
+    rows, last = 0, -1
+    for id_ in sorted(node_ids):
+        rows += 1
+        if id_ > last:
+            tops.append(id_)
+            last = last_below(nodes, id_)
+    return tops, rows
+
+
+def _shared(tree: Tree, tops: Sequence[int]) -> tuple[int, int, bool]:
+    """Return the bytes and parameters that several of these branches share, and whether that is all."""
+    nbytes = parameters = views = 0
+    for run in tree.runs if len(tops) > 1 else ():
+        views += len(run.tensors)
+        if views > _MOST_VIEWS:
+            return nbytes, parameters, False
+        places = [id_ for index in run.tensors if (id_ := tree.tensor_nodes[index]) >= 0]
+        holders = {top for id_ in places if (top := _top_of(tree.nodes, tops, id_)) is not None}
+        nbytes += run.nbytes * max(len(holders) - 1, 0)
+        counted = [id_ for id_ in places if tree.nodes[id_].parameters]
+        holding = {top: id_ for id_ in counted if (top := _top_of(tree.nodes, tops, id_)) is not None}
+        for id_ in list(holding.values())[1:]:
+            node = tree.nodes[id_]
+            parameters += round(node.parameters * run.nbytes / node.nbytes)
+    return nbytes, parameters, True
+
+
+def _top_of(nodes: Sequence[Node], tops: Sequence[int], id_: int) -> int | None:
+    """Return which of some branches a row stands in."""
+    place = bisect_right(tops, id_) - 1
+    return tops[place] if place >= 0 and id_ <= last_below(nodes, tops[place]) else None

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from unittest.mock import create_autospec
+
+import pytest
+from PySide6.QtWidgets import QMenu
+
+from inspector.gui.tree import menu as module
+from inspector.records import replace
+from inspector.session.controller import Session
+from tests.gui import fakes
+from tests.gui.tree.test_model import find
+
+READY = replace(fakes.ready_screen(), map_choices=("cpu", "cuda:0"))
+
+
+@pytest.fixture
+def window(make_window):
+    window = make_window(READY)
+    window.session = create_autospec(Session, instance=True)
+    return window
+
+
+def menu_at(window, *names: str) -> QMenu:
+    window.tree.show_selected(find(READY.tree, *names))
+    return module.build_tree_menu(window.actions_by_name, window._theme, window.tree, window._commands)
+
+
+def entry(menu: QMenu, text: str):
+    return next(action for action in menu.actions() if text in action.text().replace("&", ""))
+
+
+def texts(menu: QMenu) -> list[str]:
+    return [action.text().replace("&", "") for action in menu.actions() if not action.isSeparator()]
+
+
+def test_a_tensor_offers_its_searches_its_map_and_json(window) -> None:
+    node, session = find(READY.tree, "model", "fc", "bias"), window.session
+    menu = menu_at(window, "model", "fc", "bias")
+    assert texts(menu) == [
+        "Copy path",
+        "Copy as Python expression",
+        "Copy rows",
+        "Copy as JSON",
+        "Show tensors that share its storage",
+        "Filter by cuda:1",
+        "Map to a device",
+        "Expand all below",
+        "Collapse all",
+    ]
+    session.nodes_json.return_value = "{}"
+    entry(menu, "JSON").trigger()
+    session.nodes_json.assert_called_once_with((node,))
+    entry(menu, "share").trigger()
+    session.search_sharing.assert_called_once_with(node)
+    entry(menu, "Filter").trigger()
+    session.search_device.assert_called_once_with(node)
+    below = entry(menu, "Map").menu()
+    assert texts(below) == ["cpu", "cuda:0"]
+    below.actions()[1].trigger()
+    session.map_branches.assert_called_once_with((node,), "cuda:0")
+
+
+def test_a_value_and_a_group_offer_less(window) -> None:
+    assert "Show tensors that share its storage" not in texts(menu_at(window, "model", "fc"))
+    assert "Filter by cuda:1" in texts(menu_at(window, "model", "fc"))
+    assert "Filter by cuda:1" not in texts(menu_at(window, "epoch"))
+
+
+def test_too_many_rows_are_not_mapped_one_by_one(window, monkeypatch) -> None:
+    monkeypatch.setattr(module, "MOST_MAPPED", 1)
+    window.tree.selectAll()
+    menu = module.build_tree_menu(window.actions_by_name, window._theme, window.tree, window._commands)
+    assert not entry(menu, "Map").menu().isEnabled()
+
+
+def test_letters_and_markup_in_a_device_are_shown_as_they_are(window) -> None:
+    node = READY.tree.nodes[find(READY.tree, "model", "fc", "bias")]
+    old, node.devices = node.devices, (("a&b\u202e", 1),)
+    try:
+        assert any(
+            "a&&b\\u202e" in action.text() for action in menu_at(window, "model", "fc", "bias").actions()
+        )
+    finally:
+        node.devices = old
+
+
+def test_each_letter_selects_one_entry(window) -> None:
+    menu = menu_at(window, "model", "fc", "bias")
+    letters = [
+        text[text.index("&") + 1].lower() for action in menu.actions() if "&" in (text := action.text())
+    ]
+    assert len(letters) == len(set(letters))

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.report.outline import chosen
+from inspector.report.outline.chosen import last_below, total_of
+from inspector.report.tree import Tree, build_tree
+from tests.unit.report.outline.test_sums import VIEWS, below, named
+from tests.unit.report.rows import checkpoint, storage, tensor, value
+
+
+def views_tree(views: list[tuple]) -> Tree:
+    rows = [
+        tensor(
+            *way, f"t{place}", storage=key, storage_offset=at, shape=(count,), nbytes=2 * count, role=role,
+            dtype="bfloat16", device=f"cuda:{key}",
+        )
+        for place, (way, key, at, count, role) in enumerate(views)
+    ]  # fmt: skip
+    return build_tree(checkpoint(*rows, *(storage(key, nbytes=24, tensors=9) for key in "01")), {})
+
+
+@given(VIEWS, st.data())
+def test_what_several_rows_share_and_what_is_below_two_of_them_counts_once(views, data) -> None:
+    tree = views_tree(views)
+    if len(tree.nodes) == 1:
+        return
+    picked = data.draw(st.lists(st.integers(1, len(tree.nodes) - 1), min_size=1, max_size=6, unique=True))
+    total = total_of(tree, picked)
+    leaves = {
+        leaf.index
+        for id_ in picked
+        for leaf in (tree.nodes[id_], *below(tree, tree.nodes[id_]))
+        if leaf.kind == "tensor"
+    }
+    elements: set[tuple[str, int]] = set()
+    parameters: set[tuple[str, int]] = set()
+    for index in leaves:
+        _, key, at, count, role = views[index]
+        covered = {(key, element) for element in range(at, at + count)}
+        elements |= covered
+        parameters |= covered if role == "parameter" else set()
+    assert (total.rows, total.tensors, total.nbytes) == (len(picked), len(leaves), 2 * len(elements))
+    assert total.parameters == len(parameters)
+    assert total.is_exact
+
+
+def test_devices_stand_in_the_order_of_their_bytes() -> None:
+    rows = checkpoint(tensor("a", device="cpu", nbytes=4), tensor("b", device="cuda:0", nbytes=8), value("c"))
+    tree = build_tree(rows, {})
+    assert total_of(tree, [1, 2, 3]).devices == ("cuda:0", "cpu")
+    assert total_of(tree, [3]).tensors == 0
+
+
+def test_a_file_that_shares_too_much_is_not_searched_for_all_of_it(monkeypatch) -> None:
+    monkeypatch.setattr(chosen, "_MOST_VIEWS", 3)
+    shared = {"storage": "0", "nbytes": 16}
+    rows = checkpoint(*(tensor(f"t{place}", **shared) for place in range(4)), storage("0", tensors=4))
+    total = total_of(build_tree(rows, {}), [1, 2])
+    assert (total.nbytes, total.is_exact) == (32, False)
+
+
+def test_a_branch_ends_with_its_last_row() -> None:
+    tree = build_tree(checkpoint(tensor("a", "b.x"), tensor("a", "b.y"), tensor("c")), {})
+    assert last_below(tree.nodes, 1) == named(tree, "a/b").children[-1] == 3
+    assert last_below(tree.nodes, 4) == 4
