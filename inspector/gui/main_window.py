@@ -327,7 +327,7 @@ class MainWindow(Frame):
             self.tree.show_selected(self.shown.selected)
 
     def _on_tree_menu(self, place: QPoint) -> None:
-        from inspector.gui.tree.menu import build_tree_menu
+        from inspector.gui.tree_menu import build_tree_menu
 
         tree = self.tree
         menu = build_tree_menu(self._actions, self._theme, tree, self._commands)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from inspector.gui import actions, main_window
+from inspector.gui import tree_menu as menu
 from inspector.gui.actions import ACTIONS, Action, is_usable
 from inspector.gui.commands import _KINDS
 from inspector.gui.dialogs.help import HelpDialog
@@ -17,7 +18,6 @@ from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES
 from inspector.gui.settings import Settings
 from inspector.gui.toolbar import ActionButton
-from inspector.gui.tree import menu
 from inspector.records import replace
 from inspector.resources import resource_path
 from inspector.session.screen import Fix

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from inspector.gui.commands import Commands
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.theme.theme import Theme
-from inspector.gui.tree.pane import TreePane
 from inspector.gui.workspace.banner import BannerFrame
 from inspector.gui.workspace.changed_bar import ChangedBar
 from inspector.gui.workspace.device_map import DeviceMapBar
+from inspector.gui.workspace.tree_pane import TreePane
 from inspector.overriding import override
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from unittest.mock import create_autospec
 import pytest
 from PySide6.QtWidgets import QMenu
 
-from inspector.gui.tree import menu as module
+from inspector.gui import tree_menu as module
 from inspector.records import replace
 from inspector.session.controller import Session
 from tests.gui import fakes
