@@ -6,7 +6,8 @@ From `_save` in torch's `torch/serialization.py` and `writeEndOfFile` in its
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, plain_record
 
@@ -27,7 +28,7 @@ def torch_records(
     byteorder: str,
     serialization_id: bytes,
     is_in_order_of_use: bool = True,
-) -> list[Record]:
+) -> Iterator[Record]:
     """Return all records of a file.
 
     Args:
@@ -47,4 +48,4 @@ def torch_records(
         plain_record("byteorder", byteorder.encode()),
     ]
     tail = [plain_record("version", b"3\n"), plain_record(".data/serialization_id", serialization_id)]
-    return [record._replace(name=f"{folder}/{record.name}") for record in (*head, *storages, *tail)]
+    return (record._replace(name=f"{folder}/{record.name}") for record in chain(head, storages, tail))

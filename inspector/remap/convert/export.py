@@ -23,6 +23,7 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, collector_paused
 from inspector.overriding import override
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.remap.convert.cast import Caster
 from inspector.remap.convert.check import verify_form
 from inspector.remap.convert.forms import Form, FormExport, LeftOut, check_form, refuse_suffix
@@ -68,14 +69,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         refuse_suffix(destination, form.shape)
     refuse_destination(path, destination, overwrite=overwrite)
     with collector_paused(), _plain_source(path, destination.parent, progress) as source:
-        container = read_container(source, DEFAULT_LIMITS, progress)
-        content = Deciding(
-            container=container,
-            checkpoint=build_checkpoint(container, progress=progress),
-            form=form,
-            plan=plan,
-            progress=progress,
-        ).decide()
+        content = _decided(source, plan, form, progress)
         refuse_full_disk(destination.parent, content.nbytes)
         with ExitStack() as exits:
             caster = exits.enter_context(Caster(form.cast)) if form.cast else None
@@ -119,6 +113,17 @@ def list_left_out(
             container=container, checkpoint=checkpoint, form=form, plan=plan, progress=progress
         )
         return deciding.decide().left_out
+
+
+def _decided(source: Source, plan: Plan | None, form: Form, progress: Progress) -> Content:
+    """Decide what is written; of what was read only the places of bytes are kept, so that memory is free."""
+    container = read_container(source, DEFAULT_LIMITS, progress)
+    checkpoint = build_checkpoint(container, progress=progress)
+    content = Deciding(
+        container=container, checkpoint=checkpoint, form=form, plan=plan, progress=progress
+    ).decide()
+    bare = replace(content.container, root=None, stream=None, streams=(), programs=(), pickles=(), data=b"")
+    return content._replace(container=bare)
 
 
 def _write(content: Content, stock: Stock, target: int, folder: str, progress: Progress) -> None:

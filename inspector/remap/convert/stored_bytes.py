@@ -137,6 +137,10 @@ class Buffered:
 
     def write(self, data: bytes) -> None:
         """Write some bytes, now or with others."""
+        if len(data) > SMALL_NBYTES:  # not copied once more
+            self.flush()
+            write_bytes(self._target, data)
+            return
         self._data += data
         if len(self._data) >= STEP_NBYTES:
             self.flush()
@@ -153,8 +157,9 @@ class Buffered:
 
     def flush(self) -> None:
         """Write what waits."""
-        write_bytes(self._target, bytes(self._data))
-        self._data.clear()
+        if self._data:
+            write_bytes(self._target, bytes(self._data))
+            self._data.clear()
 
 
 def read_at(fd: int, offset: int, nbytes: int) -> bytes:
@@ -165,12 +170,18 @@ def read_at(fd: int, offset: int, nbytes: int) -> bytes:
     """
     data = b""
     while len(data) < nbytes:
-        os.lseek(fd, offset + len(data), os.SEEK_SET)  # Windows has no pread
-        more = os.read(fd, nbytes - len(data))
+        more = _read_some(fd, offset + len(data), nbytes - len(data))
         if not more:
             raise ExportError("the file ended while it was copied", remedy="try again once it is complete")
         data += more
     return data
+
+
+def _read_some(fd: int, offset: int, nbytes: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, nbytes, offset)
+    os.lseek(fd, offset, os.SEEK_SET)  # Windows
+    return os.read(fd, nbytes)
 
 
 def refuse_full_disk(folder: Path, nbytes: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from inspector.errors import ExportError
 from inspector.model.tensors.dtypes import ITEMSIZES
@@ -20,6 +21,14 @@ from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_
 from inspector.remap.convert.storages import Piece
 from inspector.remap.convert.stored_bytes import Buffered, Stock
 from inspector.remap.objects.views import UNTYPED
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+_LARGE_NBYTES = 1 << 18
+Submit = Callable[[Callable[[bytes, int], int], bytes, int], "Future[int]"]
+"""Has a function called in another thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,20 +53,27 @@ class TorchFile:
 
     def write_zip(self, folder: str) -> None:
         """Write a zip whose records stand in a folder of this name."""
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only this needs it
+
         out = self._start()
-        records = torch_records(
-            folder,
-            self.pickle,
-            [
+        with ThreadPoolExecutor(1) as pool:
+            storages = (
                 Record(
-                    storage_name(piece.name.key), piece.nbytes, piece.nbytes, partial(self._copy, piece, out)
+                    storage_name(piece.name.key),
+                    piece.nbytes,
+                    piece.nbytes,
+                    partial(self._copy, piece, out, pool.submit),
                 )
                 for piece in self.pieces
-            ],
-            byteorder=self.byteorder,
-            serialization_id=self._serialization_id(),
-        )
-        write_zip(records, DEFAULT_ALIGNMENT, out.write)
+            )
+            records = torch_records(
+                folder,
+                self.pickle,
+                storages,
+                byteorder=self.byteorder,
+                serialization_id=self._serialization_id(),
+            )
+            write_zip(records, DEFAULT_ALIGNMENT, out.write)
         out.flush()
 
     def write_legacy(self) -> None:
@@ -73,7 +89,7 @@ class TorchFile:
             )
         out = self._start()
         storages = (
-            LegacyStorage(piece.name.key, piece.name.numel, partial(self._copy, piece, out, is_summed=False))
+            LegacyStorage(piece.name.key, piece.name.numel, partial(self._copy, piece, out, None))
             for piece in self.pieces
         )
         write_legacy(self.pickle, storages, out.write)
@@ -96,17 +112,22 @@ class TorchFile:
         ]
         return b"%020d%020d" % (zlib.crc32("\n".join(names).encode()), zlib.crc32(self.pickle))
 
-    def _copy(self, piece: Piece, out: Buffered, *, is_summed: bool = True) -> int:
-        """Write a storage and return its CRC, or 0 where nobody asks for it."""
+    def _copy(self, piece: Piece, out: Buffered, submit: Submit | None) -> int:
+        """Write a storage and return its CRC, computed in a thread; or 0 where nobody asks for it."""
         is_cast = self.stock.is_cast(piece.source, piece.dtype)
-        crc = 0 if is_cast or not is_summed else self.stock.crc(piece)
-        if crc or not (is_cast or is_summed):
+        crc = 0 if is_cast or submit is None else self.stock.crc(piece)
+        if crc or not (is_cast or submit):
             for span in piece.ranges:
                 out.copy(piece.source, span)
             return crc
         for chunk in self._chunks(piece):
-            crc = zlib.crc32(chunk, crc)
-            out.write(chunk)
+            if submit is None or len(chunk) < _LARGE_NBYTES:
+                crc = zlib.crc32(chunk, crc)
+                out.write(chunk)
+            else:  # neither holds the interpreter's lock, and one takes about as long as the other
+                summed = submit(zlib.crc32, chunk, crc)
+                out.write(chunk)
+                crc = summed.result()
             self.progress.advance(len(chunk))
         return crc
 

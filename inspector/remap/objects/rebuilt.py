@@ -27,6 +27,7 @@ class Rebuilding:
         self._storage_ids = storage_ids
         self._calls: dict[int, tuple[StoredTensor, Call]] = {}
         self._nodes: dict[str, PersistentId] = {}
+        self._names: dict[tuple[str, str], Global] = {}
 
     def call_for(self, tensor: StoredTensor) -> Call:
         """Return the call that rebuilds a tensor.
@@ -43,15 +44,19 @@ class Rebuilding:
         storage = self._storage_ids.get(tensor.key)
         if storage is None or known_dtype(tensor.dtype) is None or tensor.layout != _STRIDED:
             raise ExportError(f"torch has no {tensor.layout} tensors of {tensor.dtype}")
-        hooks = Call(Global("collections", "OrderedDict"), (), "reduce")
+        hooks = Call(self._name("collections", "OrderedDict"), (), "reduce")
         stride = contiguous(tensor.shape) if tensor.stride is None else tensor.stride
         place = (self._node(storage), tensor.offset, tensor.shape, stride)
         args: tuple[Value, ...] = (*place, tensor.requires_grad, hooks)
         written = as_written(storage)
         if written.untyped or written.dtype != tensor.dtype:
-            args = (*args, Global("torch", tensor.dtype))
+            args = (*args, self._name("torch", tensor.dtype))
         name = "_rebuild_tensor_v2" if len(args) == len(place) + 2 else "_rebuild_tensor_v3"
-        return Call(Global("torch._utils", name), args, "reduce")
+        return Call(self._name("torch._utils", name), args, "reduce")
+
+    def _name(self, module: str, name: str) -> Global:
+        """Return one node for each name, which all calls share."""
+        return self._names.get((module, name)) or self._names.setdefault((module, name), Global(module, name))
 
     def _node(self, storage: StorageId) -> PersistentId:
         node = self._nodes.get(storage.key)

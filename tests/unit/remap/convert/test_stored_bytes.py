@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import zlib
 from pathlib import Path
 
@@ -147,3 +148,21 @@ def test_disks_that_are_full_are_noticed_before(tmp_path, monkeypatch) -> None:
         refuse_full_disk(tmp_path / "nowhere", 1)
     monkeypatch.delattr(form_bytes.os, "statvfs")
     refuse_full_disk(tmp_path, 1 << 60)  # where nobody can tell, writing will
+
+
+def test_small_pieces_do_not_wait_without_end(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(form_bytes, "STEP_NBYTES", 10)
+    source, container = stocked(file_of(tmp_path, ROOT))
+    with source, Stock(source, container, tmp_path) as stock, (tmp_path / "out").open("w+b") as target:
+        out = Buffered(stock, target.fileno(), Progress())
+        for data in (b"1234567", b"89", b"0"):
+            out.write(data)
+        assert read_at(target.fileno(), 0, 10) == b"1234567890"
+
+
+def test_files_are_read_at_a_place_where_the_system_has_no_call_for_it(tmp_path, monkeypatch) -> None:
+    monkeypatch.delattr(os, "pread", raising=False)
+    path = tmp_path / "file"
+    path.write_bytes(b"0123456789")
+    with path.open("rb") as file:
+        assert read_at(file.fileno(), 3, 4) == b"3456"

@@ -10,6 +10,7 @@ import pytest
 from inspector.containers.opening import read_container
 from inspector.errors import ExportError
 from inspector.remap.convert import export as form_export
+from inspector.remap.convert import stored_bytes, torch_file
 from inspector.remap.convert.forms import Form
 from inspector.remap.convert.storages import Piece
 from inspector.remap.convert.torch_file import check_length
@@ -117,3 +118,17 @@ def test_storages_are_as_long_as_they_say() -> None:
     check_length(piece(4, None), str)
     with pytest.raises(ExportError, match="not what the pickle says: the owner of 0"):
         check_length(piece(15), lambda key: f"the owner of {key}")
+
+
+def test_checksums_of_large_storages_are_computed_beside_the_copying(tmp_path, monkeypatch) -> None:
+    """Of several steps each, so that one sum goes on where the last ended."""
+    monkeypatch.setattr(torch_file, "_LARGE_NBYTES", 1 << 10)
+    monkeypatch.setattr(stored_bytes, "STEP_NBYTES", 3000)
+    payload = bytes(range(256)) * 40
+    header = b'{"a":{"dtype":"U8","shape":[10240],"data_offsets":[0,10240]}}'
+    source = tmp_path / "a.safetensors"
+    source.write_bytes(len(header).to_bytes(8, "little") + header + payload)
+    destination, _ = exported(source, WEIGHTS)
+    with zipfile.ZipFile(destination) as archive:
+        assert archive.testzip() is None
+        assert archive.read("out/data/0") == payload
