@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.diagnose.fitting import overflow_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
@@ -40,7 +41,8 @@ def accepted_fix(fix: Fix | None, checkpoint: Checkpoint, target: Profile | None
         target: The machine, or None.
     """
     tried = () if fix is None else _next_to(fix)
-    return next((one for one in tried if _is_accepted(one, checkpoint, target)), None)
+    taken = (one for one in tried if _is_accepted(one, checkpoint, target))
+    return next((one for one in taken if target is None or _has_room(one, checkpoint, target)), None)
 
 
 def _next_to(fix: Fix) -> Iterator[Fix]:
@@ -73,6 +75,16 @@ def _is_plannable(text: str, checkpoint: Checkpoint) -> bool:
         return not plan_remap(checkpoint, (rule,)).is_empty
     except PlanError:
         return False
+
+
+def _has_room(fix: Fix, checkpoint: Checkpoint, target: Profile) -> bool:
+    """Return whether a map of devices is not known to put more on one of them than it holds."""
+    rule = parse_rule(fix.rule) if fix.kind == "rule" else None
+    if rule is None or rule.device is None:
+        return True
+    tags = {row.device for row in checkpoint.storages}
+    moves = tuple((tag, rule.to) for tag in sorted(tags) if rule.matches(tag, ()))
+    return not moves or overflow_of(checkpoint, target, moves) is None
 
 
 def _is_taken(option: tuple[str, str], checkpoint: Checkpoint, target: Profile) -> bool:

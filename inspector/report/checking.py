@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from inspector.diagnose.errors.explanation import Explanation
+from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
@@ -74,7 +75,13 @@ class Check:
     @property
     def loads(self) -> bool:
         """Whether nothing stops `torch.load(path)` there, nor does the memory run out."""
-        return self.load.loads and not any(finding.id == "does-not-fit" for finding in self.findings)
+        return self.load.loads and self.overflow is None
+
+    @property
+    def overflow(self) -> Finding | None:
+        """What does not fit: the load itself, or the map onto the device that is wanted."""
+        ids = {"does-not-fit"} if self.target.wanted is None else {"does-not-fit", MAP_DOES_NOT_FIT}
+        return next((finding for finding in self.findings if finding.id in ids), None)
 
     @property
     def judged(self) -> Judged:
@@ -195,8 +202,9 @@ def _verdict(check: Check) -> Iterator[str]:
     call = _call(check)
     if load.way == "unsure":
         yield f"{_INDENT}LOADS on {where}, as far as it could be read."
-    elif load.failure is None and not check.loads:
-        yield f"{_INDENT}DOES NOT FIT on {where}: {call} runs out of memory."
+    elif load.failure is None and check.overflow is not None:
+        what = f"{call} runs out of memory" if check.overflow.id == "does-not-fit" else check.overflow.title
+        yield from wrapped_lines(f"DOES NOT FIT on {where}: {what}.", _INDENT)
     elif load.failure is None:
         yield f"{_INDENT}LOADS on {where}: {call} works there."
     else:

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 from inspector.diagnose.branches import devices_fix
 from inspector.diagnose.case import Case, Rule
-from inspector.model.checkpoint import Checkpoint
+from inspector.diagnose.fitting import (
+    advised_moves,
+    fitting_text,
+    most_nbytes,
+    overflow_finding,
+    overflow_of,
+    smallest_memory,
+    what_fits,
+)
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.target.load_call import LoadCall
@@ -19,7 +27,6 @@ from inspector.target.versions import release_of
 from inspector.units import format_nbytes
 
 _PLAIN = LoadCall(weights_only=False)
-_MOST_PER_TENSOR_NBYTES = 1 << 13
 _TO_CPU_FIRST = (
     "Load to the CPU first, and move only the weights: optimizer state is often two thirds of a checkpoint."
 )
@@ -58,19 +65,23 @@ def _all_ranks(case: Case) -> Iterator[Finding]:
 def _does_not_fit(case: Case) -> Iterator[Finding]:
     """Compare what loading takes at its worst moment with the memory that is there."""
     target = case.target
-    known = (target.memory_nbytes, *(gpu.memory_nbytes for gpu in target.gpus)) if target is not None else ()
-    smallest = min((nbytes for nbytes in known if nbytes is not None), default=None)
-    if target is None or smallest is None or _most_nbytes(case.checkpoint) <= smallest:
+    smallest = None if target is None else smallest_memory(target)
+    if target is None or smallest is None or most_nbytes(case.checkpoint) <= smallest:
         return
     for room in fits(forecast(case.checkpoint, target, _PLAIN), target):
         if room.fits is False:
             yield _too_large(case, target, room)
 
 
-def _most_nbytes(checkpoint: Checkpoint) -> int:
-    """Return what no load can exceed on any device; nearly every file is below, and needs no forecast."""
-    stored = sum(storage.nbytes for storage in checkpoint.storages)
-    return 2 * stored + _MOST_PER_TENSOR_NBYTES * len(checkpoint.tensors)
+def _map_does_not_fit(case: Case) -> Iterator[Finding]:
+    """Compare what loading takes after the map that makes it work with the memory that is there."""
+    target = case.target
+    if target is None or smallest_memory(target) is None:
+        return
+    moves = advised_moves(case.checkpoint, target)
+    overflow = overflow_of(case.checkpoint, target, moves) if moves else None
+    if overflow is not None:
+        yield overflow_finding(case.checkpoint, moves, overflow)
 
 
 def _too_large(case: Case, target: Profile, room: Room) -> Finding:
@@ -78,6 +89,8 @@ def _too_large(case: Case, target: Profile, room: Room) -> Finding:
     named = room.device if on_gpu else "the CPU"
     elsewhere = on_gpu and room.needed_nbytes < (target.memory_nbytes or room.needed_nbytes + 1)
     release = release_of(target.torch_version)
+    excess = room.needed_nbytes - (room.memory_nbytes or 0)
+    fitting = what_fits(case.checkpoint, target, _PLAIN, room)
     tags = {row.device for row in case.checkpoint.storages if landing_place(row.device, 0) == room.device}
     paths = [
         tensor.path
@@ -89,11 +102,12 @@ def _too_large(case: Case, target: Profile, room: Room) -> Finding:
         "error",
         f"The file does not fit into the memory of {named}",
         f"torch.load takes {format_nbytes(room.needed_nbytes)} of {named}, which has "
-        f"{format_nbytes(room.memory_nbytes or 0)}; a model created before takes its share as well. "
+        f"{format_nbytes(room.memory_nbytes or 0)}: {format_nbytes(excess)} too much, and a model created "
+        f"before takes its share as well. {fitting_text(fitting)} "
         + (_TO_CPU_FIRST if on_gpu else _MMAP if can_map(case.checkpoint, release) else _NO_MMAP),
         paths,
         fix=devices_fix(sorted(tags), "cpu") if elsewhere else Fix(option=("mmap", "True")),
     )
 
 
-MEMORY_RULES: tuple[Rule, ...] = (_does_not_fit, _all_ranks)
+MEMORY_RULES: tuple[Rule, ...] = (_does_not_fit, _map_does_not_fit, _all_ranks)

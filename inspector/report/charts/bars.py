@@ -7,13 +7,20 @@ from collections.abc import Iterable, Mapping
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order
-from inspector.model.totals import dtype_totals, role_totals
+from inspector.model.totals import dtype_totals, role_totals, wasted_nbytes
 from inspector.records import dataclass
+from inspector.report.charts.filtering import filter_for
 from inspector.report.colors import NEUTRAL, device_name
-from inspector.units import format_nbytes
+from inspector.units import cut_text, escape_text, format_nbytes
 
 _MOST_SEGMENTS = 10
 _MOST_DEVICES = 64
+_MOST_LABEL = 40
+_LEAST_WASTE = 100
+"""Storages that are this many times as large as what nobody views of them are drawn as whole."""
+LOOSE = "in no tensor"
+Flows = Counter[tuple[str, str]]
+"""Stored bytes by (device as saved, device after the map)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,20 +32,40 @@ class Segment:
         color: -1 for the CPU and other neutral things, else 0, 1, 2, ... in a fixed order of devices, so
             that a device keeps its color on every page.
         nbytes: Its length.
+        query: The search that finds what it stands for; empty where none can be written.
     """
 
     label: str
     color: int
     nbytes: int
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One stacked bar: its caption, its segments, and the text at its end."""
+    """One stacked bar.
+
+    Attributes:
+        label: Its caption.
+        segments: What it consists of.
+        text: What stands at its end.
+        capacity_nbytes: What there is room for, which is drawn as a track around it; or None.
+    """
 
     label: str
     segments: tuple[Segment, ...]
     text: str
+    capacity_nbytes: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Its whole length."""
+        return sum(part.nbytes for part in self.segments)
+
+    @property
+    def excess_nbytes(self) -> int:
+        """How much of it there is no room for."""
+        return 0 if self.capacity_nbytes is None else max(self.nbytes - self.capacity_nbytes, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,43 +84,96 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors
         moved: The new device of each storage that moves, by its key; None where nothing can be mapped.
         colors: The color of each device.
     """
-    before: Counter[str] = Counter()
-    after: Counter[str] = Counter()
-    for storage in checkpoint.storages:
-        before[storage.device] += storage.nbytes
-        after[(moved or {}).get(storage.key, storage.device)] += storage.nbytes
-    bars = (_device_bar("As saved", before, colors), _device_bar("After the map", after, colors))
+    flows = flows_of(checkpoint, moved or {})
+    bars = (
+        _device_bar("As saved", flows, 0, colors),
+        _device_bar("After the map", flows, 1, colors),
+    )
     return Chart(title="Memory by device", bars=bars if moved is not None else bars[:1])
+
+
+def flows_of(checkpoint: Checkpoint, moved: Mapping[str, str]) -> Flows:
+    """Add up stored bytes by the device where they were saved, and by the one where a map puts them."""
+    flows: Flows = Counter()
+    for storage in checkpoint.storages:
+        flows[storage.device, moved.get(storage.key, storage.device)] += storage.nbytes
+    return flows
 
 
 def role_chart(checkpoint: Checkpoint) -> Chart:
     """Return stored bytes by role, one bar each."""
-    return _one_bar_each("What the bytes are for", role_totals(checkpoint))
+    return _one_bar_each("What the bytes are for", "role", role_totals(checkpoint), checkpoint)
 
 
 def dtype_chart(checkpoint: Checkpoint) -> Chart:
     """Return stored bytes by dtype, one bar each."""
-    return _one_bar_each("Dtypes", dtype_totals(checkpoint))
+    return _one_bar_each("Dtypes", "dtype", dtype_totals(checkpoint), checkpoint)
 
 
-def _device_bar(label: str, totals: Counter[str], colors: Mapping[str, int]) -> Bar:
-    shown = [(device, totals[device]) for device in sorted(totals, key=device_order) if totals[device]]
+def waste_chart(checkpoint: Checkpoint) -> Chart | None:
+    """Return what is stored against what tensors view of it; None where they view nearly all."""
+    stored = sum(storage.nbytes for storage in checkpoint.storages)
+    wasted = wasted_nbytes(checkpoint.storages)
+    if not wasted or wasted * _LEAST_WASTE < stored:
+        return None
+    viewed = Segment(label="viewed by tensors", color=0, nbytes=stored - wasted)
+    left = Segment(label="viewed by none", color=2, nbytes=wasted)
+    text = f"{format_nbytes(wasted)} of {format_nbytes(stored)} are viewed by no tensor"
+    return Chart(title="Stored and viewed", bars=(Bar(label="Storages", segments=(viewed, left), text=text),))
+
+
+def devices_at(flows: Flows, end: int) -> dict[str, int]:
+    """Add up by the device where bytes were saved (0) or where they go (1), in the order of devices."""
+    totals: Counter[str] = Counter()
+    for pair, nbytes in flows.items():
+        totals[pair[end]] += nbytes
+    return {device: totals[device] for device in sorted(totals, key=device_order) if totals[device]}
+
+
+def query_at(flows: Flows, end: int, device: str) -> str:
+    """Return the search for what is on a device; after a map, if that is all of one device and no more."""
+    origins = {pair[0] for pair, nbytes in flows.items() if nbytes and pair[end] == device}
+    if end and (len(origins) != 1 or any(one in origins and to != device for one, to in +flows)):
+        return ""
+    names = {pair[0] for pair in flows}
+    return filter_for("device", next(iter(origins)), names)
+
+
+def _device_bar(label: str, flows: Flows, end: int, colors: Mapping[str, int]) -> Bar:
+    totals = devices_at(flows, end)
+    queries = {device_name(device): query_at(flows, end, device) for device in list(totals)[:_MOST_DEVICES]}
     segments = tuple(
-        Segment(label=device_name(device), color=colors.get(device, NEUTRAL), nbytes=nbytes)
-        for device, nbytes in _few(shown, _MOST_DEVICES)
+        Segment(
+            label=device_name(device),
+            color=colors.get(device, NEUTRAL),
+            nbytes=nbytes,
+            query=queries.get(device_name(device), ""),
+        )
+        for device, nbytes in _few(list(totals.items()), _MOST_DEVICES)
     )
     return Bar(label=label, segments=segments, text=format_nbytes(sum(totals.values())))
 
 
-def _one_bar_each(title: str, totals: Iterable[tuple[str, int]]) -> Chart:
+def _one_bar_each(title: str, field: str, totals: Iterable[tuple[str, int]], checkpoint: Checkpoint) -> Chart:
     shown = [(label, nbytes) for label, nbytes in totals if nbytes]
+    names = [label for label, _ in shown]
+    given = sum(nbytes for _, nbytes in shown)
+    loose = sum(storage.nbytes for storage in checkpoint.storages) - given
+    rows = [*_few(shown, _MOST_SEGMENTS), *([(LOOSE, loose)] if loose else [])]
     bars = tuple(
         Bar(
-            label=label,
-            segments=(Segment(label=label, color=NEUTRAL, nbytes=nbytes),),
+            label=escape_text(cut_text(label, _MOST_LABEL)),
+            segments=(
+                Segment(
+                    label=escape_text(cut_text(label, _MOST_LABEL)),
+                    color=NEUTRAL,
+                    nbytes=nbytes,
+                    query=filter_for(field, label, names) if label in names else "",
+                ),
+            ),
             text=format_nbytes(nbytes),
         )
-        for label, nbytes in _few(shown, _MOST_SEGMENTS)
+        for label, nbytes in rows
     )
     return Chart(title=title, bars=bars)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspector.records import dataclass
 from inspector.report.charts.bars import Bar, Chart, Segment
+from inspector.report.charts.rooms import room_text
 from inspector.target.machine.profile import Profile
 from inspector.target.memory import HOST, Forecast, Room, fits
 from inspector.units import cut_text, escape_text, format_nbytes
@@ -49,7 +50,7 @@ def forecast_report(forecast: Forecast, target: Profile, loader: str = "torch.lo
     finals = {use.device: use.final_nbytes for use in forecast.uses}
     bars = tuple(_bar(room, finals[room.device]) for room in rooms[:_MOST_BARS] if room.needed_nbytes)
     tight = tuple(room for room in rooms if room.fits is False)
-    notes = [f"{_name(room.device)} does not have that much memory." for room in tight]
+    notes = [_too_small(forecast, room) for room in tight]
     mapped = max((stage.mapped_nbytes for stage in forecast.stages), default=0)
     if mapped:
         notes.append(
@@ -72,10 +73,26 @@ def _bar(room: Room, final_nbytes: int) -> Bar:
     segments = [Segment(label=STAYS, color=0, nbytes=final_nbytes)]
     if passing > 0:
         segments.append(Segment(label=PASSES, color=2, nbytes=passing))
-    text = format_nbytes(room.needed_nbytes)
-    if room.memory_nbytes is not None:
-        text += f" of {format_nbytes(room.memory_nbytes)}"
-    return Bar(label=_name(room.device), segments=tuple(segments), text=text)
+    memory = room.memory_nbytes
+    text = format_nbytes(room.needed_nbytes) if memory is None else room_text(room.needed_nbytes, memory)
+    return Bar(label=_name(room.device), segments=tuple(segments), text=text, capacity_nbytes=memory)
+
+
+def _too_small(forecast: Forecast, room: Room) -> str:
+    excess = room.needed_nbytes - (room.memory_nbytes or 0)
+    peak = f"at the peak, {_peak_of(forecast, room.device)} takes {format_nbytes(room.needed_nbytes)}"
+    return f"{_name(room.device)} is {format_nbytes(excess)} too small: {peak}."
+
+
+def _peak_of(forecast: Forecast, device: str) -> str:
+    """Return the step that takes most of a device."""
+    peaks = [
+        (use.peak_nbytes, -place, stage.name)
+        for place, stage in enumerate(forecast.stages)
+        for use in stage.uses
+        if use.device == device
+    ]
+    return _STEPS.get(max(peaks)[2], "loading")
 
 
 def _name(device: str) -> str:

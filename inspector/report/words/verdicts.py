@@ -54,7 +54,8 @@ def place(target: Profile) -> str:
     """Return what a machine is called behind the word "on"."""
     if target.evidence is not None and target.id != "this":
         return target.label.rpartition(" (")[0] or target.label  # its devices are in the list of targets
-    return _PLACES.get(target.id) or device_type(target.id).place or f"a machine with {target.label}"
+    kind = target.id.partition("@")[0]  # behind it stands how much memory there is
+    return _PLACES.get(kind) or device_type(kind).place or f"a machine with {target.label}"
 
 
 def understood(target: Profile) -> str:

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
+from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.model.findings import Finding
 from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.model.roles.devices import split_device
@@ -58,7 +59,9 @@ def banner(
         ailment: What keeps torch from the machine's GPUs; empty where nothing is known to.
     """
     saved = saved_on(document)
-    advice = f"{_plain(assumed(target))} {_advice(device_map, target)}".strip()
+    full = next((found for found in findings if found.id == MAP_DOES_NOT_FIT), None)
+    advised = _advice(device_map, target) if full is None else _plain(f"{full.title}. {full.detail}")
+    advice = f"{_plain(assumed(target))} {advised}".strip()
     load = load_of(document, target)
     if load.way == "never":
         return _dangerous(load, saved)
@@ -75,7 +78,7 @@ def banner(
         text = escape_text(shown_message(load, failure))
         return Banner(
             tone="bad",
-            verdict=f"{load.loader} stops on {where}.",
+            verdict=f"{load.loader} stops on {where}{_and_overflows(full)}.",
             aside=f"{before} {text}".strip(),
             headline=f"{saved} {stops} stops here:",
             advice=advice,
@@ -138,7 +141,7 @@ def _dangerous(load: DefaultLoad, saved: str) -> Banner:
 
 def _damaged(damage: Finding, load: DefaultLoad, saved: str, target: Profile) -> Banner:
     what, detail = _small(damage.title), _plain(damage.detail)
-    is_read = damage.id == "does-not-fit"
+    is_read = damage.id in {"does-not-fit", MAP_DOES_NOT_FIT}
     stops = f"On {place(target)}: {what}." if is_read else f"{load.loader} does not read it: {what}."
     return Banner(
         tone="bad",
@@ -148,6 +151,10 @@ def _damaged(damage: Finding, load: DefaultLoad, saved: str, target: Profile) ->
         advice=detail,
         error_text=None,
     )
+
+
+def _and_overflows(full: Finding | None) -> str:
+    return "" if full is None else f", and {_small(full.title)}"
 
 
 def _where(document: Document, load: DefaultLoad, target: Profile) -> str:

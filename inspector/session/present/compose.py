@@ -9,7 +9,8 @@ from inspector.diagnose.run import diagnose
 from inspector.model.findings import Finding
 from inspector.records import replace
 from inspector.remap.rules import Rule
-from inspector.report.charts.bars import Chart, device_chart, dtype_chart, role_chart
+from inspector.report.charts.bars import Chart, device_chart, dtype_chart, flows_of, role_chart, waste_chart
+from inspector.report.charts.rooms import room_chart
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.sums import parameters_text
@@ -31,6 +32,7 @@ from inspector.session.present.cards import (
 from inspector.session.present.check import check_page
 from inspector.session.present.code import code_page
 from inspector.session.present.export import export_page
+from inspector.session.present.fitting import fitted_findings
 from inspector.session.present.forecast import forecast_page
 from inspector.session.present.module_map import module_map_of
 from inspector.session.present.rows import can_go, matches_of, node_facts, parameters_fact, strip
@@ -48,6 +50,7 @@ from inspector.session.screen import (
 from inspector.session.state import OPEN, State
 from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile, presets
+from inspector.target.machine.sizes import in_order, sized_presets
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
@@ -74,7 +77,7 @@ def compose(state: State) -> Screen:
         stamp=document.checkpoint.stamp,
         on_disk=state.on_disk,
         parts=tuple(part.path for part in document.checkpoint.parts),
-        banner=_banner(*asked),
+        banner=_banner(*asked, state.loading),
         safety=safety_chip(load_of(document, target_of(state)).safety),
         tree=document.tree,
         matches=matches_of(document, state.query),
@@ -86,7 +89,7 @@ def compose(state: State) -> Screen:
         strip=strip(document, state.picked or (state.selected,)),
         can_go=can_go(state.visited),
         tensor=node_facts(document, state.selected),
-        findings=_finding_rows(document, target_of(state), check_of(state)),
+        findings=_finding_rows(*asked[:2], _fitted(*asked, state.loading), check_of(state)),
         explanation=_explanation(document, target_of(state), state.error_text, state.script_name),
         beliefs=_beliefs(document, target_of(state)) if state.asks_beliefs else (),
         doctor=doctor_cards(target_of(state)),
@@ -123,7 +126,7 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
 
 def target_of(state: State) -> Profile:
     """Return the chosen machine, with the device that is wanted there if it has that."""
-    known = (*state.machines, *presets())
+    known = (*state.machines, *presets(), *sized_presets())
     machine = next((profile for profile in known if profile.id == state.target), state.machine)
     return replace(machine, wanted=state.wanted) if state.wanted in machine.devices else machine
 
@@ -133,7 +136,8 @@ def targets_of(state: State) -> tuple[Choice, ...]:
     label = state.machine.label
     this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:])
     taken = {profile.id for profile in state.machines}
-    others = (*state.machines, *(preset for preset in presets() if preset.id not in taken))
+    offered = in_order((*presets(), *sized_presets()))
+    others = (*state.machines, *(preset for preset in offered if preset.id not in taken))
     return (this, *(Choice(id=profile.id, label=profile.label) for profile in others))
 
 
@@ -210,10 +214,13 @@ def device_map_of(document: Document, target: Profile, chosen: Pairs, branches: 
 
 
 @remembered
-def _banner(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> Banner:
+def _banner(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches, loading: Loading
+) -> Banner:
     device_map = device_map_of(document, target, chosen, branches)
     ailment = ailments(target).partition("\n")[0]
-    found = banner(document, target, device_map, _findings(document, target), ailment)
+    findings = _fitted(document, target, chosen, branches, loading)
+    found = banner(document, target, device_map, findings, ailment)
     if offers(RECOVER, document.checkpoint):
         return replace(found, action=_SAVE_INTACT)
     return replace(found, action=_EXPORT) if _no_map(document) else found
@@ -236,7 +243,9 @@ def _charts(document: Document, target: Profile, chosen: Pairs, branches: Branch
     device_map = device_map_of(document, target, chosen, branches)
     colors = _colors(document, target, device_map)
     moved = None if _no_map(document) else device_map.plan.storages
-    return (device_chart(document.checkpoint, moved, colors), *_fixed_charts(document))
+    room = room_chart(flows_of(document.checkpoint, device_map.plan.storages), target, colors)
+    first = device_chart(document.checkpoint, moved, colors)
+    return (first, *([room] if room else []), *_fixed_charts(document))
 
 
 @remembered
@@ -249,7 +258,9 @@ def _forecast(
 
 @remembered
 def _fixed_charts(document: Document) -> tuple[Chart, ...]:
-    return role_chart(document.checkpoint), dtype_chart(document.checkpoint)
+    checkpoint = document.checkpoint
+    waste = waste_chart(checkpoint)
+    return (role_chart(checkpoint), dtype_chart(checkpoint), *([waste] if waste else []))
 
 
 def _branch_rows(branches: Branches) -> tuple[BranchRow, ...]:
@@ -271,12 +282,26 @@ def _findings(document: Document, target: Profile) -> tuple[Finding, ...]:
 
 
 @remembered
-def _finding_rows(document: Document, target: Profile, check: FileCheck | None) -> tuple[FindingRow, ...]:
+def _fitted(
+    document: Document, target: Profile, chosen: Pairs, branches: Branches, loading: Loading
+) -> tuple[Finding, ...]:
+    """Return the findings, those about memory for the map that was chosen."""
+    device_map = device_map_of(document, target, chosen, branches)
+    page = _forecast(document, target, chosen, branches, loading)
+    return fitted_findings(
+        document, target, device_map, loading, found=_findings(document, target), page=page
+    )
+
+
+@remembered
+def _finding_rows(
+    document: Document, target: Profile, found: tuple[Finding, ...], check: FileCheck | None
+) -> tuple[FindingRow, ...]:
     """Return the cards, those of a check of all bytes in place of what was known before it."""
     nodes = _nodes_by_path(document)
     checked = check.findings if check is not None else ()
     known = {finding.id for finding in checked}
-    others = (finding for finding in _findings(document, target) if finding.id not in known)
+    others = (finding for finding in found if finding.id not in known)
     judged = _judged(document, target)
     return tuple(finding_card(finding, nodes, judged) for finding in (*checked, *others))
 

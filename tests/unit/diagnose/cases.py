@@ -304,6 +304,27 @@ def samples() -> dict[str, Sample]:
             paths=("model/w",),
             fix=Fix(style="distributed"),
         ),
+        "map-does-not-fit": Sample(
+            has=(
+                by_hand(pairs(w=at("cuda:3", "0", 300_000), n=number(1))),
+                by_hand(at("cuda:1", "0", 300_000)),
+            ),
+            lacks=(
+                by_hand(at("cuda:3", "0", 200_000)),
+                by_hand(at("cuda:0", "0", 300_000)),
+                by_hand(at("cpu", "0", 3_000_000)),
+                PLAIN,
+            ),
+            target=Profile(
+                id="this",
+                label="this machine",
+                accelerators=(("cuda", 1),),
+                gpus=(Gpu(device="cuda:0", name="Small", memory_nbytes=1_000_000),),
+                memory_nbytes=100_000_000,
+            ),
+            paths=("w",),
+            fix=Fix(rule="cuda:3=cpu"),
+        ),
         "does-not-fit": Sample(
             has=(
                 by_hand(pairs(w=at("cuda:0", "0", 300_000), n=number(1))),

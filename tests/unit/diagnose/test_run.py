@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector.diagnose.findings import devices as rules_devices
+from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.diagnose.run import RULES, diagnose
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
@@ -71,7 +72,13 @@ def test_every_id_in_the_rules_has_its_sample() -> None:
                 ids |= {first.value} if isinstance(first, ast.Constant) else set()
     assert ids <= SAMPLES.keys()
     # The others come by a variable: from the wrappers' table, and from what torch says to the file.
-    assert SAMPLES.keys() - ids == {"prefix-module", "prefix-compiled", "torch-refuses", "newer-format"}
+    assert SAMPLES.keys() - ids == {
+        "prefix-module",
+        "prefix-compiled",
+        "torch-refuses",
+        "newer-format",
+        MAP_DOES_NOT_FIT,
+    }
 
 
 def test_worst_is_first() -> None:

@@ -222,3 +222,17 @@ def test_other_errors_of_the_text_are_named() -> None:
     text = "EOFError: Ran out of input\nTraceback (...):\nRuntimeError: Invalid magic number; corrupt file?"
     found = format_check(check(made, explanation=explain_error(text, made)))
     assert "Also in the text: The file is empty, or has already been read to its end." in found
+
+
+def test_a_map_onto_the_wanted_device_has_to_fit() -> None:
+    made = checkpoint(storage("0", "cuda:1", 10**6), tensor("w", device="cuda:1", storage="0"))
+
+    def check(word: str) -> Check:
+        target = parse_target(word)
+        load = judge_load(made, target)
+        found = diagnose(made, load.safety, target)
+        return Check(checkpoint=made, target=target, load=load, findings=found, explanation=None)
+
+    for word, is_good in (("2xcuda:0@0.5mb", False), ("2xcuda:0@24gb", True), ("2xcuda@24gb", True)):
+        assert check(word).loads is is_good, word
+    assert "DOES NOT FIT" in format_check(check("2xcuda:0@0.5mb"))

@@ -37,7 +37,7 @@ def test_what_is_too_large_for_a_gpu(device: str) -> None:
     found = findings(on(device, 2 * MB), machine(gpu=MB, host=100 * MB, device=there))["does-not-fit"]
     assert found.severity == "error"
     assert found.paths == ("w",)
-    assert f"torch.load takes 2.0 MB of {there}, which has 1.0 MB;" in found.detail
+    assert f"torch.load takes 2.0 MB of {there}, which has 1.0 MB: 1.0 MB too much" in found.detail
     assert found.fix == Fix(rule=f"{device}=cpu")  # the name in the file
     assert "does-not-fit" not in findings(on(device, 2 * MB), machine(gpu=3 * MB, device=there))
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.charts.bars import Chart, device_chart, dtype_chart, role_chart
+from inspector.report.charts.bars import Bar, Chart, device_chart, dtype_chart, role_chart, waste_chart
 from inspector.report.colors import NEUTRAL
 from tests.unit.report.rows import checkpoint, storage, tensor
 
@@ -67,3 +67,52 @@ def test_a_checkpoint_without_bytes_has_empty_bars() -> None:
 
 def test_what_cannot_be_mapped_has_one_bar() -> None:
     assert [bar.label for bar in device_chart(ROWS, None, {}).bars] == ["As saved"]
+
+
+def test_a_part_is_found_by_its_search() -> None:
+    file = checkpoint(
+        tensor("a", storage="0", device="cuda:0"),
+        tensor("b", storage="1", device="cuda:1"),
+        tensor("c", storage="2", device="cuda:1"),
+        storage("0", "cuda:0", 10),
+        storage("1", "cuda:1", 10),
+        storage("2", "cuda:1", 10),
+    )
+
+    def queries(moved: dict[str, str]) -> list[list[str]]:
+        return [[part.query for part in bar.segments] for bar in device_chart(file, moved, {}).bars]
+
+    saved = ["device:cuda:0", "device:cuda:1"]
+    assert queries({}) == [saved, saved]
+    assert queries({"0": "cpu"}) == [saved, ["device:cuda:1", "device:cuda:0"]]
+    # What comes from two devices, or is not all of one, has no search.
+    assert queries({"0": "cpu", "1": "cpu"}) == [saved, ["", ""]]
+    assert role_chart(file).bars[0].segments[0].query == "role:parameter"
+    assert dtype_chart(file).bars[0].segments[0].query == "dtype:float32"
+
+
+def test_what_no_tensor_views_is_counted_too() -> None:
+    file = checkpoint(tensor("a", storage="0"), storage("0", nbytes=60), storage("1", nbytes=40))
+    for chart in (role_chart(file), dtype_chart(file)):
+        assert sum(bar.nbytes for bar in chart.bars) == 100
+        assert (chart.bars[-1].label, chart.bars[-1].segments[0].query) == ("in no tensor", "")
+
+
+def test_waste_is_shown_where_there_is_some() -> None:
+    file = checkpoint(tensor("a", storage="0"), storage("0", nbytes=1000, viewed_nbytes=100))
+    chart = waste_chart(file)
+    assert bars(chart) == [
+        (
+            "Storages",
+            "900 B of 1.0 KB are viewed by no tensor",
+            [("viewed by tensors", 0, 100), ("viewed by none", 2, 900)],
+        )
+    ]
+    assert waste_chart(ROWS) is None
+    assert waste_chart(checkpoint()) is None
+
+
+def test_what_there_is_no_room_for() -> None:
+    bar = Bar(label="", segments=(), text="", capacity_nbytes=5)
+    assert (bar.nbytes, bar.excess_nbytes) == (0, 0)
+    assert Bar(label="", segments=(), text="").excess_nbytes == 0

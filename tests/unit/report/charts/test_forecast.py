@@ -34,7 +34,7 @@ def test_a_bar_shows_what_stays_and_what_is_taken_meanwhile() -> None:
 def test_what_does_not_fit_is_said() -> None:
     report = forecast_report(of((HOST, 1, 1), ("cuda:0", 1001, 0)), GPU)
     assert report.is_tight
-    assert report.notes == ("cuda:0 does not have that much memory.",)
+    assert report.notes == ("cuda:0 is 1 B too small: at the peak, loading takes 1.0 KB.",)
 
 
 def test_memory_that_nobody_knows_is_not_compared() -> None:
