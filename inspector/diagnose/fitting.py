@@ -21,6 +21,7 @@ from inspector.target.versions import release_of
 from inspector.units import format_nbytes
 
 MAP_DOES_NOT_FIT = "map-does-not-fit"
+AFTER_THE_MAP = "After the map, "
 Moves = tuple[tuple[str, str], ...]
 """(device of the file, where it goes); what stays is left out."""
 
@@ -148,7 +149,7 @@ def overflow_finding(checkpoint: Checkpoint, moves: Moves, overflow: Overflow) -
     going = dict(moves)
     tags = sorted({row.device for row in checkpoint.storages}, key=device_order)
     there = [tag for tag in tags if landing_place(going.get(tag, tag), 0) == _place(device)]
-    after = "After the map, " if moves else ""
+    after = AFTER_THE_MAP if moves else ""
     title = f"{after}{_named(device)} is {format_nbytes(overflow.excess_nbytes)} too small"
     return finding(
         MAP_DOES_NOT_FIT,

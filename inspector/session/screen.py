@@ -215,7 +215,8 @@ class Screen:
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
     gone; `parts` are the files that it is read from, where there are several; `jobs` are those that run or
     left a result; `export` is None without an export.
-    `module_map` is None until the map page was looked at.
+    `module_map` is None until the map page was looked at; `marks` are the searches of the charts' parts that
+    the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
     several selected rows, and `can_go` is whether one was selected before it, and one after. `matches` is
     None without a search, else the ids of the matching tree nodes in order of display. `devices` are those
@@ -267,3 +268,4 @@ class Screen:
     can_go: tuple[bool, bool] = (False, False)
     map_choices: tuple[str, ...] = ()
     module_map: ModuleMap | None = None
+    marks: tuple[str, ...] = ()

@@ -59,6 +59,7 @@ def _build_memory(theme: Theme, _: Commands, session: Session) -> QWidget:
 
     panel = MemoryPanel(theme)
     panel.loading_chosen.connect(session.set_loading)
+    panel.query_wanted.connect(session.search)
     return panel
 
 
@@ -122,7 +123,7 @@ PAGES = (
         id="memory",
         text="&Memory",
         icon="memory",
-        reads=("charts", "forecast", "device_map", "tree"),
+        reads=("charts", "forecast", "device_map", "marks", "query", "tree"),
         build=_build_memory,
     ),
     Page(

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
+from inspector.diagnose.fitting import AFTER_THE_MAP, MAP_DOES_NOT_FIT
 from inspector.model.findings import Finding
 from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.model.roles.devices import split_device
@@ -78,7 +78,7 @@ def banner(
         text = escape_text(shown_message(load, failure))
         return Banner(
             tone="bad",
-            verdict=f"{load.loader} stops on {where}{_and_overflows(full)}.",
+            verdict=f"{load.loader} stops on {where}." if full is None else _overflows(load, full),
             aside=f"{before} {text}".strip(),
             headline=f"{saved} {stops} stops here:",
             advice=advice,
@@ -153,8 +153,9 @@ def _damaged(damage: Finding, load: DefaultLoad, saved: str, target: Profile) ->
     )
 
 
-def _and_overflows(full: Finding | None) -> str:
-    return "" if full is None else f", and {_small(full.title)}"
+def _overflows(load: DefaultLoad, full: Finding) -> str:
+    """Return that the load stops, and that the way out is closed: short, for it has to be read whole."""
+    return f"{load.loader} stops, and {full.title.removeprefix(AFTER_THE_MAP)}."
 
 
 def _where(document: Document, load: DefaultLoad, target: Profile) -> str:

@@ -34,6 +34,7 @@ from inspector.session.present.code import code_page
 from inspector.session.present.export import export_page
 from inspector.session.present.fitting import fitted_findings
 from inspector.session.present.forecast import forecast_page
+from inspector.session.present.marks import marks_of
 from inspector.session.present.module_map import module_map_of
 from inspector.session.present.rows import can_go, matches_of, node_facts, parameters_fact, strip
 from inspector.session.screen import (
@@ -103,6 +104,7 @@ def compose(state: State) -> Screen:
         can_undo=document.can_undo,
         map_choices=choices_for_all(_device_rows(*asked)),
         module_map=module_map_of(document, state.map_by, state.map_root),
+        marks=marks_of(document, state.selected, _charts(*asked)),
     )
 
 

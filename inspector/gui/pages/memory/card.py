@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QCheckBox, QFrame, QSpinBox, QVBoxLayout
 
-from inspector.gui.pages.memory.tables import build_legend, build_ranking, is_ranking
+from inspector.gui.pages.memory.bars import BarsView
+from inspector.gui.pages.memory.bars_paint import color_of
+from inspector.gui.pages.memory.tables import build_legend, build_ranking, is_ranking, needs_legend
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
-from inspector.session.screen import Chart, ForecastPage, Loading, Segment
-
-if TYPE_CHECKING:
-    from inspector.gui.pages.memory.bars import ChartView
-
+from inspector.session.screen import Chart, ForecastPage, Loading
 
 _LOADING = "While loading"
 
@@ -24,44 +19,47 @@ _LOADING = "While loading"
 class ChartCard(QFrame):
     """One chart with its title and its table; with room above and below for more."""
 
+    query_wanted = Signal(str)
+
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._by_device = True
         self._chart: Chart | None = None
-        self._view: ChartView | None = None
+        self._devices: frozenset[str] = frozenset()
+        self._marks: tuple[str, ...] = ()
         self._title = plain_label("", "strong", wrap=True)
         self.above, self.below = QVBoxLayout(), QVBoxLayout()
-        self._bars = QVBoxLayout()
+        self.bars = BarsView(theme)
+        self.bars.query_wanted.connect(self.query_wanted)
         self._table = QVBoxLayout()
-        parts = (self._title, named(QFrame(), "line"), self.above, self._bars, self._table, self.below)
+        parts = (self._title, named(QFrame(), "line"), self.above, self.bars, self._table, self.below)
         column(*parts, spacing=8, margins=(0, 0, 0, 8), within=self)
+        theme.changed.connect(self._show_table)
 
-    def show_chart(self, chart: Chart, devices: frozenset[str]) -> None:
+    def show_chart(self, chart: Chart, devices: frozenset[str], marks: tuple[str, ...] = ()) -> None:
         """Show another chart; what is not a device gets a color that no device has."""
-        self._chart = chart
-        self._by_device = all(part.label in devices for bar in chart.bars for part in bar.segments)
+        is_same = chart == self._chart and devices == self._devices
+        self.bars.show_marks(marks)
+        if is_same and (marks == self._marks or not is_ranking(chart)):
+            return
+        self._chart, self._devices, self._marks = chart, devices, marks
         self._title.setText(chart.title)
+        self.bars.setHidden(is_ranking(chart))
+        self.bars.show_chart(chart, devices)
+        self._show_table()
+
+    def _show_table(self) -> None:
+        """Show the figures anew."""
+        chart = self._chart
         clear_layout(self._table)
+        if chart is None:
+            return
         if is_ranking(chart):
-            self._table.addWidget(build_ranking(self._theme, chart))
-        else:
-            self._table.addWidget(build_legend(chart, self._color_of))
-        if self._view is not None:
-            self._view.setHidden(is_ranking(chart))
-            self._view.show_chart(chart)
-
-    def draw(self) -> None:
-        """Add the stacked bars; imports the drawing module."""
-        from inspector.gui.pages.memory.bars import ChartView
-
-        if self._view is None and self._chart is not None and not is_ranking(self._chart):
-            self._view = ChartView(self._theme, self._chart, self._color_of)
-            self._bars.addWidget(self._view)
-
-    def _color_of(self, part: Segment) -> QColor:
-        tokens = self._theme.tokens
-        return tokens.device(part.color) if self._by_device else tokens.shade(part.color)
+            self._table.addWidget(build_ranking(self._theme, chart, self._marks, self.query_wanted.emit))
+        elif needs_legend(chart):
+            self._table.addWidget(
+                build_legend(chart, lambda part: color_of(self._theme.tokens, chart, self._devices, part))
+            )
 
 
 class ForecastCard(ChartCard):

@@ -10,7 +10,8 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.labels import ElidedLabel, named, plain_label
+from inspector.gui.widgets.controls import make_button
+from inspector.gui.widgets.labels import ElidedLabel, named, plain_label, plain_tooltip
 from inspector.gui.widgets.marks import Swatch
 from inspector.overriding import override
 from inspector.session.screen import Chart, Segment
@@ -19,11 +20,20 @@ from inspector.units import format_nbytes
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LABEL_WIDTH = 128
 _FIGURE_WIDTH = 72
+Ask = Callable[[str], object]
 
 
 def is_ranking(chart: Chart) -> bool:
-    """Return whether each bar has a single part of its own name, so that no legend is needed."""
-    return all(len(bar.segments) == 1 and bar.segments[0].label == bar.label for bar in chart.bars)
+    """Return whether each bar has a single part of its own name and no track, so that no legend is needed."""
+    return all(
+        bar.capacity_nbytes is None and len(bar.segments) == 1 and bar.segments[0].label == bar.label
+        for bar in chart.bars
+    )
+
+
+def needs_legend(chart: Chart) -> bool:
+    """Return whether the bars do not say all by themselves."""
+    return not all(len(bar.segments) == 1 and bar.segments[0].label == bar.label for bar in chart.bars)
 
 
 def build_legend(chart: Chart, color_of: Callable[[Segment], QColor]) -> QWidget:
@@ -43,18 +53,19 @@ def build_legend(chart: Chart, color_of: Callable[[Segment], QColor]) -> QWidget
     return holder
 
 
-def build_ranking(theme: Theme, chart: Chart) -> QWidget:
-    """Build a ranking: label, share as a bar, and size."""
+def build_ranking(theme: Theme, chart: Chart, marks: tuple[str, ...], ask: Ask) -> QWidget:
+    """Build a ranking: label, share as a bar, and size; a label that can be searched for is a button."""
     holder, grid = _build_grid()
     grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
     grid.setColumnStretch(1, 1)
     total = sum(bar.segments[0].nbytes for bar in chart.bars) or 1
     for line, bar in enumerate(chart.bars):
-        share = bar.segments[0].nbytes / total
-        label = ElidedLabel(bar.label)
-        label.setMaximumWidth(_LABEL_WIDTH)
-        grid.addWidget(label, line, 0)
-        grid.addWidget(named(ShareBar(theme, share), spoken=f"{bar.label}: {share:.0%}"), line, 1)
+        part = bar.segments[0]
+        share = part.nbytes / total
+        grid.addWidget(_label_of(part, ask), line, 0)
+        is_marked = bool(part.query) and part.query in marks
+        spoken = f"{bar.label}: {share:.0%}{', of what is selected' if is_marked else ''}"
+        grid.addWidget(named(ShareBar(theme, share, is_marked=is_marked), spoken=spoken), line, 1)
         grid.addWidget(_figure(bar.text), line, 2)
         percent = _figure(f"{share:.0%}" if share >= 0.01 else "<1%", "small")
         percent.setMinimumWidth(36)
@@ -63,12 +74,12 @@ def build_ranking(theme: Theme, chart: Chart) -> QWidget:
 
 
 class ShareBar(QWidget):
-    """A share as a bar on a track."""
+    """A share as a bar on a track, outlined where what is selected belongs to it."""
 
-    def __init__(self, theme: Theme, share: float) -> None:
+    def __init__(self, theme: Theme, share: float, *, is_marked: bool = False) -> None:
         super().__init__()
-        self._theme, self._share = theme, share
-        self.setFixedHeight(10)
+        self._theme, self._share, self._is_marked = theme, share, is_marked
+        self.setFixedHeight(12)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     @override
@@ -82,7 +93,22 @@ class ShareBar(QWidget):
         painter.setBrush(tokens.shade(0))
         width = max(3.0, self.width() * self._share)
         painter.drawRoundedRect(QRectF(0, 0, width, self.height()), min(4.0, width / 2), 4)
+        if self._is_marked:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(tokens.color("text"))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
         painter.end()
+
+
+def _label_of(part: Segment, ask: Ask) -> QWidget:
+    if not part.query:
+        label = ElidedLabel(part.label)
+        label.setMaximumWidth(_LABEL_WIDTH)
+        return label
+    button = make_button(part.label, partial(ask, part.query), kind="link")
+    button.setToolTip(plain_tooltip(f"Search for {part.query}"))
+    button.setMaximumWidth(2 * _LABEL_WIDTH)
+    return button
 
 
 def _build_grid() -> tuple[QWidget, QGridLayout]:
