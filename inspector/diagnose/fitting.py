@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 from inspector.diagnose.branches import devices_fix
 from inspector.model.checkpoint import Checkpoint
@@ -21,14 +22,20 @@ from inspector.target.versions import release_of
 from inspector.units import format_nbytes
 
 MAP_DOES_NOT_FIT = "map-does-not-fit"
-AFTER_THE_MAP = "After the map, "
 Moves = tuple[tuple[str, str], ...]
 """(device of the file, where it goes); what stays is left out."""
 
 _MOST_PER_TENSOR_NBYTES = 1 << 13
 _MOST_DEVICES = 8
 _ON_CPU = "all of it on the CPU"
-_WEIGHTS = ("parameter", "buffer")
+_WEIGHTS = frozenset({"parameter", "buffer"})
+
+
+class Fitting(NamedTuple):
+    """Something that would fit, in a few words."""
+
+    way: Literal["fewer", "device", "cpu", "mmap", "weights"]
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +45,12 @@ class Overflow:
     Attributes:
         room: The memory that is too small, and what it would need.
         ranks: How many processes load at once.
-        fitting: What would fit, each in a few words; the first that comes to mind first.
+        fitting: What would fit; the first that comes to mind first.
     """
 
     room: Room
     ranks: int
-    fitting: tuple[str, ...]
+    fitting: tuple[Fitting, ...]
 
     @property
     def excess_nbytes(self) -> int:
@@ -117,8 +124,8 @@ def _rooms(target: Profile, stored: tuple[tuple[str, int], ...], ranks: int) -> 
 
 def what_fits(
     checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room, *, ranks: int = 1
-) -> tuple[str, ...]:
-    """Return what would fit in place of a load that does not, each in a few words."""
+) -> tuple[Fitting, ...]:
+    """Return what would fit in place of a load that does not."""
     return (
         *_fewer(checkpoint, target, call, short, ranks),
         *_devices(checkpoint, target, call, short),
@@ -127,9 +134,13 @@ def what_fits(
     )
 
 
-def fitting_text(fitting: tuple[str, ...]) -> str:
+def fitting_text(fitting: tuple[Fitting, ...]) -> str:
     """Return what fits as a sentence."""
-    return f"What fits: {'; '.join(fitting)}." if fitting else "Nothing else that could be tried fits either."
+    return (
+        f"What fits: {'; '.join(one.text for one in fitting)}."
+        if fitting
+        else "Nothing else that could be tried fits either."
+    )
 
 
 def overflow_text(overflow: Overflow) -> str:
@@ -149,7 +160,7 @@ def overflow_finding(checkpoint: Checkpoint, moves: Moves, overflow: Overflow) -
     going = dict(moves)
     tags = sorted({row.device for row in checkpoint.storages}, key=device_order)
     there = [tag for tag in tags if landing_place(going.get(tag, tag), 0) == _place(device)]
-    after = AFTER_THE_MAP if moves else ""
+    after = "After the map, " if moves else ""
     title = f"{after}{_named(device)} is {format_nbytes(overflow.excess_nbytes)} too small"
     return finding(
         MAP_DOES_NOT_FIT,
@@ -163,9 +174,10 @@ def overflow_finding(checkpoint: Checkpoint, moves: Moves, overflow: Overflow) -
 
 def _fix(there: list[str], overflow: Overflow) -> Fix | None:
     """Return the fix that does what fits, where a click can do that."""
-    if there and any(text.startswith(_ON_CPU) for text in overflow.fitting):
+    ways = {one.way for one in overflow.fitting}
+    if there and "cpu" in ways:
         return devices_fix(there, "cpu")
-    return Fix(option=("mmap", "True")) if any(text.startswith("mmap") for text in overflow.fitting) else None
+    return Fix(option=("mmap", "True")) if "mmap" in ways else None
 
 
 def _place(device: str) -> str:
@@ -186,49 +198,51 @@ def _is_room(checkpoint: Checkpoint, target: Profile, call: LoadCall, device: st
     return bool(rooms.get(device)) and False not in rooms.values()
 
 
-def _fewer(checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room, ranks: int) -> Iterator[str]:
+def _fewer(
+    checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room, ranks: int
+) -> Iterator[Fitting]:
     """Yield how many processes fit, of those that load at once."""
     share = -(-short.needed_nbytes // ranks)
     count = min((short.memory_nbytes or 0) // max(share, 1), ranks - 1)
     if count and _is_room(checkpoint, target, call, short.device, count):
-        yield f"{count} processes at once" if count > 1 else "one process at a time"
+        yield Fitting("fewer", f"{count} processes at once" if count > 1 else "one process at a time")
 
 
-def _devices(checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room) -> Iterator[str]:
+def _devices(checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room) -> Iterator[Fitting]:
     """Yield the first other accelerator that takes all of it, and the CPU."""
     memory = {gpu.device: gpu.memory_nbytes for gpu in target.gpus if gpu.memory_nbytes is not None}
     others = [device for device in list(memory)[:_MOST_DEVICES] if device != short.device]
     for device in others:
         if _is_room(checkpoint, target, replace(call, map_location=device), device):
-            yield f"all of it on {device} ({format_nbytes(memory[device])})"
+            yield Fitting("device", f"all of it on {device} ({format_nbytes(memory[device])})")
             break
     to_cpu = replace(call, map_location="cpu")
     if short.device == HOST:
         return
     if target.memory_nbytes is None:
         needed = max((use.peak_nbytes for use in forecast(checkpoint, target, to_cpu).uses), default=0)
-        yield f"{_ON_CPU}, if that has {format_nbytes(needed)} free"
+        yield Fitting("cpu", f"{_ON_CPU}, if that has {format_nbytes(needed)} free")
     elif _is_room(checkpoint, target, to_cpu, HOST):
-        yield f"{_ON_CPU} ({format_nbytes(target.memory_nbytes)})"
+        yield Fitting("cpu", f"{_ON_CPU} ({format_nbytes(target.memory_nbytes)})")
 
 
 def _mapped(
     checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room, ranks: int
-) -> Iterator[str]:
+) -> Iterator[Fitting]:
     """Yield mmap=True where the machine's own memory is too small, torch can map the file, and that helps."""
     is_open = short.device == HOST and not call.mmap and can_map(checkpoint, release_of(target.torch_version))
     if is_open and _is_room(checkpoint, target, replace(call, mmap=True), HOST, ranks):
-        yield "mmap=True, which reads only what is used"
+        yield Fitting("mmap", "mmap=True, which reads only what is used")
 
 
-def _weights(checkpoint: Checkpoint, short: Room, ranks: int) -> Iterator[str]:
+def _weights(checkpoint: Checkpoint, short: Room, ranks: int) -> Iterator[Fitting]:
     """Yield the weights without all else, and in half precision, as an export writes them."""
-    sizes = storage_nbytes_by(checkpoint, lambda row: f"{row.role} {row.dtype}")
-    weights = {key: nbytes for key, nbytes in sizes.items() if key.split(" ")[0] in _WEIGHTS}
-    alone = sum(weights.values())
-    half = alone - sum(nbytes // 2 for key, nbytes in weights.items() if key.endswith(" float32"))
+    total = sum(row.nbytes for row in checkpoint.storages)
+    sizes = storage_nbytes_by(checkpoint, lambda row: row.dtype if row.role in _WEIGHTS else "")
+    alone = sum(nbytes for dtype, nbytes in sizes.items() if dtype)
+    half = alone - sizes.get("float32", 0) // 2
     room = (short.memory_nbytes or 0) // ranks
-    if 0 < alone <= room and alone < sum(sizes.values()):
-        yield f"the weights alone ({format_nbytes(alone)})"
+    if 0 < alone <= room and alone < total:
+        yield Fitting("weights", f"the weights alone ({format_nbytes(alone)})")
     if 0 < half <= room and half < alone:
-        yield f"the weights in bfloat16 ({format_nbytes(half)})"
+        yield Fitting("weights", f"the weights in bfloat16 ({format_nbytes(half)})")

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.diagnose.fitting import AFTER_THE_MAP, MAP_DOES_NOT_FIT
+from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.model.findings import Finding
 from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.model.roles.devices import split_device
@@ -155,7 +155,7 @@ def _damaged(damage: Finding, load: DefaultLoad, saved: str, target: Profile) ->
 
 def _overflows(load: DefaultLoad, full: Finding) -> str:
     """Return that the load stops, and that the way out is closed: short, for it has to be read whole."""
-    return f"{load.loader} stops, and {full.title.removeprefix(AFTER_THE_MAP)}."
+    return f"{load.loader} stops, and {_small(full.title)}."
 
 
 def _where(document: Document, load: DefaultLoad, target: Profile) -> str:

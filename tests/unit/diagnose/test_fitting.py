@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspector.diagnose import fitting
 from inspector.diagnose.fitting import (
+    Overflow,
     advised_moves,
     overflow_finding,
     overflow_of,
@@ -38,6 +39,10 @@ def training(device: str = "cuda:5", **fields: object) -> Checkpoint:
     )
 
 
+def texts(found: Overflow) -> tuple[str, ...]:
+    return tuple(one.text for one in found.fitting)
+
+
 MOVES = (("cuda:5", "cuda:0"),)
 
 
@@ -59,14 +64,14 @@ def test_by_how_much_a_map_does_not_fit_and_what_does() -> None:
 
 def test_what_does_not_fit_is_not_offered() -> None:
     found = overflow_of(training(), machine(60 * MB, 299 * MB, host=10 * MB), MOVES)
-    assert found.room.device == "host" or found.fitting == ("the weights in bfloat16 (50.0 MB)",)
+    assert found.room.device == "host" or texts(found) == ("the weights in bfloat16 (50.0 MB)",)
     found = overflow_of(training(), machine(60 * MB, None, host=None), MOVES)
-    assert found.fitting == (
+    assert texts(found) == (
         "all of it on the CPU, if that has 300 MB free",
         "the weights in bfloat16 (50.0 MB)",
     )
     found = overflow_of(training(), machine(10 * MB, host=210 * MB), MOVES)
-    assert found.fitting == ()
+    assert texts(found) == ()
     assert overflow_text(found).endswith("Nothing else that could be tried fits either.")
     assert overflow_finding(training(), MOVES, found).fix is None
 
@@ -74,13 +79,13 @@ def test_what_does_not_fit_is_not_offered() -> None:
 def test_the_memory_of_the_cpu_can_be_too_small() -> None:
     small = replace(CPU_ONLY, memory_nbytes=150 * MB)
     found = overflow_of(training("cpu"), small, ())
-    assert found.fitting[0] == "mmap=True, which reads only what is used"
+    assert texts(found)[0] == "mmap=True, which reads only what is used"
     card = overflow_finding(training("cpu"), (), found)
     assert card.title == "The CPU's memory is 150 MB too small"
     assert card.fix == Fix(option=("mmap", "True"))
     assert overflow_of(training("cpu"), small, (), mmap=True) is None
     legacy = overflow_of(training("cpu", format="legacy"), small, ())
-    assert not any("mmap" in text for text in legacy.fitting)
+    assert not any("mmap" in text for text in texts(legacy))
 
 
 def test_fewer_processes_fit() -> None:
@@ -92,9 +97,9 @@ def test_fewer_processes_fit() -> None:
     )
     assert overflow_of(training("cpu"), big, (), ranks=3) is None
     found = overflow_of(training("cpu"), machine(10**12, host=400 * MB), (), ranks=2)
-    assert found.fitting[0] == "one process at a time"
+    assert texts(found)[0] == "one process at a time"
     found = overflow_of(training("cpu"), machine(10**12, host=100 * MB), (), ranks=2)
-    assert not any("process" in text for text in found.fitting)
+    assert not any("process" in text for text in texts(found))
 
 
 def test_nothing_is_known_or_all_fits() -> None:
@@ -136,4 +141,4 @@ def test_half_of_what_is_half_already_is_not_offered() -> None:
     half = training()
     half = replace(half, tensors=tuple(row._replace(dtype="bfloat16") for row in half.tensors))
     found = overflow_of(half, machine(60 * MB, host=None), MOVES)
-    assert found.fitting == ("all of it on the CPU, if that has 300 MB free",)
+    assert texts(found) == ("all of it on the CPU, if that has 300 MB free",)

@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QHelpEvent, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip
 
@@ -131,16 +131,20 @@ def test_the_forecast_stands_below_the_room(panel):
 # ------------------------------------------------------------------ a click filters
 
 
-def test_a_click_searches_and_another_one_ends_that(panel, qtbot):
-    panel.show_screen(replace(SCREEN, charts=(ROOM,)))
+def test_a_click_asks_for_a_search(view, qtbot):
+    asked = []
+    view.query_wanted.connect(asked.append)
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.painted().places[1].area.center().toPoint())
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
+    assert asked == ["device:cuda:1"]
+
+
+def test_a_second_click_ends_the_search(panel):
     asked = []
     panel.query_wanted.connect(asked.append)
-    view = bars_of(panel)[0]
-    second = view.painted().places[1].area.center().toPoint()
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=second)
-    panel.show_screen(replace(SCREEN, charts=(ROOM,), query="device:cuda:1"))
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=second)
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
+    for query in ("", "device:cuda:1"):
+        panel.show_screen(replace(SCREEN, charts=(ROOM,), query=query))
+        bars_of(panel)[0].query_wanted.emit("device:cuda:1")
     assert asked == ["device:cuda:1", ""]
 
 
@@ -229,16 +233,20 @@ def test_a_part_says_what_it_is_under_the_pointer(view):
     assert "cuda:0: 892 B, 100.0% (892 bytes), room for 300 B: 592 B too much" in QToolTip.text()
     assert "Click to search for device:cuda:0" in QToolTip.text()
     view.event(QHelpEvent(QEvent.Type.ToolTip, QPoint(1, 1), QPoint(1, 1)))
-    QTest.mouseMove(view, place)
-    view.setCursor(Qt.CursorShape.ArrowCursor)
 
 
-def test_the_pointer_shows_what_can_be_clicked(view, qtbot):
-    place = view.painted().places[0].area.center().toPoint()
-    qtbot.mouseMove(view, place)
-    qtbot.waitUntil(lambda: view.cursor().shape() == Qt.CursorShape.PointingHandCursor)
-    qtbot.mouseMove(view, QPoint(3, 3))
-    qtbot.waitUntil(lambda: view.cursor().shape() == Qt.CursorShape.ArrowCursor)
+def test_the_pointer_shows_what_can_be_clicked(view):
+    def shape_at(x: float, y: float) -> Qt.CursorShape:
+        none = Qt.MouseButton.NoButton
+        place = QPointF(x, y)
+        view.mouseMoveEvent(
+            QMouseEvent(QEvent.Type.MouseMove, place, place, none, none, Qt.KeyboardModifier.NoModifier)
+        )
+        return view.cursor().shape()
+
+    center = view.painted().places[0].area.center()
+    assert shape_at(center.x(), center.y()) == Qt.CursorShape.PointingHandCursor
+    assert shape_at(3, 3) == Qt.CursorShape.ArrowCursor
 
 
 # ------------------------------------------------------------------ parts of a chart
