@@ -130,6 +130,45 @@ def show(bench: Bench) -> Iterator[Row]:
         yield Row(what=what, against=against, ours=large, theirs=small, most_ratio=1.15)
 
 
+def diff(bench: Bench) -> Iterator[Row]:
+    """Two equal files against `cmp`, which reads both as well: files with holes, which take no disk."""
+    for gigabytes in (1, 10) if bench.big else (1,):
+        paths = [hollow(bench.folder / f"{name}.safetensors", gigabytes) for name in ("one", "other")]
+        names = list(map(str, paths))
+        ours, theirs = compare(
+            [[PROGRAM, "diff", *names], ["cmp", *names]], runs=max(3, bench.runs // gigabytes)
+        )
+        for path in paths:
+            path.unlink()
+        yield Row(
+            what=f"`diff`, two equal files of {gigabytes} GB",
+            against="`cmp`",
+            ours=ours,
+            theirs=theirs,
+            most_ratio=1.0,
+            grace_seconds=0.3,
+            most_nbytes=60 * MEGABYTE,
+        )
+
+
+def hollow(path: Path, gigabytes: int) -> Path:
+    """Make a safetensors file of 400 tensors that is a hole behind its header."""
+    nbytes = gigabytes * 10**9 // 400 // 4 * 4
+    rows = {
+        f"layers.{number}.weight": {
+            "dtype": "F32",
+            "shape": [nbytes // 4],
+            "data_offsets": [number * nbytes, (number + 1) * nbytes],
+        }
+        for number in range(400)
+    }
+    header = json.dumps(rows).encode()
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + 400 * nbytes)
+    return path
+
+
 def many(bench: Bench) -> Iterator[Row]:
     """Showing very many tensors."""
     with bench.file("many") as path:
@@ -324,6 +363,7 @@ def with_torch(action: str, *paths: Path) -> list[str]:
 TASKS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "show": show,
     "many": many,
+    "diff": diff,
     "remap": remap,
     "in-place": in_place,
     "sharing": sharing,

@@ -14,7 +14,8 @@ from inspector.model.tensors.elements import Read, copy_strided, is_contiguous
 from inspector.overriding import override
 from inspector.progress import Progress
 
-PLAIN_NBYTES = 1 << 20
+PLAIN_NBYTES = 1 << 17
+"""Larger blocks would be new memory of the system each time, which takes as long as reading them."""
 BAND_NBYTES = 8 << 20
 
 
