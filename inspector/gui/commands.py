@@ -186,6 +186,10 @@ class Commands(QObject):
         elif self.session:
             self.session.apply_fix(fix)
 
+    def on_path_wanted(self, path: str) -> None:
+        """Open a file in place of this one."""
+        self._window.open_paths([path])
+
     def on_find(self) -> None:
         """Focus the search field."""
         self._window.search.begin()

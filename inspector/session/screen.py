@@ -105,6 +105,8 @@ class FindingRow:
         title: What it is, in a few words.
         detail: Why it matters and what to do.
         nodes: The tree nodes it speaks of, a few at most.
+        count: How many it speaks of.
+        opens: The checkpoint that this file is a part of, for a button that opens it; or empty.
         fix: What a button of the card does, or None.
         facts: More to be said, as (caption, text).
         steps: Commands to be copied, one a line.
@@ -117,6 +119,8 @@ class FindingRow:
     title: str
     detail: str
     nodes: tuple[int, ...] = ()
+    count: int = 0
+    opens: str = ""
     fix: Fix | None = None
     facts: tuple[tuple[str, str], ...] = ()
     steps: tuple[str, ...] = ()
@@ -179,11 +183,13 @@ class CheckPage:
         progress: The running check, or None.
         tone: How it ended.
         lines: What was found, one sentence a line.
+        hint: What a check is for, before there was one.
     """
 
     progress: Progress | None = None
     tone: Tone = "neutral"
     lines: tuple[str, ...] = ()
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,7 +101,7 @@ def test_program_has_the_weights_that_its_loader_finds(program: Path, tmp_path: 
         assert {name for name, row in rows.items() if row.role == role} == set(names)
     for name, tensor in loaded.state_dict.items():
         assert (rows[name].shape, rows[name].stride) == (tuple(tensor.shape), tensor.stride())
-    assert rows["data/constants.constant"].role == "other"
+    assert rows["data.constants.constant"].role == "other"
     out = tmp_path / "weights.pt"
     assert main(["remap", str(program), "-o", str(out), "--format", "state-dict"]) == 0
     saved = torch.load(out)

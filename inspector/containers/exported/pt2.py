@@ -158,13 +158,16 @@ class _Reading:
         return list(found)
 
     def _beside(self, model: str) -> Iterator[tuple[Value, Value]]:
-        """Yield what is no weight: constants and sample inputs, each below the name of its folder."""
+        """Yield what is no weight, constants and sample inputs, in the folders that they stand in."""
+        beside: list[tuple[Value, Value]] = []
         constants = list(self._tensors(model, _CONSTANTS))
         if constants:
-            yield _CONSTANTS.rstrip("/"), Dict(constants)
+            beside.append((_name_in_own(_CONSTANTS), Dict(constants)))
         samples = self._file(f"{_SAMPLES}{model}.pt")
         if samples is not None:
-            yield _SAMPLES.rstrip("/"), samples
+            beside.append((_name_in_own(_SAMPLES), samples))
+        if beside:
+            yield OWN.rstrip("/"), Dict(beside)
 
     def _tensors(self, model: str, folder: str) -> Iterator[tuple[Value, Value]]:
         """Yield the tensors of a folder by name."""
@@ -364,3 +367,7 @@ def pt2_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
 
     records = records_of(source, limits, progress)
     return records_extents(source, open_pt2(source, records, limits, progress), records)
+
+
+def _name_in_own(folder: str) -> str:
+    return folder.removeprefix(OWN).rstrip("/")

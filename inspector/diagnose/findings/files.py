@@ -18,6 +18,7 @@ from inspector.target.loading import load_call
 from inspector.target.opening import OTHER_LOADER, opening_failure
 from inspector.units import format_count, format_nbytes
 
+PART_OF_CHECKPOINT = "part-of-checkpoint"
 _WASTE_NBYTES = 1 << 20
 _MOST_NAMED = 4
 _DISAGREEING = frozenset(
@@ -124,7 +125,7 @@ def _part_of(case: Case) -> Iterator[Finding]:
         if note.kind is NoteKind.PART_OF:
             whole = file_word(note.values[0])
             yield finding(
-                "part-of-checkpoint",
+                PART_OF_CHECKPOINT,
                 "note",
                 "One of several files of a checkpoint",
                 f"Open all of them as one: {command('show', whole)} (the other files lie beside it).",

@@ -13,9 +13,6 @@ from inspector.gui.widgets.labels import named, plain_label
 from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.session.screen import CheckPage
 
-_UNASKED = (
-    "torch.load does not compare checksums. Reading the whole file shows whether it is as it was saved."
-)
 _ICONS = {"good": "check", "bad": "tone-bad", "warning": "tone-warning", "neutral": "arrow-right"}
 
 
@@ -29,7 +26,7 @@ class CheckCard(QFrame):
         super().__init__()
         self._theme = theme
         self._page = CheckPage()
-        self._hint = plain_label(_UNASKED, "muted", wrap=True)
+        self._hint = plain_label("", "muted", wrap=True)
         self._label = plain_label("", "muted")
         self._bar = named(QProgressBar(), spoken="Progress of the check")
         self._bar.setTextVisible(False)
@@ -46,6 +43,7 @@ class CheckCard(QFrame):
         """Show the progress of a check, or what it found."""
         self._page = page
         runs = page.progress is not None
+        self._hint.setText(page.hint)
         self._hint.setVisible(not runs and not page.lines)
         self._label.setVisible(runs)
         self._bar.setVisible(runs)

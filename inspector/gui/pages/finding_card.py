@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, column, row
@@ -38,6 +38,7 @@ class FindingCard(QFrame):
 
     node_wanted = Signal(int)
     fix_wanted = Signal(object)
+    open_wanted = Signal(object)  # a path in a Signal(str) would lose the bytes that are no UTF-8
 
     def __init__(self, theme: Theme, finding: FindingRow, tree: Tree | None) -> None:
         super().__init__()
@@ -61,6 +62,9 @@ class FindingCard(QFrame):
 
     def _build_foot(self, finding: FindingRow) -> QLayout:
         foot = row((plain_label(finding.id, "small", selectable=True), 1), spacing=8)
+        if finding.opens:
+            wanted = partial(self.open_wanted.emit, finding.opens)
+            foot.addWidget(make_button("Open the whole checkpoint", wanted, icon="open", theme=self._theme))
         if finding.fix is not None:
             foot.addWidget(self._build_fix(finding.fix))
         return foot
@@ -106,7 +110,7 @@ class FindingCard(QFrame):
             link.setVisible(place < _MOST_LINKS)
             links.addWidget(link, 0, LEFT)
         if len(finding.nodes) > _MOST_LINKS:
-            links.addWidget(_build_more(holder, len(finding.nodes) - _MOST_LINKS))
+            links.addWidget(_build_more(holder, links, len(finding.nodes), finding.count))
         return holder
 
 
@@ -114,12 +118,16 @@ def _build_fact(caption: str, text: str) -> QLayout:
     return column(plain_label(caption, "section"), plain_label(text, wrap=True, selectable=True), spacing=1)
 
 
-def _build_more(holder: QWidget, count: int) -> QPushButton:
-    more = make_button(f"Show {count} more", kind="link")
+def _build_more(holder: QWidget, links: QVBoxLayout, listed: int, count: int) -> QPushButton:
+    """Make the button that shows the other links, and says how many of how many it shows."""
+    hidden, others = listed - _MOST_LINKS, max(count, listed) - _MOST_LINKS
+    more = make_button(f"Show {hidden} of {others:,} more", kind="link")
 
     def show_all() -> None:
         for link in holder.findChildren(QPushButton):
             link.setVisible(link is not more)
+        if others > hidden:
+            links.addWidget(plain_label(f"The first {listed} of {count:,}", "small"))
 
     more.clicked.connect(show_all)
     return more

@@ -21,6 +21,7 @@ class FindingsPanel(ScrollPanel):
 
     node_wanted = Signal(int)
     fix_wanted = Signal(object)
+    open_wanted = Signal(object)
     error_pasted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
@@ -69,6 +70,7 @@ class FindingsPanel(ScrollPanel):
         card = FindingCard(self.theme, row, screen.tree)
         card.node_wanted.connect(self.node_wanted)
         card.fix_wanted.connect(self.fix_wanted)
+        card.open_wanted.connect(self.open_wanted)
         self._list.addWidget(card)
 
     def _add_heading(self, text: str) -> None:

@@ -86,6 +86,7 @@ def _build_findings(theme: Theme, commands: Commands, session: Session) -> QWidg
     panel = FindingsPanel(theme)
     panel.node_wanted.connect(session.select)
     panel.fix_wanted.connect(commands.on_fix_wanted)
+    panel.open_wanted.connect(commands.on_path_wanted)
     panel.error_pasted.connect(session.explain_error)
     commands.error_wanted.connect(panel.begin_error)
     return panel

@@ -57,6 +57,7 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN, tree: Tree | None
         summary=tuple(_summary(device_map, device_map.plan_for(wish), in_place=in_place)),
         size=format_nbytes(checkpoint.file_nbytes),
         nbytes=checkpoint.file_nbytes,
+        makes_folder=bool(checkpoint.parts) and kind.id == COPY and form is None,
         can_exclude=not in_place,
         can_verify=form is None and not in_place,
         refusal=why,

@@ -47,7 +47,7 @@ def wanted_by(checkpoint: Checkpoint, draft: ExportDraft) -> Wanted:
     kind, form = kind_of(draft.wish), form_of(draft.wish)
     copies = kind.id == COPY and form is None
     folder = None
-    if checkpoint.parts and copies:
+    if draft.makes_folder:
         given = Path(checkpoint.path)
         folder = str(given if given.is_dir() else given.parent)
     return Wanted(

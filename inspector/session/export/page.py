@@ -77,6 +77,7 @@ class ExportDraft:
         can_exclude: Whether something can be left out.
         can_verify: Whether there are several ways to check the copy.
         can_change_hidden: Whether devices outside of tensors could change as well.
+        makes_folder: Whether a folder is written.
     """
 
     wish: ExportWish
@@ -95,6 +96,7 @@ class ExportDraft:
     can_exclude: bool = False
     can_verify: bool = False
     can_change_hidden: bool = False
+    makes_folder: bool = False
 
     @property
     def in_place(self) -> bool:

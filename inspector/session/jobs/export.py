@@ -42,6 +42,10 @@ class Exports(Files):
         """Open the export dialog with a draft."""
         self._propose(ExportState(step="draft"))
 
+    def begin_export_without(self, nodes: tuple[int, ...]) -> None:
+        """Open the export dialog with a draft that leaves some rows of the tree out."""
+        self._propose(ExportState(step="draft", picks=((nodes, False),)))
+
     def change_export(self, wish: ExportWish) -> None:
         """Ask for a draft of something else; the last one stays on the screen until that is ready."""
         self._propose(replace(_draft_again(self._export), wish=wish))

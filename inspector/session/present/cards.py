@@ -34,6 +34,7 @@ def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | No
         title=escape_text(finding.title),
         detail=escape_text(finding.detail),
         nodes=_nodes(finding.paths, nodes),
+        count=finding.count,
         fix=finding.fix,
         lines=_lines(finding.fix, judged),
     )

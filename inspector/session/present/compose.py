@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from inspector.containers.notes import NoteKind
+from inspector.diagnose.findings.files import PART_OF_CHECKPOINT
 from inspector.diagnose.run import diagnose
 from inspector.model.findings import Finding
 from inspector.records import replace
@@ -61,14 +63,15 @@ PROGRAM = "Checkpoint Inspector"
 _MOST_BRANCH = 80
 _MOST_DEVICES = 64
 _MOST_NAME = 30
+_MOST_TITLE = 120
+_IN_A_FOLDER, _OF_A_FOLDER = {".metadata", "latest"}, (".index.json", ".distcp")
 _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"
 Branches = tuple[Rule, ...]
 
 
 def compose(state: State) -> Screen:
     """Return the screen that shows a state."""
-    name = escape_text(PurePath(state.path).name)
-    title = PROGRAM if state.phase == "empty" else f"{cut_text(name, 120)} - {PROGRAM}"
+    title = PROGRAM if state.phase == "empty" else f"{shown_name(state.path)} - {PROGRAM}"
     document = state.ready
     if document is None:
         return _frame(state, title)
@@ -106,6 +109,14 @@ def compose(state: State) -> Screen:
         module_map=module_map_of(document, state.map_by, state.map_root),
         marks=marks_of(document, state.selected, _charts(*asked)),
     )
+
+
+def shown_name(path: str) -> str:
+    """Return what a checkpoint is called: a file that stands for its folder by the name of that."""
+    place = PurePath(path)
+    folder = place.parent.name
+    stands = place.name in _IN_A_FOLDER or place.name.endswith(_OF_A_FOLDER)
+    return cut_text(escape_text(folder if stands and folder else place.name), _MOST_TITLE)
 
 
 def brought_up_to_date(screen: Screen, state: State) -> Screen:
@@ -305,7 +316,9 @@ def _finding_rows(
     known = {finding.id for finding in checked}
     others = (finding for finding in found if finding.id not in known)
     judged = _judged(document, target)
-    return tuple(finding_card(finding, nodes, judged) for finding in (*checked, *others))
+    whole = next((note.values[0] for note in document.checkpoint.notes if note.kind is NoteKind.PART_OF), "")
+    cards = (finding_card(finding, nodes, judged) for finding in (*checked, *others))
+    return tuple(replace(card, opens=whole) if card.id == PART_OF_CHECKPOINT else card for card in cards)
 
 
 @remembered

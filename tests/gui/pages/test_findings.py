@@ -10,7 +10,8 @@ from inspector.gui.widgets.labels import WrappedText
 from inspector.records import replace
 from inspector.session.screen import FindingRow, Fix
 from tests.gui import fakes
-from tests.gui.looking import said
+from tests.gui.looking import button as button_in
+from tests.gui.looking import said, shown
 
 SCREEN = fakes.ready_screen()
 
@@ -128,7 +129,7 @@ def test_many_rows_are_shown_on_request(findings, qtbot):
     nodes = SCREEN.tree.tensor_nodes[:9]
     findings.show_screen(replace(SCREEN, findings=(replace(SCREEN.findings[0], nodes=nodes),)))
     links = links_in(findings)
-    assert [link.text() for link in links if not link.isHidden()][4:] == ["Show 5 more"]
+    assert [link.text() for link in links if not link.isHidden()][4:] == ["Show 5 of 5 more"]
     links[-1].click()
     assert len([link for link in links if not link.isHidden()]) == 9
 
@@ -193,3 +194,24 @@ def test_gpus_that_work_do_not_push_the_findings_down(findings, qtbot):
     findings.show_screen(replace(SCREEN, doctor=(fine,)))
     titles = [card.accessibleName() for card in findings.findChildren(FindingCard)]
     assert titles[-1] == "Good: All is well"
+
+
+def test_rows_that_are_not_listed_are_counted(qtbot, theme):
+    tree = fakes.ready_screen().tree
+    row = FindingRow(id="x", tone="bad", title="t", detail="d", nodes=tree.tensor_nodes[:20], count=1204)
+    card = FindingCard(theme, row, tree)
+    qtbot.addWidget(card)
+    card.show()
+    button_in(card, "Show 16 of 1,200 more").click()
+    qtbot.waitUntil(lambda: "The first 20 of 1,204" in shown(card))
+    assert sum(each.isVisible() for each in card.findChildren(QPushButton)) == 20
+
+
+def test_a_part_has_a_button_that_opens_the_whole(window, session, qtbot):
+    row = FindingRow(
+        id="part-of-checkpoint", tone="neutral", title="t", detail="d", opens="/run/a.index.json"
+    )
+    window.show_screen(replace(window.shown, findings=(row,)))
+    window.show_page("findings")
+    button_in(window, "Open the whole checkpoint").click()
+    session.open.assert_called_once_with("/run/a.index.json")

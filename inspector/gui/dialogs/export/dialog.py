@@ -152,7 +152,7 @@ class ExportDialog(QDialog):
         # The dialog asks about overwriting itself, in its own words.
         path, _ = QFileDialog.getSaveFileName(
             self,
-            "Export a fixed copy to",
+            "Name of the new folder" if self._draft.makes_folder else "Export a fixed copy to",
             self._draft.destination,
             options=QFileDialog.Option.DontConfirmOverwrite,
         )

@@ -17,6 +17,7 @@ from inspector.records import replace
 from inspector.session.export.page import Destination, ExportDraft, ExportPage, ExportWish
 
 _COPY, _IN_PLACE = "Export a fixed copy", "Change the file itself"
+_FOLDER = "Export a fixed copy of the folder"
 _MAIN_WIDTH, _SIDE_WIDTH = 440, 420
 
 
@@ -62,6 +63,11 @@ class DraftPage(QWidget):
         """The path that stands in the field."""
         return self._put.path_of(self._path.text())
 
+    @property
+    def makes_folder(self) -> bool:
+        """Whether a folder is asked for."""
+        return self._draft.makes_folder
+
     def show_draft(self, page: ExportPage, draft: ExportDraft, *, fresh: bool) -> None:
         """Show a draft; one that answers a change keeps the destination that was typed.
 
@@ -100,8 +106,10 @@ class DraftPage(QWidget):
         self._export.setEnabled(good and not self._draft.refusal and is_settled)
 
     def _show_texts(self, draft: ExportDraft) -> None:
-        self._title.setText(_IN_PLACE if draft.in_place else _COPY)
-        self._promise.setText("" if draft.in_place else "The file itself stays as it is.")
+        self._title.setText(_IN_PLACE if draft.in_place else _FOLDER if draft.makes_folder else _COPY)
+        what = "folder" if draft.makes_folder else "file"
+        self._promise.setText("" if draft.in_place else f"The {what} itself stays as it is.")
+        self._path.setAccessibleName("Destination, a new folder" if draft.makes_folder else "Destination")
         self._promise.setVisible(not draft.in_place)
         self._options.show_draft(draft)
         self._caption.setText("What changes" if draft.in_place else "What the copy changes")

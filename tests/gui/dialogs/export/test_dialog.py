@@ -286,3 +286,14 @@ def test_an_end_shows_what_was_lost_and_a_way_back_to_a_draft_only(dialog):
     assert lost in said(dialog)
     dialog.show_page(failed(None, cancelled=False))
     assert not any("Back" in each.text() for each in dialog.findChildren(QPushButton) if each.isVisible())
+
+
+def test_a_copy_of_a_folder_is_called_one(dialog, draft, monkeypatch):
+    dialog.show_page(asking(replace(draft, makes_folder=True)))
+    assert "Export a fixed copy of the folder" in said(dialog)
+    assert "The folder itself stays as it is." in said(dialog)
+    asked = []
+    ask = lambda *words, **_: asked.append(words[1]) or ("", "")  # noqa: E731
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    button(dialog, "Browse").click()
+    assert asked == ["Name of the new folder"]

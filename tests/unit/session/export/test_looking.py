@@ -117,6 +117,7 @@ def test_what_a_draft_is_about_to_write(tmp_path) -> None:
         wanted = wanted_by(document.checkpoint, draft_of(device_map, ExportWish(kind=kind)))
         found[kind] = wanted.folder, wanted.can_share, wanted.says_safetensors
         assert len(wanted.parts) == len(document.checkpoint.parts)
+    assert draft_of(map_devices(document, parse_target("cpu"), ())).makes_folder
     assert found == {"copy": (str(folder), True, False), "safetensors": (None, False, True)}
     inside = open_document(str(document.checkpoint.parts[0].path), Progress())
     wanted = wanted_by(inside.checkpoint, draft_of(map_devices(inside, parse_target("cpu"), ())))

@@ -330,3 +330,8 @@ def test_before_the_first_draft_only_the_file_itself_is_refused(real, runner, co
     runner.waiting.reverse()
     runner.go_on()
     assert real.screen.export.destination.found == "bad"
+
+
+def test_the_dialog_opens_without_rows_that_were_chosen_in_the_tree(real) -> None:
+    real.begin_export_without((node_named(real, "scheduler"), node_named(real, "ema")))
+    assert real.screen.export.draft.wish.exclude == "scheduler ema"

@@ -12,6 +12,8 @@ from inspector.session.jobs.job import Job
 from inspector.session.present.check import check_page
 from inspector.session.screen import CheckPage
 from inspector.session.state import State
+from tests.builders.folders import two_shards
+from tests.builders.safetensors import model
 
 
 def flip(path: Path, place: int) -> None:
@@ -88,3 +90,18 @@ def test_records_without_checksums_are_counted_and_damaged_ones_named() -> None:
     assert page.tone == "bad"
     assert page.lines[1] == "2 records without a checksum: only the length was checked."
     assert page.lines[-1] == "Damaged: record version: its bytes were changed."
+
+
+def test_torch_load_is_spoken_of_only_where_it_reads_the_file(real, view, runner, tmp_path) -> None:
+    assert real.screen.check.hint == (
+        "torch.load does not compare checksums. Reading the whole file shows whether it is as it was saved."
+    )
+    single = tmp_path / "model.safetensors"
+    single.write_bytes(model(w=(4,)))
+    real.open(str(single))
+    assert real.screen.check.hint == (
+        "Reading the whole file shows whether all of it is there, and as its checksums say where the "
+        "format has any."
+    )
+    real.open(str(two_shards(tmp_path / "run")))
+    assert real.screen.check.hint.startswith("Reading all of its files shows whether all of it is there, ")
