@@ -187,6 +187,8 @@ class HiddenPlace(StrEnum):
     """Where a device is written that `map_location` does not reach."""
 
     DEVICE = "torch.device"
+    KEY = "the key torch.device"
+    """A key of a dictionary, or in a tuple that is one."""
     GENERATOR = "torch.Generator"
     MESH = "DeviceMesh"
     DATA_PARALLEL = "DataParallel"

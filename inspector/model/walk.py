@@ -23,6 +23,7 @@ from inspector.model.programs.uses import note_fault, note_use
 from inspector.model.roles.contents import holds_averages, holds_data, is_module, looks_like_model
 from inspector.model.roles.cpu_state import NONE_PINNED, is_metadata_on_cpu, pinned_keys
 from inspector.model.roles.hidden import GENERATOR, SOURCE_DEVICE, hidden_devices, is_of_generator
+from inspector.model.roles.keyed import keyed_devices
 from inspector.model.roles.roles import Context, ModelDraft, enter, is_averaged_parameter, role_of_tensor
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import NOTHING_KNOWN, Known, TensorFacts
@@ -35,7 +36,14 @@ from inspector.model.values.children import (
     children_of,
 )
 from inspector.model.values.embedded import MOST_CANDIDATES, may_hold_checkpoint
-from inspector.model.values.text import MOST_CHARS, MOST_STEP_CHARS, class_of, step_text, text_of, type_of
+from inspector.model.values.text import (
+    MOST_CHARS,
+    MOST_STEP_CHARS,
+    class_of,
+    step_text,
+    text_of,
+    type_of,
+)
 from inspector.pickles.values import (
     Blob,
     ByteArray,
@@ -364,9 +372,10 @@ class _Walk:
     def _note(self, value: Value, path: str) -> None:
         """Note what a value does besides holding others: names, devices that no map reaches, bad keys."""
         if isinstance(value, Dict | Call) and value.pairs:
-            fault = self._keys.find(value.pairs)
-            if fault is not None:
-                self._found.faults.add(fault)
+            self._found.faults.update(filter(None, [self._keys.find(value.pairs)]))
+            for device, source in keyed_devices(self._keys.odd, path, self._work):
+                self._found.hidden_devices.append(device)
+                self._found.hidden_sources.append(source)
         if isinstance(value, Call):
             note_use(self._found.uses, value, self._found.arguments)
             devices = hidden_devices(value)

@@ -9,18 +9,20 @@ of tensors and DataParallel are the user's, always.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.roles.devices import split_device
-from inspector.model.roles.hidden import CHANGED_IN, MESH_TYPE, MOVABLE
+from inspector.model.roles.hidden import CHANGED_IN, DEVICE_CLASS, MESH_TYPE, MOVABLE
 from inspector.records import replace
 from inspector.remap.plan import Plan, fold, is_in_place
 from inspector.remap.rules import Rule, Rules, is_same_device
 from inspector.target.machine.profile import Profile
 
+_DEVICE = re.compile(r"torch\.device\([^()]*\)")
 _MOVABLE = MOVABLE | {HiddenPlace.GENERATOR}
 
 
@@ -52,7 +54,32 @@ def plan_hidden(checkpoint: Checkpoint, plan: Plan, moves: dict[int, str]) -> Pl
             where=rows[min(moves)].path,
             remedy="set them where the file is made, or after it is loaded; leave --hidden-devices out",
         )
+    _refuse_alike(rows, moves)
     return replace(plan, hidden=moves, texts=plan.texts | {rows[index].device for index in moves})
+
+
+def _refuse_alike(rows: Sequence[HiddenDevice], moves: dict[int, str]) -> None:
+    """Refuse to make two keys of one dictionary the same: loading would keep the value of one.
+
+    Raises:
+        PlanError: That would happen.
+    """
+    before: dict[tuple[str, str], tuple[str, str]] = {}
+    for index, row in enumerate(rows):
+        if row.what is not HiddenPlace.KEY:
+            continue
+        device, old = moves.get(index, row.device), (row.path, row.device)
+        if before.setdefault((without_devices(row.path), device), old) != old:
+            raise PlanError(
+                f"two keys of one dictionary would be the same device, {device}, and a value lost",
+                where=row.path,
+                remedy="send them to different devices, or leave --hidden-devices out",
+            )
+
+
+def without_devices(text: str) -> str:
+    """Return a path, or a step of one, without the devices that keys of dictionaries are."""
+    return _DEVICE.sub(DEVICE_CLASS, text)
 
 
 def hidden_stay(checkpoint: Checkpoint, plan: Plan) -> tuple[HiddenDevice, ...]:

@@ -176,7 +176,7 @@ def _split(row: Tensor | ValueRow) -> tuple[str | None, str]:
 
 def _is_dotted(name: str) -> bool:
     """Return whether the last step of a path is a dotted name, like those of a state dict."""
-    if "." not in name or ".." in name or name[0] == "." or name[-1] == ".":
+    if "." not in name or ".." in name or name[0] == "." or name[-1] == "." or "(" in name:
         return False
     return name.count(".") <= _MOST_NESTED
 

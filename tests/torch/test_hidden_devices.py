@@ -160,6 +160,17 @@ PLACES = {
     "a device in a list, twice": Place(
         lambda device: [one := torch.device(device), one, "cpu"], False, (("/0", DEVICE), ("/1", DEVICE))
     ),
+    "a device as a key": Place(
+        lambda device: {torch.device(device): torch.ones(2), "other": 3},
+        True,
+        (('/torch.device("cuda", 1)', "the key torch.device"),),
+        NO_CUDA,
+    ),
+    "a device in a tuple as a key, and as a value": Place(
+        lambda device: [{(one := torch.device(device), 3): [4]}, one],
+        False,
+        (("/0/(torch.device(…), 3)", "the key torch.device"), ("/1", DEVICE)),
+    ),
     "a mesh": Place(mesh, False, (("", MESH),)),
     "a distributed tensor": Place(dtensor, True, (("/._spec/.mesh", MESH),), NO_CUDA),
     "a generator": Place(generator, False, (("", "torch.Generator"),), "Cannot get CUDA generator", "never"),

@@ -17,6 +17,7 @@ _MOST_NAMED = 8
 _SET = "Set it after loading, such as {example}."
 _HELPS: Mapping[str, str] = {
     HiddenPlace.DEVICE: _SET,
+    HiddenPlace.KEY: "Build that dictionary anew with the devices of that machine.",
     HiddenPlace.TEXT: _SET,
     HiddenPlace.TENSOR_TYPE: "Set it after loading, such as torch.FloatTensor.",
     HiddenPlace.GENERATOR: "Make a new generator on a device of that machine.",
@@ -93,6 +94,8 @@ def _failing(one: HiddenDevice, target: Profile) -> str:
             "On the target, calling the model ends with: RuntimeError: module must have its parameters and "
             f"buffers on device {plain(one.device)} (device_ids[0])."
         )
+    if one.what == HiddenPlace.KEY:
+        return "On the target, code that looks its own device up there ends with a KeyError."
     is_made = one.what is HiddenPlace.GENERATOR  # while the file is loaded
     if is_made:
         failure = generator_failure(one.device, target)

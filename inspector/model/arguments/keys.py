@@ -32,15 +32,18 @@ class KeyFaults:
     def __init__(self, look: Callable[[int], None] = lambda _: None) -> None:
         """Begin; `look` counts the parts looked at."""
         self._look = look
+        self.odd: list[Value] = []  # keys of the last dictionary that are no plain values
         # For each tuple that is done, how deep it is and how many hashes it takes, by its `id`.
         self._done: dict[int, tuple[int, int]] = {}
 
     def find(self, pairs: Iterable[tuple[Value, Value]]) -> KeyFault | None:
         """Return what the first bad key of a dictionary does to torch; None where all are good."""
         hashes = []
+        self.odd = []
         for key, _ in pairs:
             kind = type(key)
             if kind in _LOOKED_INTO:
+                self.odd.append(key)
                 fault = self._fault_of(key)
                 if fault is not None:
                     return fault

@@ -16,11 +16,12 @@ GENERATOR, MESH_TYPE = "torch._C.Generator", "._device_type"
 _MESHES = ("torch.distributed.device_mesh.DeviceMesh", "torch.distributed._tensor.device_mesh.DeviceMesh")
 _PARALLEL = "torch.nn.parallel.data_parallel.DataParallel"
 _MOST_IDS = 64
+DEVICE_CLASS = "torch.device"
 _TENSOR_TYPE = re.compile(r"torch\.([a-z]+)\.(?:sparse\.)?[A-Za-z]+Tensor")
 
 DEVICE_NAMES = frozenset({".device", "._device"})
 """The names that everybody gives a device."""
-MOVABLE = frozenset({HiddenPlace.DEVICE, HiddenPlace.MESH})
+MOVABLE = frozenset({HiddenPlace.DEVICE, HiddenPlace.KEY, HiddenPlace.MESH})
 """What a copy can have on another type of device; the state of a generator fits its own type only."""
 CHANGED_IN = frozenset({"zip", "legacy"})
 """The formats that a copy can have them changed in: those of one pickle, which torch.load reads.
@@ -35,7 +36,7 @@ def hidden_devices(call: Call) -> list[tuple[str, HiddenPlace]]:
     """Return the devices that a call names for itself, each with the kind of place."""
     name = class_of(call) or ""
     args = call.args if isinstance(call.args, tuple) else ()
-    if name == "torch.device":
+    if name == DEVICE_CLASS:
         return [(device_text(call) or "?", HiddenPlace.DEVICE)]
     if name == GENERATOR:
         return [((device_text(args[0]) if args else None) or "cpu", HiddenPlace.GENERATOR)]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator
+from typing import TypeVar
 
 from inspector.errors import CancelledError, CheckpointError, ExportError
-from inspector.model.checkpoint import Checkpoint, Storage, Tensor, ValueRow
-from inspector.remap.hidden import texts_of_hidden, with_hidden_moved
+from inspector.model.checkpoint import Checkpoint, HiddenPlace, OddKey, Storage, Tensor, ValueRow
+from inspector.records import replace
+from inspector.remap.hidden import texts_of_hidden, with_hidden_moved, without_devices
 from inspector.remap.plan import Plan
 
+Row = TypeVar("Row", Tensor, ValueRow)
 _MOST_DIFFERENCES = 20
 
 
@@ -34,6 +37,8 @@ def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tup
     None means: the same tensors in the same order on the planned devices, storages of the same size, and
     every other value as it was.
     """
+    if any(original.hidden_devices[index].what is HiddenPlace.KEY for index in plan.hidden):
+        original, copy = _without_keys(original), _without_keys(copy)
     found = [*_tensors(original, copy, plan), *_storages(original, copy, plan)]
     shown = texts_of_hidden(original.hidden_devices[index] for index in plan.hidden)
     if _values(original, shown) != _values(copy, shown):
@@ -43,6 +48,23 @@ def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tup
     if _names(original) != _names(copy):
         found.append("The imported names differ.")
     return tuple(found[:_MOST_DIFFERENCES])
+
+
+def _without_keys(checkpoint: Checkpoint) -> Checkpoint:
+    """Return a checkpoint with the devices in keys left out of all paths: they are compared by themselves."""
+
+    def bare(row: Row) -> Row:
+        keys = tuple(OddKey(without_devices(key)) if isinstance(key, OddKey) else key for key in row.keys)
+        return row._replace(keys=keys, path=without_devices(row.path))
+
+    return replace(
+        checkpoint,
+        tensors=tuple(map(bare, checkpoint.tensors)),
+        values=tuple(map(bare, checkpoint.values)),
+        hidden_devices=tuple(
+            replace(row, path=without_devices(row.path)) for row in checkpoint.hidden_devices
+        ),
+    )
 
 
 def _values(checkpoint: Checkpoint, shown: Collection[str]) -> list[ValueRow]:

@@ -21,6 +21,7 @@ from inspector.remap.hidden import (
     with_hidden_moved,
 )
 from inspector.remap.plan import Plan, plan_remap
+from inspector.remap.relabel.export import export_copy
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.relabel.undo import format_undo, read_undo, record_path
 from inspector.remap.rules import format_rule, parse_rule
@@ -243,3 +244,43 @@ def test_an_undo_record_may_not_name_devices_that_are_not_there(tmp_path: Path) 
     record_path(path).write_bytes(format_undo(replace(record, hidden=(("0", "cpu"),))))
     with pytest.raises(ExportError, match="damaged"):
         undo_patch(str(path))
+
+
+def keyed(tmp_path: Path, *pairs: tuple[object, object]) -> Path:
+    """A file of torch with a dictionary of these keys."""
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "keys.pt"
+    torch.save({"m": dict(pairs), "kept": [key for key, _ in pairs]}, path)
+    return path
+
+
+def test_devices_that_are_keys_are_found_and_changed(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    cuda, other = torch.device("cuda:0"), torch.device("cuda", 1)
+    path = keyed(tmp_path, (cuda, torch.ones(2)), ((other, 3), {"deep": 4}), ("plain", 5))
+    opened = open_checkpoint(str(path))
+    where = ['m/torch.device("cuda", 0)', "m/(torch.device(…), 3)", "kept/0", "kept/1/0"]
+    assert [row.path for row in opened.hidden_devices] == where
+    assert [row.what for row in opened.hidden_devices][:2] == [HiddenPlace.KEY] * 2
+    plan = with_hidden(opened, plan_remap(opened, [parse_rule("cuda:0=cuda:2"), parse_rule("cuda:1=cpu")]))
+    copy = tmp_path / "copy.pt"
+    assert export_copy(str(path), copy, plan).moved_hidden == 4  # a key and a value are one object
+    found = torch.load(copy, weights_only=True)
+    keys = [torch.device("cuda:2"), (torch.device("cpu"), 3), "plain"]
+    assert (list(found["m"]), found["kept"]) == (keys, keys)
+    assert found["m"][keys[1]] == {"deep": 4}
+    patch_in_place(str(path), with_hidden(opened, plan_remap(opened, [parse_rule("cuda:1=cuda:3")])))
+    assert list(torch.load(path, weights_only=True)["m"])[1] == (torch.device("cuda:3"), 3)
+
+
+def test_keys_that_would_become_one_are_not_changed(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    devices = [torch.device("cuda", 0), torch.device("cuda", 1)]
+    for keys in (devices, [(one, 3) for one in devices], [devices[0], torch.device("cpu")]):
+        opened = open_checkpoint(str(keyed(tmp_path, *((key, 1) for key in keys))))
+        with pytest.raises(PlanError, match="two keys of one dictionary would be the same device, cpu"):
+            with_hidden(opened, plan_remap(opened, [parse_rule("*=cpu")]))
+        assert with_hidden(opened, plan_remap(opened, [parse_rule("cuda:0=cuda:5")])).hidden
+    torch.save([{devices[0]: 1}, {devices[1]: 1}], tmp_path / "two.pt")  # of two dictionaries each may be
+    opened = open_checkpoint(str(tmp_path / "two.pt"))
+    assert len(with_hidden(opened, plan_remap(opened, [parse_rule("*=cpu")])).hidden) == 2

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.report.arrange import Group, arrange
+from inspector.report.arrange import Group, _is_dotted, arrange
 from tests.unit.report.rows import checkpoint, optimizer, tensor, value
 from tests.work import growth
 
@@ -174,3 +174,9 @@ def test_many_optimizers_are_arranged_in_proportion() -> None:
         return lambda: arrange(made)
 
     assert growth(prepare, 100, 400) < 1.2
+
+
+def test_keys_that_are_no_names_are_one_step() -> None:
+    assert not _is_dotted('torch.device("cuda", 1)')
+    assert not _is_dotted("(torch.device(…), 3)")
+    assert _is_dotted("layer.1.weight")

@@ -64,6 +64,7 @@ def test_each_kind_of_place_has_its_remedy() -> None:
             "On the target, torch.load ends with an error such as: RuntimeError: Cannot get CUDA generator",
             "Make a new generator",
         ),
+        (HiddenPlace.KEY, "cpu", "looks its own device up there ends with a KeyError.", "dictionary anew"),
         (HiddenPlace.MESH, "cpu", "code that uses it ends with an error.", "init_device_mesh"),
         (
             HiddenPlace.DATA_PARALLEL,
