@@ -3,10 +3,11 @@
 # make sweep  the same with all that random tests and sweeps over the corpus can try; takes a quarter of an hour
 # make hostile    opens every hostile file, also the largest, and prints what each came to
 # make fuzz       throws bytes at the readers for FUZZ_MINUTES (10)
+# make dist       builds the wheel and the source archive, a bundle that needs no Python, and a package of Debian
 # make lint end2end fmt setup pins clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: run test others sweep compiled lint end2end fmt setup pins clean hostile fuzz
+.PHONY: run test dist others sweep compiled lint end2end fmt setup pins clean hostile fuzz
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
@@ -96,6 +97,11 @@ pins: $(READY)/test-$(KEY)
 	@{ head -n 1 packaging/constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable | \
 	  sed -e '/^pip==/d' -e 's/+cpu$$//' | sort -f; } > build/pins.txt
 	mv build/pins.txt packaging/constraints.txt
+
+dist:
+	packaging/linux/package.sh wheel
+	packaging/linux/package.sh bundle
+	packaging/linux/package.sh deb
 
 clean:
 	rm -rf build dist htmlcov screenshots .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

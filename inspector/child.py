@@ -29,6 +29,9 @@ from inspector.records import dataclass
 SAFE_FOLDER = sys.prefix
 """Where children work: what lies in there belongs to the Python that runs them."""
 
+SERVE = "--answer-requests"
+"""What makes a frozen program its own Python for requests: it has no interpreter that would take a script."""
+
 _WORKER = Path(__file__).resolve().with_name("worker")
 _FRAME = struct.Struct("<cIQ")  # as in worker/serve.py
 _POLL_S = 0.1
@@ -47,6 +50,13 @@ def python_command(script: Path) -> list[str]:
     A script and not `-m`, which would look for `inspector` wherever the child looks for modules.
     """
     return [sys.executable, "-P", os.fspath(script)]
+
+
+def _serve_command(python: str | None) -> list[str]:
+    """Return the command line of a Python that answers requests; None stands for this program's own."""
+    if python is None and getattr(sys, "frozen", False):
+        return [sys.executable, SERVE]
+    return [python or sys.executable, os.fspath(worker_script("serve"))]
 
 
 def find_program(name: str) -> str | None:
@@ -167,7 +177,7 @@ class Worker:
         try:
             # The command is made of this interpreter, or one that the user chose, and a fixed script.
             child = subprocess.Popen(  # noqa: S603
-                [self._python or sys.executable, worker_script("serve")],
+                _serve_command(self._python),
                 bufsize=0,
                 cwd=SAFE_FOLDER,
                 env={**os.environ, "PYTHONSAFEPATH": "1"},  # -P, which Python before 3.11 does not take

@@ -49,7 +49,7 @@ def find_registration() -> Registration:
     if sys.platform in {"win32", "darwin"}:
         raise ExportError(
             "this desktop keeps no freedesktop.org registration",
-            remedy="use the installer (Windows) or the application bundle (macOS)",
+            remedy="open files from the window or on the command line, or choose this program with Open With",
         )
     from inspector.desktop.freedesktop.registration import for_this_user  # noqa: PLC0415 - one of several
 

@@ -281,3 +281,18 @@ def test_a_program_is_looked_for_in_absolute_folders_only(
     assert find_program("tool") == str(tmp_path / "there" / "tool")
     monkeypatch.delenv("PATH")
     assert find_program("no such tool") is None
+
+
+def test_a_frozen_program_is_its_own_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It takes no script: a word makes it answer requests (`packaging/bundle/entry.py`)."""
+    program = tmp_path / "program"
+    serve = worker_script("serve")
+    program.write_text(
+        f'#!/bin/sh\n[ "$*" = {child.SERVE} ] && exec "{sys.executable}" "{serve}"\n', encoding="utf-8"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with Worker() as worker:
+        head = worker.ask(worker_script("environment"), {}, progress=Progress(), timeout_s=60).head
+    assert head["version"].startswith("3.")

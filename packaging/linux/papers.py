@@ -1,0 +1,76 @@
+"""Writes what packages hold beside the program: the manual page and the completions of three shells.
+
+    python packaging/linux/papers.py OUT
+
+All of it comes from the options that the commands declare, so that nothing is written twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import shtab
+from argparse_manpage.manpage import Manpage
+
+from inspector import __version__
+from inspector.cli.commands import COMMANDS, WINDOW
+
+PROGRAM = "checkpoint-inspector"
+SHELLS = {
+    "bash": f"share/bash-completion/completions/{PROGRAM}",
+    "zsh": f"share/zsh/vendor-completions/_{PROGRAM}",
+    "fish": f"share/fish/vendor_completions.d/{PROGRAM}.fish",
+}
+FILES = {"FILE", "F", "F.py", "OUT", "OUT.png", "PATH", "A", "B"}
+"""Metavars of options that take files."""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return all commands as one parser; the program itself reads one command at a time."""
+    window = import_module(WINDOW)
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=window.SUMMARY)
+    window.add_options(parser)
+    commands = parser.add_subparsers(title="commands")
+    for name, place in COMMANDS.items():
+        module = import_module(place)
+        examples = "; ".join(f"{PROGRAM} {line}" for line in module.EXAMPLES)
+        command = commands.add_parser(
+            name,
+            prog=f"{PROGRAM} {name}",
+            help=module.SUMMARY,
+            description=module.SUMMARY,
+            epilog=f"Examples: {examples}",
+        )
+        module.add_options(command)
+        _complete_files(command)
+    _complete_files(parser)
+    return parser
+
+
+def _complete_files(parser: argparse.ArgumentParser) -> None:
+    for action in parser._actions:  # noqa: SLF001 - there is no other list of them
+        if action.metavar in FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks for it
+
+
+def main(out: Path) -> None:
+    """Write all of it below a folder, as it lies below `/usr`."""
+    parser = make_parser()
+    for shell, place in SHELLS.items():
+        path = out / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(shtab.complete(parser, shell=shell), encoding="utf-8")
+    page = Manpage(parser, format="single-commands-section")
+    page.description = "see what is inside a PyTorch checkpoint, and make it load on your machine"
+    page.source, page.manual, page.date = f"Checkpoint Inspector {__version__}", "User Commands", ""
+    path = out / f"share/man/man1/{PROGRAM}.1.gz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(str(page).encode(), mtime=0))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
