@@ -131,7 +131,7 @@ def labels_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:
     if cell.what == "own":
         return (f"{name} (data)", name)
     if cell.what == "rest":
-        count = _count_of(page, cell)
+        count = tensors_of(page, cell)
         return (f"{format_count(count, 'smaller tensor')}", f"{count:,} smaller", f"{count:,}")
     above = nodes[cell.node].parent
     is_short = above <= 0 or above == page.root
@@ -152,19 +152,19 @@ def facts_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:
 
 
 def _name(page: ModuleMap, cell: Cell) -> str:
-    whole = _path(page.areas, cell.node)
+    whole = path_shown(page.areas, cell.node)
     if cell.what == "loose":
         return "Stored bytes that belong to no tensor"
     if cell.what == "rest":
-        return f"{format_count(_count_of(page, cell), 'smaller tensor')} in {whole}"
+        return f"{format_count(tensors_of(page, cell), 'smaller tensor')} in {whole}"
     return f"{whole}, without its parts" if cell.what == "own" else whole
 
 
-def _path(areas: Areas, node: int) -> str:
+def path_shown(areas: Areas, node: int) -> str:
     """Return the path of a row, in full; a slice of a long list has its own words behind it."""
     row = areas.tree.nodes[node]
     if row.kind == "bucket":
-        return f"{_path(areas, row.parent)}: {row.name}"
+        return f"{path_shown(areas, row.parent)}: {row.name}"
     shown = row.path if row.kind == "tensor" else row.path.rstrip("/.")
     return escape_text(cut_text(shown, _MOST_PATH)) or row.name or _WHOLE
 
@@ -196,9 +196,13 @@ def _more(page: ModuleMap, cell: Cell) -> list[str]:
     return lines
 
 
-def _count_of(page: ModuleMap, cell: Cell) -> int:
-    """Return how many tensors a cell of smaller rows stands for."""
+def tensors_of(page: ModuleMap, cell: Cell) -> int:
+    """Return how many tensors with bytes a cell stands for."""
     areas = page.areas
+    if cell.what in {"own", "loose"}:
+        return int(cell.what == "own")
+    if cell.what == "row":
+        return areas.tensors(cell.node)
     own = bool(areas.own_nbytes(cell.node))
     return areas.tensors(cell.node) - own - sum(map(areas.tensors, cell.shown))
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QSpinBox, QVBoxLayout
 
 from inspector.gui.pages.memory.bars import BarsView
 from inspector.gui.pages.memory.bars_paint import color_of
+from inspector.gui.pages.memory.picture import Picture, as_png, as_svg, chart_picture
+from inspector.gui.pages.memory.saving import Saved, save_button
 from inspector.gui.pages.memory.tables import build_legend, build_ranking, is_ranking, needs_legend
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
+from inspector.report.charts.tables import charts_csv
 from inspector.session.screen import Chart, ForecastPage, Loading
 
 _LOADING = "While loading"
+_LEAST_PICTURE = 480
 
 
 class ChartCard(QFrame):
@@ -32,7 +38,8 @@ class ChartCard(QFrame):
         self.bars = BarsView(theme)
         self.bars.query_wanted.connect(self.query_wanted)
         self._table = QVBoxLayout()
-        parts = (self._title, named(QFrame(), "line"), self.above, self.bars, self._table, self.below)
+        self._head = row((self._title, 1), spacing=8)
+        parts = (self._head, named(QFrame(), "line"), self.above, self.bars, self._table, self.below)
         column(*parts, spacing=8, margins=(0, 0, 0, 8), within=self)
         theme.changed.connect(self._show_table)
 
@@ -48,6 +55,30 @@ class ChartCard(QFrame):
         self.bars.show_chart(chart, devices)
         self._show_table()
 
+    def offer_saving(self, source: Callable[[], str], whole: Callable[[], Saved]) -> None:
+        """Add the button that saves this chart, or the whole page.
+
+        Args:
+            source: The path of the checkpoint.
+            whole: What can be saved of the page.
+        """
+        self._head.addWidget(save_button(self._theme, lambda: saved_charts((self,), source()), whole))
+
+    @property
+    def chart(self) -> Chart:
+        """The chart that is shown."""
+        return self._chart or Chart(title="", bars=())
+
+    def picture(self) -> Picture:
+        """Return the chart as a picture, as wide as it is here."""
+        width = max(self.width(), _LEAST_PICTURE)
+        return chart_picture(self.chart, width, self._theme.tokens, self.font(), self._devices)
+
+    @property
+    def theme(self) -> Theme:
+        """The theme that it is drawn in."""
+        return self._theme
+
     def _show_table(self) -> None:
         """Show the figures anew."""
         chart = self._chart
@@ -60,6 +91,22 @@ class ChartCard(QFrame):
             self._table.addWidget(
                 build_legend(chart, lambda part: color_of(self._theme.tokens, chart, self._devices, part))
             )
+
+
+def saved_charts(cards: Sequence[ChartCard], source: str, title: str = "") -> Saved:
+    """Return what can be saved of some charts."""
+    name = title or cards[0].chart.title
+
+    def make(kind: str) -> bytes:
+        if kind == "csv":
+            return charts_csv(card.chart for card in cards).encode()
+        tokens, width = cards[0].theme.tokens, max(*(card.width() for card in cards), _LEAST_PICTURE)
+        pictures = [card.picture() for card in cards]
+        if kind == "png":
+            return as_png(pictures, width, tokens)
+        return as_svg(pictures, width, tokens, name)
+
+    return Saved(title=name, source=source, make=make)
 
 
 class ForecastCard(ChartCard):

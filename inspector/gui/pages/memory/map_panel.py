@@ -7,6 +7,8 @@ from functools import partial
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QWidget
 
+from inspector.gui.pages.memory.picture import Entry, Legend, Titled, as_png, as_svg
+from inspector.gui.pages.memory.saving import Saved, save_button
 from inspector.gui.pages.memory.treemap_view import TreemapView
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import column, row
@@ -24,9 +26,11 @@ from inspector.gui.widgets.marks import color_icon
 from inspector.report.charts.areas import PROPERTIES, Kind, Property
 from inspector.report.charts.filtering import filter_for
 from inspector.report.charts.modules import Crumb
+from inspector.report.charts.tables import map_csv
 from inspector.session.screen import ModuleMap, Screen
 from inspector.units import format_nbytes
 
+_TITLE = "Map of modules"
 _MOST_CRUMBS = 4
 _CRUMB_WIDTH = 120
 _MOST_LEGEND, _MOST_WORDY = 18, 6
@@ -45,6 +49,7 @@ class MapPanel(QWidget):
         super().__init__()
         self._theme = theme
         self._page: ModuleMap | None = None
+        self._path = ""
         self._filters: list[tuple[QPushButton, str]] = []
         self._crumbs, self._legend, self._notes = QHBoxLayout(), FlowLayout(), column(spacing=2)
         self._headline = plain_label("", "muted")
@@ -64,7 +69,8 @@ class MapPanel(QWidget):
         label = plain_label("Color by", "muted")
         label.setBuddy(self._by)
         self._crumbs.setSpacing(0)
-        head = row(self._crumbs, 1, self._headline, label, self._by, spacing=10)
+        save = save_button(self._theme, self.saved_map)
+        head = row(self._crumbs, 1, self._headline, label, self._by, save, spacing=10)
         full = QWidget()
         parts = (head, (self.view, 1), self._pointed, self._legend, self._notes)
         column(*parts, spacing=8, margins=(14, 10, 14, 12), within=full)
@@ -84,6 +90,7 @@ class MapPanel(QWidget):
         if page is None:
             self.coloring_wanted.emit(PROPERTIES[0])
             return
+        self._path = screen.path
         is_other, self._page = page != self._page, page
         if not page.areas.nbytes(0):
             self._show_nothing(page)
@@ -94,6 +101,29 @@ class MapPanel(QWidget):
         for button, query in self._filters:
             button.setChecked(bool(query) and screen.query == query)
         self.view.show_map(page, screen.selected, screen.matches)
+
+    def saved_map(self) -> Saved:
+        """Return what can be saved of the map that is shown."""
+        page, view, tokens = self._page, self.view, self._theme.tokens
+
+        def make(kind: str) -> bytes:
+            if page is None:
+                return b""
+            if kind == "csv":
+                return map_csv(page, view.picture.cells).encode()
+            by, font, width = page.coloring.by, view.small_font(), view.width()
+            entries = [
+                Entry(view.color_of(one.color, by), f"{one.label}  {format_nbytes(one.nbytes)}")
+                for one in page.coloring.kinds
+            ]
+            way = " / ".join(crumb.label for crumb in page.crumbs)
+            legend = Legend(entries, width, tokens, font)
+            picture = Titled(f"{way}: {page.headline}", view.as_picture(), legend, tokens, view.font())
+            if kind == "png":
+                return as_png([picture], width, tokens)
+            return as_svg([picture], width, tokens, _TITLE)
+
+        return Saved(title=_TITLE, source=self._path, make=make)
 
     def _show_nothing(self, page: ModuleMap) -> None:
         text = " ".join(page.notes) or "Nothing in this file takes memory."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 
-from inspector.gui.pages.memory.card import ChartCard, ForecastCard
+from inspector.gui.pages.memory.card import ChartCard, ForecastCard, saved_charts
+from inspector.gui.pages.memory.saving import Saved
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.cards import ScrollPanel
 from inspector.session.screen import Chart, ForecastPage, Screen
@@ -22,11 +23,12 @@ class MemoryPanel(ScrollPanel):
         self._page: ForecastPage | None = None
         self._cards: list[ChartCard] = []
         self._charts: tuple[Chart, ...] = ()
-        self._query = ""
+        self._query = self._path = ""
 
     def show_screen(self, screen: Screen) -> None:
         """Show the charts of a screen."""
         self._charts, self._page, self._query = screen.charts, screen.forecast, screen.query
+        self._path = screen.path
         known = screen.tree.colors if screen.tree else {}
         devices = frozenset(known).union(*(row.choices for row in screen.device_map))
         if not self._charts:
@@ -53,7 +55,19 @@ class MemoryPanel(ScrollPanel):
             self._forecast.loading_chosen.connect(self.loading_chosen)
             has_room = len(self._charts) > 1 and self._charts[1].bars[0].capacity_nbytes is not None
             self.cards.insertWidget(2 if has_room else 1, self._forecast)
+        for card in self._all_cards():
+            card.offer_saving(lambda: self._path, self.saved_page)
         self.cards.addStretch(1)
+
+    def saved_page(self) -> Saved:
+        """Return what can be saved of the whole page."""
+        return saved_charts([card for card in self._all_cards() if card.chart.bars], self._path, "Memory")
+
+    def _all_cards(self) -> list[ChartCard]:
+        """Return the cards from top to bottom."""
+        items = [self.cards.itemAt(place) for place in range(self.cards.count())]
+        found = [item.widget() for item in items if item is not None]
+        return [card for card in found if isinstance(card, ChartCard)]
 
     def _on_query_wanted(self, query: str) -> None:
         """Search for what was clicked; a second click ends that search."""

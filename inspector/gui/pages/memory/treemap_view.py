@@ -21,15 +21,17 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from inspector.gui.pages.memory.picture import Picture
 from inspector.gui.pages.memory.treemap_paint import TreemapPainter, snapped
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
 from inspector.report.charts.areas import Property
 from inspector.report.charts.modules import ModuleMap, facts_of, parents_of
-from inspector.report.charts.treemap import Cell, Direction, Picture, lay_out
+from inspector.report.charts.treemap import Cell, Direction, lay_out
+from inspector.report.charts.treemap import Picture as Treemap
 
-_NOTHING = Picture(0, (), ())
+_NOTHING = Treemap(0, (), ())
 _STEPS: dict[int, Direction] = {
     Qt.Key.Key_Left: "left",
     Qt.Key.Key_Right: "right",
@@ -37,6 +39,21 @@ _STEPS: dict[int, Direction] = {
     Qt.Key.Key_Down: "down",
 }
 _NAME = "Map of modules"
+
+
+class _Drawn:
+    """A map at its present size; nothing without one."""
+
+    def __init__(
+        self, height: float, brush: TreemapPainter | None, treemap: Treemap, matches: Sequence[int] | None
+    ) -> None:
+        self.height = height
+        self._brush, self._treemap, self._matches = brush, treemap, matches
+
+    def paint(self, painter: QPainter) -> None:
+        """Paint it."""
+        if self._brush is not None:
+            self._brush.paint(painter, self._treemap, self._matches)
 
 
 class TreemapView(QWidget):
@@ -63,7 +80,7 @@ class TreemapView(QWidget):
         theme.changed.connect(self.draw_anew)
 
     @property
-    def picture(self) -> Picture:
+    def picture(self) -> Treemap:
         """What is drawn."""
         return self._picture
 
@@ -137,11 +154,18 @@ class TreemapView(QWidget):
         drawn.setDevicePixelRatio(ratio)
         drawn.fill(self._theme.tokens.color("surface"))
         painter = QPainter(drawn)
-        colors = [self.color_of(kind.color, page.coloring.by) for kind in page.coloring.kinds]
-        brush = TreemapPainter(page, self._theme.tokens, colors, self.small_font())
-        brush.paint(painter, self._picture, self._matches)
+        self._brush(page).paint(painter, self._picture, self._matches)
         painter.end()
         return drawn
+
+    def as_picture(self) -> Picture:
+        """Return what is drawn, for a file."""
+        brush = None if self._page is None else self._brush(self._page)
+        return _Drawn(self.height(), brush, self._picture, self._matches)
+
+    def _brush(self, page: ModuleMap) -> TreemapPainter:
+        colors = [self.color_of(kind.color, page.coloring.by) for kind in page.coloring.kinds]
+        return TreemapPainter(page, self._theme.tokens, colors, self.small_font())
 
     def _paint_marks(self, painter: QPainter, page: ModuleMap) -> None:
         """Outline the selected row, the cell under the pointer, and the one that the keys move from."""
