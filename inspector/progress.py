@@ -6,6 +6,9 @@ next `advance` raise, so that every stop leaves by the same door as every other 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from inspector.errors import CancelledError
 
 
@@ -16,15 +19,19 @@ class Progress:
         label: What is being done at the moment, in a few words.
         done: Units finished (bytes when copying).
         total: Units altogether; 0 while unknown.
+        first_rows: The first rows that were found, as (name, what it is), to be shown meanwhile.
+        on_values: Called by readers with the first values that they have; None where nobody wants them.
     """
 
-    __slots__ = ("_cancelled", "done", "label", "total")
+    __slots__ = ("_cancelled", "done", "first_rows", "label", "on_values", "total")
 
     def __init__(self, label: str = "") -> None:
         self.label = label
         self.done = 0
         self.total = 0
         self._cancelled = False
+        self.first_rows: tuple[tuple[str, str], ...] = ()
+        self.on_values: Callable[[list[list[Any]]], None] | None = None
 
     @property
     def cancelled(self) -> bool:

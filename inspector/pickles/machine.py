@@ -176,6 +176,8 @@ class Machine:
         except BrokenStreamError as error:
             raise self._error(str(error), pos) from None
         speed_up(state)
+        if self._progress is not None and self._progress.on_values is not None:
+            self._progress.on_values([*state.marked, state.stack])
 
     def _stream(self, end: int) -> Stream:
         state = self.state

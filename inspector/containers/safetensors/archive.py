@@ -56,6 +56,8 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
         pairs.append((name, StoredTensor(key, code.dtype, _shape_of(entry, code))))
         if source.reaches(start + nbytes):
             stored[key] = new(StoredBytes, (0, start, nbytes))
+    if progress.on_values is not None:
+        progress.on_values([[Dict(pairs)]])
     lost = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     in_order = _in_order(rows)
     overlap = [Note(NoteKind.OVERLAP)] if _overlap(in_order) else []

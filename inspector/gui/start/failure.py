@@ -27,6 +27,7 @@ from inspector.session.screen import FailurePage, Screen
 from inspector.units import escape_text
 
 _WIDTH = 680
+_FIRST_ROWS = 12
 
 
 class OpeningPage(QWidget):
@@ -46,9 +47,18 @@ class OpeningPage(QWidget):
         self._bar.setTextVisible(False)
         cancel = make_button("Cancel", self.cancel_wanted)
         self.setFocusProxy(cancel)
+        self._rows = _FirstRows()
         self._middle = QWidget()
         self._middle.setFixedWidth(_WIDTH)
-        column(self._name, self._bar, self._label, (cancel, 0, RIGHT), spacing=12, within=self._middle)
+        column(
+            self._name,
+            self._bar,
+            self._label,
+            (cancel, 0, RIGHT),
+            self._rows,
+            spacing=12,
+            within=self._middle,
+        )
         column(2, (self._middle, 0, CENTER), 3, within=self)
 
     def show_screen(self, screen: Screen) -> None:
@@ -66,6 +76,34 @@ class OpeningPage(QWidget):
             self._middle.show()
             self._label.setText(self._progress.label)
             show_fraction(self._bar, self._progress.fraction)
+            self._rows.show_rows(self._progress.first_rows)
+
+
+class _FirstRows(QWidget):
+    """The first tensors of a file that takes long to read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._title = plain_label("The first tensors", "muted")
+        middle = Qt.TextElideMode.ElideMiddle  # the ends of names tell them apart
+        self._lines = [
+            (ElidedLabel("", "small", middle), ElidedLabel("", "small")) for _ in range(_FIRST_ROWS)
+        ]
+        lines = [row((name, 3), (text, 2), spacing=12) for name, text in self._lines]
+        column(self._title, *lines, spacing=4, margins=(0, 8, 0, 0), within=self)
+        policy = self.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # what stands above does not jump
+        self.setSizePolicy(policy)
+        self.hide()
+
+    def show_rows(self, rows: tuple[tuple[str, str], ...]) -> None:
+        """Show the first of these rows; without any there is nothing to see."""
+        self.setVisible(bool(rows))
+        shown = (*rows[:_FIRST_ROWS], *[("", "")] * _FIRST_ROWS)
+        for labels, texts in zip(self._lines, shown, strict=False):
+            for label, text in zip(labels, texts, strict=True):
+                if label.text() != text:
+                    label.setText(text)
 
 
 class FailurePageWidget(QScrollArea):

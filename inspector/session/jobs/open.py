@@ -9,6 +9,7 @@ from pathlib import Path
 from inspector.containers.folders.paths import open_path, stands_for_folder
 from inspector.containers.source import Stamp, stamp_of
 from inspector.errors import CancelledError, CheckpointError
+from inspector.model.glimpse import watch_beginning
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.resources import demo_path
@@ -158,6 +159,7 @@ def _open(asked: State, progress: Progress) -> Document | _Unread:
     Raises:
         CancelledError: The work was cancelled.
     """
+    watch_beginning(progress)
     try:
         document = open_document(asked.path, progress)
     except CancelledError:
