@@ -22,6 +22,7 @@ from inspector.gui.placing import TITLE_BAR, cascade
 from inspector.gui.quick_imports import leave_sources_unread
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import app_icon
+from inspector.gui.theme.motion import set_still
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.start_folder import leave_start_folder
 from inspector.progress import Progress
@@ -63,6 +64,7 @@ class Program(QObject):
         self._probe = probe
         self._settings = settings
         self._theme = Theme(app, theme_mode)
+        set_still(still=settings.is_still)
         self._windows: list[MainWindow] = []
         self._leaving: set[MainWindow] = set()
 
@@ -223,7 +225,7 @@ def screenshot(
         path: The file; None for the empty window.
         out: The picture.
         size: Of the window, in pixels.
-        theme: `light` or `dark`.
+        theme: `light`, `dark`, `contrast-light` or `contrast-dark`.
         page: The page at the right.
         target: The machine to load the file on; None for this one, without its GPUs.
 

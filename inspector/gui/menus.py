@@ -9,10 +9,17 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
 from inspector.gui.settings import Settings
+from inspector.gui.theme.motion import set_still
 from inspector.gui.theme.theme import MODES, Theme
 from inspector.units import cut_text, escape_text
 
-_NAMES = {"system": "Follow the &system", "light": "&Light", "dark": "&Dark"}
+_NAMES = {
+    "system": "Follow the &system",
+    "light": "&Light",
+    "dark": "&Dark",
+    "contrast-light": "&High contrast, light",
+    "contrast-dark": "High &contrast, dark",
+}
 
 
 class RecentMenu(QMenu):
@@ -21,7 +28,7 @@ class RecentMenu(QMenu):
     path_wanted = Signal(object)  # a Signal(str) would lose bytes of names that are not UTF-8
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__("Open &recent", parent)
+        super().__init__("Open rece&nt", parent)
         self._paths: tuple[str, ...] = ()
         self.triggered.connect(self._on_triggered)
 
@@ -40,10 +47,10 @@ class RecentMenu(QMenu):
 
 
 class ThemeMenu(QMenu):
-    """Light, dark, or what the system prefers."""
+    """Light, dark, both with high contrast, or what the system prefers; and whether anything moves."""
 
     def __init__(self, parent: QWidget, theme: Theme, settings: Settings) -> None:
-        super().__init__("&Theme", parent)
+        super().__init__("T&heme", parent)
         self._theme = theme
         self._settings = settings
         group = QActionGroup(self)
@@ -53,9 +60,20 @@ class ThemeMenu(QMenu):
             action.setData(mode)
             action.setChecked(mode == theme.mode)
             group.addAction(action)
+        self.addSeparator()
+        still = self.addAction("&Reduce motion")
+        still.setCheckable(True)
+        still.setChecked(settings.is_still)
+        still.toggled.connect(self._on_still_toggled)
         self.triggered.connect(self._on_triggered)
 
+    def _on_still_toggled(self, still: bool) -> None:  # noqa: FBT001  # Qt passes it by position
+        set_still(still=still)
+        self._settings.keep_still(still=still)
+
     def _on_triggered(self, action: QAction) -> None:
-        mode = str(action.data())
+        mode = action.data()
+        if mode is None:
+            return
         self._theme.set_mode(mode)
         self._settings.keep_theme(mode)

@@ -79,7 +79,8 @@ class PhaseStack(QStackedWidget):
         """Focus what is most likely to be used on the current page."""
         page = self.currentWidget()
         if page is not None:
-            (page.focusProxy() or page).setFocus(Qt.FocusReason.OtherFocusReason)
+            first: QWidget = getattr(page, "first_focus", page)
+            first.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_hot(self, *, hot: bool) -> None:
         """Highlight the drop target of the empty page."""

@@ -53,13 +53,22 @@ class Settings:
 
     @property
     def theme(self) -> str:
-        """The chosen theme: `system`, `light` or `dark`."""
+        """The chosen theme, one of `MODES`."""
         mode = self._text("theme")
         return mode if mode in MODES else "system"
 
     def keep_theme(self, mode: str) -> None:
         """Remember the theme."""
         self._keep("theme", mode)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether nothing may move by itself."""
+        return self._text("motion") == "reduced"
+
+    def keep_still(self, *, still: bool) -> None:
+        """Remember whether anything may move by itself."""
+        self._keep("motion", "reduced" if still else "")
 
     def layout(self, name: str) -> QByteArray | None:
         """Return a part of the window's layout: `window`, `splitter`, `columns`."""

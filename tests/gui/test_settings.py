@@ -97,3 +97,13 @@ def test_a_fresh_start_neither_reads_nor_keeps(tmp_path):
     fresh.keep_theme("light")
     assert (fresh.theme, fresh.recent, fresh.layout("window")) == ("system", (), None)
     assert (Settings().theme, Settings().recent) == ("dark", ())
+
+
+def test_what_may_move_is_remembered():
+    assert not Settings().is_still
+    Settings().keep_still(still=True)
+    assert Settings().is_still
+    Settings().keep_still(still=False)
+    assert not Settings().is_still
+    Settings(fresh=True).keep_still(still=True)
+    assert not Settings().is_still

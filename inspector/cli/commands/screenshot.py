@@ -12,6 +12,7 @@ from inspector.cli.machines import add_target_options, profile_of
 from inspector.errors import ContainerError, ExportError
 
 SUMMARY = "Render the window on a file to a PNG."
+_THEMES = ("light", "dark", "contrast-light", "contrast-dark")
 EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
@@ -25,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--size", default="1280x800", metavar="WxH", type=_size, help="of the window; default: 1280x800"
     )
-    parser.add_argument("--theme", choices=("light", "dark"), default="light", help="default: light")
+    parser.add_argument("--theme", choices=_THEMES, default="light", help="default: light")
     parser.add_argument(
         "--page",
         choices=("memory", "map", "tensor", "findings", "code", "file", "beliefs"),

@@ -11,7 +11,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import card_row
 from inspector.gui.widgets.controls import CopyInset, code_field, make_button
-from inspector.gui.widgets.labels import WrappedText, plain_label, plain_tooltip
+from inspector.gui.widgets.labels import WrappedText, describe, plain_label
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.report.tree import Tree
 from inspector.session.screen import FindingRow, Fix
@@ -75,7 +75,7 @@ class FindingCard(QFrame):
             text = f"Copy {fix.option[0]}={fix.option[1]}"
         wanted = partial(self.fix_wanted.emit, fix)
         button = make_button(cut_text(text, 48), wanted, icon=_FIX_ICONS[fix.kind], theme=self._theme)
-        button.setToolTip(plain_tooltip(fix.label))
+        describe(button, fix.label)
         return button
 
     def _build_steps(self, steps: tuple[str, ...]) -> QFrame:
@@ -106,7 +106,7 @@ class FindingCard(QFrame):
             link = make_button(_cut_middle(path), partial(self.node_wanted.emit, node_id), kind="link")
             link.setCursor(Qt.CursorShape.PointingHandCursor)
             link.setAccessibleName(f"Select {path}")
-            link.setToolTip(plain_tooltip(path))
+            describe(link, path)
             link.setVisible(place < _MOST_LINKS)
             links.addWidget(link, 0, LEFT)
         if len(finding.nodes) > _MOST_LINKS:

@@ -106,7 +106,7 @@ class EmptyPage(QScrollArea):
         open_button = make_button(
             "Open\u2026", self.open_wanted, kind="primary", icon="open", theme=self._theme
         )
-        self.setFocusProxy(open_button)
+        self.first_focus = open_button
         demo_button = make_button(
             "Try the demo checkpoint", self.demo_wanted, icon="spark", ink="accent", theme=self._theme
         )

@@ -46,7 +46,7 @@ class OpeningPage(QWidget):
         self._bar = named(QProgressBar(), spoken="Progress of opening")
         self._bar.setTextVisible(False)
         cancel = make_button("Cancel", self.cancel_wanted)
-        self.setFocusProxy(cancel)
+        self.first_focus = cancel
         self._rows = _FirstRows()
         self._middle = QWidget()
         self._middle.setFixedWidth(_WIDTH)
@@ -118,7 +118,7 @@ class FailurePageWidget(QScrollArea):
         self._theme = theme
         self._title = plain_label("", "title", wrap=True, selectable=True)
         self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
-        self._what = WrappedText()
+        self._what = named(WrappedText(), spoken="What went wrong")
         self._runs, self._where, self._remedy = WrappedText(), WrappedText("", "mono"), WrappedText()
         self._code = WrappedText("", "mono")
         self._copy = icon_button(theme, "copy", "Copy the loading code", self._on_copy)
@@ -173,6 +173,7 @@ class FailurePageWidget(QScrollArea):
 
     def _build_part(self, title: str, text: WrappedText, button: QToolButton | None = None) -> QFrame:
         part = named(QFrame(), "inset")
+        text.setAccessibleName(title)
         head = row((plain_label(title, "section"), 1), *([button] if button is not None else []))
         column(head, text, spacing=4, margins=(14, 10, 14, 10), within=part)
         return part
@@ -181,6 +182,6 @@ class FailurePageWidget(QScrollArea):
         other = make_button(
             "Open another file\u2026", self.open_wanted, kind="primary", icon="open", theme=self._theme
         )
-        self.setFocusProxy(other)
+        self.first_focus = other
         again = make_button("Try again", self.retry_wanted, icon="reload", theme=self._theme)
         return row(other, again, 1, spacing=8)

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette, QStyleHints
 from PySide6.QtWidgets import QApplication
 
 from inspector.records import dataclass
 from inspector.resources import resource_path
 
-MODES = ("system", "light", "dark")
+if TYPE_CHECKING:
+    from PySide6.QtGui import QAccessibilityHints
+
+MODES = ("system", "light", "dark", "contrast-light", "contrast-dark")
+"""What may be chosen: to follow the system, or the name of a theme."""
 _PLAIN_FAMILIES = {"Sans", "Sans Serif", "DejaVu Sans", "sans-serif", ""}
 _BETTER_FAMILIES = ("Inter", "Noto Sans", "Open Sans", "Cantarell", "Ubuntu", "Roboto", "DejaVu Sans")
 _MONO_FAMILIES = (
@@ -94,7 +99,7 @@ class Tokens:
 
 
 def read_tokens(name: str) -> Tokens:
-    """Read a theme that ships with the program: `light` or `dark`."""
+    """Read a theme that ships with the program: one of `MODES`, but the first."""
     data = json.loads(resource_path(f"themes/{name}.json").read_text(encoding="utf-8"))
     return Tokens(
         name=name,
@@ -150,6 +155,17 @@ def interface_font(system: QFont) -> QFont:
     return font
 
 
+def _accessibility(hints: QStyleHints) -> QAccessibilityHints | None:
+    """Return what the system says of contrast; Qt asks it from 6.10 on."""
+    ask = getattr(hints, "accessibility", None)
+    return ask() if ask is not None else None
+
+
+def _wants_contrast(hints: QStyleHints) -> bool:
+    asked = _accessibility(hints)
+    return asked is not None and asked.contrastPreference() == Qt.ContrastPreference.HighContrast
+
+
 class Theme(QObject):
     """The theme of the running program; all windows share one."""
 
@@ -164,7 +180,11 @@ class Theme(QObject):
         app.setFont(interface_font(app.font()))
         self.tokens = self._wanted()
         self._apply()
-        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_changed)
+        hints = QGuiApplication.styleHints()
+        hints.colorSchemeChanged.connect(self._on_system_changed)
+        asked = _accessibility(hints)
+        if asked is not None:
+            asked.contrastPreferenceChanged.connect(self._on_system_changed)
 
     @property
     def base_points(self) -> float:
@@ -172,7 +192,7 @@ class Theme(QObject):
         return float(self._app.font().pointSizeF())
 
     def set_mode(self, mode: str) -> None:
-        """Choose `system`, `light` or `dark`."""
+        """Choose one of `MODES`."""
         self.mode = mode
         self._on_system_changed()
 
@@ -184,12 +204,14 @@ class Theme(QObject):
             self.changed.emit()
 
     def _wanted(self) -> Tokens:
-        if self.mode in ("light", "dark"):
+        if self.mode != "system":
             return read_tokens(self.mode)
-        scheme = QGuiApplication.styleHints().colorScheme()
-        if scheme == Qt.ColorScheme.Unknown:
-            return read_tokens("dark" if self._system_palette_dark else "light")
-        return read_tokens("dark" if scheme == Qt.ColorScheme.Dark else "light")
+        hints = QGuiApplication.styleHints()
+        scheme = hints.colorScheme()
+        is_unknown = scheme == Qt.ColorScheme.Unknown
+        is_dark = self._system_palette_dark if is_unknown else scheme == Qt.ColorScheme.Dark
+        name = "dark" if is_dark else "light"
+        return read_tokens(f"contrast-{name}" if _wants_contrast(hints) else name)
 
     def _apply(self) -> None:
         self._app.setPalette(build_palette(self.tokens))

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QWidget
 
 from inspector.gui.widgets.boxes import NO_MARGINS, column
 from inspector.gui.widgets.cards import frameless_scroll
-from inspector.gui.widgets.labels import named
+from inspector.gui.widgets.labels import named, set_state
 from inspector.overriding import override
 
 _GAP = 4
@@ -29,7 +29,6 @@ class Dropdown(QFrame):
         self.setObjectName("dropdown")
         self.setAccessibleName(spoken)
         self.setWindowTitle(spoken)
-        button.setCheckable(True)
         button.clicked.connect(self._on_clicked)
 
     def fill(self, content: QWidget) -> None:
@@ -41,7 +40,7 @@ class Dropdown(QFrame):
 
     def open(self) -> None:
         """Show the panel as high as its content, where the screen has the room."""
-        self._button.setChecked(True)
+        set_state(self._button, "open", "true")
         self.about_to_show.emit()
         self.ensurePolished()
         area = self._button.screen().availableGeometry()
@@ -67,7 +66,7 @@ class Dropdown(QFrame):
     @override
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._button.setChecked(False)
+        set_state(self._button, "open", "false")
 
     def _height_for(self, width: int) -> int:
         inner = width - _FRAME
@@ -76,11 +75,11 @@ class Dropdown(QFrame):
             return layout.totalHeightForWidth(inner) + _FRAME
         return self.sizeHint().height()
 
-    def _on_clicked(self, checked: bool) -> None:  # noqa: FBT001  # Qt passes it by position
-        if checked:
-            self.open()
-        else:
+    def _on_clicked(self) -> None:
+        if self.isVisible():
             self.hide()
+        else:
+            self.open()
 
 
 def _focusable(root: QWidget) -> list[QWidget]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QProgressBar
 
+from inspector.gui.theme.motion import is_still
 from inspector.progress import Progress
 from inspector.units import format_nbytes
 
@@ -18,12 +19,12 @@ _FIRST_GUESS_S = 0.4
 
 
 def show_fraction(bar: QProgressBar, fraction: float | None) -> None:
-    """Show a fraction from 0 to 1, or a running bar while it is unknown."""
-    if fraction is None:
+    """Show a fraction from 0 to 1; while it is unknown a running bar, or an empty one if nothing may move."""
+    if fraction is None and not is_still():
         bar.setRange(0, 0)
     else:
         bar.setRange(0, _STEPS)
-        bar.setValue(round(fraction * _STEPS))
+        bar.setValue(round((fraction or 0.0) * _STEPS))
 
 
 def format_seconds(seconds: float) -> str:

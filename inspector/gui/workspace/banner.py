@@ -98,6 +98,11 @@ class BannerFrame(QFrame):
             button.setProperty("slim", True)
         self._lay_out()
 
+    @property
+    def stops(self) -> tuple[QWidget, ...]:
+        """What Tab reaches here, in its order."""
+        return (self, self._more, self._export, self._copy, self._chip)
+
     def show_banner(self, banner: Banner | None) -> None:
         """Show a verdict."""
         self.setVisible(banner is not None)

@@ -68,6 +68,11 @@ class DeviceMapBar(QWidget):
         self.setLayout(self._row)
         theme.changed.connect(self._on_theme_changed)
 
+    @property
+    def stops(self) -> tuple[QWidget, ...]:
+        """What Tab reaches here, in its order."""
+        return (*(pill.to for pill in self._pills), self._more, self._all)
+
     def show_rows(
         self,
         rows: tuple[DeviceRow, ...],

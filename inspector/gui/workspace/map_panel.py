@@ -41,6 +41,7 @@ class DeviceCard(QFrame):
         self._arrow = Glyph(theme, "arrow-right", 18, ink="faint")
         self.to = Destination(theme)
         self.to.mapping_chosen.connect(self.mapping_chosen)
+        self._name.setBuddy(self.to)
         words = column(self._name, self._summary, self._note, spacing=1)
         parts = (self._swatch, (words, 1), self._arrow, self.to)
         row(*parts, spacing=10, margins=(12, 6, 8, 6), within=self)

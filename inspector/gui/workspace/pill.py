@@ -89,6 +89,7 @@ class Pill(QFrame):
         self._arrow = Glyph(theme, "arrow-right", 14, ink="faint")
         self.to = Destination(theme)
         self.to.mapping_chosen.connect(self.mapping_chosen)
+        self._name.setBuddy(self.to)  # on Linux, the name of a list is that of its label
         parts = (self._swatch, self._name, self._summary, self._arrow, self._mark, self.to)
         row(*parts, spacing=6, margins=(10, 0, 3, 0), within=self)
 

@@ -5,6 +5,7 @@ Nothing above the tree changes its height, so that the tree stands still; what h
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QRect, Qt
@@ -36,16 +37,16 @@ class Workspace(QWidget):
         self.setObjectName("workspace")
         self.changed = ChangedBar(theme)
         self.banner = BannerFrame(theme)
+        self.device_map = DeviceMapBar(theme)
         self.pane = TreePane(theme)
         self.tree = self.pane.tree
         self.pages = PageTabs(theme, commands)
-        self.device_map = DeviceMapBar(theme)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setHandleWidth(_MARGIN)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.addWidget(self.pane)
         self._splitter.addWidget(self.pages)
-        self.setFocusProxy(self.tree)
+        self.first_focus = self.tree  # no focus proxy: Tab would jump to it over all that stands before
         self.pages.setMinimumWidth(360)
         for place, share in enumerate(_SHARES):
             self._splitter.setStretchFactor(place, share)
@@ -75,6 +76,7 @@ class Workspace(QWidget):
             self.device_map.show_rows(
                 new.device_map, _device_colors(new), new.branches, new.no_map, new.map_choices
             )
+            _chain(*self.banner.stops, *self.device_map.stops, self.tree)
         self.pages.show_screen(new)
 
     def forget(self) -> None:
@@ -103,6 +105,12 @@ class Workspace(QWidget):
     def restore_split(self, state: QByteArray) -> None:
         """Put the splitter where it was."""
         self._splitter.restoreState(state)
+
+
+def _chain(*stops: QWidget) -> None:
+    """Let Tab go from each of some widgets to the next, however late they were made."""
+    for first, second in pairwise(stops):
+        QWidget.setTabOrder(first, second)
 
 
 def _mapped(screen: Screen) -> tuple[object, ...]:

@@ -19,8 +19,8 @@ from inspector.gui.widgets.labels import (
     ElidedLabel,
     blocked,
     clear_layout,
+    describe,
     plain_label,
-    plain_tooltip,
 )
 from inspector.gui.widgets.marks import color_icon
 from inspector.report.charts.areas import PROPERTIES, Kind, Property
@@ -154,7 +154,7 @@ class MapPanel(QWidget):
 
     def _crumb_button(self, crumb: Crumb, way: str) -> QPushButton:
         button = make_button(self._cut(crumb.label), kind="crumb")
-        button.setToolTip(plain_tooltip(way))
+        describe(button, way)
         button.setAccessibleName(f"Show {crumb.label} in the map")
         button.clicked.connect(lambda: self.root_wanted.emit(crumb.node))
         return button
@@ -185,7 +185,7 @@ class MapPanel(QWidget):
                 f"{len(more)} more, {format_nbytes(sum(kind.nbytes for kind in more))}", "small"
             )
             lines = "\n".join(f"{kind.label}: {format_nbytes(kind.nbytes)}" for kind in more)
-            rest.setToolTip(plain_tooltip(lines))
+            describe(rest, lines)
             self._legend.addWidget(rest)
 
     def _legend_button(self, by: Property, kind: Kind, share: float, *, is_tight: bool) -> QPushButton:
@@ -195,7 +195,7 @@ class MapPanel(QWidget):
         button.setAccessibleName(words)
         button.setIcon(color_icon(self.view.color_of(kind.color, by)))
         button.setCheckable(True)
-        button.setToolTip(plain_tooltip(f"{words}. Click to find it in the tree, and to dim all else here"))
+        describe(button, f"{words}. Click to find it in the tree, and to dim all else here")
         return button
 
     def _on_filter_clicked(self, query: str) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.labels import ElidedLabel, named, plain_label, plain_tooltip
+from inspector.gui.widgets.labels import ElidedLabel, describe, named, plain_label
 from inspector.gui.widgets.marks import Swatch
 from inspector.overriding import override
 from inspector.session.screen import Chart, Segment
@@ -106,7 +106,7 @@ def _label_of(part: Segment, ask: Ask) -> QWidget:
         label.setMaximumWidth(_LABEL_WIDTH)
         return label
     button = make_button(part.label, partial(ask, part.query), kind="link")
-    button.setToolTip(plain_tooltip(f"Search for {part.query}"))
+    describe(button, f"Search for {part.query}")
     button.setMaximumWidth(2 * _LABEL_WIDTH)
     return button
 
