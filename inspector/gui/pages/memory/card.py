@@ -13,7 +13,7 @@ from inspector.gui.pages.memory.picture import Picture, as_png, as_svg, chart_pi
 from inspector.gui.pages.memory.saving import Saved, save_button
 from inspector.gui.pages.memory.tables import build_legend, build_ranking, is_ranking, needs_legend
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import column, row
+from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
 from inspector.report.charts.tables import charts_csv
 from inspector.session.screen import Chart, ForecastPage, Loading
@@ -38,7 +38,7 @@ class ChartCard(QFrame):
         self.bars = BarsView(theme)
         self.bars.query_wanted.connect(self.query_wanted)
         self._table = QVBoxLayout()
-        self._head = row((self._title, 1), spacing=8)
+        self._head = row((self._title, 1, MIDDLE), spacing=8)
         parts = (self._head, named(QFrame(), "line"), self.above, self.bars, self._table, self.below)
         column(*parts, spacing=8, margins=(0, 0, 0, 8), within=self)
         theme.changed.connect(self._show_table)
@@ -62,7 +62,8 @@ class ChartCard(QFrame):
             source: The path of the checkpoint.
             whole: What can be saved of the page.
         """
-        self._head.addWidget(save_button(self._theme, lambda: saved_charts((self,), source()), whole))
+        button = save_button(self._theme, lambda: saved_charts((self,), source()), whole)
+        self._head.addWidget(button, 0, TOP)
 
     @property
     def chart(self) -> Chart:

@@ -84,8 +84,10 @@ def test_a_chart_is_saved_in_three_kinds(panel, theme, monkeypatch, tmp_path):
     wanted = {theme.tokens.device(1).name(), theme.tokens.colors["bad_fill"], theme.tokens.colors["surface"]}
     assert wanted <= colors_of(rendered((tmp_path / "chart.svg").read_bytes()))
     png = QImage(str(tmp_path / "chart.png"))
-    svg = rendered((tmp_path / "chart.svg").read_bytes())
-    assert abs(2 * svg.width() - png.width()) <= 4  # both are as large, and so is their text
+    svg = (tmp_path / "chart.svg").read_text("utf-8")
+    dots = QGuiApplication.primaryScreen().logicalDotsPerInchX()
+    width = float(svg.partition('width="')[2].partition("mm")[0]) / 25.4 * dots
+    assert width == pytest.approx(png.width() / 2, abs=1)  # both are as large, and so is their text
     assert wanted <= colors_of(png)
     assert png.width() >= 2 * 480
     assert not [name for name in names_in(tmp_path) if name.startswith(".")]
