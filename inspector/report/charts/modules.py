@@ -134,8 +134,10 @@ def labels_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:
         count = tensors_of(page, cell)
         return (f"{format_count(count, 'smaller tensor')}", f"{count:,} smaller", f"{count:,}")
     above = nodes[cell.node].parent
-    is_short = above <= 0 or above == page.root
-    return (name,) if is_short else (f"{nodes[above].name}{nodes[above].path[-1:] or '/'}{name}", name)
+    if above <= 0 or above == page.root:
+        return (name,)
+    step = nodes[above].path[-1:]
+    return (f"{nodes[above].name}{step if step in {'/', '.'} else '/'}{name}", name)
 
 
 def facts_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:

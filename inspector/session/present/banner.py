@@ -145,7 +145,7 @@ def _damaged(damage: Finding, load: DefaultLoad, saved: str, target: Profile) ->
     stops = f"On {place(target)}: {what}." if is_read else f"{load.loader} does not read it: {what}."
     return Banner(
         tone="bad",
-        verdict=stops,
+        verdict=f"{_plain(damage.title)}." if is_read else stops,
         aside=detail or saved,
         headline=f"{saved} {stops}",
         advice=detail,

@@ -251,6 +251,8 @@ def _device_rows(
 
 @remembered
 def _charts(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> tuple[Chart, ...]:
+    if not any(row.nbytes for row in document.checkpoint.storages):
+        return ()
     if not names_devices(document.checkpoint):
         return _fixed_charts(document)
     device_map = device_map_of(document, target, chosen, branches)

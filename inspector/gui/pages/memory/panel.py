@@ -33,7 +33,7 @@ class MemoryPanel(ScrollPanel):
         devices = frozenset(known).union(*(row.choices for row in screen.device_map))
         if not self._charts:
             self._cards, self._forecast = [], None
-            self.show_empty("memory", "No tensors", "Nothing in this file takes memory.")
+            self.show_empty("memory", "Nothing takes memory", "This file stores no bytes of tensors.")
             return
         if len(self._cards) != len(self._charts) or (self._forecast is None) != (self._page is None):
             self._make_cards()

@@ -20,6 +20,8 @@ from inspector.units import format_nbytes
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LABEL_WIDTH = 128
 _FIGURE_WIDTH = 72
+_MOST_COLUMNS = 2
+"""More bars have their figures beside them alone."""
 Ask = Callable[[str], object]
 
 
@@ -37,17 +39,18 @@ def needs_legend(chart: Chart) -> bool:
 
 
 def build_legend(chart: Chart, color_of: Callable[[Segment], QColor]) -> QWidget:
-    """Build the legend of stacked bars: one line a color, one column a bar."""
+    """Build the legend of stacked bars: one line a color, one column a bar, unless there are many."""
     holder, grid = _build_grid()
     grid.setColumnStretch(1, 1)
     parts = {part.label: part for bar in chart.bars for part in bar.segments}
-    if len(chart.bars) > 1:
-        for column, bar in enumerate(chart.bars, start=2):
+    bars = chart.bars if len(chart.bars) <= _MOST_COLUMNS else ()
+    if len(bars) > 1:
+        for column, bar in enumerate(bars, start=2):
             grid.addWidget(plain_label(bar.label, "small"), 0, column, _RIGHT)
     for line, (label, part) in enumerate(parts.items(), start=1):
         grid.addWidget(Swatch(partial(color_of, part), 10), line, 0)
         grid.addWidget(ElidedLabel(label), line, 1)
-        for column, bar in enumerate(chart.bars, start=2):
+        for column, bar in enumerate(bars, start=2):
             nbytes = sum(each.nbytes for each in bar.segments if each.label == label)
             grid.addWidget(_figure(format_nbytes(nbytes) if nbytes else "\u2013"), line, column)
     return holder

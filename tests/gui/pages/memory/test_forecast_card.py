@@ -61,4 +61,4 @@ def test_the_forecast_stands_below_the_devices(qtbot, theme):
     panel.show_screen(replace(fakes.ready_screen(), forecast=None))
     assert not isinstance(panel.cards.itemAt(1).widget(), ForecastCard)
     panel.show_screen(replace(fakes.ready_screen(), charts=(), forecast=None))
-    assert "No tensors" in said(panel)
+    assert "Nothing takes memory" in said(panel)

@@ -118,7 +118,7 @@ def test_a_chart_becomes_a_ranking_and_back(panel):
 
 def test_nothing_is_said_to_be_nothing(panel):
     panel.show_screen(replace(SCREEN, charts=()))
-    assert "No tensors" in said(panel)
+    assert "Nothing takes memory" in said(panel)
 
 
 def test_the_forecast_stands_below_the_room(panel):
@@ -292,3 +292,11 @@ def test_an_empty_card_has_no_table(qtbot, theme):
     qtbot.addWidget(card)
     theme.set_mode("dark")
     assert said(card) == [""]
+
+
+def test_many_bars_have_no_column_each(panel):
+    part = Segment(label="stays", color=0, nbytes=5), Segment(label="while loading", color=2, nbytes=5)
+    bars = tuple(Bar(label=f"cuda:{n}", segments=part, text=f"{n} B") for n in range(16))
+    panel.show_screen(replace(SCREEN, charts=(Chart(title="T", bars=bars),)))
+    assert panel.findChild(ChartCard).minimumSizeHint().width() < 300
+    assert "while loading" in said(panel)

@@ -98,6 +98,8 @@ def test_bytes_of_a_composite_and_of_nobody_in_words() -> None:
         storage("2", nbytes=80),
     )
     page = map_of(file)
+    scales = next(cell for cell in lay_out(page.areas, 0, 600, 400).cells if cell.what == "row")
+    assert labels_of(page, scales) == ("q/scales", "scales")
     own, loose = cell_of(page, "own"), cell_of(page, "loose")
     assert (labels_of(page, own), parts_of(page, own)) == (("q (data)", "q"), (100,))
     assert facts_of(page, own)[0] == "q, without its parts"

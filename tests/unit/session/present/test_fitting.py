@@ -94,3 +94,9 @@ def test_a_file_that_loads_and_has_no_room_for_a_model_is_a_warning() -> None:
     tiny = compose(replace(state, machines=(replace(small, memory_nbytes=800 * MB),)))
     assert finding_of(tiny, "does-not-fit").tone == "bad"
     assert finding_of(tiny, "model-does-not-fit") is None  # which is the lesser trouble
+
+
+def test_without_a_byte_there_are_no_charts() -> None:
+    for rows in ((), (tensor("m", device="meta"),)):
+        state = State(phase="ready", path="a.pth", document=document_of(checkpoint(*rows)))
+        assert compose(state).charts == ()
