@@ -145,3 +145,9 @@ class CancelledError(CheckpointError):
 
     def __init__(self) -> None:
         super().__init__("cancelled")
+
+
+class QueryError(CheckpointError):
+    """A word of a search can find nothing in any file: a field or a unit is mistyped."""
+
+    kind = "query"

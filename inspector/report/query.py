@@ -1,48 +1,24 @@
-"""The search language: words in the path, and `device:`, `dtype:`, `role:`, `shape:`, `size>10MB`.
+"""What a query finds among the rows of a file, see `search.terms` for the language.
 
 A plain word matches a part (of a path) or a beginning (of the rest); a word in quotes matches the whole.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from math import prod
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.records import dataclass, replace
+from inspector.report.search.globs import Span, glob_of, has_wildcards
+from inspector.report.search.terms import COMPARE, COMPARED, ODDITIES, Term, parse_terms, quoted
 from inspector.report.tree import Tree
 
-_TERM = re.compile(r'(?:(device|dtype|role|shape|storage|path):)?("[^"]*"?|\S*)', re.IGNORECASE)
-_SIZE = re.compile(r"size(<=|>=|<|>)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
-_FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_COMPARE: dict[str, Callable[[int, float], bool]] = {
-    "<": lambda size, bound: size < bound,
-    ">": lambda size, bound: size > bound,
-    "<=": lambda size, bound: size <= bound,
-    ">=": lambda size, bound: size >= bound,
-}
-_SHORT_DTYPE = re.compile(r"(bf|fp|f|i|u|c)(\d+)(.*)", re.ASCII)
-_DTYPES = {"bf": "bfloat", "fp": "float", "f": "float", "i": "int", "u": "uint", "c": "complex"}
-_NUMBERED = re.compile(r".+:\d+", re.ASCII)
-"""A device with an index, which is matched whole: `cuda:1` does not mean `cuda:10`."""
+__all__ = ["Query", "Rows", "Term", "matching_nodes", "parse_query", "quoted", "searchable"]
+"""The words of a query are read in `search.terms`."""
 
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One word of a query.
-
-    Attributes:
-        field: What is searched: `path`, `device`, `dtype`, `role`, `shape` or `size`.
-        text: The text sought, in lower case; for `size` the comparison.
-        exact: Whether the whole must be equal.
-        bound: For `size`, the bound in bytes.
-    """
-
-    field: str
-    text: str
-    exact: bool = False
-    bound: float = 0.0
+Odd = Mapping[str, Collection[int]]
+"""The indexes of the tensors that a scan found to be odd, by the field that asks for them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,11 +29,13 @@ class Rows:
         checkpoint: The checkpoint.
         tensors: The path of each tensor and, on a second line, an optimizer slot's `PARAMETER/SLOT`.
         values: The path of each value.
+        odd: What a scan found; None before one.
     """
 
     checkpoint: Checkpoint
     tensors: tuple[str, ...]
     values: tuple[str, ...]
+    odd: Odd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +43,11 @@ class Query:
     """Terms that must all hold; without a term everything matches."""
 
     terms: tuple[Term, ...]
+
+    @property
+    def needs_scan(self) -> bool:
+        """Whether it asks for what only a scan of all tensors finds."""
+        return any(term.field in ODDITIES for term in self.terms)
 
     def find(self, rows: Rows) -> tuple[Iterable[int], Iterable[int]]:
         """Return the indexes of the matching tensors and of the matching values."""
@@ -74,8 +57,7 @@ class Query:
             if term.field == "path":
                 tensors, values = _named(term, rows.tensors, tensors), _named(term, rows.values, values)
             else:
-                table = rows.checkpoint.tensors
-                tensors, values = [index for index in tensors if _holds(term, table[index])], ()
+                tensors, values = _of_kind(term, rows, tensors), ()
         return tensors, values
 
     def narrow(self, checkpoint: Checkpoint) -> Checkpoint:
@@ -86,6 +68,17 @@ class Query:
             tensors=tuple(checkpoint.tensors[index] for index in tensors),
             values=tuple(checkpoint.values[index] for index in values),
         )
+
+    def spans(self, path: str) -> list[Span]:
+        """Return what its words match in a path, for highlighting."""
+        lower = path.lower()
+        if len(lower) != len(path):  # some letters have a lower case of another length
+            return []
+        found: list[Span] = []
+        for term in self.terms:
+            if term.field == "path" and not term.is_not:
+                found += _spans(term, lower)
+        return sorted(found)
 
 
 def searchable(checkpoint: Checkpoint) -> Rows:
@@ -112,56 +105,71 @@ def matching_nodes(query: Query, rows: Rows, tree: Tree) -> tuple[int, ...] | No
     return tuple(sorted(found))
 
 
-def quoted(text: str) -> str:
-    """Return a text as a word of a query that means it as a whole."""
-    return f'"{text}"'
-
-
 def parse_query(text: str) -> Query:
     """Read a query; none is malformed, since whatever is no known field is searched in the path."""
-    terms = []
-    for match in _TERM.finditer(text):
-        field, said = (match[1] or "path").lower(), match[2].lower()
-        size = None if match[1] else _SIZE.fullmatch(said)
-        sought = said.strip('"')
-        if size is not None:
-            terms.append(_size_term(size))
-        elif sought:  # a word that has only been begun, such as `device:`, does not narrow yet
-            terms.append(Term(field, _as_written(field, sought), exact=_is_whole(field, said)))
-    terms.sort(key=lambda term: term.field != "path")  # the quickest first
-    return Query(tuple(terms))
-
-
-def _size_term(match: re.Match[str]) -> Term:
-    unit = match[3].removesuffix("b")
-    factors = _BINARY if unit.endswith("i") else _FACTORS
-    return Term("size", match[1], bound=float(match[2]) * factors[unit.removesuffix("i")])
-
-
-def _is_whole(field: str, said: str) -> bool:
-    return said[0] == said[-1] == '"' or (field == "device" and _NUMBERED.fullmatch(said) is not None)
-
-
-def _as_written(field: str, text: str) -> str:
-    """Return the text as the rows spell it: `bf16` means `bfloat16`."""
-    if field == "shape":
-        return text.replace("\u00d7", "x").strip("x")
-    short = _SHORT_DTYPE.fullmatch(text) if field == "dtype" else None
-    return text if short is None else f"{_DTYPES[short[1]]}{short[2]}{short[3]}"
+    return Query(parse_terms(text))
 
 
 def _named(term: Term, names: tuple[str, ...], among: Iterable[int]) -> list[int]:
-    text = term.text
+    text, is_not = term.text, term.is_not
+    if not term.exact and not has_wildcards(text):
+        return [index for index in among if (text in names[index]) is not is_not]
     if term.exact:
-        return [index for index in among if text in names[index].split("\n")]
-    return [index for index in among if text in names[index]]
+        return [index for index in among if (text in names[index].split("\n")) is not is_not]
+    spans = glob_of(text).spans
+    return [
+        index
+        for index in among
+        if any(spans(name) is not None for name in names[index].split("\n")) is not is_not
+    ]
 
 
-def _holds(term: Term, tensor: Tensor) -> bool:
-    if term.field == "size":
-        return _COMPARE[term.text](tensor.nbytes, term.bound)
-    if term.field == "shape":
-        shape = "x".join(map(str, tensor.shape)) or "scalar"
+def _spans(term: Term, name: str) -> list[Span]:
+    if term.exact:
+        return [(0, len(name))] if name == term.text else []
+    if has_wildcards(term.text):
+        return glob_of(term.text).spans(name) or []
+    found, at = [], name.find(term.text)
+    while at >= 0:
+        found.append((at, at + len(term.text)))
+        at = name.find(term.text, at + len(term.text))
+    return found
+
+
+def _of_kind(term: Term, rows: Rows, among: Iterable[int]) -> list[int]:
+    """Return the tensors that a term about anything but their names holds of."""
+    table, is_not = rows.checkpoint.tensors, term.is_not
+    if term.field in ODDITIES:
+        odd = () if rows.odd is None else rows.odd.get(term.field, ())
+        return [index for index in among if rows.odd is not None and (index in odd) is not is_not]
+    if term.field in COMPARED:
+        compare, bound, measure = COMPARE[term.text], term.bound, _MEASURES[term.field]
+        return [index for index in among if compare(measure(table[index]), bound) is not is_not]
+    read = _READERS[term.field]
+    facts = [(index, read(table[index])) for index in among]
+    held = {fact for fact in {fact for _, fact in facts} if _holds(term, fact)}
+    return [index for index, fact in facts if (fact in held) is not is_not]
+
+
+def _holds(term: Term, fact: object) -> bool:
+    if isinstance(fact, tuple):
+        shape = "x".join(map(str, fact)) or "scalar"
         return shape == term.text if term.exact else f"x{term.text}x" in f"x{shape}x"
-    found = str(getattr(tensor, term.field)).lower()
+    found = str(fact).lower()
+    if has_wildcards(term.text) and not term.exact:
+        return glob_of(term.text).spans(found) is not None
     return found == term.text if term.exact else found.startswith(term.text)
+
+
+def _parameters(tensor: Tensor) -> int:
+    return prod(tensor.shape) if tensor.role == "parameter" else 0
+
+
+_READERS: dict[str, Callable[[Tensor], object]] = {
+    "device": lambda tensor: tensor.device,
+    "dtype": lambda tensor: tensor.dtype,
+    "role": lambda tensor: tensor.role,
+    "shape": lambda tensor: tensor.shape,
+    "storage": lambda tensor: tensor.storage,
+}
+_MEASURES: dict[str, Callable[[Tensor], int]] = {"size": lambda tensor: tensor.nbytes, "params": _parameters}

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import TYPE_CHECKING
 
 from inspector.cli.common import (
     DONE,
     UNREADABLE,
+    USAGE,
     as_checkpoint_error,
     complain_of,
     plain_number,
     say,
     say_json,
 )
-from inspector.errors import CancelledError
+from inspector.errors import CancelledError, QueryError
+
+if TYPE_CHECKING:
+    from inspector.model.checkpoint import Checkpoint
+    from inspector.report.query import Query, Rows
 
 SUMMARY = "Show what checkpoints contain; nothing in them is executed."
 EXAMPLES = (
@@ -30,7 +36,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="checkpoints, or folders of one")
     parser.add_argument("--json", action="store_true", help="one JSON document for each file, one a line")
     parser.add_argument(
-        "--filter", metavar="QUERY", default="", help="words, device:, dtype:, role:, size>10MB"
+        "--filter",
+        metavar="QUERY",
+        default="",
+        help='words (* ? "whole path" -not), device:, dtype:, role:, shape:, storage:, size>10MB, params>1M',
     )
     parser.add_argument("--depth", type=_depth, metavar="N", help="levels of the tree to show")
 
@@ -49,6 +58,9 @@ def run(options: argparse.Namespace) -> int:
             answer = _json(path, options) if options.json else between + _text(path, options)
         except CancelledError:
             raise
+        except QueryError as error:
+            code = USAGE
+            complain_of(error, path)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other files are still shown
             code, failure = UNREADABLE, as_checkpoint_error(error)
             if options.json:
@@ -77,17 +89,13 @@ def _json(path: str, options: argparse.Namespace) -> str:
         safety = judge(checkpoint)
         findings = diagnose(checkpoint, safety)
         if options.filter:
-            from inspector.report.query import parse_query
-
-            query = parse_query(options.filter)
-            checkpoint = query.narrow(checkpoint) if query.terms else checkpoint
+            checkpoint = _searched(checkpoint, options.filter)[0].narrow(checkpoint)
         return "".join(write_show(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
 
 
 def _text(path: str, options: argparse.Namespace) -> str:
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
-    from inspector.report.query import matching_nodes, parse_query, searchable
     from inspector.report.text import format_report
     from inspector.report.tree import build_tree
     from inspector.safety.verdict import judge
@@ -95,7 +103,24 @@ def _text(path: str, options: argparse.Namespace) -> str:
     checkpoint = open_checkpoint(path, beside=True)
     safety = judge(checkpoint)
     tree = build_tree(checkpoint, {})
-    query = parse_query(options.filter)
-    only = matching_nodes(query, searchable(checkpoint), tree) if query.terms else None
+    only = None
+    if options.filter:
+        from inspector.report.query import matching_nodes
+
+        only = matching_nodes(*_searched(checkpoint, options.filter), tree)
     findings = diagnose(checkpoint, safety)
     return format_report(checkpoint, safety, findings, tree, depth=options.depth, only=only)
+
+
+def _searched(checkpoint: Checkpoint, text: str) -> tuple[Query, Rows]:
+    """Return a query that has no mistakes, and what it is asked of.
+
+    Raises:
+        QueryError: A word of it can find nothing in any file.
+    """
+    from inspector.report.query import parse_query, searchable
+    from inspector.report.search.reasons import refuse_mistakes
+
+    rows = searchable(checkpoint)
+    refuse_mistakes(text, rows)
+    return parse_query(text), rows

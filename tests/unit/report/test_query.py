@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.records import replace
 from inspector.report.query import Term, matching_nodes, parse_query, searchable
 from inspector.report.tree import build_tree
 from tests.unit.report.rows import checkpoint, tensor, value
@@ -91,7 +92,8 @@ def test_query_finds(query: str, tensors: list[int], values: list[int]) -> None:
 
 
 def test_words_are_tried_before_what_takes_longer() -> None:
-    assert parse_query("device:cpu weight").terms == (Term("path", "weight"), Term("device", "cpu"))
+    words = parse_query("device:cpu weight").terms
+    assert words == (Term("path", "weight", written="weight"), Term("device", "cpu", written="device:cpu"))
 
 
 def test_narrowing_keeps_the_rest_of_the_checkpoint() -> None:
@@ -122,3 +124,53 @@ def test_what_the_tree_hides_is_not_found() -> None:
 @given(st.text(alphabet=st.sampled_from('ab:"xX×<>=size19.KMiB path\u202e\n'), max_size=30))
 def test_no_query_is_malformed(text: str) -> None:
     parse_query(text).find(searchable(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("query", "tensors", "values"),
+    [
+        ("-weight", [BIAS, RNG], []),
+        ("-model", [RNG, SLOT], []),
+        ("weight -model", [SLOT], []),
+        ('-"rng"', [WEIGHT, BIAS, SLOT], [0]),
+        ("*.bias", [BIAS], []),
+        ("layer?.*.weight", [WEIGHT], []),
+        ("layer?.*.weight/*", [SLOT], []),
+        ("-*weight*", [BIAS, RNG], []),
+        ("weight_*", [], [0]),
+        ('"*.bias"', [], []),
+        ("-device:cpu", [WEIGHT, BIAS, SLOT], []),
+        ("device:cuda:?", [WEIGHT, SLOT], []),
+        ("dtype:*16", [WEIGHT, BIAS], []),
+        ("params>100", [WEIGHT], []),
+        ("-params>0", [RNG, SLOT], []),
+        ("size=128", [BIAS], []),
+        ("-size>=128", [RNG], []),
+        ("storage:7", [RNG], []),
+        ("-storage:7", [WEIGHT, BIAS, SLOT], []),
+        ("nan:", [], []),
+        ("-nan:", [], []),
+    ],
+)
+def test_query_with_signs_finds(query: str, tensors: list[int], values: list[int]) -> None:
+    table = list(ROWS.tensors)
+    table[RNG] = table[RNG]._replace(storage="7")
+    found = parse_query(query).find(searchable(replace(ROWS, tensors=tuple(table))))
+    assert [list(rows) for rows in found] == [tensors, values]
+
+
+def test_what_a_scan_found_is_found() -> None:
+    rows = replace(searchable(ROWS), odd={"nan": frozenset({BIAS, RNG})})
+    assert [list(found) for found in parse_query("nan:").find(rows)] == [[BIAS, RNG], []]
+    assert [list(found) for found in parse_query("-nan: size>10").find(rows)] == [[WEIGHT, SLOT], []]
+    assert list(parse_query("inf:").find(rows)[0]) == []
+    assert [parse_query(text).needs_scan for text in ("nan:", "-huge: a", "size>1 a")] == [True, True, False]
+
+
+def test_what_words_match_in_a_path_is_told_for_highlighting() -> None:
+    assert parse_query("layer 1 -bias device:cpu").spans("Layer1.layer") == [(0, 5), (5, 6), (7, 12)]
+    assert parse_query("*.bias").spans("a.bias") == [(1, 6)]
+    assert parse_query("*.bias").spans("a.weight") == []
+    assert parse_query('"a.b"').spans("a.b") == [(0, 3)]
+    assert parse_query('"a.b"').spans("a.bc") == []
+    assert parse_query("i").spans("\u0130i") == []

@@ -1,0 +1,1 @@
+"""The search language: its words, what they match, and why nothing does."""
