@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -207,16 +208,14 @@ class Commands(QObject):
         self._window.search.leave()
 
     def on_step_wanted(self, step: int) -> None:
-        """Go some matches on, wrapping around at the ends."""
+        """Go to the next match (1) or to the last one before (-1), wrapping around at the ends."""
         screen, session = self._window.shown, self.session
         if session is None or screen is None or not screen.matches:
             return
-        matches = screen.matches
-        if screen.selected in matches:
-            place = (matches.index(screen.selected) + step) % len(matches)
-        else:
-            place = 0 if step > 0 else len(matches) - 1
-        session.select(matches[place])
+        matches, selected = screen.matches, screen.selected or 0
+        # From a row that is no match, to the next one below or above it.
+        place = bisect_right(matches, selected) if step > 0 else bisect_left(matches, selected) - 1
+        session.select(matches[place % len(matches)])
 
     def on_search_left(self) -> None:
         """Return the focus to the tree."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from inspector.gui.dialogs.export.dialog import ExportDialog
     from inspector.gui.tree.view import TensorTreeView
     from inspector.gui.workspace.workspace import Workspace
+    from inspector.report.query import Query
     from inspector.session.controller import Session
     from inspector.session.export.page import ExportPage
     from inspector.session.screen import FailurePage, Screen
@@ -132,6 +133,8 @@ class MainWindow(Frame):
         self.search.query_changed.connect(session.search)
         self._stack.retry_wanted.connect(session.reload)
         self._stack.cancel_wanted.connect(session.cancel_opening)
+        if self._stack.built_workspace is not None:
+            self._connect_workspace(session)
         early, self._early = self._early, []
         for path in early:
             session.open(path)
@@ -289,7 +292,7 @@ class MainWindow(Frame):
         tree = self.tree
         found = old is None or old.matches is not new.matches
         if found:
-            tree.show_matches(new.matches, only=self.search.only)
+            tree.show_matches(new.matches, _query_of(new), only=self.search.only)
         # The end of a search brings back rows that were hidden.
         if found or old is None or old.selected != new.selected:
             tree.show_selected(new.selected)
@@ -323,7 +326,7 @@ class MainWindow(Frame):
 
     def _on_only_toggled(self, only: bool) -> None:  # noqa: FBT001  # Qt passes it by position
         if self.shown is not None and self.shown.matches is not None:
-            self.tree.show_matches(self.shown.matches, only=only)
+            self.tree.show_matches(self.shown.matches, _query_of(self.shown), only=only)
             self.tree.show_selected(self.shown.selected)
 
     def _on_tree_menu(self, place: QPoint) -> None:
@@ -339,21 +342,27 @@ class MainWindow(Frame):
     def _on_workspace_built(self) -> None:
         space, commands, session = self._stack.workspace, self._commands, self.session
         space.tree.menu_wanted.connect(self._on_tree_menu)
-        space.pane.connect_to(commands, session)
+        space.pane.connect_commands(commands)
         space.banner.export_wanted.connect(self._actions["export"].trigger)
         space.banner.copy_code_wanted.connect(commands.on_copy_code)
         space.banner.why_wanted.connect(commands.on_why_wanted)
         commands.code_copied.connect(space.banner.confirm_code_copied)
         if session is not None:
-            space.device_map.mapping_chosen.connect(session.set_mapping)
-            space.device_map.all_chosen.connect(session.map_all)
-            space.device_map.as_saved_wanted.connect(session.map_as_saved)
-            space.device_map.suggested_wanted.connect(session.map_as_suggested)
-            space.device_map.branch_removed.connect(session.remove_branch)
-            space.changed.touched.connect(session.look_at_file)
-            space.changed.reload_wanted.connect(session.reload)
+            self._connect_workspace(session)
         self._restore_layout("splitter", space.restore_split)
         self._restore_layout("tree_columns", space.tree.restore_columns)
+
+    def _connect_workspace(self, session: Session) -> None:
+        """Connect the workspace to the session, whichever of them came first."""
+        space = self._stack.workspace
+        space.pane.connect_to(session)
+        space.device_map.mapping_chosen.connect(session.set_mapping)
+        space.device_map.all_chosen.connect(session.map_all)
+        space.device_map.as_saved_wanted.connect(session.map_as_saved)
+        space.device_map.suggested_wanted.connect(session.map_as_suggested)
+        space.device_map.branch_removed.connect(session.remove_branch)
+        space.changed.touched.connect(session.look_at_file)
+        space.changed.reload_wanted.connect(session.reload)
 
     def _restore_place(self, state: QByteArray) -> None:
         """Put the window where it was, as far as the screen of today has the room."""
@@ -365,6 +374,10 @@ class MainWindow(Frame):
         state = self._settings.layout(part)
         if state is not None:
             restore(state)
+
+
+def _query_of(screen: Screen) -> Query | None:
+    return None if screen.search is None else screen.search.query
 
 
 def _dropped_paths(event: QDropEvent) -> list[str]:

@@ -16,6 +16,7 @@ from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.report.charts.modules import ModuleMap
 from inspector.report.details import FactGroup
 from inspector.report.outline.strip import Strip
+from inspector.report.query import Query
 from inspector.report.tree import Tree
 from inspector.session.jobs.job import Job
 
@@ -214,6 +215,23 @@ class FailurePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPage:
+    """What a search found in all.
+
+    Attributes:
+        size: The bytes of all that was found, or empty.
+        query: The query, which tells what to highlight in a path.
+        why: Why nothing was found, or empty.
+        instead: The query that was meant most likely, or empty.
+    """
+
+    size: str
+    query: Query
+    why: str = ""
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
     """All that the main window shows.
 
@@ -225,7 +243,8 @@ class Screen:
     the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
     several selected rows, and `can_go` is whether one was selected before it, and one after. `matches` is
-    None without a search, else the ids of the matching tree nodes in order of display. `devices` are those
+    None without a search, else the ids of the matching tree nodes in order of display, and `search` has what
+    they are in all. `devices` are those
     of the target of which one can be wanted, none where it has no two of a kind; `wanted` is the id of one.
     `no_map` is why there is no device map, and `map_choices` are the devices that all tensors can be sent
     to. `error_text` is the pasted error
@@ -272,6 +291,7 @@ class Screen:
     can_undo: bool
     strip: Strip | None = None
     can_go: tuple[bool, bool] = (False, False)
+    search: SearchPage | None = None
     map_choices: tuple[str, ...] = ()
     module_map: ModuleMap | None = None
     marks: tuple[str, ...] = ()

@@ -54,6 +54,18 @@ def test_each_phase_has_its_page(make_window):
     assert isinstance(page_of(window), EmptyPage)
 
 
+def test_a_workspace_that_was_built_before_its_session_is_connected_to_it(qtbot, theme, session):
+    """The frame stands, and the workspace in it, while what reads files is still imported."""
+    window = MainWindow(theme, Settings(fresh=True))
+    qtbot.addWidget(window)
+    window.workspace.show()
+    window.attach(session)
+    window.tree.node_chosen.emit(3)
+    session.select.assert_called_once_with(3)
+    window.workspace.device_map.all_chosen.emit("cpu")
+    session.map_all.assert_called_once_with("cpu")
+
+
 def test_title_and_status_line(make_window):
     window = make_window(fakes.empty_screen())
     assert window.windowTitle() == "Checkpoint Inspector"

@@ -22,17 +22,9 @@ from inspector.gui.widgets.boxes import TOP, column, row
 from inspector.gui.widgets.controls import button_row, make_button
 from inspector.gui.widgets.labels import bare_text, named, plain_label
 from inspector.gui.widgets.marks import AppMark
+from inspector.report.search.terms import HELP
 
 _NATIVE = QKeySequence.SequenceFormat.NativeText
-_HINTS = (
-    ("name layer1", "words match anywhere in the path"),
-    ('"layer1.0"', "quotes are exact"),
-    ("device:cuda:1", "by original device"),
-    ("dtype:bf16", "by dtype"),
-    ("role:optimizer", "by role"),
-    ("shape:64", "by shape"),
-    ("size>10MB", "by size"),
-)
 
 
 class HelpDialog(QDialog):
@@ -46,7 +38,7 @@ class HelpDialog(QDialog):
         columns = row(left, right, spacing=40)
         for place, entry in enumerate(window.menuBar().actions()):
             (left if place < 2 else right).addLayout(_menu_block(entry))
-        right.addLayout(_block("Search", _HINTS))
+        right.addLayout(_block("Search", HELP))
         for side in (left, right):
             side.addStretch(1)
         title = plain_label("Keyboard shortcuts and search", "lead")

@@ -13,6 +13,8 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from inspector.gui.theme.theme import Theme, Tokens
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel, cell_text
 from inspector.overriding import override
+from inspector.report.query import Query
+from inspector.report.search.globs import Span
 from inspector.report.tree import Node
 
 ROW_HEIGHT = 26
@@ -25,6 +27,7 @@ _NARROW_INDENT = 6
 ARROW = 20
 """Width of the place of the arrow before a name."""
 _LEAST_NAME = 100
+_NAME_LEFT = 6
 _CENTER_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
@@ -61,7 +64,7 @@ class RowDelegate(QStyledItemDelegate):
         self._theme = theme
         self._model = model
         self._view = view
-        self.matches: frozenset[int] | set[int] = frozenset()
+        self.query: Query | None = None
         self.indents = (INDENT, 0)
 
     @override
@@ -93,8 +96,8 @@ class RowDelegate(QStyledItemDelegate):
             area = self._paint_devices(painter, area, node)
         if column == Column.NAME:
             area = self._paint_arrow(painter, option, index)
-            if node_id in self.matches:
-                self._paint_match(painter, area, node, option.fontMetrics)
+            if self.query is not None:
+                self._paint_match(painter, area, node, self._spans(self.query, node_id), option.fontMetrics)
         self._paint_text(painter, area, node, column, option.fontMetrics)
         if column == Column.NAME and option.state & QStyle.StateFlag.State_HasFocus:
             self._paint_focus(painter, option)
@@ -130,12 +133,29 @@ class RowDelegate(QStyledItemDelegate):
         paint_strip(painter, strip, parts)
         return area.adjusted(_STRIP_WIDTH + 8, 0, 0, 0)
 
-    def _paint_match(self, painter: QPainter, area: QRectF, node: Node, metrics: QFontMetrics) -> None:
-        width = min(metrics.horizontalAdvance(node.name) + 8.0, area.width() - 6)
-        ground = QRectF(area.left() + 2, area.top() + 4, width, area.height() - 8)
+    def _spans(self, query: Query, node_id: int) -> list[Span]:
+        """Return what to mark in a name: what matched, or all of it where that stands elsewhere."""
+        node = self._model.node(node_id)
+        spans = spans_in_name(query, node)
+        if spans or not self._model.is_match(node_id):
+            return spans
+        is_told_above = self._model.is_filtered and query.spans(node.path)
+        return [] if is_told_above else [(0, len(node.name))]
+
+    def _paint_match(
+        self, painter: QPainter, area: QRectF, node: Node, spans: list[Span], metrics: QFontMetrics
+    ) -> None:
+        """Paint the ground of parts of a name; of all of it where it is cut."""
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.tokens.color("match"))
-        painter.drawRoundedRect(ground, 4, 4)
+        room, name = area.width() - _NAME_LEFT - 4, node.name
+        if spans and metrics.horizontalAdvance(name) > room:
+            spans = [(0, len(name))]
+        for start, end in spans:
+            left = min(float(metrics.horizontalAdvance(name[:start])), room)
+            width = min(metrics.horizontalAdvance(name[:end]) + 4.0, room + 4) - left
+            ground = QRectF(area.left() + _NAME_LEFT - 2 + left, area.top() + 4, width, area.height() - 8)
+            painter.drawRoundedRect(ground, 4, 4)
 
     def _paint_text(
         self, painter: QPainter, area: QRectF, node: Node, column: int, metrics: QFontMetrics
@@ -143,7 +163,7 @@ class RowDelegate(QStyledItemDelegate):
         text = cell_text(node, column)
         if not text:
             return
-        left, right = (6 if column == Column.NAME else _PAD), (_PAD if column == Column.SIZE else 4)
+        left, right = (_NAME_LEFT if column == Column.NAME else _PAD), (_PAD if column == Column.SIZE else 4)
         room = area.adjusted(left, 0, -right, 0)
         mode = Qt.TextElideMode.ElideMiddle if column == Column.NAME else Qt.TextElideMode.ElideRight
         align = _CENTER_LEFT
@@ -157,6 +177,16 @@ class RowDelegate(QStyledItemDelegate):
         painter.setPen(QPen(self._theme.tokens.color("accent"), 2))
         x = area.left() + 1
         painter.drawLine(QPointF(x, area.top() + 5), QPointF(x, area.bottom() - 5))
+
+
+def spans_in_name(query: Query, node: Node) -> list[Span]:
+    """Return what a query matches in the name of a row, which is the end of its path."""
+    path = node.path.rstrip("/.") if node.kind == "group" else node.path
+    start = len(path) - len(node.name)
+    if start < 0 or not path.endswith(node.name):
+        return []
+    cut = ((max(first - start, 0), last - start) for first, last in query.spans(path))
+    return [(first, last) for first, last in cut if last > first]
 
 
 def _chevron(middle: QPointF, *, is_open: bool) -> QPolygonF:

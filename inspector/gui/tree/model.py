@@ -8,6 +8,7 @@ search, their ancestors, and what is below them). Both are lists of children mad
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 
@@ -15,6 +16,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
+from inspector.report.outline.chosen import last_below
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_nbytes
 
@@ -104,8 +106,8 @@ class TreeModel(QAbstractItemModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tree = _EMPTY
-        self._shown: set[int] | None = None
-        self._whole: set[int] = set()
+        self._matches: tuple[int, ...] = ()
+        self._is_filtered = False
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
         self._children: dict[int, Sequence[int]] = {}
         self._rows: dict[int, int] = {}
@@ -122,23 +124,38 @@ class TreeModel(QAbstractItemModel):
         """The tree that is shown."""
         return self._tree
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether only the matches of a search are shown."""
+        return self._is_filtered
+
     def set_tree(self, tree: Tree | None) -> None:
         """Show another tree, without a filter."""
         self.beginResetModel()
         self._tree = tree or _EMPTY
-        self._shown = None
+        self._matches, self._is_filtered = (), False
         self._forget()
         self.endResetModel()
 
     def set_filter(self, matches: Iterable[int] | None) -> None:
-        """Show only these nodes, their ancestors, and all below an innermost match; None shows all."""
+        """Show only these nodes, their ancestors, and all below an innermost match; None shows all.
+
+        Nothing is looked at before it is seen: ids are numbered from top to bottom, so that two searches in
+        the sorted matches tell whether there is one in a branch.
+        """
         self.beginResetModel()
-        found = set(matches or ())
-        above = self._ancestors(found)
-        self._shown = None if matches is None else found | above
-        self._whole = found - above
+        self.set_matches(matches)
+        self._is_filtered = matches is not None
         self._forget()
         self.endResetModel()
+
+    def set_matches(self, matches: Iterable[int] | None) -> None:
+        """Take the nodes that a search found; a tuple is in order already."""
+        self._matches = matches if isinstance(matches, tuple) else tuple(sorted(matches or ()))
+
+    def is_match(self, node_id: int) -> bool:
+        """Return whether a search found a node."""
+        return self._has_match(node_id, node_id)
 
     def node(self, node_id: int) -> Node:
         """Return a node by its id."""
@@ -177,7 +194,7 @@ class TreeModel(QAbstractItemModel):
 
     def below(self, node_id: int) -> Sequence[int]:
         """Return the ids below a node, sorted and filtered."""
-        if self._shown is None and self._order[0] < 0:
+        if not self._is_filtered and self._order[0] < 0:
             return self._tree.nodes[node_id].children
         known = self._children.get(node_id)
         return self._arrange(node_id) if known is None else known
@@ -258,25 +275,27 @@ class TreeModel(QAbstractItemModel):
         text = cell_text(self.node(node_id), column)
         return f"{_TITLES[column]}: {text}" if text else f"{_TITLES[column]}: none"
 
-    def _ancestors(self, node_ids: Iterable[int]) -> set[int]:
-        above: set[int] = set()
-        for node_id in node_ids:
-            parent = self.node(node_id).parent
-            while parent > 0 and parent not in above:
-                above.add(parent)
-                parent = self.node(parent).parent
-        return above
-
     def _is_shown(self, node_id: int) -> bool:
-        if self._shown is None or node_id in self._shown:
+        if not self._is_filtered:
             return True
-        above = self.node(node_id).parent
-        while above > 0 and above not in self._whole:
-            above = self.node(above).parent
-        return above > 0
+        return self._has_match(node_id, last_below(self._tree.nodes, node_id)) or self._is_within(node_id)
+
+    def _has_match(self, first: int, last: int) -> bool:
+        """Return whether a match is among these ids."""
+        place = bisect_left(self._matches, first)
+        return place < len(self._matches) and self._matches[place] <= last
+
+    def _is_within(self, node_id: int) -> bool:
+        """Return whether a node is, or is below, a match without further matches below it."""
+        place = bisect_right(self._matches, node_id) - 1
+        if place < 0:
+            return False
+        match = self._matches[place]
+        last = last_below(self._tree.nodes, match)
+        return node_id <= last and not self._has_match(match + 1, last)
 
     def _row(self, node_id: int) -> int:
-        if self._shown is None and self._order[0] < 0:
+        if not self._is_filtered and self._order[0] < 0:
             return self._tree.nodes[node_id].row
         if node_id not in self._rows:
             self._arrange(self.node(node_id).parent)
@@ -284,8 +303,9 @@ class TreeModel(QAbstractItemModel):
 
     def _arrange(self, node_id: int) -> Sequence[int]:
         ids: Sequence[int] = self.node(node_id).children
-        if self._shown is not None:
-            ids = [child for child in ids if self._is_shown(child)]
+        if self._is_filtered and not self._is_within(node_id):
+            lasts = [*(child - 1 for child in ids[1:]), last_below(self._tree.nodes, node_id)]
+            ids = [child for child, last in zip(ids, lasts, strict=True) if self._has_match(child, last)]
         column, order = self._order
         if column >= 0:
             ids = sorted(ids, key=self._sort_key(column), reverse=order == Qt.SortOrder.DescendingOrder)

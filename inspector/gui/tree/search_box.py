@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
@@ -11,8 +12,9 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QToolButton
 from inspector.gui.theme.icons import Glyph, draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import row
-from inspector.gui.widgets.labels import blocked, named, plain_label, set_state
+from inspector.gui.widgets.labels import blocked, describe, named, plain_label, set_state
 from inspector.overriding import override
+from inspector.report.search.terms import HELP
 
 if TYPE_CHECKING:
     from inspector.session.screen import Screen
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 _PAUSE_MS = 120
 _WIDTH = 440
 _HINT = "Search:  conv1  dtype:bf16  device:cuda:1  size>10MB"
+_TOLD = "\n".join(f"{row.example}   {row.words}" for row in HELP)
+
+
+def place_of(matches: tuple[int, ...], node: int | None) -> int | None:
+    """Return the place of a node among the matches, which are in order; None where it is none."""
+    place = -1 if node is None else bisect_left(matches, node)
+    return place if 0 <= place < len(matches) and matches[place] == node else None
 
 
 class SearchBox(QFrame):
@@ -36,6 +45,7 @@ class SearchBox(QFrame):
         self.setObjectName("searchBox")
         self._line = named(QLineEdit(), spoken="Search the tree")
         self._line.setPlaceholderText(_HINT)
+        describe(self._line, _TOLD)
         self._line.setAcceptDrops(False)
         self._line.installEventFilter(self)
         self._line.textChanged.connect(self._on_text_changed)
@@ -84,16 +94,16 @@ class SearchBox(QFrame):
         self._pause.stop()
 
     def show_screen(self, screen: Screen) -> None:
-        """Show how many rows match, and which of them is selected."""
+        """Show how many rows match, how large they are, and which of them is selected."""
         if screen.matches is None:
             self.show_matches(None, None)
             return
-        selected = screen.selected
-        place = screen.matches.index(selected) if selected in screen.matches else None
-        self.show_matches(len(screen.matches), place)
+        place = place_of(screen.matches, screen.selected)
+        size = "" if screen.search is None else screen.search.size
+        self.show_matches(len(screen.matches), place, size)
 
-    def show_matches(self, matches: int | None, place: int | None) -> None:
-        """Show how many rows match, and which of them is current."""
+    def show_matches(self, matches: int | None, place: int | None, size: str = "") -> None:
+        """Show how many rows match, which of them is current, and how large they are."""
         for part in self._parts:
             part.setVisible(matches is not None)
         set_state(self, "missed", "true" if matches == 0 else "false")
@@ -101,7 +111,8 @@ class SearchBox(QFrame):
             return
         draw_icons((self._back, self._on, self._only, self._clear), self._theme.tokens)
         text = f"{matches:,}" if place is None else f"{place + 1:,} of {matches:,}"
-        self._count.setText("no match" if matches == 0 else text)
+        told = f"{text}  \u00b7  {size}" if size else text
+        self._count.setText("no match" if matches == 0 else told)
         for button in (self._back, self._on):
             button.setEnabled(matches > 0)
 

@@ -25,6 +25,7 @@ from inspector.gui.tree.model import Column, TreeModel, cell_text
 from inspector.gui.tree.selection import branches_in_sight, nodes_of, rows_below
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
+from inspector.report.query import Query
 from inspector.report.tree import Tree
 
 _MATCH_ROWS = 400
@@ -111,24 +112,27 @@ class TensorTreeView(QTreeView):
         with blocked(self):
             self._model.set_tree(tree)
             self._unfolded, self._before_search = set(), None
-            self._delegate.matches = frozenset()
+            self._delegate.query = None
             if tree is not None:
                 self._unfold(first_to_unfold(self._model))
                 if self._is_value_fitted:
                     self.setColumnHidden(Column.VALUE, all(node < 0 for node in tree.value_nodes))
                     self._fit_name()
 
-    def show_matches(self, matches: tuple[int, ...] | None, *, only: bool) -> None:
-        """Mark the matches of a search, and hide everything else if `only`."""
+    def show_matches(
+        self, matches: tuple[int, ...] | None, query: Query | None = None, *, only: bool
+    ) -> None:
+        """Mark the matches of a search and what matches in them, and hide everything else if `only`."""
         with blocked(self):
             current, filtered = self.current_node(), matches is not None and only
-            self._delegate.matches = frozenset(matches or ())
             if filtered and self._before_search is None:
                 self._before_search = self._unfolded
             before = self._unfolded if self._before_search is None else self._before_search
             if not filtered:
                 self._before_search = None
             self._model.set_filter(matches if filtered else None)
+            self._model.set_matches(matches)
+            self._delegate.query = query if matches is not None else None
             self._unfolded = set()  # a search unfolds what it shows; its end collapses that again
             self._unfold(rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if filtered else before)
             self._set_current(current)

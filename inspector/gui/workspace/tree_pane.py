@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from inspector.gui.theme.theme import Theme
+from inspector.gui.tree.nothing_found import NothingFound
 from inspector.gui.tree.strip import FactsStrip
 from inspector.gui.tree.view import TensorTreeView
 from inspector.gui.widgets.boxes import column
+from inspector.overriding import override
 
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
 _LEAST_WIDTH = 320
 _SPACING = 6
+_MARGIN = 12
 
 
 class TreePane(QWidget):
@@ -27,17 +32,30 @@ class TreePane(QWidget):
         super().__init__()
         self.tree = TensorTreeView(theme)
         self.strip = FactsStrip(theme)
+        self.nothing = NothingFound()
         self.setMinimumWidth(_LEAST_WIDTH)
         self.setFocusProxy(self.tree)
-        column((self.tree, 1), self.strip, spacing=_SPACING, margins=(0, 0, 0, 0), within=self)
+        cell = QGridLayout()
+        cell.addWidget(self.tree, 0, 0)
+        cell.addWidget(self.nothing, 0, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter)
+        column((cell, 1), self.strip, spacing=_SPACING, margins=(0, 0, 0, 0), within=self)
 
-    def connect_to(self, commands: Commands, session: Session | None) -> None:
-        """Connect what the user does here."""
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.nothing.fit(self.width() - 2 * _MARGIN)
+
+    def connect_commands(self, commands: Commands) -> None:
+        """Connect what the window does."""
         self.tree.node_activated.connect(commands.on_node_activated)
         self.strip.copy_wanted.connect(commands.copy)
-        if session is not None:
-            self.tree.node_chosen.connect(session.select)
-            self.tree.rows_chosen.connect(session.pick)
+        self.nothing.end_wanted.connect(commands.on_find_end)
+
+    def connect_to(self, session: Session) -> None:
+        """Connect what the session decides."""
+        self.tree.node_chosen.connect(session.select)
+        self.tree.rows_chosen.connect(session.pick)
+        self.nothing.query_wanted.connect(session.search)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show a screen, as far as it differs from the last one."""
@@ -45,8 +63,11 @@ class TreePane(QWidget):
             self.tree.show_tree(new.tree)
         if old is None or old.strip is not new.strip:
             self.strip.show_screen(new)
+        if old is None or old.search is not new.search:
+            self.nothing.show_search(new.search)
 
     def forget(self) -> None:
         """Release the file that was shown."""
         self.tree.show_tree(None)
         self.strip.show_strip(None)
+        self.nothing.show_search(None)

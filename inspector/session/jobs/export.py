@@ -219,7 +219,7 @@ def _look(path: str, wanted: Wanted, _progress: Progress) -> Destination:
 
 
 def _find(document: Document, query: str, _progress: Progress) -> tuple[int, ...] | None:
-    return matches_of(document, query)
+    return matches_of(document, query, None)
 
 
 def _carry_out(ask: Ask, wish: ExportWish, destination: str, overwrite: bool, progress: Progress) -> Outcome:  # noqa: FBT001 - within the module

@@ -38,7 +38,15 @@ from inspector.session.present.fitting import fitted_findings
 from inspector.session.present.forecast import forecast_page
 from inspector.session.present.marks import marks_of
 from inspector.session.present.module_map import module_map_of
-from inspector.session.present.rows import can_go, matches_of, node_facts, parameters_fact, strip
+from inspector.session.present.rows import (
+    can_go,
+    matches_of,
+    node_facts,
+    odd_of,
+    parameters_fact,
+    search_page,
+    strip,
+)
 from inspector.session.screen import (
     Banner,
     BranchRow,
@@ -76,6 +84,7 @@ def compose(state: State) -> Screen:
     if document is None:
         return _frame(state, title)
     asked = document, target_of(state), state.chosen, state.branches
+    odd = odd_of(state)
     return replace(
         _frame(state, title),
         stamp=document.checkpoint.stamp,
@@ -84,7 +93,8 @@ def compose(state: State) -> Screen:
         banner=_banner(*asked, state.loading),
         safety=safety_chip(load_of(document, target_of(state)).safety),
         tree=document.tree,
-        matches=matches_of(document, state.query),
+        matches=matches_of(document, state.query, odd),
+        search=search_page(document, state.query, odd),
         device_map=_device_rows(*asked),
         no_map=_no_map(document),
         branches=_branch_rows(state.branches),

@@ -2,20 +2,67 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
+from inspector.records import replace
 from inspector.report.colors import device_name
 from inspector.report.details import FactGroup, Lookup, look_up, tensor_facts, value_facts
+from inspector.report.outline.chosen import total_of
 from inspector.report.outline.node import Node
 from inspector.report.outline.strip import Strip, strip_of
 from inspector.report.query import Rows, matching_nodes, parse_query, searchable
+from inspector.report.search.reasons import why_nothing
 from inspector.session.cache import remembered
 from inspector.session.document import Document
+from inspector.session.screen import SearchPage
+from inspector.session.state import State
 from inspector.units import format_count, format_nbytes
+
+if TYPE_CHECKING:
+    from inspector.values.scan import Scan
+
+SCAN = "scan"
+Odd = tuple[tuple[str, frozenset[int]], ...] | None
+"""What a scan found, by the field that asks for it."""
 
 
 @remembered
-def matches_of(document: Document, text: str) -> tuple[int, ...] | None:
+def matches_of(document: Document, text: str, odd: Odd) -> tuple[int, ...] | None:
     """Return the rows that a search finds; None without a search."""
-    return matching_nodes(parse_query(text), _rows(document), document.tree)
+    return matching_nodes(parse_query(text), _searched(document, odd), document.tree)
+
+
+@remembered
+def search_page(document: Document, text: str, odd: Odd) -> SearchPage | None:
+    """Return what a search found in all, or why it found nothing; None without a search."""
+    matches = matches_of(document, text, odd)
+    if matches is None:
+        return None
+    query = parse_query(text)
+    if matches:
+        total = total_of(document.tree, matches)
+        size = f"{'' if total.is_exact else 'at most '}{format_nbytes(total.nbytes)}" if total.tensors else ""
+        return SearchPage(size=size, query=query)
+    reason = why_nothing(text, _searched(document, odd))
+    return SearchPage(size="", query=query, why=reason.words, instead=reason.instead)
+
+
+def odd_of(state: State) -> Odd:
+    """Return what the scan of all tensors found, if the search asks for that; None before a scan."""
+    job = state.job(SCAN) if parse_query(state.query).needs_scan else None
+    scan = None if job is None else cast("Scan | None", job.result)
+    if scan is None:
+        return None
+    found: dict[str, list[int]] = {}
+    for one in scan.tensors:
+        for oddity in one.oddities:
+            found.setdefault(str(oddity), []).append(one.row)
+    return tuple((field, frozenset(rows)) for field, rows in found.items())
+
+
+def _searched(document: Document, odd: Odd) -> Rows:
+    rows = _rows(document)
+    return rows if odd is None else replace(rows, odd=dict(odd))
 
 
 @remembered

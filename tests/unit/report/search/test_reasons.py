@@ -51,10 +51,8 @@ HONEST = {
 
 def test_a_mistake_is_named_with_what_was_meant() -> None:
     found = {text: why_nothing(text, ROWS) for text in MISTAKES}
-    assert found == {
-        text: Reason(words=words, instead=instead, is_mistake=True)
-        for text, (words, instead) in MISTAKES.items()
-    }
+    assert {text: (reason.words, reason.instead) for text, reason in found.items()} == MISTAKES
+    assert all(reason.is_mistake for reason in found.values())
     for text, (words, _) in MISTAKES.items():
         with pytest.raises(QueryError) as refused:
             refuse_mistakes(text, ROWS)

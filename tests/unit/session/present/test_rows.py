@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+from inspector.progress import Progress
+from inspector.records import replace
 from inspector.session.document import Document
+from inspector.session.jobs.job import Job
 from inspector.session.present.compose import compose
 from inspector.session.present.rows import node_facts
 from inspector.session.screen import Screen
 from inspector.session.state import State
+from inspector.values.scan import Oddity
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of, saved_on
 
@@ -49,3 +55,33 @@ def test_a_search_gives_nodes() -> None:
     document = saved_on("cpu", "cpu")
     assert ready(document, query="layer1").matches == (document.tree.tensor_nodes[1],)
     assert ready(document, query="nothing").matches == ()
+
+
+def test_a_search_tells_what_it_found_in_all_and_why_it_found_nothing() -> None:
+    tied = {"storage": "0", "nbytes": 16}
+    rows = checkpoint(
+        tensor("m", "a.w", **tied), tensor("m", "b.w", **tied), value("w"), storage("0", tensors=2)
+    )
+    document = document_of(rows)
+    assert ready(document).search is None
+    found = ready(document, query="w").search
+    assert (found.size, found.why, found.query.spans("a.w")) == ("16 B", "", [(2, 3)])
+    assert ready(document, query='"w"').search.size == ""
+    nothing = ready(document, query="devise:cpu").search
+    assert (nothing.why, nothing.instead) == (
+        "devise: is no field of the search: did you mean device:?",
+        "device:cpu",
+    )
+
+
+def test_what_a_scan_found_is_searched_when_that_is_asked_for() -> None:
+    document = document_of(checkpoint(tensor("a"), tensor("b")))
+    scan = SimpleNamespace(
+        tensors=(SimpleNamespace(row=1, oddities=(Oddity.NAN,)), SimpleNamespace(row=0, oddities=()))
+    )
+    before = Job(kind="scan", about="best.pth", progress=Progress())
+    after = replace(before, result=scan)
+    found = [ready(document, query="nan:", jobs=jobs) for jobs in ((), (before,), (after,))]
+    assert [screen.matches for screen in found] == [(), (), (document.tree.tensor_nodes[1],)]
+    assert found[0].search.why == "nan: needs a scan of all tensors first."
+    assert ready(document, query="b", jobs=(after,)).matches == (document.tree.tensor_nodes[1],)
