@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import CodeDevice, Container
@@ -134,7 +134,11 @@ def build_checkpoint(
         storages=storages,
         values=tuple(found.values),
         globals=list_globals(container.programs, container.stream, in_parts=bool(container.parts)),
-        hidden_devices=(*found.hidden_devices, *map(_in_code, container.code_devices)),
+        hidden_devices=(
+            *found.hidden_devices,
+            *_inside(found, data, limits, progress),
+            *map(_in_code, container.code_devices),
+        ),
         optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,
         root=_kind_of_root(container.root),
@@ -238,6 +242,14 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
     )
     within = read_within(container, work.look) if format_of(container.format).unchecked else ()
     return replace(safety, read_within=within) if within else safety
+
+
+def _inside(found: Found, data: bytes, limits: Limits, progress: Progress) -> Iterator[HiddenDevice]:
+    """Yield the devices of files of torch that are bytes in this one."""
+    if found.embedded:
+        from inspector.model.inside import devices_inside  # noqa: PLC0415 - few files hold others
+
+        yield from (row for row, _ in devices_inside(found, data, limits, progress))
 
 
 def _in_code(found: CodeDevice) -> HiddenDevice:

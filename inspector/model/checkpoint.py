@@ -191,6 +191,8 @@ class HiddenPlace(StrEnum):
     """A key of a dictionary, or in a tuple that is one."""
     GENERATOR = "torch.Generator"
     MESH = "DeviceMesh"
+    NESTED = "a torch file in bytes on"
+    """A storage of a checkpoint that bytes in this one are."""
     DATA_PARALLEL = "DataParallel"
     TEXT = "the text"
     """A str that a module keeps under the name that everybody gives its device."""

@@ -151,8 +151,8 @@ def _embedded(case: Case) -> Iterator[Finding]:
             "Bytes in this file are a checkpoint of their own",
             "torch.save wrote them into a buffer. torch.load does not open them: code does that with a "
             "torch.load of its own, torch.load(io.BytesIO(...)), and only the map_location and weights_only "
-            "of that call count. Their tensors and devices are neither listed here nor changed in a copy. "
-            "Write the bytes to a file to look into them.",
+            "of that call count. Their tensors are not listed here; remap --hidden-devices changes their "
+            "devices in a copy. Write the bytes to a file to look into them.",
             list(case.checkpoint.embedded),
         )
 

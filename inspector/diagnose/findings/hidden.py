@@ -11,13 +11,14 @@ from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.model.roles.hidden import CHANGED_IN, DEVICE_NAMES, MOVABLE, devices_outside
 from inspector.target.machine.profile import Profile
-from inspector.target.restore import generator_failure, send_failure
+from inspector.target.restore import generator_failure, restore_failure, send_failure
 
 _MOST_NAMED = 8
 _SET = "Set it after loading, such as {example}."
 _HELPS: Mapping[str, str] = {
     HiddenPlace.DEVICE: _SET,
     HiddenPlace.KEY: "Build that dictionary anew with the devices of that machine.",
+    HiddenPlace.NESTED: "Give the torch.load that opens it a map_location.",
     HiddenPlace.TEXT: _SET,
     HiddenPlace.TENSOR_TYPE: "Set it after loading, such as torch.FloatTensor.",
     HiddenPlace.GENERATOR: "Make a new generator on a device of that machine.",
@@ -101,6 +102,8 @@ def _failing(one: HiddenDevice, target: Profile) -> str:
         failure = generator_failure(one.device, target)
     else:
         failure = send_failure(one.device, target) if one.what in _SENT_TO else None
+        if one.what == HiddenPlace.NESTED:
+            failure = restore_failure(one.device, target)
     said = "" if failure is None else f" with an error such as: {failure[1].removesuffix('.')}"
     what = "torch.load" if is_made and failure is not None else "code that uses it"
     return f"On the target, {what} ends{said or ' with an error'}."

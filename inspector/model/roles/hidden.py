@@ -21,7 +21,7 @@ _TENSOR_TYPE = re.compile(r"torch\.([a-z]+)\.(?:sparse\.)?[A-Za-z]+Tensor")
 
 DEVICE_NAMES = frozenset({".device", "._device"})
 """The names that everybody gives a device."""
-MOVABLE = frozenset({HiddenPlace.DEVICE, HiddenPlace.KEY, HiddenPlace.MESH})
+MOVABLE = frozenset({HiddenPlace.DEVICE, HiddenPlace.KEY, HiddenPlace.MESH, HiddenPlace.NESTED})
 """What a copy can have on another type of device; the state of a generator fits its own type only."""
 CHANGED_IN = frozenset({"zip", "legacy"})
 """The formats that a copy can have them changed in: those of one pickle, which torch.load reads.

@@ -44,11 +44,43 @@ def holds_checkpoint(value: Value, data: bytes) -> bool:
     return _is_checkpoint(head[:_HEAD_NBYTES])
 
 
-def _blob_of(value: Value) -> Blob | None:
-    """Return the large text or bytes that a call makes bytes of, or None."""
+def contents_of(value: Value, data: bytes) -> bytes:
+    """Return the bytes that a leaf is; none where they do not stand in the pickle `data` as they are."""
+    if isinstance(value, bytes):
+        return bytes(value)
+    blob = value if isinstance(value, Blob) else _blob_of(value)
+    if blob is not None:
+        return _raw(blob, data)
+    first = _first_of(value)
+    inner = _first_of(first)  # bytearray(bytes), the bytes spelled as a text
+    if inner is not None:
+        return _raw(inner, data) if isinstance(inner, Blob) else _encoded(inner)
+    return _encoded(first)
+
+
+def _raw(blob: Blob, data: bytes) -> bytes:
+    raw = data[blob.offset : blob.offset + blob.nbytes]
+    if blob.kind == "text":
+        return raw.decode("utf-8", "replace").encode("latin-1", "replace")
+    return raw if blob.kind in _BYTES else b""
+
+
+def _encoded(value: Value) -> bytes:
+    if isinstance(value, bytes):
+        return bytes(value)
+    return value.encode("latin-1", "replace") if type(value) is str else b""
+
+
+def _first_of(value: Value) -> Value:
+    """Return what a call makes bytes of, or None."""
     if not isinstance(value, Call) or not isinstance(value.func, Global) or value.func.present not in _MAKERS:
         return None
-    first = value.args[0] if isinstance(value.args, tuple) and value.args else None
+    return value.args[0] if isinstance(value.args, tuple) and value.args else None
+
+
+def _blob_of(value: Value) -> Blob | None:
+    """Return the large text or bytes that a call makes bytes of, or None."""
+    first = _first_of(value)
     return first if isinstance(first, Blob) else None
 
 

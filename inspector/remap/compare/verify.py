@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TypeVar
 
 from inspector.errors import CancelledError, CheckpointError, ExportError
-from inspector.model.checkpoint import Checkpoint, HiddenPlace, OddKey, Storage, Tensor, ValueRow
+from inspector.model.checkpoint import (
+    Checkpoint,
+    HiddenDevice,
+    HiddenPlace,
+    OddKey,
+    Storage,
+    Tensor,
+    ValueRow,
+)
+from inspector.model.roles.devices import is_accelerator
 from inspector.records import replace
 from inspector.remap.hidden import texts_of_hidden, with_hidden_moved, without_devices
 from inspector.remap.plan import Plan
@@ -43,7 +52,7 @@ def compare_with_plan(original: Checkpoint, copy: Checkpoint, plan: Plan) -> tup
     shown = texts_of_hidden(original.hidden_devices[index] for index in plan.hidden)
     if _values(original, shown) != _values(copy, shown):
         found.append("Values other than tensors differ.")
-    if with_hidden_moved(original.hidden_devices, plan.hidden) != copy.hidden_devices:
+    if _hidden(with_hidden_moved(original.hidden_devices, plan.hidden)) != _hidden(copy.hidden_devices):
         found.append("Devices stored as values differ.")
     if _names(original) != _names(copy):
         found.append("The imported names differ.")
@@ -65,6 +74,16 @@ def _without_keys(checkpoint: Checkpoint) -> Checkpoint:
             replace(row, path=without_devices(row.path)) for row in checkpoint.hidden_devices
         ),
     )
+
+
+def _hidden(rows: Iterable[HiddenDevice]) -> list[HiddenDevice]:
+    """Return devices as they are listed: of a file within bytes those of accelerators, each once."""
+    kept: list[HiddenDevice] = []
+    for row in rows:
+        is_nested = row.what is HiddenPlace.NESTED
+        if not is_nested or (is_accelerator(row.device) and row not in kept):
+            kept.append(row)
+    return kept
 
 
 def _values(checkpoint: Checkpoint, shown: Collection[str]) -> list[ValueRow]:

@@ -17,6 +17,7 @@ from operator import itemgetter
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.model.found import Found
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.hidden import GENERATOR, MESH_TYPE
 from inspector.model.tensors.rebuild import device_text
@@ -70,6 +71,7 @@ def rewrite_pickle(
         found = walk(trace.root, limits, progress)
         rewrite.send_own_devices(found.sources)
         rewrite.send_hidden(found.hidden_sources)
+        rewrite.send_embedded(found, limits, progress)
     return rewrite.made()
 
 
@@ -174,6 +176,22 @@ class _Rewrite:
         for source, to in wanted.values():
             if to is not None and isinstance(source, Call):
                 self._send_hidden(source, to, uses[id(source)])
+
+    def send_embedded(self, found: Found, limits: Limits, progress: Progress) -> None:
+        """Write the files of torch anew that are bytes here, where devices in them are to be others."""
+        first = len(found.hidden_sources)
+        moves = {index - first: to for index, to in self._plan.hidden.items() if index >= first}
+        if not moves:
+            return
+        from inspector.model.inside import devices_inside  # noqa: PLC0415 - few files hold others
+        from inspector.remap.embedded import embedded_edits  # noqa: PLC0415 - as above
+
+        inside = list(devices_inside(found, self._data, limits, progress))
+
+        def rewritten(stream: Stream, plan: Plan) -> bytes:
+            return rewrite_pickle(stream, plan, limits=limits, progress=progress)
+
+        self._edits += embedded_edits(self._data, inside, moves, rewritten, progress)
 
     def _send_hidden(self, source: Call, to: str, uses: list[int]) -> None:
         if class_of(source) == GENERATOR and isinstance(source.args, tuple):
