@@ -1,0 +1,1 @@
+"""The controller of a window that compares two checkpoints."""
