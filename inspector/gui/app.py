@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEventLoop, QMargins, QObject, QSize, QTimer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMainWindow
 
 from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.gc_freeze import collect_closed
@@ -28,6 +28,7 @@ from inspector.gui.widgets.start_folder import leave_start_folder
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
+    from inspector.gui.compare.window import CompareWindow
     from inspector.gui.tasks import ThreadRunner
     from inspector.session.screen import FailurePage
     from inspector.target.machine.profile import Profile
@@ -66,7 +67,8 @@ class Program(QObject):
         self._theme = Theme(app, theme_mode)
         set_still(still=settings.is_still)
         self._windows: list[MainWindow] = []
-        self._leaving: set[MainWindow] = set()
+        self._comparisons: list[CompareWindow] = []
+        self._leaving: set[QMainWindow] = set()
 
     @property
     def theme(self) -> Theme:
@@ -85,6 +87,7 @@ class Program(QObject):
             _cascade(self._windows[-1], window)
         self._windows.append(window)
         window.files_wanted.connect(self.open_paths)
+        window.comparison_wanted.connect(self.compare_files)
         window.closed.connect(partial(self._on_closed, window))
         window.painted.connect(partial(self._start_session, window, path, demo))
         window.show()
@@ -101,6 +104,34 @@ class Program(QObject):
                 window.open_paths([path])
             _bring_to_front(window)
         self.say_rest(paths)
+
+    @property
+    def comparisons(self) -> tuple[CompareWindow, ...]:
+        """The open windows that compare two files."""
+        return tuple(self._comparisons)
+
+    def compare_files(self, paths: list[str]) -> None:
+        """Compare two files, in a window for each pair."""
+        from inspector.gui.compare.window import CompareWindow
+        from inspector.gui.tasks import ThreadRunner
+        from inspector.session.comparing.session import CompareSession
+
+        for known in self._comparisons:
+            if known.session is not None and list(known.session.paths) == paths:
+                _bring_to_front(known)
+                return
+        window, runner = CompareWindow(self._theme), ThreadRunner()
+        session = CompareSession(window, runner, *paths)
+        last = (*self._windows, *self._comparisons)
+        if last:
+            _cascade(last[-1], window)
+        self._comparisons.append(window)
+        window.attach(session)
+        window.file_wanted.connect(self.open_paths)
+        window.closed.connect(runner.close)
+        window.closed.connect(partial(self._on_closed, window))
+        window.show()
+        session.compare()
 
     def say_rest(self, paths: list[str]) -> None:
         """Report how many of the files were not opened, if any."""
@@ -148,10 +179,11 @@ class Program(QObject):
             window.show_screen(session.screen)
         QTimer.singleShot(0, window, window.prepare)
 
-    def _on_closed(self, window: MainWindow) -> None:
-        if window not in self._windows:
+    def _on_closed(self, window: MainWindow | CompareWindow) -> None:
+        windows: list[Any] = self._windows if window in self._windows else self._comparisons
+        if window not in windows:
             return
-        self._windows.remove(window)
+        windows.remove(window)
         window.detach()
         # Held until Qt has deleted it: the garbage collector would take its parts apart in any order, and
         # perhaps in another thread.
@@ -159,7 +191,7 @@ class Program(QObject):
         window.destroyed.connect(partial(self._on_destroyed, window))
         window.deleteLater()
 
-    def _on_destroyed(self, window: MainWindow) -> None:
+    def _on_destroyed(self, window: QMainWindow) -> None:
         self._leaving.discard(window)
         QTimer.singleShot(0, self, collect_closed)
 
@@ -294,7 +326,7 @@ def _fail(error: Exception) -> None:
     raise error
 
 
-def _cascade(last: MainWindow, window: MainWindow) -> None:
+def _cascade(last: QMainWindow, window: QMainWindow) -> None:
     """Put a window beside the last one, inside its screen."""
     inner, outer = last.geometry(), last.frameGeometry()
     frame = TITLE_BAR
@@ -304,7 +336,7 @@ def _cascade(last: MainWindow, window: MainWindow) -> None:
     window.setGeometry(cascade(last.normalGeometry(), last.screen().availableGeometry(), frame))
 
 
-def _bring_to_front(window: MainWindow) -> None:
+def _bring_to_front(window: QMainWindow) -> None:
     window.showNormal() if window.isMinimized() else window.show()
     window.raise_()
     window.activateWindow()

@@ -57,6 +57,10 @@ class Frame(QMainWindow):
         """Open the first file here, and ask for a window for each of the others."""
         raise NotImplementedError
 
+    def compare_with(self, paths: list[str]) -> None:
+        """Ask for a window that compares the file with each of the others."""
+        raise NotImplementedError
+
 
 class Commands(QObject):
     """The slots behind the actions and the widgets of one window."""
@@ -87,6 +91,13 @@ class Commands(QObject):
         paths, _ = QFileDialog.getOpenFileNames(self._window, "Open checkpoints", folder, _FILTERS)
         if paths:
             self._window.open_paths(paths)
+
+    def on_compare(self) -> None:
+        """Ask for a file to compare this one with."""
+        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        path, _ = QFileDialog.getOpenFileName(self._window, "Compare with", folder, _FILTERS)
+        if path:
+            self._window.compare_with([path])
 
     def on_open_folder(self) -> None:
         """Ask for a folder and open it as one checkpoint."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QFileDialog
 
 from inspector.gui import app as module
 from inspector.gui import single_instance
@@ -30,6 +31,27 @@ def program(qapp, qtbot):
     qtbot.waitUntil(lambda: not program._leaving)
     program.setParent(None)
     program._theme.setParent(None)
+
+
+@pytest.mark.wide
+def test_two_files_are_compared_in_one_window_for_each_pair(program, qtbot, copies, monkeypatch):
+    first = program.open_window(copies[0])
+    wait_ready(qtbot, first)
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (copies[1], ""))
+    first.actions_by_name["compare"].trigger()
+    first.actions_by_name["compare"].trigger()
+    (comparison,) = program.comparisons
+    qtbot.waitUntil(lambda: comparison.shown is not None and comparison.shown.phase == "ready")
+    assert comparison.shown.verdict.startswith("Equal: ")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("", ""))
+    first.actions_by_name["compare"].trigger()
+    first.compare_with([copies[2]])
+    assert len(program.comparisons) == 2
+    comparison.head.cards[1].open_wanted.emit()
+    assert len(program.windows) == 2
+    for window in program.comparisons:
+        window.close()
+    assert program.comparisons == ()
 
 
 @pytest.fixture

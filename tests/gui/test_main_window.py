@@ -284,11 +284,11 @@ def test_quit_closes_everything(window):
 # ------------------------------------------------------------------ files from outside
 
 
-def drag(kind: type, paths: list[str]):
+def drag(kind: type, paths: list[str], keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(path) for path in paths])
     place = QPoint(300, 300) if kind is QDragEnterEvent else QPointF(300, 300)
-    event = kind(place, COPY | MOVE, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    event = kind(place, COPY | MOVE, data, Qt.MouseButton.LeftButton, keys)
     event.data_kept_alive = data
     event.setDropAction(MOVE)
     return event
@@ -325,6 +325,20 @@ def test_several_files_get_a_window_each(make_window, session, qtbot):
         window.dropEvent(drag(QDropEvent, ["/a.pth", "/b.pth", "/c.pth"]))
     assert wanted.args == [["/b.pth", "/c.pth"]]
     session.open.assert_called_once_with("/a.pth")
+
+
+def test_with_ctrl_a_dropped_file_is_compared_with_the_open_one(make_window, session, qtbot):
+    ctrl = Qt.KeyboardModifier.ControlModifier
+    window = make_window(fakes.ready_screen())
+    with qtbot.waitSignal(window.comparison_wanted) as wanted:
+        window.dropEvent(drag(QDropEvent, ["/b.pth"], ctrl))
+    assert wanted.args == [[window.shown.path, "/b.pth"]]
+    session.open.assert_not_called()
+    window.show_screen(fakes.empty_screen())
+    window.compare_with(["/c.pth"])
+    window.dropEvent(drag(QDropEvent, ["/b.pth"], ctrl))
+    qtbot.waitUntil(lambda: session.open.called)
+    session.open.assert_called_once_with("/b.pth")
 
 
 def test_scripts_are_followed_with_the_file_beside_them(make_window, session, qtbot):

@@ -114,6 +114,7 @@ class CompareWindow(QMainWindow):
             with blocked(self.tree.selectionModel()):
                 self.tree.setCurrentIndex(index)
         self.facts.show_selection(screen.selection)
+        self.facts.setVisible(screen.shown > 0)
         self._status.show_status((screen.verdict, screen.status))
 
     def _show_failure(self, screen: CompareScreen) -> None:

@@ -12,7 +12,7 @@ from inspector.overriding import override
 
 _MARGIN = 12
 _ICON = 48
-_TEXT = "Drop to open"
+_TEXT = "Drop to open, or with Ctrl to compare"
 
 
 class DropOverlay(QWidget):

@@ -1,0 +1,229 @@
+"""The window of a comparison with its real session: by keyboard alone, and as a screen reader has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QCheckBox, QPushButton, QToolButton, QWidget
+
+from inspector.gui.compare.model import Column
+from inspector.gui.compare.window import CompareWindow
+from inspector.gui.theme.theme import Theme
+from inspector.progress import Progress
+from inspector.session.comparing.session import CompareSession
+from tests.builders import pickles as p
+from tests.builders.states import Raw, T, save_zip
+from tests.unit.diff.test_compare import V, W
+from tests.unit.session.documents import AtOnce
+
+A = {"m": {"l.w": T(W, device="cuda:0"), "l.v": T(V)}, "lr": 0.1, "old": T([1.0, 2.0])}
+B = {"m": {"l.w": T(V), "l.v": T(V)}, "lr": 0.2, "new": T([3.0])}
+
+
+@pytest.fixture
+def runner() -> AtOnce:
+    return AtOnce()
+
+
+@pytest.fixture
+def window(qtbot, theme, runner, tmp_path):
+    paths = [save_zip(tmp_path / f"{name}.pt", state) for name, state in (("a", A), ("b", B))]
+    window = CompareWindow(theme)
+    window.attach(CompareSession(window, runner, *paths))
+    qtbot.addWidget(window)
+    window.show()
+    window.activateWindow()
+    window.session.compare()
+    yield window
+    window.detach()
+
+
+def texts(window: CompareWindow) -> list[list[str]]:
+    """All rows that are listed, groups as their titles."""
+    model, found = window.tree.model(), []
+    for group in range(model.rowCount()):
+        parent = model.index(group, 0)
+        found.append([str(parent.data())])
+        rows = range(model.rowCount(parent))
+        found += [[str(model.index(row, column, parent).data()) for column in Column] for row in rows]
+    return found
+
+
+def test_both_files_stand_side_by_side(window, tmp_path) -> None:
+    assert window.windowTitle() == "a.pt \u2194 b.pt - Checkpoint Inspector"
+    assert texts(window) == [
+        ["m/l"],
+        [
+            "w",
+            "~ Changed",
+            "float32 4, 16 B, cuda:0",
+            "float32 4, 16 B, cpu",
+            "device cuda:0 \u2192 cpu; values differ",
+        ],
+        ["Tensors"],
+        ["old", "- Removed", "float32 2, 8 B, cpu", "", "float32 2, 8 B, cpu"],
+        ["new", "+ Added", "", "float32 1, 4 B, cpu", "float32 1, 4 B, cpu"],
+        ["Other values"],
+        ["lr", "~ Changed", "0.1", "0.2", "0.1 \u2192 0.2"],
+    ]
+    header = [window.tree.model().headerData(place, Qt.Orientation.Horizontal) for place in Column]
+    assert header == ["Name", "Change", "A: a.pt", "B: b.pt", "Difference"]
+    assert window.tree.model().headerData(0, Qt.Orientation.Vertical) is None
+
+
+def test_the_model_is_sound(window, qtmodeltester) -> None:
+    model = window.tree.model()
+    qtmodeltester.check(model)
+    place = model.index(0, 0, model.index(0, 0))
+    assert "m/l.w" in place.data(Qt.ItemDataRole.ToolTipRole)
+    assert "cuda:0" in model.index(0, Column.A, model.index(0, 0)).data(Qt.ItemDataRole.ToolTipRole)
+    assert place.data(Qt.ItemDataRole.AccessibleTextRole) == (
+        "m/l.w, changed: device cuda:0 \u2192 cpu; values differ"
+    )
+    assert model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert model.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole) is None
+    assert model.index(0, Column.WHAT, model.index(0, 0)).data(Qt.ItemDataRole.ForegroundRole) is not None
+    assert not model.index_of(99).isValid()
+    assert not model.index(7, 0).isValid()
+
+
+def reached(window: CompareWindow) -> list[QWidget]:
+    """All that Tab comes to, from the tree on."""
+    order: list[QWidget] = [window.tree]
+    while len(order) < 40:
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        if QApplication.focusWidget() in order:
+            break
+        order.append(QApplication.focusWidget())
+    return [widget for widget in order if isinstance(widget, QPushButton | QToolButton | QCheckBox)]
+
+
+def press(widget: QWidget, key: Qt.Key = Qt.Key.Key_Space) -> None:
+    widget.setFocus()
+    QTest.keyClick(widget, key)
+
+
+def test_comparing_with_the_keyboard_alone(window, qtbot) -> None:
+    """Look at a row, compare its numbers, narrow the list, copy the text."""
+    qtbot.waitUntil(window.tree.hasFocus)
+    while window.shown.selection is None:
+        QTest.keyClick(window.tree, Qt.Key.Key_Down)
+    assert window.shown.selection.title == "m/l.w"
+    by_name = {widget.accessibleName() or widget.text(): widget for widget in reached(window)}
+    assert {"Copy as text", "List equal tensors too", "Compare numbers", "Compare B with A"} <= set(by_name)
+    press(by_name["Compare numbers"])
+    assert window.shown.selection.numbers.startswith("4 of 4 elements differ")
+    chip = by_name["Only value: 1"]
+    press(chip)
+    assert texts(window) == [["Other values"], ["lr", "~ Changed", "0.1", "0.2", "0.1 \u2192 0.2"]]
+    press(chip)
+    press(by_name["List equal tensors too"])
+    assert ["v", "= Equal", "float32 4, 16 B, cpu", "float32 4, 16 B, cpu", ""] in texts(window)
+    both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    QTest.keyClick(window, Qt.Key.Key_C, both)
+    assert "Different: " in QGuiApplication.clipboard().text()
+    QTest.keyClick(window, Qt.Key.Key_D, both)
+    assert window.windowTitle().startswith("b.pt \u2194 a.pt")
+    QTest.keyClick(window, Qt.Key.Key_F5)
+    assert window.shown.phase == "ready"
+
+
+def test_a_screen_reader_finds_every_control_by_its_name(window) -> None:
+    window.session.select(0)
+    seen = set()
+    pending = [QAccessible.queryAccessibleInterface(window)]
+    while pending:
+        node = pending.pop()
+        children = (
+            [node.child(place) for place in range(node.childCount())] if node.childCount() < 200 else []
+        )
+        pending += [child for child in children if child is not None]
+        if node.role() in {QAccessible.Role.Button, QAccessible.Role.CheckBox, QAccessible.Role.Tree}:
+            widget = node.object()
+            if widget is not None and not widget.objectName().startswith("qt_") and widget.isVisible():
+                assert node.text(QAccessible.Text.Name), widget
+        seen.add(node.text(QAccessible.Text.Name))
+    for wanted in (
+        "Differences",
+        "Facts of the selected row",
+        "Kinds of difference",
+        "Device in A",
+        "Device in B",
+    ):
+        assert wanted in seen
+    assert any(name.startswith("Warning: Different") for name in seen)
+    assert any(name.startswith("File A: a.pt, zip") for name in seen)
+
+
+def test_work_shows_its_progress_and_can_be_cancelled(window, runner, qtbot) -> None:
+    window.session.select(0)
+    runner.waits = True
+    window.session.measure()
+    assert window.facts._bar.isVisible()
+    window.shown.selection.measuring.total, window.shown.selection.measuring.done = 10, 5
+    qtbot.waitUntil(lambda: window.facts._bar.value() == 500)
+    window.facts._stop.click()
+    assert not window.facts._bar.isVisible()
+    window.session.compare()
+    assert window._stack.currentWidget() is window._opening
+    window.shown.progress.label = "comparing tensors"
+    qtbot.waitUntil(lambda: window._label.text() == "comparing tensors")
+    with qtbot.waitSignal(window.closed):
+        window._cancel.click()
+
+
+def test_a_file_that_does_not_open_is_told_with_what_to_do(window, tmp_path) -> None:
+    (tmp_path / "b.pt").write_bytes(b"<!DOCTYPE html><html></html>")
+    window.session.compare()
+    assert window._stack.currentWidget() is window._failed
+    assert window._title.text() == "These files could not be compared" or "HTML" in window._title.text()
+    assert str(tmp_path / "b.pt") in f"{window._where.toPlainText()}{window._what.toPlainText()}"
+    save_zip(tmp_path / "b.pt", A)
+    window._again.click()
+    assert window._list.currentWidget() is window._calm
+    assert window.shown.verdict.startswith("Equal")
+    assert not window.facts.isVisible()
+
+
+def test_danger_is_said_first_and_files_can_be_opened(window, tmp_path, qtbot) -> None:
+    save_zip(tmp_path / "b.pt", {**B, "x": Raw(p.call("os.system", p.text("id")))})
+    window.session.compare()
+    assert window.head._alerts.itemAt(0).widget().text().startswith("DANGEROUS")
+    with qtbot.waitSignal(window.file_wanted) as told:
+        window.head.cards[1]._open.click()
+    assert told.args == [[str(tmp_path / "b.pt")]]
+
+
+def test_colors_follow_the_theme(window, theme) -> None:
+    theme.set_mode("dark")
+    QApplication.sendEvent(window, QEvent(QEvent.Type.PaletteChange))
+    model = window.tree.model()
+    ink = model.index(0, Column.WHAT, model.index(0, 0)).data(Qt.ItemDataRole.ForegroundRole)
+    assert ink == theme.tokens.color("warning")
+    theme.set_mode("light")
+
+
+def test_nothing_listens_before_there_is_a_session(qtbot, theme: Theme) -> None:
+    window = CompareWindow(theme)
+    qtbot.addWidget(window)
+    window._on_again()
+    window._on_tick()
+    window.detach()
+    window.facts.show_selection(None)
+    window.facts._on_tick()
+    assert window.shown is None
+    assert Progress().done == 0
+
+
+def test_very_many_rows_stay_folded(window, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.gui.compare.window._MOST_UNFOLDED", 1)
+    window.session.show_equal(shown=True)
+    assert not window.tree.isExpanded(window.tree.model().index(0, 0))
+
+
+def test_paths_are_those_of_the_files(window, tmp_path: Path) -> None:
+    assert window.session.paths == (str(tmp_path / "a.pt"), str(tmp_path / "b.pt"))

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+
+from inspector.errors import WorkerError
+from inspector.session.comparing import session as module
+from inspector.session.comparing.session import CompareSession, CompareView
+from tests.builders.states import T, save_zip
+from tests.unit.diff.test_compare import V, W
+from tests.unit.session.documents import AtOnce
+
+
+@pytest.fixture
+def runner() -> AtOnce:
+    return AtOnce()
+
+
+@pytest.fixture
+def view() -> MagicMock:
+    return MagicMock(spec=CompareView)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[str]:
+    a = save_zip(tmp_path / "a.pt", {"w": T(W), "v": T(V), "lr": 1})
+    return [a, save_zip(tmp_path / "b.pt", {"w": T(V), "v": T(V), "lr": 2})]
+
+
+@pytest.fixture
+def session(view, runner, paths) -> CompareSession:
+    return CompareSession(view, runner, *paths)
+
+
+def listed(session: CompareSession) -> list[int]:
+    return [row for group in session.screen.groups for row in group.rows]
+
+
+def test_files_are_compared_and_compared_again(session, view, runner, paths) -> None:
+    assert session.screen.phase == "opening"
+    runner.waits = True
+    session.compare()
+    assert session.screen.progress is not None
+    session.compare()
+    runner.go_on()  # the first was cancelled, and its end is nobody's
+    assert session.screen.phase == "opening"
+    runner.go_on()
+    assert session.screen.phase == "ready"
+    assert listed(session) == [0, 2]
+    view.show_screen.assert_called_with(session.screen)
+    runner.waits = False
+    session.swap()
+    assert session.paths == (paths[1], paths[0])
+    assert session.screen.rows[2].a_text == "2"
+
+
+def test_a_file_that_cannot_be_read_is_told(session, paths) -> None:
+    Path(paths[1]).unlink()
+    session.compare()
+    assert session.screen.phase == "failed"
+    assert paths[1] in f"{session.screen.failure.what} {session.screen.failure.where}"
+    for nothing in (session.measure, session.copy_text, session.stop_measuring):
+        nothing()
+    session.choose_kind("values", chosen=True)
+    session.select(0)
+    assert session.screen.phase == "failed"
+
+
+def test_a_failure_that_comes_too_late_is_dropped(session, runner, paths) -> None:
+    runner.waits = True
+    session.compare()
+    session.compare()
+    Path(paths[1]).unlink()
+    runner.go_on()
+    assert session.screen.phase == "opening"
+
+
+def test_the_list_is_narrowed(session) -> None:
+    session.compare()
+    session.choose_kind("value", chosen=True)
+    assert listed(session) == [2]
+    session.select(2)
+    session.choose_kind("values", chosen=True)
+    assert listed(session) == [0, 2]
+    assert session.screen.selection.row == 2
+    session.choose_kind("value", chosen=False)
+    assert session.screen.selection is None
+    session.choose_kind("values", chosen=False)
+    session.show_equal(shown=True)
+    assert listed(session) == [0, 1, 2]
+    session.compare()
+    assert listed(session) == [0, 1, 2]
+    session.show_equal(shown=False)
+    assert listed(session) == [0, 2]
+
+
+def test_very_many_rows_are_arranged_beside_the_window(session, runner, monkeypatch) -> None:
+    session.compare()
+    monkeypatch.setattr(module, "_MANY", 1)
+    runner.waits = True
+    session.show_equal(shown=True)
+    session.choose_kind("value", chosen=True)
+    runner.go_on()  # the first choice is no longer the last
+    assert listed(session) == [0, 2]
+    runner.go_on()
+    assert listed(session) == [2]
+
+
+def test_numbers_of_the_selected_pair_are_compared(session, runner) -> None:
+    session.compare()
+    session.measure()
+    session.select(2)
+    session.measure()
+    assert not runner.waiting
+    session.select(0)
+    runner.waits = True
+    session.measure()
+    assert session.screen.selection.measuring is not None
+    session.measure()
+    assert len(runner.waiting) == 1
+    runner.go_on()
+    assert session.screen.selection.numbers.startswith("4 of 4 elements differ")
+    assert session.screen.selection.measuring is None
+
+
+def test_measuring_is_stopped_by_hand_and_by_another_selection(session, runner) -> None:
+    session.compare()
+    session.select(0)
+    runner.waits = True
+    for stop in (session.stop_measuring, lambda: session.select(2), session.dispose):
+        session.select(0)
+        session.measure()
+        stop()
+        runner.go_on()
+        selection = session.screen.selection
+        assert selection is None or (selection.measuring, selection.numbers, selection.failure) == (
+            None,
+            "",
+            "",
+        )
+    assert session.paths == ("", "")
+
+
+def test_why_numbers_could_not_be_compared_is_said(session, paths, monkeypatch) -> None:
+    session.compare()
+    session.select(0)
+
+    def fail(*_: object) -> None:
+        raise WorkerError("the child process ended before it had answered")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "measure_pair", fail)
+        session.measure()
+    assert "ended before" in session.screen.selection.failure
+    save_zip(Path(paths[1]), {"other": T(V)})
+    session.measure()
+    assert "has changed since it was compared" in session.screen.selection.failure
+
+
+def test_measuring_that_is_cancelled_says_nothing(session, runner) -> None:
+    session.compare()
+    session.select(0)
+    runner.waits = True
+    session.measure()
+    session.screen.selection.measuring.cancel()
+    runner.go_on()
+    assert session.screen.selection.failure == ""
+    assert session.screen.selection.measuring is None
+
+
+def test_a_result_that_comes_after_another_choice_is_dropped(session, runner, monkeypatch) -> None:
+    session.compare()
+    session.select(0)
+    runner.waits = True
+    monkeypatch.setattr(module, "measure_pair", lambda *_: "late")
+    session.measure()
+    session.select(2)
+    runner.go_on()
+    assert session.screen.selection.numbers == ""
+
+
+def test_the_text_is_that_of_the_command_line(session, view, monkeypatch) -> None:
+    session.compare()
+    session.copy_text()
+    (text,) = view.take_text.call_args.args
+    assert "~ w   values differ" in text
+    monkeypatch.setattr(module, "format_diff", lambda _: 1 / 0)
+    session.copy_text()
+    assert view.take_text.call_count == 1
+
+
+def test_a_comparison_that_comes_too_late_is_dropped(session, runner, monkeypatch) -> None:
+    runner.waits = True
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_compare", lambda *_, **__: ("late", ()))
+        session.compare()
+    session.compare()
+    runner.go_on()
+    assert session.screen.phase == "opening"
+    runner.go_on()
+    assert session.screen.phase == "ready"
