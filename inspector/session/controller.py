@@ -16,15 +16,15 @@ from inspector.session.jobs.running import start, stop
 from inspector.session.pasted import may_be_script
 from inspector.session.present.compose import targets_of
 from inspector.session.present.presenter import Presenter
-from inspector.session.rows import RowIntentions
 from inspector.session.screen import Loading
 from inspector.session.state import THIS, State
+from inspector.session.values.intentions import Values
 from inspector.session.view import TaskRunner, View
 
 _MOST_ERROR_CHARS = 1 << 20
 
 
-class Session(RowIntentions):
+class Session(Values):
     """All intentions of one window, over one state; those about files, exports, rows and so on are inherited.
 
     Long work runs on the `TaskRunner` as jobs, each with its own progress and stopped on its own, see
@@ -62,6 +62,7 @@ class Session(RowIntentions):
         Nothing is left that refers to itself in a circle: the collector never sees what was made before a
         large file was read.
         """
+        self._end_readers()
         self._desk.dispose()
 
     # --- choices --------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from inspector.report.outline.strip import Strip
 from inspector.report.query import Query
 from inspector.report.tree import Tree
 from inspector.session.jobs.job import Job
+from inspector.session.values.page import ValuesPage
 
 if TYPE_CHECKING:
     from inspector.session.export.page import ExportPage
@@ -249,6 +250,7 @@ class Screen:
     `no_map` is why there is no device map, and `map_choices` are the devices that all tensors can be sent
     to. `error_text` is the pasted error
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
+    `sparks` is a small histogram for each tensor row, as heights from 0 to 8; empty before a scan.
     """
 
     phase: Phase
@@ -292,6 +294,8 @@ class Screen:
     strip: Strip | None = None
     can_go: tuple[bool, bool] = (False, False)
     search: SearchPage | None = None
+    values: ValuesPage = ValuesPage()
+    sparks: tuple[tuple[int, ...], ...] = ()
     map_choices: tuple[str, ...] = ()
     module_map: ModuleMap | None = None
     marks: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from inspector.session.document import Document
 from inspector.session.export.page import Destination, ExportDraft, ExportWish
 from inspector.session.jobs.job import Job
 from inspector.session.screen import FailurePage, Loading, Phase
+from inspector.session.values.page import SliceChoice
 from inspector.target.machine.profile import Profile
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class State:
         recent: Files opened before, newest first.
         map_by: What the map of modules is colored by; None as long as it was not looked at.
         map_root: The tree node that it shows.
+        watches_values: Whether the values of the selected tensor are looked at.
+        slice: The slice of it that was chosen; None for the first.
     """
 
     phase: Phase = "empty"
@@ -118,6 +121,8 @@ class State:
     recent: tuple[str, ...] = ()
     map_by: Property | None = None
     map_root: int = 0
+    watches_values: bool = False
+    slice: SliceChoice | None = None
 
     @property
     def machine(self) -> Profile:
@@ -167,6 +172,7 @@ class State:
             selected=None,
             picked=(),
             visited=((), -1),
+            slice=None,
             query="",
             error_text="",
             script_name="",

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from collections.abc import Iterable, Iterator
-from math import prod
 from typing import Any, Self
 
-from inspector.child import Worker, worker_script
+from inspector.child import Answer, Worker, worker_script
 from inspector.errors import ValuesError, WorkerError
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
-from inspector.values.request import Request, Requests
+from inspector.values.request import Requests, read_nbytes
 from inspector.values.statistics import Statistics, build_statistics
 
 _TIMEOUT_S = 120.0
+_POLL_S = 0.05
+_SHORT_NBYTES = 8 << 20
 _NO_ANSWER = "the values could not be read"
 
 
 class ValueReader:
-    """A child process that reads values, started by the first question."""
+    """A child process that reads values, started by the first question; any thread may ask it."""
 
     def __init__(self) -> None:
         self._worker = Worker()
+        self._lock = allocate_lock()
 
     def __enter__(self) -> Self:
         """Use it in a `with` block."""
@@ -35,6 +38,12 @@ class ValueReader:
         """End the child, if one runs."""
         self._worker.end()
 
+    def close(self) -> None:
+        """End the child if nobody is asking; who is, is cancelled, which ends it."""
+        if self._lock.acquire(blocking=False):
+            self._worker.end()
+            self._lock.release()
+
     def statistics(self, checkpoint: Checkpoint, row: int, progress: Progress) -> Statistics:
         """Return the statistics of a tensor, read from just its bytes.
 
@@ -44,40 +53,61 @@ class ValueReader:
         """
         requests = Requests(checkpoint)
         request = requests.of(row)
-        progress.start("reading values", read_nbytes(request))
-        found = self.ask({"what": "stats", **requests.file, "tensor": request}, progress)
+        nbytes = read_nbytes(request)
+        progress.start("reading values", nbytes)
+        is_short = nbytes <= _SHORT_NBYTES and request["place"]["file_offset"] is not None
+        head = {"what": "stats", **requests.file, "tensor": request}
+        found = self.ask(head, progress, is_short=is_short)
         return build_statistics(found, request)
 
-    def ask(self, head: dict[str, Any], progress: Progress, blocks: Iterable[bytes] = ()) -> Any:  # noqa: ANN401 - as JSON has it
+    def ask(
+        self,
+        head: dict[str, Any],
+        progress: Progress,
+        blocks: Iterable[bytes] = (),
+        *,
+        is_short: bool = False,
+    ) -> Any:  # noqa: ANN401 - as JSON has it
         """Ask one question and return what was found.
+
+        Args:
+            head: The question.
+            progress: Told how far it is, asked for cancellation, which ends the child.
+            blocks: What is large of the question.
+            is_short: Whether it is answered so soon that to cancel it would take longer.
 
         Raises:
             ValuesError: It has no answer.
             CancelledError: The work was cancelled.
         """
         found: Any = None
-        for answer in self.answers(head, progress, blocks):
-            found = answer.get("found", found)
+        for answer in self.answers(head, progress, blocks, is_short=is_short):
+            found = answer.head.get("found", found)
+        progress.advance()
         return found
 
     def answers(
-        self, head: dict[str, Any], progress: Progress, blocks: Iterable[bytes] = ()
-    ) -> Iterator[dict[str, Any]]:
-        """Ask one question and yield what comes back; errors as above."""
+        self,
+        head: dict[str, Any],
+        progress: Progress,
+        blocks: Iterable[bytes] = (),
+        *,
+        is_short: bool = False,
+    ) -> Iterator[Answer]:
+        """Ask one question and yield what comes back; errors as above. Other threads wait meanwhile."""
         script = worker_script("tensor_values")
+        while not self._lock.acquire(timeout=_POLL_S):
+            progress.advance()
+        asked = Progress() if is_short else progress
         try:
-            for answer in self._worker.request(script, head, blocks, progress=progress, timeout_s=_TIMEOUT_S):
+            progress.advance()
+            for answer in self._worker.request(script, head, blocks, progress=asked, timeout_s=_TIMEOUT_S):
                 error = answer.head.get("error")
                 if error is not None:
                     raise ValuesError(error["what"], where=error["where"], remedy=error["remedy"])
-                progress.advance(answer.head.get("done", 0))
-                yield answer.head
+                progress.done += answer.head.get("done", 0)
+                yield answer
         except WorkerError as failure:
             raise ValuesError(_NO_ANSWER, where=failure.what) from failure
-
-
-def read_nbytes(request: Request) -> int:
-    """Return how many bytes are read of a tensor: repeated elements once."""
-    sizes = zip(request["shape"], request["stride"], strict=True)
-    numel: int = prod(size if step else 1 for size, step in sizes)
-    return numel * int(request["itemsize"])
+        finally:
+            self._lock.release()

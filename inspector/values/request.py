@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from inspector.containers.raw.itemsizes import ITEMSIZES
@@ -148,3 +149,10 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
         found.append(step)
         step *= max(size, 1)
     return tuple(found[::-1])
+
+
+def read_nbytes(request: Request) -> int:
+    """Return how many bytes are read of a tensor: repeated elements once."""
+    sizes = zip(request["shape"], request["stride"], strict=True)
+    numel: int = prod(size if step else 1 for size, step in sizes)
+    return numel * int(request["itemsize"])

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inspector.errors import ValuesError
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.values.asking import ValueReader, read_nbytes
-from inspector.values.request import Request, Requests
+from inspector.values.request import Request, Requests, read_nbytes
 from inspector.values.statistics import Statistics, build_statistics
+
+if TYPE_CHECKING:
+    from inspector.values.asking import ValueReader
 
 HUGE_WEIGHT, HUGE = 1e4, 1e12
 """Magnitudes that no parameter, and nothing else that is trained with, reaches in health."""
@@ -88,7 +90,7 @@ def scan_checkpoint(checkpoint: Checkpoint, reader: ValueReader, progress: Progr
     blocks = _blocks(asked)
     requests = Requests(checkpoint)
     for answer in reader.answers({"what": "scan", **requests.file}, progress, blocks):
-        for one in answer.get("rows", ()):
+        for one in answer.head.get("rows", ()):
             row = one["row"]
             found[row] = _scanned(checkpoint.tensors[row], asked[row], one)
     for row, first in same.items():

@@ -16,6 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads would cost mem
 
 from inspector.errors import CheckpointError
 from inspector.worker.tensor_bytes import TensorBytes, open_bytes
+from inspector.worker.values.slices import Plane, cells, picture, saved_rows
 from inspector.worker.values.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -96,4 +97,19 @@ def sparkline(counts: list[int]) -> list[int]:
     return [-(-_HEIGHT * count // most) if count else 0 for count in sums]
 
 
-_QUESTIONS = {"stats": _stats, "scan": _scan}
+def _slice(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same
+    yield from ()
+    return picture(Plane(head["tensor"], opened, head["choice"]), (head["most"][0], head["most"][1]))
+
+
+def _cells(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same
+    yield from ()
+    plane = Plane(head["tensor"], opened, head["choice"])
+    return cells(plane, range(*head["rows"]), range(*head["columns"]), head["digits"])
+
+
+def _rows(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same
+    yield from saved_rows(head["tensor"], opened)
+
+
+_QUESTIONS = {"stats": _stats, "scan": _scan, "slice": _slice, "cells": _cells, "rows": _rows}

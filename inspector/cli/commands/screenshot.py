@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=_THEMES, default="light", help="default: light")
     parser.add_argument(
         "--page",
-        choices=("memory", "map", "tensor", "findings", "code", "file", "beliefs"),
+        choices=("memory", "map", "tensor", "findings", "code", "file", "beliefs", "values"),
         default="memory",
         help="default: memory",
     )

@@ -80,6 +80,22 @@ def _build_tensor(theme: Theme, _: Commands, __: Session) -> QWidget:
     return TensorPanel(theme)
 
 
+def _build_values(theme: Theme, _: Commands, session: Session) -> QWidget:
+    from inspector.gui.pages.values.panel import ValuesPanel
+
+    panel = ValuesPanel(theme)
+    panel.watched.connect(session.watch_values)
+    panel.compute_wanted.connect(session.compute_values)
+    panel.cancel_wanted.connect(session.stop_values)
+    panel.save_wanted.connect(session.save_values)
+    panel.slice_wanted.connect(session.choose_slice)
+    panel.cells_wanted.connect(session.look_at_cells)
+    panel.scan_wanted.connect(session.scan_values)
+    panel.scan_cancelled.connect(session.stop_scan)
+    panel.node_chosen.connect(session.select)
+    return panel
+
+
 def _build_findings(theme: Theme, commands: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.findings import FindingsPanel
 
@@ -146,6 +162,7 @@ PAGES = (
     Page(id="code", text="C&ode", icon="code", reads=("code",), build=_build_code),
     Page(id="file", text="&File", icon="file", reads=("file", "check", "tree"), build=_build_file),
     Page(id="beliefs", text="&Beliefs", icon="help", reads=("beliefs", "tree"), build=_build_beliefs),
+    Page(id="values", text="&Values", icon="memory", reads=("values", "tree"), build=_build_values),
 )
 
 

@@ -116,10 +116,10 @@ def chart_summary(found: Statistics) -> str:
     kind = "magnitudes" if found.is_complex else "values"
     bins = format_count(len(found.counts), "bin")
     ends = f"{format_number(found.low)} to {format_number(found.high)}"
-    most = f"{found.counts[fullest]:,} of {found.finite:,}"
+    most = f"{found.counts[fullest]:,} of {found.finite:,} {kind}"
     return (
-        f"{bins} from {ends}; most {kind}, {most}, lie from {format_number(low)} to below "
-        f"{format_number(high)}."
+        f"{bins} from {ends}; the fullest, from {format_number(low)} to below {format_number(high)}, "
+        f"holds {most}."
     )
 
 

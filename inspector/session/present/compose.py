@@ -59,6 +59,7 @@ from inspector.session.screen import (
     Screen,
 )
 from inspector.session.state import OPEN, State
+from inspector.session.values.showing import scan_findings, scan_of, sparks_of, values_page
 from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile, presets
 from inspector.target.machine.sizes import in_order, sized_presets
@@ -66,6 +67,7 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
     from inspector.remap.compare.integrity import FileCheck
+    from inspector.values.scan import Scan
 
 PROGRAM = "Checkpoint Inspector"
 _MOST_BRANCH = 80
@@ -103,7 +105,7 @@ def compose(state: State) -> Screen:
         strip=strip(document, state.picked or (state.selected,)),
         can_go=can_go(state.visited),
         tensor=node_facts(document, state.selected),
-        findings=_finding_rows(*asked[:2], _fitted(*asked, state.loading), check_of(state)),
+        findings=_finding_rows(*asked[:2], _fitted(*asked, state.loading), check_of(state), scan_of(state)),
         explanation=_explanation(document, target_of(state), state.error_text, state.script_name),
         beliefs=_beliefs(document, target_of(state)) if state.asks_beliefs else (),
         doctor=doctor_cards(target_of(state)),
@@ -115,6 +117,8 @@ def compose(state: State) -> Screen:
         status=_status(document),
         can_export=device_map_of(*asked).refusal is None,
         can_undo=document.can_undo,
+        values=values_page(state),
+        sparks=sparks_of(document, scan_of(state)),
         map_choices=choices_for_all(_device_rows(*asked)),
         module_map=module_map_of(document, state.map_by, state.map_root),
         marks=marks_of(document, state.selected, _charts(*asked)),
@@ -144,6 +148,7 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
         check=check_page(state),
         export=export_page(state),
         recent=state.recent,
+        values=values_page(state),
     )
 
 
@@ -320,11 +325,15 @@ def _fitted(
 
 @remembered
 def _finding_rows(
-    document: Document, target: Profile, found: tuple[Finding, ...], check: FileCheck | None
+    document: Document,
+    target: Profile,
+    found: tuple[Finding, ...],
+    check: FileCheck | None,
+    scan: Scan | None,
 ) -> tuple[FindingRow, ...]:
     """Return the cards, those of a check of all bytes in place of what was known before it."""
     nodes = _nodes_by_path(document)
-    checked = check.findings if check is not None else ()
+    checked = (*(check.findings if check is not None else ()), *scan_findings(document, scan))
     known = {finding.id for finding in checked}
     others = (finding for finding in found if finding.id not in known)
     judged = _judged(document, target)

@@ -13,6 +13,7 @@ from inspector.session.present.compose import brought_up_to_date, compose, targe
 from inspector.session.present.failure import failure_page
 from inspector.session.screen import Screen
 from inspector.session.state import State
+from inspector.session.values.showing import scan_of
 from inspector.session.view import TaskRunner, View
 
 _MANY_TENSORS = 5000
@@ -127,6 +128,7 @@ def _asked(state: State) -> object:
         state.query,
         state.style,
         check_of(state),
+        scan_of(state),
     )
 
 

@@ -15,7 +15,8 @@ from inspector.child import Answer
 from inspector.errors import CancelledError, ValuesError, WorkerError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.values.asking import ValueReader, read_nbytes
+from inspector.values.asking import ValueReader
+from inspector.values.request import read_nbytes
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.builders.safetensors import model
 from tests.builders.zips import DEFLATED, Record, build_zip
@@ -103,3 +104,17 @@ def test_a_child_that_fails_is_an_error_of_one_sentence(
 def test_repeated_elements_are_read_once() -> None:
     assert read_nbytes({"shape": [5, 3], "stride": [0, 1], "itemsize": 4}) == 12
     assert read_nbytes({"shape": [], "stride": [], "itemsize": 8}) == 8
+
+
+def test_who_waits_for_another_question_can_be_cancelled(tmp_path: Path) -> None:
+    opened = open_checkpoint(written(tmp_path, model(w=(2,))))
+    reader, progress = ValueReader(), Progress()
+    progress.cancel()
+    reader._lock.acquire()
+    reader.close()
+    with pytest.raises(CancelledError):
+        reader.ask({"what": "stats"}, progress)
+    reader._lock.release()
+    assert reader.statistics(opened, 0, Progress()).high == 1.0
+    reader.close()
+    assert reader._worker.pid is None

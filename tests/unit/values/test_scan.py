@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from inspector.child import Answer
 from inspector.errors import ValuesError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
@@ -30,14 +31,14 @@ class Here(ValueReader):
         super().__init__()
         self.asked: list[Any] = []
 
-    def answers(self, head: Any, progress: Progress, blocks: Any = ()) -> Any:
+    def answers(self, head: Any, progress: Progress, blocks: Any = (), *, is_short: bool = False) -> Any:
         for block in blocks:
             self.asked += json.loads(block)
         for found, _ in answer(head, iter([json.dumps(self.asked).encode()])):
             if "error" in found:
                 raise ValuesError(found["error"]["what"])
             progress.advance(found.get("done", 0))
-            yield found
+            yield Answer(head=found, block=b"")
 
 
 def weights(folder: Path, **tensors: list[float]) -> str:

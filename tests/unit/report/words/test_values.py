@@ -91,7 +91,10 @@ def test_a_histogram_is_a_line_and_a_sentence() -> None:
     assert sparkline([0, 1, 8, 100]) == " \u2581\u2581\u2588"
     assert sparkline([1] * 64, 32) == "\u2588" * 32
     assert sparkline([]) == ""
-    assert chart_summary(statistics()) == "2 bins from 0 to 2; most values, 2 of 3, lie from 1 to below 3."
+    assert (
+        chart_summary(statistics())
+        == "2 bins from 0 to 2; the fullest, from 1 to below 3, holds 2 of 3 values."
+    )
     assert chart_summary(statistics(counts=[])) == "There are no finite values."
 
 

@@ -1,0 +1,140 @@
+"""What the window shows of values, as frozen records; `session.screen.Screen` holds them."""
+
+from __future__ import annotations
+
+from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.values.statistics import Statistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceChoice:
+    """Which two dimensions of a tensor are looked at, and where in the others.
+
+    Attributes:
+        row: The dimension of the rows; None for a single row.
+        column: That of the columns; None for a single column.
+        index: An index for each dimension; those of the two do not matter.
+    """
+
+    row: int | None
+    column: int | None
+    index: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A slice as a picture: of each block of elements the one that is farthest from zero.
+
+    Attributes:
+        shape: How many rows and columns the slice has.
+        seen: How many of them, from the first on, are in the picture.
+        steps: How many rows and columns one cell stands for.
+        rows: How many rows of cells there are.
+        columns: How many columns of cells.
+        cells: The numbers, as float32 row by row.
+        levels: How they are colored, a byte for each: 0 and 254 are the ends, 127 is zero, 255 is NaN.
+        limit: The magnitude that the ends stand for; larger ones are colored like them.
+    """
+
+    shape: tuple[int, int]
+    seen: tuple[int, int]
+    steps: tuple[int, int]
+    rows: int
+    columns: int
+    cells: bytes
+    levels: bytes
+    limit: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellBlock:
+    """Some cells of the table: where they begin, with how many digits, and their texts."""
+
+    row: int
+    column: int
+    digits: int
+    texts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanRow:
+    """A line of what a scan found: the tensor, its row in the tree, and what is odd about it."""
+
+    path: str
+    node: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanPage:
+    """The scan of all tensors: nothing yet, how far it is, or what it found.
+
+    Attributes:
+        progress: The running scan, or None.
+        sentence: What it found, or why it failed; empty before it.
+        is_odd: Whether anything is to be looked at.
+        rows: The tensors that are odd, the first of them.
+        more: How many more there are.
+        note: What counts as odd.
+    """
+
+    progress: Progress | None = None
+    sentence: str = ""
+    is_odd: bool = False
+    rows: tuple[ScanRow, ...] = ()
+    more: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValuesPage:
+    """What is known of the values of the selected tensor.
+
+    Attributes:
+        row: The tensor's row in the checkpoint; None where no tensor is selected.
+        title: Its name.
+        facts: Its type and shape, and how much is read.
+        refusal: Why there are no values; else empty.
+        progress: The running work, or None.
+        error: Why it failed; else empty.
+        lines: The figures with their captions.
+        statistics: The figures; None before they are known.
+        summary: The histogram in one sentence.
+        shape: The shape that slices are taken of; empty where there are none.
+        choice: The slice that is looked at; None where there are none.
+        picture: It as a picture; None before that is there, and where there is none.
+        picture_error: Why it has none.
+        cells: The cells that were read last.
+        scan: The scan of all tensors.
+        saved: What became of the array that was to be saved; else empty.
+    """
+
+    row: int | None = None
+    title: str = ""
+    facts: str = ""
+    refusal: str = ""
+    progress: Progress | None = None
+    error: str = ""
+    lines: tuple[tuple[str, str], ...] = ()
+    statistics: Statistics | None = None
+    summary: str = ""
+    shape: tuple[int, ...] = ()
+    choice: SliceChoice | None = None
+    picture: Picture | None = None
+    picture_error: str = ""
+    cells: CellBlock | None = None
+    scan: ScanPage = ScanPage()
+    saved: str = ""
+
+
+def first_choice(shape: tuple[int, ...]) -> SliceChoice:
+    """Return the slice that is looked at first: the two longest dimensions, at the beginning of all others.
+
+    A vector is a column.
+    """
+    index = (0,) * len(shape)
+    if len(shape) < 2:
+        return SliceChoice(row=0 if shape else None, column=None, index=index)
+    longest = sorted(range(len(shape)), key=lambda axis: -shape[axis])[:2]
+    return SliceChoice(row=min(longest), column=max(longest), index=index)

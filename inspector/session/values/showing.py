@@ -1,0 +1,192 @@
+"""The values of the selected tensor, and the scan of all, as they are shown."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from inspector.errors import CheckpointError, ValuesError
+from inspector.model.checkpoint import Tensor
+from inspector.model.findings import Finding
+from inspector.progress import Progress
+from inspector.report.words.values import (
+    THRESHOLDS,
+    chart_summary,
+    scan_sentence,
+    scanned_words,
+    statistics_lines,
+)
+from inspector.session.cache import remembered
+from inspector.session.document import Document
+from inspector.session.jobs.job import Job
+from inspector.session.state import State
+from inspector.session.values.page import (
+    CellBlock,
+    Picture,
+    ScanPage,
+    ScanRow,
+    SliceChoice,
+    ValuesPage,
+    first_choice,
+)
+from inspector.units import cut_text, escape_text, format_nbytes, format_shape
+from inspector.values.request import Request, Requests, read_nbytes
+from inspector.values.scan import Scan
+from inspector.values.statistics import Statistics
+
+STATISTICS, PICTURE, CELLS, SCAN, SAVE = "statistics", "picture", "cells", "scan", "save values"
+"""The kinds of jobs about values."""
+AUTOMATIC_NBYTES = 64 << 20
+"""Up to here values are read without being asked for."""
+_MOST_LISTED = 200
+_MOST_TITLE = 200
+_CANCELLED = "Cancelled."
+
+
+def selected_row(state: State) -> int | None:
+    """Return the row of the selected tensor; None where nothing or something else is selected."""
+    document, node = state.ready, state.selected
+    if document is None or node is None or not 0 < node < len(document.tree.nodes):
+        return None
+    found = document.tree.nodes[node]
+    return found.index if found.kind == "tensor" else None
+
+
+@remembered
+def request_for(document: Document, row: int) -> Request | str:
+    """Return what is asked about a tensor, or why it has no values."""
+    try:
+        return Requests(document.checkpoint).of(row)
+    except ValuesError as error:
+        return _said(error.what)
+
+
+def slice_shape(tensor: Tensor, request: Request) -> tuple[int, ...]:
+    """Return the shape that slices are taken of; empty where there are none."""
+    if "layout" in request or tensor.dtype.startswith(("quint4", "quint2")) or tensor.dtype.endswith("_x2"):
+        return ()
+    shape = tuple(request["shape"])
+    return shape if all(shape) else ()
+
+
+def choice_of(state: State, shape: tuple[int, ...]) -> SliceChoice:
+    """Return the slice that is looked at."""
+    return state.slice if state.slice is not None else first_choice(shape)
+
+
+def values_page(state: State) -> ValuesPage:
+    """Return what is shown of the values of the selected tensor."""
+    document, row = state.ready, selected_row(state)
+    scan = scan_page(state)
+    if document is None or row is None:
+        return ValuesPage(scan=scan)
+    tensor = document.checkpoint.tensors[row]
+    title = escape_text(cut_text(tensor.path, _MOST_TITLE)) or "the root"
+    facts = f"{tensor.dtype}, {format_shape(tensor.shape)}"
+    request = request_for(document, row)
+    if isinstance(request, str):
+        return ValuesPage(row=row, title=title, facts=facts, refusal=request, scan=scan)
+    job = state.job(STATISTICS)
+    found = None if job is None else cast("Statistics | None", job.result)
+    shape = slice_shape(tensor, request)
+    pictured, cells = state.job(PICTURE), state.job(CELLS)
+    return ValuesPage(
+        row=row,
+        title=title,
+        facts=f"{facts}; {format_nbytes(read_nbytes(request))} to read",
+        progress=_progress(job),
+        error=_error(job),
+        lines=() if found is None else tuple(statistics_lines(found)),
+        statistics=found,
+        summary="" if found is None else chart_summary(found),
+        shape=shape,
+        choice=choice_of(state, shape) if shape else None,
+        picture=None if pictured is None else cast("Picture | None", pictured.result),
+        picture_error=_error(pictured),
+        cells=None if cells is None else cast("CellBlock | None", cells.result),
+        scan=scan,
+        saved=_saved(state.job(SAVE)),
+    )
+
+
+def _saved(job: Job | None) -> str:
+    if job is None:
+        return ""
+    if job.status == "running":
+        return "Saving \u2026"
+    return _error(job) or f"Saved as {escape_text(str(job.result))}."
+
+
+def scan_of(state: State) -> Scan | None:
+    """Return what the scan of all tensors found, or None."""
+    job = state.job(SCAN)
+    return None if job is None else cast("Scan | None", job.result)
+
+
+def scan_page(state: State) -> ScanPage:
+    """Return what is shown of the scan of all tensors."""
+    job, document, scan = state.job(SCAN), state.ready, scan_of(state)
+    if job is None or document is None:
+        return ScanPage()
+    if scan is None:
+        return ScanPage(progress=_progress(job), sentence=_error(job))
+    return _scan_page(document, scan)
+
+
+@remembered
+def _scan_page(document: Document, scan: Scan) -> ScanPage:
+    nodes, tensors = document.tree.tensor_nodes, document.checkpoint.tensors
+    odd = [one for one in scan.tensors if one.oddities or one.statistics is None]
+    rows = tuple(
+        ScanRow(
+            path=escape_text(cut_text(tensors[one.row].path, _MOST_TITLE)),
+            node=nodes[one.row],
+            words=escape_text(scanned_words(one)),
+        )
+        for one in sorted(odd, key=lambda one: not one.oddities)[:_MOST_LISTED]
+    )
+    return ScanPage(
+        sentence=scan_sentence(scan),
+        is_odd=any(one.oddities for one in scan.tensors),
+        rows=rows,
+        more=len(odd) - len(rows),
+        note=THRESHOLDS,
+    )
+
+
+def scan_findings(document: Document, scan: Scan | None) -> tuple[Finding, ...]:
+    """Return what a scan found, as findings."""
+    if scan is None:
+        return ()
+    from inspector.diagnose.findings.values import value_findings  # noqa: PLC0415 - few files are scanned
+
+    return value_findings(document.checkpoint, scan)
+
+
+@remembered
+def sparks_of(document: Document, scan: Scan | None) -> tuple[tuple[int, ...], ...]:
+    """Return a small histogram for each tensor row, as heights from 0 to 8; empty before a scan."""
+    if scan is None:
+        return ()
+    found: list[tuple[int, ...]] = [()] * len(document.checkpoint.tensors)
+    for one in scan.tensors:
+        found[one.row] = one.spark
+    return tuple(found)
+
+
+def _progress(job: Job | None) -> Progress | None:
+    return job.progress if job is not None and job.status == "running" else None
+
+
+def _error(job: Job | None) -> str:
+    if job is None or job.status == "running" or (job.error is None and job.status != "cancelled"):
+        return ""
+    if job.status == "cancelled":
+        return _CANCELLED
+    # What was not foreseen is a mistake of this program, and is reported as such.
+    if not isinstance(job.error, CheckpointError):
+        return f"Unexpected {type(job.error).__name__}: {escape_text(str(job.error))}"
+    return _said(str(job.error))
+
+
+def _said(text: str) -> str:
+    return escape_text(f"{text[:1].upper()}{text[1:].rstrip('.')}.")

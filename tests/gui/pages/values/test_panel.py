@@ -1,0 +1,216 @@
+"""The page of values: what it shows, and what it asks for."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import QFileDialog
+
+from inspector.gui.pages.values.heat_map import color_table
+from inspector.gui.pages.values.panel import ValuesPanel
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.session.values.page import CellBlock, Picture, ScanPage, ScanRow, SliceChoice, ValuesPage
+from tests.gui import fakes
+from tests.gui.looking import said
+from tests.unit.report.words.test_values import statistics
+
+SCREEN = fakes.ready_screen()
+PICTURE = Picture(
+    shape=(4, 6),
+    seen=(4, 6),
+    steps=(2, 2),
+    rows=2,
+    columns=3,
+    cells=struct.pack("<6f", -1, 0, 1, 2, float("nan"), 0.5),
+    levels=bytes([0, 127, 200, 254, 255, 160]),
+    limit=2.0,
+)
+PAGE = ValuesPage(
+    row=3,
+    title="model/weight",
+    facts="float32, 4 \u00d7 6; 96 B to read",
+    lines=(("Mean", "0.5"), ("NaN", "1, first at [0, 1]")),
+    statistics=statistics(),
+    summary="2 bins from 0 to 2.",
+    shape=(4, 6, 2),
+    choice=SliceChoice(row=0, column=1, index=(0, 0, 1)),
+    picture=PICTURE,
+)
+
+
+@pytest.fixture
+def panel(qtbot, theme):
+    panel = ValuesPanel(theme)
+    qtbot.addWidget(panel)
+    panel.resize(520, 900)
+    return panel
+
+
+def shown(panel: ValuesPanel, **changes: Any) -> ValuesPanel:
+    panel.show_screen(replace(SCREEN, values=replace(PAGE, **changes)))
+    return panel
+
+
+def test_figures_are_shown_and_read_aloud(panel) -> None:
+    shown(panel)
+    words = said(panel)
+    for text in ("model/weight", "Mean", "0.5", "1, first at [0, 1]", "2 bins from 0 to 2."):
+        assert text in words
+    assert panel.histogram.accessibleDescription() == "2 bins from 0 to 2."
+    assert "NaN is yellow" in panel.heat_map.accessibleDescription()
+    assert panel.compute.isHidden()
+    assert panel.is_drawn
+
+
+def test_nothing_selected_and_no_values_are_said(panel) -> None:
+    panel.show_screen(SCREEN)
+    assert "Select a tensor in the tree to see its values." in said(panel)
+    assert panel.save.isHidden()
+    assert panel.slice_card.isHidden()
+    shown(panel, refusal="It was saved from the meta device.", statistics=None, choice=None, picture=None)
+    assert panel.message.text() == "It was saved from the meta device."
+    assert panel.compute.isHidden()
+
+
+def test_what_is_asked_for_is_told(panel, qtbot, monkeypatch) -> None:
+    shown(panel, statistics=None, lines=())
+    with qtbot.waitSignal(panel.compute_wanted):
+        panel.compute.click()
+    shown(panel, statistics=None, progress=Progress("reading values"))
+    assert not panel.is_drawn
+    with qtbot.waitSignal(panel.cancel_wanted):
+        panel.cancel.click()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("/tmp/a.npy", ""))
+    with qtbot.waitSignal(panel.save_wanted) as saved:
+        panel.save.click()
+    assert saved.args == ["/tmp/a.npy"]
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
+    with qtbot.assertNotEmitted(panel.save_wanted):
+        panel.save.click()
+    shown(panel)
+
+
+def test_it_is_told_whether_it_is_looked_at(panel, qtbot) -> None:
+    with qtbot.waitSignal(panel.watched) as shown_:
+        panel.show()
+    with qtbot.waitSignal(panel.watched) as hidden:
+        panel.hide()
+    assert (shown_.args, hidden.args) == ([True], [False])
+
+
+def test_a_bar_is_read_by_key_and_mouse(panel, qtbot) -> None:
+    shown(panel)
+    panel.show()
+    view = panel.histogram
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    assert view.accessibleName() == "Histogram. 0 to below 1: 1"
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    assert view.accessibleName() == "Histogram. 1 to below 3: 2"
+    qtbot.mouseMove(view, view.rect().center() - view.rect().center() / 2)
+    panel.logarithmic.setChecked(True)
+    view.grab()
+    panel.kind.setCurrentIndex(1)
+    panel.kind.activated.emit(1)
+    qtbot.keyClick(view, Qt.Key.Key_Left)
+    assert view.accessibleName() == "Histogram. 2^1 to below 2^2: 1"
+    qtbot.keyClick(view, Qt.Key.Key_A)
+    view.grab()
+
+
+def test_a_picture_has_the_colors_of_its_levels(panel, theme) -> None:
+    shown(panel)
+    image = panel.heat_map.image
+    colors = color_table(is_dark=theme.tokens.dark)
+    assert len(colors) == 256
+    assert image.pixelColor(0, 0) == QColor(colors[0])
+    assert image.pixelColor(1, 1) == QColor(colors[255])
+    assert (image.width(), image.height()) == (3, 2)
+    panel.heat_map.grab()
+    shown(panel, picture=None)
+    assert panel.heat_map.isHidden()
+    assert panel.heat_map.words_of((0, 0)) == ""
+
+
+def test_a_cell_is_read_by_key(panel, qtbot) -> None:
+    shown(panel)
+    panel.show()
+    view = panel.heat_map
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    assert view.accessibleName() == "Heat map. row 0 to 1, column 0 to 1: -1"
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    assert view.accessibleName() == "Heat map. row 2 to 3, column 2 to 3: nan"
+    qtbot.keyClick(view, Qt.Key.Key_B)
+    view.grab()
+    qtbot.mouseMove(view, view.rect().center())
+
+
+def test_dimensions_and_indices_are_chosen(panel, qtbot) -> None:
+    shown(panel)
+    bar = panel.slice_bar
+    with qtbot.waitSignal(panel.slice_wanted) as chosen:
+        bar._row.activated.emit(1)
+    assert chosen.args == [SliceChoice(row=1, column=0, index=(0, 0, 1))]
+    with qtbot.waitSignal(panel.slice_wanted) as chosen:
+        bar._column.activated.emit(2)
+    assert chosen.args == [SliceChoice(row=0, column=2, index=(0, 0, 1))]
+    with qtbot.waitSignal(panel.slice_wanted) as chosen:
+        bar._indices[2][1].setValue(0)
+    assert chosen.args == [SliceChoice(row=0, column=1, index=(0, 0, 0))]
+    shown(panel, shape=(5,), choice=SliceChoice(row=0, column=None, index=(0,)))
+    assert bar.isHidden()
+    shown(panel)
+    assert [label.isHidden() for label, _ in bar._indices] == [True, True, False]
+
+
+def test_only_cells_in_sight_are_read_and_copied(panel, qtbot) -> None:
+    shown(panel)
+    panel.show()
+    table = panel.table
+    table.selectAll()
+    assert not table.copy()
+    with qtbot.waitSignal(panel.cells_wanted) as wanted:
+        table.cells.data(table.cells.index(0, 0))
+    assert wanted.args == [0, 0, 32, 16, 0]
+    texts = tuple(tuple(f"{row}.{column}" for column in range(6)) for row in range(4))
+    shown(panel, cells=CellBlock(row=0, column=0, digits=0, texts=texts))
+    assert table.cells.data(table.cells.index(3, 5)) == "3.5"
+    qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text().splitlines()[0] == "0.0\t0.1\t0.2\t0.3\t0.4\t0.5"
+    table.clearSelection()
+    assert not table.copy()
+    panel.digits.setCurrentIndex(1)
+    panel.digits.activated.emit(1)
+    table.cells.add(CellBlock(row=0, column=0, digits=0, texts=texts))
+    with qtbot.waitSignal(panel.cells_wanted) as wanted:
+        assert table.cells.data(table.cells.index(0, 0)) == "\u2026"
+    assert wanted.args[-1] == 3
+
+
+def test_a_scan_is_followed_and_its_rows_are_links(panel, qtbot) -> None:
+    with qtbot.waitSignal(panel.scan_wanted):
+        panel.scan._scan.click()
+    progress = Progress("reading values")
+    progress.total = 100
+    shown(panel, scan=ScanPage(progress=progress))
+    with qtbot.waitSignal(panel.scan_cancelled):
+        panel.scan._cancel.click()
+    row = ScanRow(path="a/<b>bad</b>", node=7, words="NaN: 1, first at [0]")
+    page = ScanPage(
+        sentence="2 tensors read: 1 with NaN.", is_odd=True, rows=(row,), more=3, note="Huge is \u2026"
+    )
+    shown(panel, scan=page)
+    words = said(panel)
+    for text in ("2 tensors read: 1 with NaN.", "NaN: 1, first at [0]", "and 3 more: stats --scan lists all"):
+        assert text in words
+    link = panel.scan._rows.itemAt(0).widget().findChildren(type(panel.save))[0]
+    assert link.text() == "a/<b>bad</b>"
+    with qtbot.waitSignal(panel.node_chosen) as chosen:
+        link.click()
+    assert chosen.args == [7]

@@ -1,0 +1,205 @@
+"""Values of a real file, read by a real child at the click of nobody."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.errors import ValuesError
+from inspector.progress import Progress
+from inspector.session.controller import Session
+from inspector.session.values.page import SliceChoice
+from inspector.session.values.showing import CELLS, PICTURE, SAVE, SCAN, STATISTICS
+from inspector.values.asking import ValueReader
+from inspector.worker.tensor_values import answer
+from tests.builders.pickles import state_dict, storage, tensor
+from tests.builders.zips import DEFLATED, Record, build_zip
+from tests.unit.session.documents import AtOnce, a_view
+from tests.unit.values.test_scan import NAN, weights
+
+
+class Here(ValueReader):
+    """A child that answers in this process."""
+
+    asked: list[str] = []  # noqa: RUF012 - of all together
+    ended = 0
+
+    def answers(self, head: Any, progress: Progress, blocks: Any = (), *, is_short: bool = False) -> Any:
+        from inspector.child import Answer
+
+        progress.advance()
+        type(self).asked.append(head["what"])
+        for found, block in answer(json.loads(json.dumps(head)), iter(blocks)):
+            if "error" in found:
+                raise ValuesError(found["error"]["what"])
+            yield Answer(head=found, block=block)
+
+    def close(self) -> None:
+        type(self).ended += 1
+        super().close()
+
+
+@pytest.fixture
+def runner() -> AtOnce:
+    return AtOnce()
+
+
+@pytest.fixture
+def session(runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    """A session with a file of two matrices."""
+    monkeypatch.setattr("inspector.values.asking.ValueReader", Here)
+    Here.asked, Here.ended = [], 0
+    session = Session(a_view(), runner)
+    session.open(weights(tmp_path, a=[1.0, 2.0, 3.0, NAN], b=[5.0] * 6))
+    return session
+
+
+def node(session: Session, row: int) -> int:
+    document = session._ready
+    assert document is not None
+    return document.tree.tensor_nodes[row]
+
+
+def test_values_are_read_when_they_are_looked_at(session) -> None:
+    session.select(node(session, 0))
+    assert Here.asked == []
+    session.watch_values(True)
+    page = session.screen.values
+    assert (page.title, page.facts) == ("a", "float32, 2 \u00d7 2; 16 B to read")
+    assert page.statistics.nan == 1
+    assert page.lines[1] == ("NaN", "1, first at [1, 1]")
+    assert (page.picture.shape, page.picture.steps, page.choice.row) == ((2, 2), (1, 1), 0)
+    session.watch_values(True)
+    assert Here.asked == ["stats", "slice"]
+    session.select(node(session, 1))
+    assert session.screen.values.statistics.high == 5.0
+    session.go(-1)
+    assert session.screen.values.statistics.nan == 1
+    session.select(None)
+    assert session.screen.values.title == ""
+    session.watch_values(False)
+    session.select(node(session, 0))
+    assert (session.screen.values.statistics, len(Here.asked)) == (None, 6)
+
+
+def test_what_is_large_waits_to_be_asked_for(session, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.session.values.intentions.AUTOMATIC_NBYTES", 15)
+    session.watch_values(True)
+    session.select(node(session, 0))
+    assert (session.screen.values.statistics, Here.asked) == (None, ["slice"])
+    session.compute_values()
+    assert session.screen.values.statistics is not None
+    packed = Path(session._state.path).with_name("packed.pt")
+    packed.write_bytes(
+        build_zip(
+            Record(name="a/data.pkl", data=state_dict(w=tensor(storage(numel=4), 2, 2))),
+            Record(name="a/data/0", data=bytes(16), method=DEFLATED),
+            Record(name="a/version", data=b"3\n"),
+        )
+    )
+    session.open(str(packed))
+    session.select(node(session, 0))
+    assert Here.asked == ["slice", "stats"]
+
+
+def test_who_selects_another_tensor_stops_what_was_under_way(session, runner) -> None:
+    session.watch_values(True)
+    runner.waits = True
+    session.select(node(session, 0))
+    first = session.screen.values.progress
+    session.select(node(session, 1))
+    assert first.cancelled
+    for _ in range(4):
+        runner.go_on()
+    assert session.screen.values.title == "b"
+    assert session.screen.values.statistics.high == 5.0
+    session.compute_values()
+    session.stop_values()
+    runner.go_on()
+    assert session.screen.values.statistics is None
+
+
+def test_another_slice_and_its_cells_are_read(session) -> None:
+    session.watch_values(True)
+    session.select(node(session, 0))
+    session.choose_slice(SliceChoice(row=1, column=0, index=(0, 0)))
+    session.look_at_cells(1, 0, 32, 16, 3)
+    page = session.screen.values
+    assert page.choice.row == 1
+    assert (page.cells.row, page.cells.texts) == (1, (("2", "nan"),))
+    session.choose_slice(SliceChoice(row=None, column=0, index=(0, 1)))
+    assert (session.screen.values.cells, session.screen.values.picture) == (None, None)
+    session.look_at_cells(0, 0, 32, 16, 0)
+    assert session.screen.values.cells.texts == (("2.0", "nan"),)
+    session.choose_slice(SliceChoice(row=1, column=0, index=(0, 9)))
+    assert session.screen.values.picture is not None
+    session.choose_slice(SliceChoice(row=1, column=1, index=(0, 0)))
+    assert session.screen.values.picture_error == "There is no such slice."
+
+
+def test_a_vector_is_a_table_and_no_picture(session, tmp_path: Path) -> None:
+    from tests.builders.safetensors import model
+
+    path = tmp_path / "vector.safetensors"
+    path.write_bytes(model(w=(3,)))
+    session.open(str(path))
+    session.watch_values(True)
+    session.select(node(session, 0))
+    assert Here.asked == ["stats"]
+    session.look_at_cells(0, 0, 32, 16, 0)
+    assert session.screen.values.cells.texts == (("0.0",), ("1.0",), ("2.0",))
+
+
+def test_a_scan_goes_on_while_others_are_selected(session, runner) -> None:
+    runner.waits = True
+    session.scan_values()
+    session.select(node(session, 1))
+    assert not session.screen.values.scan.progress.cancelled
+    runner.go_on()
+    scan = session.screen.values.scan
+    assert scan.sentence == "2 tensors read: 1 with NaN, 1 constant."
+    assert [(row.path, row.node) for row in scan.rows] == [("a", node(session, 0)), ("b", node(session, 1))]
+    assert len(session.screen.sparks) == 2
+    assert [row.id for row in session.screen.findings][:1] == ["nan-or-inf"]
+    session.scan_values()
+    session.stop_scan()
+    assert (session.screen.values.scan.progress, session.screen.sparks) == (None, ())
+
+
+def test_an_array_is_saved_whole_or_not_at_all(session, tmp_path: Path) -> None:
+    import numpy as np
+
+    session.save_values(str(tmp_path / "none.npy"))
+    session.select(node(session, 0))
+    path = tmp_path / "a.npy"
+    session.save_values(str(path))
+    assert session.screen.values.saved == f"Saved as {path}."
+    assert np.load(path).tolist()[0] == [1.0, 2.0]
+    session.save_values(str(tmp_path / "missing" / "a.npy"))
+    assert session.screen.values.saved.startswith("The array cannot be written")
+    Path(session._state.path).write_bytes(b"changed")
+    session.save_values(str(tmp_path / "late.npy"))
+    assert "changed" in session.screen.values.saved
+    assert sorted(one.name for one in tmp_path.glob("*.npy")) == ["a.npy"]
+
+
+def test_nothing_is_asked_without_a_tensor(session) -> None:
+    session.watch_values(True)
+    session.select(0)
+    session.compute_values()
+    session.choose_slice(SliceChoice(row=0, column=1, index=(0, 0)))
+    session.look_at_cells(0, 0, 1, 1, 0)
+    session.close()
+    session.scan_values()
+    assert Here.asked == []
+    assert {STATISTICS, PICTURE, CELLS, SCAN, SAVE}.isdisjoint(job.kind for job in session.screen.jobs)
+
+
+def test_children_end_with_the_window(session) -> None:
+    session.watch_values(True)
+    session.select(node(session, 0))
+    session.dispose()
+    assert Here.ended == 2

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.session.jobs.job import Job
+from inspector.session.state import State
+from inspector.session.values.showing import (
+    SAVE,
+    SCAN,
+    STATISTICS,
+    scan_page,
+    slice_shape,
+    sparks_of,
+    values_page,
+)
+from inspector.values.scan import Oddity, Scan, Scanned
+from tests.unit.session.documents import document_of
+from tests.unit.values.rows import checkpoint, stored, tensor
+
+DOCUMENT = document_of(checkpoint(tensor("a"), tensor("b\x1b", device="meta"), stored()))
+READY = State(phase="ready", path="/a.pt", document=DOCUMENT, selected=DOCUMENT.tree.tensor_nodes[0])
+
+
+def with_job(kind: str, **fields: object) -> State:
+    return READY.with_job(Job(kind=kind, about="/a.pt", progress=Progress(), **fields))
+
+
+def test_a_tensor_without_values_says_why() -> None:
+    page = values_page(replace(READY, selected=DOCUMENT.tree.tensor_nodes[1]))
+    assert page.title == "b\\u001b"
+    assert page.refusal == "It was saved from the meta device, which keeps no values."
+    assert values_page(State()).row is None
+    assert values_page(replace(READY, selected=0)).row is None
+
+
+def test_how_work_ended_is_said() -> None:
+    assert values_page(with_job(STATISTICS)).progress is not None
+    assert values_page(with_job(STATISTICS, status="cancelled")).error == "Cancelled."
+    failed = values_page(with_job(STATISTICS, status="failed", error=KeyError("x")))
+    assert failed.error == "Unexpected KeyError: 'x'"
+    assert values_page(with_job(SAVE)).saved == "Saving \u2026"
+    assert values_page(with_job(SAVE, status="done", result="/b.npy")).saved == "Saved as /b.npy."
+
+
+def test_a_scan_lists_the_odd_before_the_unread_and_counts_the_rest() -> None:
+    tensors = (
+        Scanned(row=1, statistics=None, why="no"),
+        Scanned(row=0, statistics=None, oddities=(Oddity.ZERO,), spark=(1,)),
+    )
+    page = scan_page(with_job(SCAN, status="done", result=Scan(tensors=tensors, nbytes=0)))
+    assert [row.path for row in page.rows] == ["a", "b\\u001b"]
+    assert (page.more, page.is_odd) == (0, True)
+    assert scan_page(with_job(SCAN)).progress is not None
+    assert scan_page(with_job(SCAN, status="cancelled")).sentence == "Cancelled."
+    assert sparks_of(DOCUMENT, Scan(tensors=tensors, nbytes=0)) == ((1,), ())
+    assert sparks_of(DOCUMENT, None) == ()
+
+
+def test_slices_are_taken_of_what_has_plain_elements() -> None:
+    plain = {"shape": [2, 3]}
+    assert slice_shape(tensor(), plain) == (2, 3)
+    assert slice_shape(tensor(), plain | {"layout": "sparse_coo"}) == ()
+    assert slice_shape(tensor(), {"shape": [2, 0]}) == ()
+    for dtype in ("quint4x2", "float4_e2m1fn_x2"):
+        assert slice_shape(tensor(dtype=dtype), plain) == ()
