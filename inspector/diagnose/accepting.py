@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inspector.diagnose.fitting import overflow_of
+from inspector.diagnose.fitting import has_room
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
@@ -84,7 +84,7 @@ def _has_room(fix: Fix, checkpoint: Checkpoint, target: Profile) -> bool:
         return True
     tags = {row.device for row in checkpoint.storages}
     moves = tuple((tag, rule.to) for tag in sorted(tags) if rule.matches(tag, ()))
-    return not moves or overflow_of(checkpoint, target, moves) is None
+    return not moves or has_room(checkpoint, target, moves)
 
 
 def _is_taken(option: tuple[str, str], checkpoint: Checkpoint, target: Profile) -> bool:

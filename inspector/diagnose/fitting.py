@@ -26,7 +26,8 @@ Moves = tuple[tuple[str, str], ...]
 """(device of the file, where it goes); what stays is left out."""
 
 _MOST_PER_TENSOR_NBYTES = 1 << 13
-_MOST_DEVICES = 8
+_MOST_DEVICES = 2
+"""How many other GPUs are tried: each takes a forecast."""
 _ON_CPU = "all of it on the CPU"
 _WEIGHTS = frozenset({"parameter", "buffer"})
 
@@ -95,10 +96,9 @@ def overflow_of(
         mmap: Whether they map the file.
         stored: Where rules for parts of the tree put bytes elsewhere, what is on each device then.
     """
-    smallest = smallest_memory(target)
-    if smallest is None or most_nbytes(checkpoint) * ranks <= smallest:
+    if not may_overflow(checkpoint, target, ranks):
         return None
-    call = LoadCall(weights_only=False, map_location=TagMap(pairs=moves) if moves else None, mmap=mmap)
+    call = _call(moves, mmap=mmap)
     rooms = fits(forecast(checkpoint, target, call, ranks=ranks), target)
     if stored:
         host = [room for room in rooms if room.device == HOST]
@@ -112,6 +112,24 @@ def overflow_of(
         ranks=ranks,
         fitting=what_fits(checkpoint, target, call, worst, ranks=ranks),
     )
+
+
+def has_room(checkpoint: Checkpoint, target: Profile, moves: Moves) -> bool:
+    """Return whether a map is not known to put more on a device than it holds."""
+    if not may_overflow(checkpoint, target):
+        return True
+    rooms = fits(forecast(checkpoint, target, _call(moves)), target)
+    return all(room.fits is not False for room in rooms)
+
+
+def may_overflow(checkpoint: Checkpoint, target: Profile, ranks: int = 1) -> bool:
+    """Return whether a forecast is worth its time: nearly every file is smaller than every memory."""
+    smallest = smallest_memory(target)
+    return smallest is not None and most_nbytes(checkpoint) * ranks > smallest
+
+
+def _call(moves: Moves, *, mmap: bool = False) -> LoadCall:
+    return LoadCall(weights_only=False, map_location=TagMap(pairs=moves) if moves else None, mmap=mmap)
 
 
 def _rooms(target: Profile, stored: tuple[tuple[str, int], ...], ranks: int) -> Iterator[Room]:
@@ -211,7 +229,9 @@ def _fewer(
 def _devices(checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room) -> Iterator[Fitting]:
     """Yield the first other accelerator that takes all of it, and the CPU."""
     memory = {gpu.device: gpu.memory_nbytes for gpu in target.gpus if gpu.memory_nbytes is not None}
-    others = [device for device in list(memory)[:_MOST_DEVICES] if device != short.device]
+    total = sum(row.nbytes for row in checkpoint.storages)
+    large = [device for device, room in memory.items() if room >= total and device != short.device]
+    others = large[:_MOST_DEVICES]
     for device in others:
         if _is_room(checkpoint, target, replace(call, map_location=device), device):
             yield Fitting("device", f"all of it on {device} ({format_nbytes(memory[device])})")

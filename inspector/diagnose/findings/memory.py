@@ -9,7 +9,7 @@ from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.fitting import (
     advised_moves,
     fitting_text,
-    most_nbytes,
+    may_overflow,
     overflow_finding,
     overflow_of,
     smallest_memory,
@@ -65,12 +65,13 @@ def _all_ranks(case: Case) -> Iterator[Finding]:
 def _does_not_fit(case: Case) -> Iterator[Finding]:
     """Compare what loading takes at its worst moment with the memory that is there."""
     target = case.target
-    smallest = None if target is None else smallest_memory(target)
-    if target is None or smallest is None or most_nbytes(case.checkpoint) <= smallest:
+    if target is None or not may_overflow(case.checkpoint, target):
         return
-    for room in fits(forecast(case.checkpoint, target, _PLAIN), target):
-        if room.fits is False:
-            yield _too_large(case, target, room)
+    rooms = fits(forecast(case.checkpoint, target, _PLAIN), target)
+    for place, room in enumerate(room for room in rooms if room.fits is False):
+        # What fits is tried once: that takes a forecast for each way.
+        fitting = "" if place else f"{fitting_text(what_fits(case.checkpoint, target, _PLAIN, room))} "
+        yield _too_large(case, target, room, fitting)
 
 
 def _map_does_not_fit(case: Case) -> Iterator[Finding]:
@@ -84,13 +85,12 @@ def _map_does_not_fit(case: Case) -> Iterator[Finding]:
         yield overflow_finding(case.checkpoint, moves, overflow)
 
 
-def _too_large(case: Case, target: Profile, room: Room) -> Finding:
+def _too_large(case: Case, target: Profile, room: Room, fitting: str) -> Finding:
     on_gpu = room.device != HOST
     named = room.device if on_gpu else "the CPU"
     elsewhere = on_gpu and room.needed_nbytes < (target.memory_nbytes or room.needed_nbytes + 1)
     release = release_of(target.torch_version)
     excess = room.needed_nbytes - (room.memory_nbytes or 0)
-    fitting = what_fits(case.checkpoint, target, _PLAIN, room)
     tags = {row.device for row in case.checkpoint.storages if landing_place(row.device, 0) == room.device}
     paths = [
         tensor.path
@@ -103,7 +103,7 @@ def _too_large(case: Case, target: Profile, room: Room) -> Finding:
         f"The file does not fit into the memory of {named}",
         f"torch.load takes {format_nbytes(room.needed_nbytes)} of {named}, which has "
         f"{format_nbytes(room.memory_nbytes or 0)}: {format_nbytes(excess)} too much, and a model created "
-        f"before takes its share as well. {fitting_text(fitting)} "
+        f"before takes its share as well. {fitting}"
         + (_TO_CPU_FIRST if on_gpu else _MMAP if can_map(case.checkpoint, release) else _NO_MMAP),
         paths,
         fix=devices_fix(sorted(tags), "cpu") if elsewhere else Fix(option=("mmap", "True")),

@@ -124,18 +124,33 @@ class Coloring:
         kinds: What they have in common there, in the order of the legend.
         rows: By kind, the rows that bytes of it belong to, in their order.
         sums: By kind, the bytes of all such rows before each, and at the end of all.
+        owned: All rows that bytes belong to, in their order.
+        kind_of: The kind of each of those.
     """
 
     by: Property
     kinds: tuple[Kind, ...]
     rows: tuple[array[int], ...]
     sums: tuple[list[int], ...]
+    owned: array[int]
+    kind_of: bytes
 
     def parts(self, start: int, end: int) -> tuple[int, ...]:
         """Return the bytes of each kind among the rows from one to another."""
+        if end == start + 1:  # most cells are one tensor
+            return self._part_of(start)
         found = []
         for rows, sums in zip(self.rows, self.sums, strict=True):
             found.append(sums[bisect_left(rows, end)] - sums[bisect_left(rows, start)])
+        return tuple(found)
+
+    def _part_of(self, node: int) -> tuple[int, ...]:
+        found = [0] * len(self.kinds)
+        place = bisect_left(self.owned, node)
+        if place < len(self.owned) and self.owned[place] == node:
+            kind = self.kind_of[place]
+            at = bisect_left(self.rows[kind], node)
+            found[kind] = self.sums[kind][at + 1] - self.sums[kind][at]
         return tuple(found)
 
 
@@ -149,8 +164,10 @@ def color_by(areas: Areas, by: Property) -> Coloring:
     order = _in_order(totals, by)
     places = {value: place for place, value in enumerate(order)}
     found: dict[int, list[int]] = defaultdict(list)
-    for value, (node, _) in zip(values, areas.owners, strict=True):
-        found[places.get(value, len(order))].append(node)
+    kind_of = bytes([places.get(value, len(order)) for value in values])
+    owned = array("q", [node for node, _ in areas.owners])
+    for kind, node in zip(kind_of, owned, strict=True):
+        found[kind].append(node)
     rows = tuple(array("q", found[place]) for place in range(len(order) + (len(totals) > len(order))))
     sums = tuple(list(accumulate(map(areas.own_nbytes, nodes), initial=0)) for nodes in rows)
     kinds = [
@@ -159,7 +176,7 @@ def color_by(areas: Areas, by: Property) -> Coloring:
     ]
     if len(rows) > len(kinds):
         kinds.append(Kind(OTHERS, None, NEUTRAL, sums[-1][-1]))
-    return Coloring(by, tuple(kinds), rows, sums)
+    return Coloring(by, tuple(kinds), rows, sums, owned, kind_of)
 
 
 def _in_order(totals: Counter[str], by: Property) -> list[str]:

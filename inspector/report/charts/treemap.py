@@ -14,12 +14,14 @@ from typing import Literal, NamedTuple
 from inspector.records import dataclass
 from inspector.report.charts.areas import Areas
 
-LEAST_PIXELS = 140.0
+_LEAST_PIXELS = 140.0
 """The smallest area of a cell that stands for one row."""
 _LEAST_GROUP = 900.0
 """The smallest area of a group whose rows are drawn."""
 _LEAST_SIDE = 8.0
-_MOST_VISITED = 60_000
+_MOST_CELLS = 1500
+"""How many cells of the smallest size a picture would have: in a large one, cells are larger."""
+_MOST_VISITED = 40_000
 """How many rows are looked at for one picture."""
 
 Direction = Literal["left", "right", "up", "down"]
@@ -126,7 +128,7 @@ def lay_out(areas: Areas, root: int, width: float, height: float) -> Picture:
     while waiting:
         _, node, depth, cell = heappop(waiting)
         budget -= len(areas.tree.nodes[node].children)
-        below = _rows_below(areas, cell, scale) if budget >= 0 or depth == 0 else ()
+        below = _rows_below(areas, root, cell, scale) if budget >= 0 or depth == 0 else ()
         if not below:
             cells.append(cell)
             continue
@@ -197,10 +199,10 @@ def _is_roomy(box: Box) -> bool:
     return box.area >= _LEAST_GROUP and min(box.width, box.height) >= _LEAST_SIDE
 
 
-def _rows_below(areas: Areas, cell: Cell, scale: float) -> Sequence[Cell]:
+def _rows_below(areas: Areas, root: int, cell: Cell, scale: float) -> Sequence[Cell]:
     """Return what a row consists of, the largest first; nothing where it would fall apart into crumbs."""
     node = cell.node
-    least = LEAST_PIXELS / scale
+    least = max(_LEAST_PIXELS / scale, areas.nbytes(root) / _MOST_CELLS)
     large, small, count = [], 0, 0
     last = node
     for child, nbytes in areas.below(node):

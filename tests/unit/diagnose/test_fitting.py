@@ -11,9 +11,11 @@ from inspector.diagnose.fitting import (
     overflow_text,
     smallest_memory,
 )
+from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.records import replace
+from inspector.safety.verdict import judge
 from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.machine.wish import parse_target
 from tests.unit.diagnose.cases import findings
@@ -142,3 +144,26 @@ def test_half_of_what_is_half_already_is_not_offered() -> None:
     half = replace(half, tensors=tuple(row._replace(dtype="bfloat16") for row in half.tensors))
     found = overflow_of(half, machine(60 * MB, host=None), MOVES)
     assert texts(found) == ("all of it on the CPU, if that has 300 MB free",)
+
+
+def test_what_fits_is_tried_once_for_many_cards(monkeypatch) -> None:
+    rows = []
+    for number in range(16):
+        rows += [tensor(f"w{number}", device=f"cuda:{number}", storage=f"{number}", nbytes=100 * MB)]
+        rows += [storage(f"{number}", f"cuda:{number}", 100 * MB)]
+    target = machine(*[50 * MB] * 16, host=5000 * MB)
+    asked = []
+    real = fitting.forecast
+
+    def counted(*given: object, **options: object) -> object:
+        asked.append(given)
+        return real(*given, **options)
+
+    monkeypatch.setattr(fitting, "forecast", counted)
+    file = checkpoint(*rows)
+    short = [one for one in diagnose(file, judge(file), target) if one.id == "does-not-fit"]
+    assert len(short) == 16
+    assert ["What fits: all of it on the CPU (5.0 GB)" in one.detail for one in short] == [True] + [
+        False
+    ] * 15
+    assert len(asked) < 40

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector.diagnose.findings import devices as rules_devices
+from inspector.diagnose.findings.files import PART_OF_CHECKPOINT
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.diagnose.run import RULES, diagnose
 from inspector.errors import CheckpointError
@@ -78,6 +79,7 @@ def test_every_id_in_the_rules_has_its_sample() -> None:
         "torch-refuses",
         "newer-format",
         MAP_DOES_NOT_FIT,
+        PART_OF_CHECKPOINT,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from inspector.gui.pages.memory.ink import ink_on, mixed
@@ -37,6 +37,10 @@ class TreemapPainter:
         self._strong.setBold(True)
         self._metrics, self._strong_metrics = QFontMetricsF(font), QFontMetricsF(self._strong)
         self._ground = tokens.color("surface")
+        dimmed = [mixed(color, self._ground, _DIMMED) for color in colors]
+        self._shown = {False: [(color, ink_on(color)) for color in colors]}
+        self._shown[True] = [(color, ink_on(color)) for color in dimmed]
+        self._loose = tokens.color("neutral_soft")
 
     def paint(self, painter: QPainter, picture: Picture, matches: Sequence[int] | None) -> None:
         """Paint everything; with matches, cells without one are dimmed."""
@@ -72,43 +76,47 @@ class TreemapPainter:
 
     def _paint_cell(self, painter: QPainter, cell: Cell, area: QRect, below: int, *, is_dim: bool) -> None:
         inner = area.adjusted(0, 0, -1 if area.width() > 3 else 0, -1 if area.height() > 3 else 0)
-        stripes = self._stripes(cell, inner)
-        for color, part in stripes:
-            painter.fillRect(part, mixed(color, self._ground, _DIMMED) if is_dim else color)
-        color, room = stripes[0]
-        ink = ink_on(mixed(color, self._ground, _DIMMED) if is_dim else color)
+        stripes = self._stripes(cell, inner.width(), inner.height())
+        palette = self._shown[is_dim]
+        for kind, x, y, width, height in stripes:
+            painter.fillRect(inner.x() + x, inner.y() + y, width, height, palette[kind][0])
+        if not stripes:
+            painter.fillRect(inner, self._loose)
+        if inner.width() < _LEAST_LABEL and cell.what == "row":
+            return
+        ink = palette[stripes[0][0]][1] if stripes else ink_on(self._loose)
         if cell.what in {"rest", "loose"} and min(inner.width(), inner.height()) > 8:
             self._paint_dashes(painter, inner, ink)
+        room = inner if len(stripes) < 2 else QRect(inner.topLeft(), QSize(*stripes[0][3:]))
         self._paint_label(painter, cell, room.adjusted(0, below, 0, 0), ink, is_tagged=below > 0)
 
-    def _stripes(self, cell: Cell, area: QRect) -> list[tuple[QColor, QRect]]:
-        """Return the parts of a cell, the largest first, as stripes across its longer side."""
+    def _stripes(self, cell: Cell, width: int, height: int) -> list[tuple[int, int, int, int, int]]:
+        """Return the parts of a cell, the largest first, as stripes across its longer side.
+
+        Each is a kind with its place and size within the cell.
+        """
         parts = parts_of(self._page, cell)
-        held = sorted(((nbytes, place) for place, nbytes in enumerate(parts) if nbytes), reverse=True)
-        if not held:
-            return [(self._tokens.color("neutral_soft"), area)]
-        found, start = [], 0.0
-        is_wide = area.width() >= area.height()
-        length = area.width() if is_wide else area.height()
-        for nbytes, place in held:
-            end = start + length * nbytes / cell.nbytes
-            low, high = round(start), round(end)
-            part = (
-                QRect(area.x() + low, area.y(), high - low, area.height())
-                if is_wide
-                else QRect(area.x(), area.y() + low, area.width(), high - low)
-            )
-            found.append((self._colors[place], part))
+        held = sorted([(nbytes, kind) for kind, nbytes in enumerate(parts) if nbytes], reverse=True)
+        if len(held) == 1:
+            return [(held[0][1], 0, 0, width, height)]
+        found, start, taken, is_wide = [], 0, 0, width >= height
+        length = width if is_wide else height
+        for nbytes, kind in held:
+            taken += nbytes
+            end = round(length * taken / cell.nbytes)
+            if end > start:
+                size = end - start
+                found.append((kind, start, 0, size, height) if is_wide else (kind, 0, start, width, size))
             start = end
         return found
 
     def _paint_dashes(self, painter: QPainter, area: QRect, ink: QColor) -> None:
         """Mark what stands for several rows, or for none."""
-        ink.setAlpha(150)
-        painter.setPen(QPen(ink, 1, Qt.PenStyle.DashLine))
+        pale = QColor(ink)
+        pale.setAlpha(150)
+        painter.setPen(QPen(pale, 1, Qt.PenStyle.DashLine))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(area.adjusted(2, 2, -3, -3))
-        ink.setAlpha(255)
 
     def _paint_label(
         self, painter: QPainter, cell: Cell, area: QRect, ink: QColor, *, is_tagged: bool
