@@ -25,7 +25,7 @@ from inspector.progress import Progress
 _STEP_NBYTES = 1 << 20
 _LOOK_NBYTES = 256
 # What files begin with that are compressed as a whole, see `raw.packings`.
-_PACKED = (MAGIC, b"x", b"BZh", b"\xfd7z", b"]\0\0", b"ZF0x", b"\x04\x22\x4d\x18")
+_PACKED = (MAGIC, b"x", b"BZh", b"\xfd7z", b"]\0\0", b"ZF0x", b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd")
 
 _seeking = allocate_lock()
 

@@ -69,6 +69,7 @@ _PACKED = {
     "zlib": (0x78, "invalid load key, 'x'."),
     "joblib's zlib": (0x5A, "invalid load key, 'Z'."),
     "lz4": (0x04, "invalid load key, '\\x04'."),
+    "zstd": (0xB5, "invalid load key, '\\xb5'."),  # behind the MARK that it begins with
 }
 _TRUNCATED = "UnpicklingError: pickle data was truncated"
 _FETCH = "Fetch or copy the file again."

@@ -7,7 +7,7 @@ from itertools import islice
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.obstacles import is_gzipped
+from inspector.model.obstacles import is_gzipped, packing
 from inspector.model.roles.contents import COUNT_OF_AVERAGES
 from inspector.model.roles.processes import find_shards
 from inspector.records import dataclass
@@ -15,6 +15,7 @@ from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
 from inspector.snippet.features import has
 from inspector.snippet.literals import literal, lookup, split_global
+from inspector.snippet.loaders.opening import OPENERS
 from inspector.snippet.models import Model
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, comment_lines, format_code
@@ -90,8 +91,11 @@ def load_lines(
     comments = [indent + comment for comment in trust.comments]
     if not is_gzip:
         return [*comments, *format_code(call, indent)]
-    script.need("import gzip")
-    return [*comments, f"{indent}with gzip.open({path}) as file:", *format_code(call, f"{indent}    ")]
+    opener = OPENERS.get(packing(request.checkpoint), OPENERS["zlib"])
+    for module in opener.modules:
+        script.need(f"import {module}")
+    opened = f"{indent}with {opener.head}{path}{opener.tail} as file:"
+    return [*comments, opened, *format_code(call, f"{indent}    ")]
 
 
 def write_allowed(script: Script, request: Request) -> Trust:

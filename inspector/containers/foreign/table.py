@@ -78,7 +78,6 @@ LOOKALIKES: tuple[Lookalike, ...] = (
     _row("tar", _is_tar, "a tar archive", "unpack it with tar xf, and open what is inside"),
     _row("7z", _begins(b"7z\xbc\xaf\x27\x1c"), "a 7z archive", _UNPACK),
     _row("rar", _begins(b"Rar!\x1a\x07"), "a RAR archive", _UNPACK),
-    _row("zstd", _begins(b"\x28\xb5\x2f\xfd"), "a file packed with zstd", "unpack it with unzstd first"),
     _row("gzip", _begins(b"\x1f\x8b"), "a file packed with gzip", "unpack it with gunzip first"),
     _row("zip-empty", _begins(b"PK\x05\x06"), "an empty zip", _FETCH),
     _row(

@@ -1,6 +1,6 @@
 """Files that are compressed as a whole: by which program, and what inflates them.
 
-joblib compresses with any of these (`_COMPRESSORS` in `joblib/numpy_pickle.py`), people with gzip and xz.
+joblib compresses with most of these (`_COMPRESSORS` in `joblib/numpy_pickle.py`), people with gzip, xz, zstd.
 zlib can be copied in the middle of a stream, so that `Inflated` goes back; the others begin again.
 """
 
@@ -10,17 +10,20 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from inspector.containers.raw.inflated import PART_SHIFT, Inflated
 from inspector.errors import UnsupportedFormatError
+from inspector.overriding import override
 
 _PACKED_NBYTES = 1 << 18
 _PLAIN_NBYTES = 1 << 20
 _HELD_NBYTES = 4 << 20
 _MOST_EMPTY_STEPS = 1000
 _ZFILE = b"ZF0x"
+ZSTD = b"\x28\xb5\x2f\xfd"
 _ZFILE_NBYTES = 21  # `ZF` and 19 places for the size, then maybe a blank
 _ZLIB = (b"x\x01", b"x^", b"x\x9c", b"x\xda")
 _LZMA_PROPERTIES = b"]\0\0"
@@ -134,6 +137,71 @@ class Forward:
         return data
 
 
+class _Fed:
+    """Compressed bytes as a file that is read forwards."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._taken = 0
+
+    def read(self, nbytes: int) -> bytes:
+        """Return the next bytes, or fewer at the end."""
+        data = self._read(self._taken, nbytes)
+        self._taken += len(data)
+        return data
+
+
+class Pulled(Forward):
+    """Reads forwards with a library that takes compressed bytes by itself, and returns as many as asked for.
+
+    What such a library makes of a few bytes has no bound where it is handed them instead.
+    """
+
+    def __init__(self, read: Read, make: Callable[[_Fed], _Reader], look: Look | None) -> None:
+        """Prepare to inflate what `read` returns by what `make` makes a reader of; `look` counts it."""
+        self._open = make
+        super().__init__(read, _no_decompressor, look)
+
+    @override
+    def _begin(self) -> None:
+        self._reader = self._open(_Fed(self._read))
+        self._start = 0
+        self._held = b""
+
+    @override
+    def _some(self) -> bytes:
+        return self._reader.read(_PLAIN_NBYTES)
+
+
+class _Reader(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Zstandard:
+    """A reader of the package `zstandard`; its window is bounded by its own default, 128 MB."""
+
+    def __init__(self, module: Any, source: _Fed) -> None:  # noqa: ANN401 - it need not be installed
+        self._error = module.ZstdError
+        inflate = module.ZstdDecompressor()
+        self._stream = inflate.stream_reader(source, read_size=_PACKED_NBYTES, read_across_frames=True)
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most so many bytes.
+
+        Raises:
+            zlib.error: The stream is damaged, or wants more memory than is given.
+        """
+        try:
+            found: bytes = self._stream.read(size)
+        except self._error as error:
+            raise zlib.error(str(error)) from error
+        return found
+
+
+def _no_decompressor() -> _Decompressor:
+    raise NotImplementedError  # `Pulled` has a reader in its place
+
+
 def _is_zlib(head: bytes) -> bool:
     """Match zlib by trying it: its first two bytes may be letters."""
     if not head.startswith(_ZLIB) or head.isascii():
@@ -183,14 +251,30 @@ def _needing(name: str, module: str, make: str) -> Callable[[Read, Look | None],
         try:
             import_module(module)
         except ImportError:
-            raise UnsupportedFormatError(
-                f"this file is compressed with {name}, and the package {module.partition('.')[0]}, which "
-                "inflates it, is not installed here",
-                remedy=f"unpack it with un{name} first",
-            ) from None
+            raise _not_installed(name, module.partition(".")[0]) from None
         return Forward(read, _imported(module, make), look)
 
     return open_with
+
+
+def _open_zstd(read: Read, look: Look | None) -> Inside:
+    """Open a stream of zstd with Python's own library, where it is new enough, or a package."""
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            import_module(name)
+            return Forward(read, _imported(name, "ZstdDecompressor"), look)
+    with suppress(ImportError):
+        module = import_module("zstandard")
+        return Pulled(read, lambda source: _Zstandard(module, source), look)
+    raise _not_installed("zstd", "zstandard")
+
+
+def _not_installed(name: str, package: str) -> UnsupportedFormatError:
+    return UnsupportedFormatError(
+        f"this file is compressed with {name}, and the package {package}, which inflates it, is not "
+        "installed here",
+        remedy=f"unpack it with un{name} first",
+    )
 
 
 PACKINGS: tuple[Packing, ...] = (
@@ -210,6 +294,7 @@ PACKINGS: tuple[Packing, ...] = (
         "unlz4",
         "lz4.frame.open",
     ),
+    Packing("zstd", _begins(ZSTD), _open_zstd, "unzstd", "zstandard.open"),
 )
 
 

@@ -14,6 +14,7 @@ from inspector.model.obstacles import packing
 from inspector.records import dataclass
 from inspector.safety.verdict import judge
 from inspector.snippet.literals import literal
+from inspector.snippet.loaders.opening import OPENERS
 from inspector.snippet.script import Bracketed, Script, format_code
 
 JOBLIB = "joblib"
@@ -34,14 +35,6 @@ _UNPICKLER = (
     "        return super().find_class(module, name)",
     "",
 )
-_OPENERS = {
-    "": "open",
-    "gzip": "gzip.open",
-    "bzip2": "bz2.open",
-    "xz": "lzma.open",
-    "lzma": "lzma.open",
-    "lz4": "lz4.frame.open",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +80,12 @@ def loading_code(loading: Loading, path: str) -> str:
     if loading.has_tensors:
         script.need("import io")
     # joblib inflates by itself what it may have compressed, of which Python opens only some.
-    if loading.form == JOBLIB or loading.packing not in _OPENERS:
+    # joblib packs with zlib of its own accord.
+    if (
+        loading.form == JOBLIB
+        or (loading.packing and loading.packing not in OPENERS)
+        or loading.packing == "zlib"
+    ):
         script.need("import joblib")
         if loading.has_tensors:
             script.paragraph(*_TO_CPU)
@@ -95,14 +93,17 @@ def loading_code(loading: Loading, path: str) -> str:
         script.paragraph(RUNS_CODE, *_call("checkpoint = joblib.load(", literal(path)))
         return script.text()
     script.need("import pickle")
-    opener = _OPENERS[loading.packing]
-    if "." in opener:
-        script.need(f"import {opener.rpartition('.')[0]}")
+    opener = OPENERS.get(loading.packing)
+    for module in () if opener is None else opener.modules:
+        script.need(f"import {module}")
     if loading.has_tensors:
         script.paragraph(*_UNPICKLER, *_TO_CPU)
     load = "CPUUnpickler(file).load()" if loading.has_tensors else "pickle.load(file)"
     head = format_code(
-        Bracketed(head=f"with {opener}(", items=(literal(path), '"rb"'), tail=")"), end=" as file:"
+        Bracketed(head="with open(", items=(literal(path), '"rb"'), tail=")")
+        if opener is None
+        else Bracketed(head=f"with {opener.head}", items=(literal(path),), tail=opener.tail),
+        end=" as file:",
     )
     if not loading.is_several:
         script.paragraph(RUNS_CODE, *head, f"    checkpoint = {load}")

@@ -47,7 +47,6 @@ SAMPLES: dict[str, tuple[bytes, str]] = {
     "tar": (tar_of("runs/best.pth"), ""),
     "7z": (b"7z\xbc\xaf\x27\x1c\0\4" + FLOATS, ""),
     "rar": (b"Rar!\x1a\x07\x01\0" + FLOATS, ""),
-    "zstd": (b"\x28\xb5\x2f\xfd\x24" + FLOATS, ""),
     "gzip": (gzip.compress(gzip.compress(FLOATS)), ""),
     "zip-empty": (zips.build_zip(), ""),
     "zip-spanned": (b"PK\x07\x08" + zips.checkpoint(stream(NONE)), ""),

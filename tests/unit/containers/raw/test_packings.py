@@ -93,6 +93,7 @@ def test_each_has_the_command_that_unpacks_it_or_none() -> None:
         "bzip2": "bunzip2",
         "lzma": "unlzma",
         "lz4": "unlz4",
+        "zstd": "unzstd",
     }
 
 
@@ -122,3 +123,77 @@ def test_what_needs_a_package_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert opened("lz4", packed).read_upto(8, 10) == b"aabb"
     with pytest.raises(zlib.error, match="LZ4F_decompress"):
         opened("lz4", b"\x04\x22\x4d\x18bad").read_upto(0, 10)
+
+
+class FakeError(Exception):
+    """Stands for `zstandard.ZstdError`."""
+
+
+class FakeReader:
+    """Stands for the reader of the package zstandard, which need not be installed: each byte is two."""
+
+    def __init__(self, source: module._Fed, asked: list[int]) -> None:
+        self.source, self.asked, self.left = source, asked, b""
+
+    def read(self, size: int) -> bytes:
+        self.asked.append(size)
+        while len(self.left) < size and (data := self.source.read(1000)):
+            if b"bad" in data:
+                raise FakeError("data corruption detected")
+            self.left += bytes(byte for byte in data for _ in range(2))
+        found, self.left = self.left[:size], self.left[size:]
+        return found
+
+
+def fake_zstandard(asked: list[int]) -> types.ModuleType:
+    made = types.ModuleType("zstandard")
+    made.__dict__["ZstdError"] = FakeError
+    made.__dict__["ZstdDecompressor"] = lambda: types.SimpleNamespace(
+        stream_reader=lambda source, read_size, read_across_frames: FakeReader(source, asked)
+    )
+    return made
+
+
+def test_zstd_is_read_by_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = module.ZSTD + bytes(range(256)) * 40
+    plain = bytes(byte for byte in packed for _ in range(2))
+    for name in ("compression.zstd", "backports.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UnsupportedFormatError, match=r"the package zstandard.*not installed") as caught:
+        opened("zstd", packed)
+    assert caught.value.remedy == "unpack it with unzstd first"
+    asked: list[int] = []
+    monkeypatch.setitem(sys.modules, "zstandard", fake_zstandard(asked))
+    monkeypatch.setattr(module, "_PLAIN_NBYTES", 3000)
+    monkeypatch.setattr(module, "_HELD_NBYTES", 1000)
+    taken: list[int] = []
+    inside = opened("zstd", packed, taken)
+    for offset, nbytes in ((0, 10), (15_000, 100), (3, 5_000), (20_000, 9_999)):
+        assert inside.read_upto(offset, nbytes) == plain[offset : offset + nbytes]
+    assert set(asked) == {3000}
+    assert taken
+    with pytest.raises(zlib.error, match="data corruption"):
+        opened("zstd", module.ZSTD + b"bad").read_upto(0, 9)
+    fake = types.ModuleType("backports.zstd")
+    fake.__dict__["ZstdDecompressor"] = Doubling
+    monkeypatch.setitem(sys.modules, "backports", types.ModuleType("backports"))
+    monkeypatch.setitem(sys.modules, "backports.zstd", fake)
+    assert opened("zstd", packed).read_upto(100, 50) == plain[100:150]
+    with pytest.raises(NotImplementedError):
+        module._no_decompressor()
+
+
+def test_zstd_itself_where_it_is_installed() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    first = zstandard.compress(PLAIN[:200_000])
+    packed = first + zstandard.compress(PLAIN[200_000:])
+    inside = opened("zstd", packed)
+    rolls = random.Random(3)
+    for _ in range(6):
+        offset = rolls.randrange(len(PLAIN))
+        assert inside.read_upto(offset, 10_000) == PLAIN[offset : offset + 10_000]
+    broken = first + b"\xff" * 100
+    with pytest.raises(zlib.error):
+        opened("zstd", broken).read_upto(0, len(PLAIN))
+    bomb = zstandard.compress(bytes(1 << 28))
+    assert opened("zstd", bomb).read_upto(0, 10) == bytes(10)
