@@ -18,7 +18,20 @@ from inspector.records import dataclass
 if TYPE_CHECKING:
     from inspector.session.screen import Screen
 
-Need = Literal["nothing", "file", "ready", "code", "export", "undo", "search", "matches", "back", "forward"]
+Need = Literal[
+    "nothing",
+    "file",
+    "ready",
+    "code",
+    "export",
+    "undo",
+    "search",
+    "matches",
+    "back",
+    "forward",
+    "undo_map",
+    "redo_map",
+]
 MENUS = ("&File", "&Edit", "&View", "&Help")
 _STANDARD = QKeySequence.StandardKey
 
@@ -93,6 +106,8 @@ ACTIONS = (
     Action("machine", _F, "Load on another &machine\u2026", _C.on_machine, (), "machine", "ready", 2),
     Action("close", _F, "&Close", _C.on_close, ("Ctrl+W",), group=3),
     Action("quit", _F, "&Quit", _C.on_quit, ("Ctrl+Q",), group=3),
+    Action("undo_map", _E, "&Undo", _C.on_undo_map, (_STANDARD.Undo,), needs="undo_map", group=-1),
+    Action("redo_map", _E, "Re&do", _C.on_redo_map, ("Ctrl+Shift+Z",), needs="redo_map", group=-1),
     Action("copy_rows", _E, "&Copy rows", _C.on_copy_rows, (_STANDARD.Copy,), "copy", "ready", in_tree=3),
     Action("copy_path", _E, "Copy &path", _C.on_copy_path, needs="ready", in_tree=1),
     Action(
@@ -120,6 +135,8 @@ ACTIONS = (
     Action("forward", _V, "For&ward again", _C.on_forward, ("Alt+Right",), needs="forward", group=1),
     *page_actions(PAGES),
     Action("shortcuts", _H, "&Keyboard shortcuts and search", _C.on_shortcuts, ("F1",), "help"),
+    Action("log", _H, "&Log\u2026", _C.on_log),
+    Action("diagnostics", _H, "&Copy diagnostics", _C.on_diagnostics, (), "copy"),
     Action("about", _H, "&About Checkpoint Inspector", _C.on_about),
 )
 
@@ -136,9 +153,17 @@ def is_usable(action: Action, screen: Screen) -> bool:
         "undo": ready and screen.can_undo,
         "search": ready and screen.matches is not None,
         "matches": ready and bool(screen.matches),
+        "undo_map": ready and bool(screen.edits[0]),
+        "redo_map": ready and bool(screen.edits[1]),
         "back": ready and screen.can_go[0],
         "forward": ready and screen.can_go[1],
     }[action.needs]
+
+
+def say_edits(made: Mapping[str, QAction], screen: Screen) -> None:
+    """Have the actions for undoing and redoing say what they undo and redo."""
+    for id_, verb, edit in zip(("undo_map", "redo_map"), ("&Undo", "Re&do"), screen.edits, strict=True):
+        made[id_].setText(f"{verb} {edit.replace('&', '&&')}".rstrip())
 
 
 def build_menus(window: QMainWindow) -> dict[str, QMenu]:

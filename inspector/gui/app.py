@@ -88,6 +88,7 @@ class Program(QObject):
         self._windows.append(window)
         window.files_wanted.connect(self.open_paths)
         window.comparison_wanted.connect(self.compare_files)
+        window.raise_elsewhere = partial(self._raise, window)
         window.closed.connect(partial(self._on_closed, window))
         window.painted.connect(partial(self._start_session, window, path, demo))
         window.show()
@@ -97,6 +98,10 @@ class Program(QObject):
         """Open files, one window each, empty windows first; without files, show an empty window."""
         wanted: list[str | None] = [*paths[:MOST_AT_ONCE]] or [None]
         for path in wanted:
+            window = None if path is None else self._window_of(path)
+            if window is not None:
+                _bring_to_front(window)
+                continue
             window = self._empty_window()
             if window is None:
                 window = self.open_window(path)
@@ -137,6 +142,22 @@ class Program(QObject):
         """Report how many of the files were not opened, if any."""
         if len(paths) > MOST_AT_ONCE:
             self._windows[-1].show_notice(_too_many(len(paths)))
+
+    def _window_of(self, path: str) -> MainWindow | None:
+        """Return the window that shows a file, whatever it was called when it was opened there."""
+        for window in self._windows:
+            shown = window.shown
+            if shown is not None and shown.phase in {"opening", "ready"} and _is_same(shown.path, path):
+                return window
+        return None
+
+    def _raise(self, asking: MainWindow, path: str) -> bool:
+        """Bring the window that shows a file to the front, if that is another than the one that asks."""
+        window = self._window_of(path)
+        if window is None or window is asking:
+            return False
+        _bring_to_front(window)
+        return True
 
     def _empty_window(self) -> MainWindow | None:
         for window in self._windows:
@@ -334,6 +355,14 @@ def _cascade(last: QMainWindow, window: QMainWindow) -> None:
         left, top = inner.left() - outer.left(), inner.top() - outer.top()
         frame = QMargins(left, top, outer.right() - inner.right(), outer.bottom() - inner.bottom())
     window.setGeometry(cascade(last.normalGeometry(), last.screen().availableGeometry(), frame))
+
+
+def _is_same(path: str, other: str) -> bool:
+    """Return whether two paths lead to one file."""
+    try:
+        return path == other or Path(path).samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 def _bring_to_front(window: QMainWindow) -> None:

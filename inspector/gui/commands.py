@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
     from inspector.session.controller import Session
+    from inspector.session.log import LogLine
     from inspector.session.screen import Fix, Screen
 
 _KINDS = (
@@ -146,6 +147,16 @@ class Commands(QObject):
 
     # Edit.
 
+    def on_undo_map(self) -> None:
+        """Undo the last change of the device map."""
+        if self.session:
+            self.session.undo_map()
+
+    def on_redo_map(self) -> None:
+        """Do again what was undone last."""
+        if self.session:
+            self.session.redo_map()
+
     def on_copy_rows(self) -> None:
         """Copy the selected rows, ready for a spreadsheet."""
         self.copy(self._window.tree.rows_as_tsv())
@@ -274,11 +285,29 @@ class Commands(QObject):
 
         HelpDialog(self._window).open()
 
+    def on_log(self) -> None:
+        """Show what the program did in this window."""
+        from inspector.gui.dialogs.log import LogDialog
+
+        def log() -> tuple[LogLine, ...]:
+            return self._window.shown.log if self._window.shown is not None else ()
+
+        LogDialog(self._theme, self._window, log).open()
+
+    def on_diagnostics(self) -> None:
+        """Copy what a helper must know of the program and this machine, without paths."""
+        self.copy(self._diagnostics())
+
     def on_about(self) -> None:
         """Show what this program is."""
         from inspector.gui.dialogs.help import AboutDialog
 
-        AboutDialog(self._theme, self._window).open()
+        AboutDialog(self._theme, self._window, self._diagnostics).open()
+
+    def _diagnostics(self) -> str:
+        from inspector.gui.dialogs.diagnostics import diagnostics
+
+        return diagnostics(self._window, self._window.shown, self._theme)
 
     # The widgets.
 

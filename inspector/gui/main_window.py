@@ -26,6 +26,7 @@ from inspector.gui.actions import (
     build_actions,
     build_menus,
     is_usable,
+    say_edits,
     toolbar_actions,
 )
 from inspector.gui.commands import Commands, Frame
@@ -70,6 +71,7 @@ class MainWindow(Frame):
         self._is_whole = True
         self._export: ExportDialog | None = None
         self._was_painted = False
+        self.raise_elsewhere: Callable[[str], bool] = lambda _path: False
         self._early: list[str] = []  # what was dropped before there was a session
         self.setWindowTitle(TITLE)
         self.setAcceptDrops(True)
@@ -178,6 +180,7 @@ class MainWindow(Frame):
             self._status.show_status(screen.status)
         for action in ACTIONS:
             self._actions[action.id].setEnabled(is_usable(action, screen))
+        say_edits(self._actions, screen)
         self._show_export(screen.export)
         self._is_whole = True
 
@@ -201,7 +204,7 @@ class MainWindow(Frame):
         for path in (*files[:1], *scripts[:1]):
             if self.session is None:
                 self._early.append(path)
-            else:
+            elif not self.raise_elsewhere(path):
                 self.session.open(path)
         if files[1:]:
             self.files_wanted.emit(files[1:])

@@ -9,6 +9,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.rules import parse_rule
 from inspector.report.charts.areas import Property
+from inspector.session.history import redone, undone
 from inspector.session.jobs.check import FILE_JOBS
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Probe
@@ -92,6 +93,14 @@ class Session(Values):
         if self._ready is not None:
             branches = tuple(rule for rule in self._state.branches if rule.path != pattern)
             self._show(replace(self._state, branches=branches))
+
+    def undo_map(self) -> None:
+        """Undo the last change of the device map."""
+        self._desk.show(undone(self._state))
+
+    def redo_map(self) -> None:
+        """Do again what was undone last."""
+        self._desk.show(redone(self._state))
 
     def apply_fix(self, fix: Fix) -> None:
         """Apply the fix of a finding: change the map, or show the code."""

@@ -19,6 +19,7 @@ from inspector.report.outline.strip import Strip
 from inspector.report.query import Query
 from inspector.report.tree import Tree
 from inspector.session.jobs.job import Job
+from inspector.session.log import LogLine
 from inspector.session.values.page import ValuesPage
 
 if TYPE_CHECKING:
@@ -299,3 +300,5 @@ class Screen:
     map_choices: tuple[str, ...] = ()
     module_map: ModuleMap | None = None
     marks: tuple[str, ...] = ()
+    edits: tuple[str, str] = ("", "")
+    log: tuple[LogLine, ...] = ()

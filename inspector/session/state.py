@@ -11,7 +11,9 @@ from inspector.report.charts.areas import Property
 from inspector.report.colors import device_name
 from inspector.session.document import Document
 from inspector.session.export.page import Destination, ExportDraft, ExportWish
+from inspector.session.history import MapEdit
 from inspector.session.jobs.job import Job
+from inspector.session.log import LogLine
 from inspector.session.screen import FailurePage, Loading, Phase
 from inspector.session.values.page import SliceChoice
 from inspector.target.machine.profile import Profile
@@ -89,6 +91,9 @@ class State:
         style: The chosen style of code; empty for the one that fits the file best.
         asks_beliefs: Whether the answers to common beliefs are looked at.
         recent: Files opened before, newest first.
+        edits: Changes of the map that can be undone, the last one last.
+        undone: Those that were undone and can be done again.
+        log: What was done in this window.
         map_by: What the map of modules is colored by; None as long as it was not looked at.
         map_root: The tree node that it shows.
         watches_values: Whether the values of the selected tensor are looked at.
@@ -119,6 +124,9 @@ class State:
     style: str = ""
     asks_beliefs: bool = False
     recent: tuple[str, ...] = ()
+    edits: tuple[MapEdit, ...] = ()
+    undone: tuple[MapEdit, ...] = ()
+    log: tuple[LogLine, ...] = ()
     map_by: Property | None = None
     map_root: int = 0
     watches_values: bool = False
@@ -177,6 +185,8 @@ class State:
             error_text="",
             script_name="",
             export=None,
+            edits=(),
+            undone=(),
             map_root=0,
         )
 

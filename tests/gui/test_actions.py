@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import platform
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
 
 from inspector.gui import actions, main_window
 from inspector.gui import tree_menu as menu
 from inspector.gui.actions import ACTIONS, Action, is_usable
 from inspector.gui.commands import _KINDS
+from inspector.gui.dialogs import diagnostics
 from inspector.gui.dialogs.help import HelpDialog
 from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES
@@ -20,6 +23,7 @@ from inspector.gui.settings import Settings
 from inspector.gui.toolbar import ActionButton
 from inspector.records import replace
 from inspector.resources import resource_path
+from inspector.session.log import LogLine
 from inspector.session.screen import Fix
 from tests.gui import fakes
 from tests.gui.looking import said
@@ -54,7 +58,8 @@ KEYS = {
 }
 
 
-ALWAYS = {"open", "open_folder", "demo", "close", "quit", "shortcuts", "about"}
+ALWAYS = {"open", "open_folder", "demo", "close", "quit", "shortcuts", "about", "log", "diagnostics"}
+EDITS = {"undo_map", "redo_map"}
 SEARCHING = {"find_next", "find_previous", "find_end"}
 GOING = {"back", "forward"}
 
@@ -148,15 +153,15 @@ def test_every_named_icon_exists():
     [
         (fakes.empty_screen(), ALWAYS),
         (fakes.failed_screen(), {*ALWAYS, "reload"}),
-        (READY, set(BY_ID) - GOING - SEARCHING - {"undo"}),
-        (replace(READY, can_undo=True), set(BY_ID) - GOING - SEARCHING),
-        (replace(READY, matches=()), set(BY_ID) - GOING - SEARCHING - {"undo"} | {"find_end"}),
-        (replace(READY, matches=(3, 4)), set(BY_ID) - GOING - {"undo"}),
-        (replace(READY, can_go=(True, False)), set(BY_ID) - SEARCHING - {"undo", "forward"}),
-        (replace(READY, can_go=(False, True)), set(BY_ID) - SEARCHING - {"undo", "back"}),
+        (READY, set(BY_ID) - EDITS - GOING - SEARCHING - {"undo"}),
+        (replace(READY, can_undo=True), set(BY_ID) - EDITS - GOING - SEARCHING),
+        (replace(READY, matches=()), set(BY_ID) - EDITS - GOING - SEARCHING - {"undo"} | {"find_end"}),
+        (replace(READY, matches=(3, 4)), set(BY_ID) - EDITS - GOING - {"undo"}),
+        (replace(READY, can_go=(True, False)), set(BY_ID) - EDITS - SEARCHING - {"undo", "forward"}),
+        (replace(READY, can_go=(False, True)), set(BY_ID) - EDITS - SEARCHING - {"undo", "back"}),
         (
             replace(READY, can_export=False, code=None),
-            set(BY_ID) - GOING - SEARCHING - {"export", "copy_code", "undo"},
+            set(BY_ID) - EDITS - GOING - SEARCHING - {"export", "copy_code", "undo"},
         ),
     ],
 )
@@ -202,3 +207,64 @@ def test_every_kind_of_checkpoint_is_in_the_dialog_of_files():
     )
     missing = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in patterns)]
     assert not missing
+
+
+def test_undo_and_redo_say_what_they_do(window, session):
+    made = window.actions_by_name
+    assert (made["undo_map"].text(), made["undo_map"].isEnabled()) == ("&Undo", False)
+    window.show_screen(replace(READY, edits=("map a&b to cpu", "map cuda:1 to cpu")))
+    assert made["undo_map"].text() == "&Undo map a&&b to cpu"
+    assert made["redo_map"].text() == "Re&do map cuda:1 to cpu"
+    made["undo_map"].trigger()
+    made["redo_map"].trigger()
+    session.undo_map.assert_called_once_with()
+    session.redo_map.assert_called_once_with()
+
+
+def test_about_says_versions_and_licenses_and_copies_no_paths(window, qapp, monkeypatch):
+    monkeypatch.setattr(diagnostics, "version", version)
+    window.actions_by_name["about"].trigger()
+    dialog = qapp.activeModalWidget()
+    words = "\n".join(label.text() for label in dialog.findChildren(QLabel))
+    for text in ("Apache License 2.0", "LGPL 3.0", "9.9", "not installed", platform.python_version()):
+        assert text in words
+    next(each for each in dialog.findChildren(QPushButton) if "diagnostics" in each.text()).click()
+    copied = qapp.clipboard().text()
+    dialog.close()
+    window.actions_by_name["diagnostics"].trigger()
+    assert qapp.clipboard().text() == copied
+    assert "PyTorch: not installed" in copied
+    assert f"Findings: {READY.findings[0].id}" in copied
+    for private in (READY.path, READY.title.partition(" - ")[0], str(Path.home()), platform.node()):
+        assert private not in copied
+    window.show_screen(fakes.empty_screen())
+    window.actions_by_name["diagnostics"].trigger()
+    assert "Window: empty" in qapp.clipboard().text()
+    window.shown = None
+    assert "Window:" not in diagnostics.diagnostics(window, None, window._theme)
+
+
+def version(name: str) -> str:
+    if name != "numpy":
+        raise diagnostics.PackageNotFoundError
+    return "9.9"
+
+
+def test_the_log_is_followed_while_it_is_shown(window, qapp):
+    window.actions_by_name["log"].trigger()
+    dialog = qapp.activeModalWidget()
+    field = dialog.findChild(QPlainTextEdit)
+    assert field.toPlainText() == "Nothing was done in this window yet."
+    lines = (LogLine(at=0.0, kind="done", text="Opened"), LogLine(at=1.0, kind="error", text="lost"))
+    window.show_screen(replace(READY, log=lines))
+    dialog.refresh()
+    dialog.refresh()
+    first, second = field.toPlainText().splitlines()
+    assert first.endswith("   Opened")
+    assert second.endswith(" x error: lost")
+    next(each for each in dialog.findChildren(QPushButton) if "Copy" in each.text()).click()
+    assert qapp.clipboard().text() == f"{field.toPlainText()}\n"
+    dialog.close()
+    window.shown = None
+    window.actions_by_name["log"].trigger()
+    qapp.activeModalWidget().close()

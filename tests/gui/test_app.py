@@ -218,7 +218,7 @@ def test_a_message_of_thousands_of_files_opens_some_and_says_so(program, qtbot, 
     assert (len(opened), notices) == (1, [])
     wait_ready(qtbot, empty)
     program.open_paths([*copies, *["/missing"] * 4093])
-    assert len(opened) == 3
+    assert len(opened) == 2  # the first is shown already
     assert [notice.what for notice in notices] == ["only 2 of 4,096 files were opened"]
 
 
@@ -254,3 +254,24 @@ def test_main_ends_at_once_when_the_files_are_handed_over(qapp, monkeypatch):
     monkeypatch.setattr(single_instance, "lead_or_hand_over", lambda _paths: None)
     monkeypatch.setattr(module.signal, "signal", lambda *_args: None)
     assert main(["/x/best.pth"]) == 0
+
+
+def test_a_file_that_is_shown_is_raised_and_not_opened_again(program, qtbot, copies, tmp_path, monkeypatch):
+    raised = []
+    monkeypatch.setattr(module, "_bring_to_front", raised.append)
+    program.open_paths(copies[:2])
+    wait_ready(qtbot, *program.windows)
+    first, second = program.windows
+    raised.clear()
+    link = tmp_path / "link.pth"
+    link.symlink_to(copies[0])
+    program.open_paths([str(link)])  # as a second launch does
+    second.open_paths([copies[0]])  # from another window
+    assert raised == [first, first]
+    assert program.windows == (first, second)
+    assert second.shown.path == copies[1]
+    first.open_paths([copies[0]])  # in its own window it is read again
+    assert (raised, first.shown.phase) == ([first, first], "opening")
+    wait_ready(qtbot, first)
+    program.open_paths(["no\0name"])
+    assert len(program.windows) == 3

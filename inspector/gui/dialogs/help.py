@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -16,15 +17,24 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from inspector.gui.dialogs.diagnostics import versions
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import TOP, column, row
-from inspector.gui.widgets.controls import button_row, make_button
+from inspector.gui.widgets.controls import button_row, confirm_copied, make_button
 from inspector.gui.widgets.labels import bare_text, named, plain_label
 from inspector.gui.widgets.marks import AppMark
 from inspector.report.search.terms import HELP
 
 _NATIVE = QKeySequence.SequenceFormat.NativeText
+_ABOUT_WIDTH = 500
+_LICENSES = (
+    ("Checkpoint Inspector", "Apache License 2.0"),
+    ("Qt, PySide6", "LGPL 3.0"),
+    ("Python", "PSF License 2"),
+    ("pyqtgraph", "MIT"),
+    ("NumPy", "BSD 3-Clause"),
+)
 
 
 class HelpDialog(QDialog):
@@ -46,25 +56,48 @@ class HelpDialog(QDialog):
 
 
 class AboutDialog(QDialog):
-    """Shows what the program does, and what it never does."""
+    """Shows what the program does and what it never does, what it is made of, and under which licenses."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, parent: QWidget, diagnostics: Callable[[], str]) -> None:
         super().__init__(parent)
+        self._theme, self._diagnostics = theme, diagnostics
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("About Checkpoint Inspector")
-        self.setFixedWidth(460)
+        self.setFixedWidth(_ABOUT_WIDTH)
         words = plain_label("Nothing in a file is ever executed, and nothing is uploaded.", wrap=True)
         about = "What a PyTorch checkpoint contains, where its tensors were saved, and how to load it here."
+        self._copy = make_button("Copy diagnostics", self._on_copy, icon="copy", theme=theme)
+        self._copy.setToolTip("Versions, system and screen; no paths, no names of files or tensors")
+        close = make_button("Close", self.accept, kind="primary")
+        close.setDefault(True)
         column(
             AppMark(72),
             plain_label("Checkpoint Inspector", "title"),
             plain_label(about, "muted", wrap=True),
             row((Glyph(theme, "shield", 18, ink="good"), 0, TOP), (words, 1)),
-            _close_row(self),
+            _facts("Versions", versions()),
+            _facts("Licenses", _LICENSES),
+            button_row(self._copy, close),
             spacing=12,
             margins=(28, 28, 28, 20),
             within=self,
         )
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._diagnostics())
+        confirm_copied(self._copy, self._theme)
+
+
+def _facts(title: str, rows: tuple[tuple[str, str], ...]) -> QGridLayout:
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(16)
+    grid.setVerticalSpacing(4)
+    grid.setColumnStretch(1, 1)
+    grid.addWidget(plain_label(title, "section"), 0, 0, 1, 2)
+    for line, (name, what) in enumerate(rows, start=1):
+        grid.addWidget(plain_label(name, "muted"), line, 0)
+        grid.addWidget(plain_label(what, selectable=True, wrap=True), line, 1)
+    return grid
 
 
 def _menu_block(entry: QAction) -> QGridLayout:

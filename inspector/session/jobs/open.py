@@ -6,6 +6,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+from inspector.containers.folders.belonging import INDEX
 from inspector.containers.folders.paths import open_path, stands_for_folder
 from inspector.containers.source import Stamp, stamp_of
 from inspector.errors import CancelledError, CheckpointError
@@ -46,7 +47,8 @@ class Files(Machines):
         if is_script_name(path):
             self.open_script(path)
             return
-        if self._ready is None or not path.endswith(".json"):
+        name = path.lower()
+        if not name.endswith(".json") or name.endswith(INDEX):
             self._open_file(path)
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.session.document import Document
+from inspector.session.history import with_history
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Screen
 from inspector.session.state import State
@@ -29,4 +30,4 @@ class Part:
         return self._desk.state.ready
 
     def _show(self, state: State) -> None:
-        self._desk.show(state)
+        self._desk.show(with_history(self._desk.state, state))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from inspector.containers.notes import NoteKind
@@ -21,6 +20,7 @@ from inspector.session.cache import remembered
 from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
 from inspector.session.document import Document, load_of
 from inspector.session.export.kinds import RECOVER, offers
+from inspector.session.history import edit_texts
 from inspector.session.jobs.check import check_of
 from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import banner, safety_chip
@@ -59,6 +59,7 @@ from inspector.session.screen import (
     Screen,
 )
 from inspector.session.state import OPEN, State
+from inspector.session.titles import shown_name
 from inspector.session.values.showing import scan_findings, scan_of, sparks_of, values_page
 from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile, presets
@@ -73,8 +74,6 @@ PROGRAM = "Checkpoint Inspector"
 _MOST_BRANCH = 80
 _MOST_DEVICES = 64
 _MOST_NAME = 30
-_MOST_TITLE = 120
-_IN_A_FOLDER, _OF_A_FOLDER = {".metadata", "latest"}, (".index.json", ".distcp")
 _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"
 Branches = tuple[Rule, ...]
 
@@ -125,14 +124,6 @@ def compose(state: State) -> Screen:
     )
 
 
-def shown_name(path: str) -> str:
-    """Return what a checkpoint is called: a file that stands for its folder by the name of that."""
-    place = PurePath(path)
-    folder = place.parent.name
-    stands = place.name in _IN_A_FOLDER or place.name.endswith(_OF_A_FOLDER)
-    return cut_text(escape_text(folder if stands and folder else place.name), _MOST_TITLE)
-
-
 def brought_up_to_date(screen: Screen, state: State) -> Screen:
     """Return the screen of another state of the same file with all that is known at once of this one."""
     return replace(
@@ -149,6 +140,8 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
         export=export_page(state),
         recent=state.recent,
         values=values_page(state),
+        edits=edit_texts(state),
+        log=state.log,
     )
 
 
@@ -227,6 +220,8 @@ def _frame(state: State, title: str) -> Screen:
         export=export_page(state),
         status=(),
         recent=state.recent,
+        edits=edit_texts(state),
+        log=state.log,
         can_export=False,
         can_undo=False,
     )

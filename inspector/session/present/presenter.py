@@ -9,6 +9,7 @@ from inspector.records import replace
 from inspector.session.jobs.check import check_of
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.running import cancel_left, run
+from inspector.session.log import with_log
 from inspector.session.present.compose import brought_up_to_date, compose, target_of
 from inspector.session.present.failure import failure_page
 from inspector.session.screen import Screen
@@ -41,7 +42,7 @@ class Presenter:
 
     def show(self, state: State) -> None:
         """Take a new state and show it; jobs that are no longer in it are cancelled."""
-        composing, state = state.job(_COMPOSE), state.without_job(_COMPOSE)
+        composing, state = state.job(_COMPOSE), with_log(self.state, state.without_job(_COMPOSE))
         asked = _asked(state)
         if _is_large(state) and asked != self._worked_out:
             is_new = composing is None or asked != self._wanted

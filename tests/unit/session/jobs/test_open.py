@@ -249,3 +249,15 @@ def test_a_folder_has_changed_when_one_of_its_files_has(view, runner, tmp_path) 
     shutil.rmtree(folder)
     session.look_at_file()
     assert session.screen.on_disk is None
+
+
+def test_json_files_are_told_apart_without_a_file_too(session, files, profile, tmp_path) -> None:
+    session.open(str(profile))
+    assert (session.screen.phase, session.screen.path) == ("empty", "")
+    assert session.screen.target == session._state.machines[0].id
+    other, index = tmp_path / "config.json", tmp_path / "model.safetensors.index.json"
+    for path in (other, index):
+        path.write_text("{}")
+        files[str(path)] = saved_on("cpu", path=str(path))
+        session.open(str(path))
+        assert (session.screen.phase, session.screen.path) == ("ready", str(path))

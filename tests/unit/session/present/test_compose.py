@@ -10,7 +10,7 @@ from inspector.session.document import Document, open_document
 from inspector.session.present import code
 from inspector.session.present import compose as module
 from inspector.session.present import rows as rows_shown
-from inspector.session.present.compose import compose, shown_name, target_of, targets_of
+from inspector.session.present.compose import compose, target_of, targets_of
 from inspector.session.screen import FailurePage, Screen
 from inspector.session.state import State
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -211,21 +211,6 @@ def test_devices_that_decide_nothing_are_shown_and_not_mapped() -> None:
     screen = ready(saved_on("cuda:0", format="sharded"))  # whose loader maps everything
     assert screen.banner is not None
     assert (screen.banner.tone, screen.banner.advice) == ("good", "")
-
-
-def test_a_file_that_stands_for_its_folder_is_called_like_that() -> None:
-    asked = {
-        "/runs/step-500/.metadata": "step-500",
-        "/runs/step-500/__0_0.distcp": "step-500",
-        "/runs/ds/latest": "ds",
-        "/runs/llama/model.safetensors.index.json": "llama",
-        "/runs/llama/model-00001-of-00002.safetensors": "model-00001-of-00002.safetensors",
-        "/.metadata": ".metadata",
-        "latest": "latest",
-        "/runs/e\u202ex/latest": "e\\u202ex",
-    }
-    assert {path: shown_name(path) for path in asked} == asked
-    assert compose(State(phase="opening", path="/runs/ds/latest")).title == "ds - Checkpoint Inspector"
 
 
 def test_a_part_leads_to_the_whole(tmp_path) -> None:
