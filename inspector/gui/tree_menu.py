@@ -64,8 +64,10 @@ def _add_questions(menu: QMenu, session: Session, screen: Screen, node: int) -> 
 
 def _add_export(menu: QMenu, session: Session, screen: Screen, nodes: tuple[int, ...]) -> None:
     """Add what is decided for the tensors of rows: where they go, and whether they are exported."""
+    menu.addSeparator()
+    if screen.can_export:
+        _add(menu, "Leave &out of the export\u2026", partial(session.begin_export_without, nodes))
     if screen.map_choices:
-        menu.addSeparator()
         below = menu.addMenu("&Map to a device")
         below.setEnabled(len(nodes) <= MOST_MAPPED)
         for device in screen.map_choices:

@@ -5,13 +5,13 @@ A plain word matches a part (of a path) or a beginning (of the rest); a word in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.records import dataclass, replace
 from inspector.report.search.globs import Span, glob_of, has_wildcards
-from inspector.report.search.terms import COMPARE, COMPARED, ODDITIES, Term, parse_terms, quoted
+from inspector.report.search.terms import COMPARE, ODDITIES, Term, parse_terms, quoted
 from inspector.report.tree import Tree
 
 __all__ = ["Query", "Rows", "Term", "matching_nodes", "parse_query", "quoted", "searchable"]
@@ -100,9 +100,13 @@ def matching_nodes(query: Query, rows: Rows, tree: Tree) -> tuple[int, ...] | No
     if not query.terms:
         return None
     tensors, values = query.find(rows)
-    found = [tree.tensor_nodes[index] for index in tensors]
-    found += [node for index in values if (node := tree.value_nodes[index]) >= 0]
-    return tuple(sorted(found))
+    # Marks instead of sorting, which would hold up other threads; the last is of what is hidden, at -1.
+    marks = bytearray(len(tree.nodes) + 1)
+    for index in tensors:
+        marks[tree.tensor_nodes[index]] = 1
+    for index in values:
+        marks[tree.value_nodes[index]] = 1
+    return tuple([id_ for id_, mark in enumerate(marks[:-1]) if mark])
 
 
 def parse_query(text: str) -> Query:
@@ -116,7 +120,10 @@ def _named(term: Term, names: tuple[str, ...], among: Iterable[int]) -> list[int
         return [index for index in among if (text in names[index]) is not is_not]
     if term.exact:
         return [index for index in among if (text in names[index].split("\n")) is not is_not]
-    spans = glob_of(text).spans
+    glob = glob_of(text)
+    spans, literal = glob.spans, glob.literal
+    if not is_not:
+        among = [index for index in among if literal in names[index]]  # few are left to be looked at closely
     return [
         index
         for index in among
@@ -142,16 +149,19 @@ def _of_kind(term: Term, rows: Rows, among: Iterable[int]) -> list[int]:
     if term.field in ODDITIES:
         odd = () if rows.odd is None else rows.odd.get(term.field, ())
         return [index for index in among if rows.odd is not None and (index in odd) is not is_not]
-    if term.field in COMPARED:
-        compare, bound, measure = COMPARE[term.text], term.bound, _MEASURES[term.field]
-        return [index for index in among if compare(measure(table[index]), bound) is not is_not]
+    if term.field == "size":
+        compare, bound = COMPARE[term.text], term.bound
+        return [index for index in among if compare(table[index].nbytes, bound) is not is_not]
+    indexes = among if isinstance(among, Sequence) else list(among)
     read = _READERS[term.field]
-    facts = [(index, read(table[index])) for index in among]
-    held = {fact for fact in {fact for _, fact in facts} if _holds(term, fact)}
-    return [index for index, fact in facts if (fact in held) is not is_not]
+    facts = [read(table[index]) for index in indexes]
+    held = {fact for fact in set(facts) if _holds(term, fact)}  # of a million tensors few facts differ
+    return [index for index, fact in zip(indexes, facts, strict=True) if (fact in held) is not is_not]
 
 
 def _holds(term: Term, fact: object) -> bool:
+    if term.field == "params":
+        return COMPARE[term.text](prod(fact) if isinstance(fact, tuple) else 0, term.bound)
     if isinstance(fact, tuple):
         shape = "x".join(map(str, fact)) or "scalar"
         return shape == term.text if term.exact else f"x{term.text}x" in f"x{shape}x"
@@ -161,15 +171,11 @@ def _holds(term: Term, fact: object) -> bool:
     return found == term.text if term.exact else found.startswith(term.text)
 
 
-def _parameters(tensor: Tensor) -> int:
-    return prod(tensor.shape) if tensor.role == "parameter" else 0
-
-
 _READERS: dict[str, Callable[[Tensor], object]] = {
     "device": lambda tensor: tensor.device,
     "dtype": lambda tensor: tensor.dtype,
     "role": lambda tensor: tensor.role,
     "shape": lambda tensor: tensor.shape,
     "storage": lambda tensor: tensor.storage,
+    "params": lambda tensor: tensor.shape if tensor.role == "parameter" else None,
 }
-_MEASURES: dict[str, Callable[[Tensor], int]] = {"size": lambda tensor: tensor.nbytes, "params": _parameters}

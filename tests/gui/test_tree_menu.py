@@ -44,6 +44,7 @@ def test_a_tensor_offers_its_searches_its_map_and_json(window) -> None:
         "Copy as JSON",
         "Show tensors that share its storage",
         "Filter by cuda:1",
+        "Leave out of the export\u2026",
         "Map to a device",
         "Expand all below",
         "Collapse all",
@@ -55,6 +56,8 @@ def test_a_tensor_offers_its_searches_its_map_and_json(window) -> None:
     session.search_sharing.assert_called_once_with(node)
     entry(menu, "Filter").trigger()
     session.search_device.assert_called_once_with(node)
+    entry(menu, "Leave out").trigger()
+    session.begin_export_without.assert_called_once_with((node,))
     below = entry(menu, "Map").menu()
     assert texts(below) == ["cpu", "cuda:0"]
     below.actions()[1].trigger()

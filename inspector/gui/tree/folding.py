@@ -40,6 +40,9 @@ def rows_to_unfold(model: TreeModel, roots: Iterable[int], budget: int) -> tuple
     while level:
         deeper: list[int] = []
         for node_id in level:
+            if budget <= 0:  # the rest is not even looked at
+                left.append(node_id)
+                continue
             children = model.below(node_id)
             if len(children) > budget:
                 left.append(node_id)

@@ -285,6 +285,16 @@ class TreeModel(QAbstractItemModel):
         place = bisect_left(self._matches, first)
         return place < len(self._matches) and self._matches[place] <= last
 
+    def _matching(self, ids: Sequence[int], last: int) -> list[int]:
+        """Return which of the rows below one have a match in them, from match to match and not row by row."""
+        found: list[int] = []
+        place = bisect_left(self._matches, ids[0]) if ids else len(self._matches)
+        while place < len(self._matches) and self._matches[place] <= last:
+            row = bisect_right(ids, self._matches[place])
+            found.append(ids[row - 1])
+            place = bisect_left(self._matches, ids[row], place) if row < len(ids) else len(self._matches)
+        return found
+
     def _is_within(self, node_id: int) -> bool:
         """Return whether a node is, or is below, a match without further matches below it."""
         place = bisect_right(self._matches, node_id) - 1
@@ -304,8 +314,7 @@ class TreeModel(QAbstractItemModel):
     def _arrange(self, node_id: int) -> Sequence[int]:
         ids: Sequence[int] = self.node(node_id).children
         if self._is_filtered and not self._is_within(node_id):
-            lasts = [*(child - 1 for child in ids[1:]), last_below(self._tree.nodes, node_id)]
-            ids = [child for child, last in zip(ids, lasts, strict=True) if self._has_match(child, last)]
+            ids = self._matching(ids, last_below(self._tree.nodes, node_id))
         column, order = self._order
         if column >= 0:
             ids = sorted(ids, key=self._sort_key(column), reverse=order == Qt.SortOrder.DescendingOrder)

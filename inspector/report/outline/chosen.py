@@ -35,19 +35,30 @@ class Total(NamedTuple):
 
 def total_of(tree: Tree, node_ids: Iterable[int]) -> Total:
     """Add up rows."""
-    tops, rows = _outermost(tree.nodes, node_ids)
-    nodes = [tree.nodes[id_] for id_ in tops]
+    tops: list[int] = []
+    rows, last = 0, -1
     devices: dict[str, int] = {}
-    for node in nodes:
-        for device, nbytes in node.devices:
-            devices[device] = devices.get(device, 0) + nbytes
-    nbytes, parameters, is_exact = _shared(tree, tops)
+    tensors = parameters = integers = nbytes = 0
+    for id_ in sorted(node_ids):  # from top to bottom
+        rows += 1
+        if id_ <= last:  # below the one before
+            continue
+        node = tree.nodes[id_]
+        last = last_below(tree.nodes, id_) if node.children else id_
+        tops.append(id_)
+        tensors += node.tensors
+        parameters += node.parameters
+        integers += node.integers
+        nbytes += node.nbytes
+        for device, on_device in node.devices:
+            devices[device] = devices.get(device, 0) + on_device
+    twice, parameters_twice, is_exact = _shared(tree, tops)
     return Total(
         rows=rows,
-        tensors=sum(node.tensors for node in nodes),
-        parameters=sum(node.parameters for node in nodes) - parameters,
-        integers=sum(node.integers for node in nodes),
-        nbytes=sum(node.nbytes for node in nodes) - nbytes,
+        tensors=tensors,
+        parameters=parameters - parameters_twice,
+        integers=integers,
+        nbytes=nbytes - twice,
         devices=tuple(sorted(devices, key=lambda device: -devices[device])),
         is_exact=is_exact,
     )
@@ -58,18 +69,6 @@ def last_below(nodes: Sequence[Node], id_: int) -> int:
     while nodes[id_].children:
         id_ = nodes[id_].children[-1]
     return id_
-
-
-def _outermost(nodes: Sequence[Node], node_ids: Iterable[int]) -> tuple[list[int], int]:
-    """Return the rows that are below no other of them, from top to bottom, and how many there are in all."""
-    tops: list[int] = []
-    rows, last = 0, -1
-    for id_ in sorted(node_ids):
-        rows += 1
-        if id_ > last:
-            tops.append(id_)
-            last = last_below(nodes, id_)
-    return tops, rows
 
 
 def _shared(tree: Tree, tops: Sequence[int]) -> tuple[int, int, bool]:

@@ -19,6 +19,8 @@ class Glob:
     def __init__(self, pattern: str) -> None:
         """Cut a pattern into what stands between its stars."""
         pieces = pattern.split("*")
+        self.literal = max(pattern.replace("?", "*").split("*"), key=len)
+        """What stands in every name that it covers."""
         self._first = re.compile(_BOUND + _plain(pieces[0]), re.DOTALL)
         self._middle = [re.compile(_plain(piece), re.DOTALL) for piece in pieces[1:-1] if piece]
         self._last = re.compile(_plain(pieces[-1]), re.DOTALL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from operator import eq, ge, gt, le, lt
 from typing import NamedTuple
 
 from inspector.records import dataclass, replace
@@ -41,13 +42,7 @@ _TERM = re.compile(rf'(-(?=\S))?(?:({"|".join((*WORD_FIELDS, *ODDITIES))}):)?("[
 _BOUND = re.compile(r"(size|params)(<=|>=|<|>|=)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "b": 10**9}
 _BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-COMPARE: dict[str, Callable[[int, float], bool]] = {
-    "<": lambda size, bound: size < bound,
-    ">": lambda size, bound: size > bound,
-    "<=": lambda size, bound: size <= bound,
-    ">=": lambda size, bound: size >= bound,
-    "=": lambda size, bound: size == bound,
-}
+COMPARE: dict[str, Callable[[float, float], bool]] = {"<": lt, ">": gt, "<=": le, ">=": ge, "=": eq}
 _SHORT_DTYPE = re.compile(r"(bf|fp|f|i|u|c)(\d+)(.*)", re.ASCII)
 _DTYPES = {"bf": "bfloat", "fp": "float", "f": "float", "i": "int", "u": "uint", "c": "complex"}
 _NUMBERED = re.compile(r".+:\d+", re.ASCII)

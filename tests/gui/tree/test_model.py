@@ -199,3 +199,34 @@ def test_nodes_are_listed_as_they_are_sorted(model, tree):
     assert names() == ["epoch", "conv1", "fc", "optimizer"]
     model.sort(Column.SIZE, Qt.SortOrder.DescendingOrder)
     assert names() == ["optimizer", "fc", "conv1", "epoch"]
+
+
+def test_a_filter_shows_what_its_words_say_for_any_matches(model, tree):
+    """Compared with a walk over all rows: matches, what is above them, and what is below the innermost."""
+    rng = random.Random(3)
+
+    def above(node: int) -> set[int]:
+        found: set[int] = set()
+        while tree.nodes[node].parent > 0:
+            node = tree.nodes[node].parent
+            found.add(node)
+        return found
+
+    for _ in range(40):
+        matches = rng.sample(range(1, len(tree.nodes)), rng.choice([1, 2, 5, 40]))
+        parents = set().union(*map(above, matches))
+        innermost = set(matches) - parents
+        wanted = {
+            node
+            for node in range(1, len(tree.nodes))
+            if node in parents or node in matches or not innermost.isdisjoint(above(node))
+        }
+        model.set_filter(matches)
+        shown, todo = set(), [0]
+        while todo:
+            below = list(model.below(todo.pop()))
+            shown |= set(below)
+            todo += below
+        assert shown == wanted
+        assert {node for node in range(1, len(tree.nodes)) if model.index_of(node).isValid()} == wanted
+        assert all(model.is_match(node) == (node in matches) for node in range(1, len(tree.nodes)))

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QMenu
 
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
+from inspector.report.query import parse_query
 from inspector.report.tree import Tree
 from tests.gui import fakes
 from tests.gui.tree.test_model import find
@@ -339,19 +340,15 @@ def test_no_tree_is_an_empty_one(view):
 
 
 def large_tree(rows: int) -> Tree:
-    """A tree as a large file has it: buckets of a thousand."""
-    buckets = rows // 1_000
-    first = 1 + buckets
-    nodes = [fakes.make_node(children=list(range(1, first)))]
-    for bucket in range(buckets):
-        below = list(range(first + bucket * 1_000, first + (bucket + 1) * 1_000))
-        nodes.append(
-            fakes.make_node(
-                parent=0, row=bucket, kind="bucket", name=str(bucket), tensors=1_000, children=below
-            )
-        )
-    leaf = fakes.make_node
-    nodes += [leaf(parent=1 + place // 1_000, row=place % 1_000, name=str(place)) for place in range(rows)]
+    """A tree as a large file has it: buckets of a thousand; ids are numbered from top to bottom."""
+    leaf, nodes = fakes.make_node, [fakes.make_node()]
+    for bucket in range(rows // 1_000):
+        id_ = len(nodes)
+        nodes[0].children.append(id_)
+        below = list(range(id_ + 1, id_ + 1_001))
+        name = {"kind": "bucket", "name": str(bucket), "tensors": 1_000, "children": below}
+        nodes.append(leaf(parent=0, row=bucket, **name))
+        nodes += [leaf(parent=id_, row=row, name=str(bucket * 1_000 + row)) for row in range(1_000)]
     return Tree(nodes=tuple(nodes), tensor_nodes=(), value_nodes=(), colors={})
 
 
@@ -378,7 +375,28 @@ def test_what_matches_in_a_large_tree_is_shown_in_proportion(view):
     def prepare(rows: int) -> Callable[[], object]:
         tree = large_tree(rows)
         view.show_tree(tree)
-        matches = tuple(range(1 + rows // 1_000, len(tree.nodes), 10))
+        matches = tuple(range(5, len(tree.nodes), 10))
         return lambda: view.show_matches(matches, only=True)
 
     assert growth(prepare, 2_000, 8_000) < 1.2
+
+
+@pytest.mark.wide
+def test_filtering_a_large_tree_is_no_more_work_than_what_is_seen_of_it(view):
+    """What the main thread does between two events; what is searched is done elsewhere."""
+
+    def steps(rows: int) -> int:
+        tree = large_tree(rows)
+        view.show_tree(tree)
+        matches = tuple(range(5, len(tree.nodes), 500))
+
+        def work() -> None:
+            view.show_matches(matches, parse_query("0"), only=True)
+            assert view.model().rowCount() == rows // 1_000
+            view.viewport().grab()
+            view.show_matches(None, only=True)
+
+        return count_steps(work)
+
+    steps(2_000)
+    assert steps(64_000) < 2 * steps(16_000)
