@@ -58,6 +58,10 @@ class Numbers(NamedTuple):
         first_b: That of the second.
         other_bits: How many are the same number in other bits: another NaN, or -0.0 for 0.0.
         not_finite: How many differ where one of the two is NaN or infinite.
+        norm_a: The length of the first as a vector of the elements that are finite in both.
+        norm_b: That of the second.
+        distance: The length of their difference.
+        skipped: How many elements these three leave out, since one of the two is NaN or infinite.
     """
 
     numel: int
@@ -70,6 +74,10 @@ class Numbers(NamedTuple):
     first_b: str
     other_bits: int
     not_finite: int
+    norm_a: float = 0.0
+    norm_b: float = 0.0
+    distance: float = 0.0
+    skipped: int = 0
 
 
 class TensorChange(NamedTuple):

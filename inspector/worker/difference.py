@@ -42,11 +42,12 @@ class Difference:
     def __init__(self, dtype: str, other: str, rtol: float, atol: float) -> None:
         self._dtypes = dtype, other
         self._rtol, self._atol = rtol, atol
-        self._numel = self._differing = self._other_bits = self._not_finite = 0
+        self._numel = self._differing = self._other_bits = self._not_finite = self._skipped = 0
         self._max_abs: float | None = None
         self._max_rel: float | None = None
         self._first: tuple[int, str, str] | None = None
         self._cosine = Cosine()
+        self._distance = Length()
 
     def add(self, block: bytes, other: bytes) -> None:
         """Take as many elements of both."""
@@ -59,6 +60,9 @@ class Difference:
         if block != other or self._dtypes[0] != self._dtypes[1]:
             self._measure(a, b, equal)
         self._cosine.add(a, b)
+        finite = np.isfinite(a) & np.isfinite(b)
+        self._skipped += int(len(a) - finite.sum())
+        self._distance.add(np.where(finite, _apart(a, b), 0.0))
         self._numel += len(a)
 
     def answer(self) -> dict[str, Any]:
@@ -70,6 +74,10 @@ class Difference:
             "max_abs": 0.0 if self._max_abs is None and not self._not_finite else self._max_abs,
             "max_rel": 0.0 if self._max_rel is None and not self._differing else self._max_rel,
             "cosine": self._cosine.value(),
+            "norm_a": self._cosine.lengths[0].value(),
+            "norm_b": self._cosine.lengths[1].value(),
+            "distance": self._distance.value(),
+            "skipped": self._skipped,
             "first": number,
             "first_a": one,
             "first_b": other,
@@ -98,37 +106,56 @@ class Difference:
             self._first = self._numel + place, str(a[place]), str(b[place])
 
 
-class Cosine:
-    """The cosine of two vectors, whose elements come block by block and may be of any size.
+class Length:
+    """The length of a vector whose elements come block by block and may be of any size.
 
-    Sums are kept in units of the largest elements so far: the square of 1e200 is no float64.
+    The sum is kept in units of the largest element so far: the square of 1e200 is no float64.
     """
 
     def __init__(self) -> None:
-        self._scales = [0.0, 0.0]
-        self._squares = [0.0, 0.0]
+        self.scale = 0.0
+        self._squares = 0.0
+
+    def add(self, vector: Array) -> tuple[Array, float]:
+        """Take finite elements; return them in the unit, and how much larger that is than the last one."""
+        largest = float(np.abs(vector).max()) if len(vector) else 0.0
+        ratio = 1.0
+        if largest > self.scale:
+            ratio = self.scale / largest
+            self._squares *= ratio * ratio
+            self.scale = largest
+        vector = vector / (self.scale or 1.0)
+        self._squares += float(np.vdot(vector, vector).real)
+        return vector, ratio
+
+    def value(self) -> float:
+        """Return the length."""
+        return min(self.scale * self.unit_value(), _LARGEST)
+
+    def unit_value(self) -> float:
+        """Return the length in the unit."""
+        return math.sqrt(self._squares)
+
+
+class Cosine:
+    """The cosine of two vectors that come block by block."""
+
+    def __init__(self) -> None:
+        self.lengths = Length(), Length()
         self._dot = 0.0
 
     def add(self, a: Array, b: Array) -> None:
         """Take the elements that are finite in both."""
         finite = np.isfinite(a) & np.isfinite(b)
         vectors = [_plain(vector if finite.all() else vector[finite]) for vector in (a, b)]
-        if not len(vectors[0]):
-            return
-        for number, vector in enumerate(vectors):
-            largest = float(np.abs(vector).max())
-            if largest > self._scales[number]:
-                ratio = self._scales[number] / largest
-                self._squares[number] *= ratio * ratio
-                self._dot *= ratio
-                self._scales[number] = largest
-            vectors[number] = vector / (self._scales[number] or 1.0)
-            self._squares[number] += float(np.vdot(vectors[number], vectors[number]).real)
-        self._dot += float(np.vdot(vectors[0], vectors[1]).real)
+        (one, ratio), (other, other_ratio) = (
+            length.add(vector) for length, vector in zip(self.lengths, vectors, strict=True)
+        )
+        self._dot = self._dot * ratio * other_ratio + float(np.vdot(one, other).real)
 
     def value(self) -> float | None:
         """Return the cosine; None where one vector is 0, or there is none."""
-        size = math.sqrt(self._squares[0]) * math.sqrt(self._squares[1])
+        size = self.lengths[0].unit_value() * self.lengths[1].unit_value()
         return None if not size else max(-1.0, min(1.0, self._dot / size))
 
 

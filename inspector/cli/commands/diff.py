@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from inspector.diff.compare import Chosen, Wish
     from inspector.diff.records import Diff, Mode
     from inspector.model.checkpoint import Checkpoint
+    from inspector.progress import Progress
 
 SUMMARY = "Compare two checkpoints: names, devices, dtypes, shapes, values, and what loading them runs."
 EXAMPLES = (
+    "diff --series epochs/",
     "diff epoch-1.pth epoch-2.pth",
     "diff model.safetensors best.pth --values --filter role:parameter",
 )
@@ -33,8 +35,9 @@ _MODES = {"facts": "none", "equal": "equal", "numbers": "numbers"}
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `diff`."""
-    parser.add_argument("a", metavar="A", help="a checkpoint: a file or a folder")
-    parser.add_argument("b", metavar="B", help="the one to compare it with, of any format")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="two checkpoints of any format: files or folders"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument(
         "--compare",
@@ -53,6 +56,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--only-differences", action="store_true", help="list what differs (the default)")
     shown.add_argument("--all", action="store_true", help="list the tensors that are equal as well")
+    parser.add_argument(
+        "--series",
+        action="store_true",
+        help="several files in their order, or a folder of them: how far each module went",
+    )
     parser.add_argument("--each", action="store_true", help="list each tensor of a change that many share")
 
 
@@ -68,14 +76,16 @@ def _tolerance(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Print what differs; 1 means that anything does."""
-    from inspector.diff.compare import compare_paths
-    from inspector.errors import CancelledError
+    from inspector.errors import CancelledError, PlanError
     from inspector.progress import Progress
 
+    if len(options.files) != 2 and not options.series:
+        remedy = "for several, say --series" if options.files[1:] else None
+        raise PlanError("two checkpoints are compared, A and B", remedy=remedy)
     progress = Progress()
     try:
         with ended_by_signals(progress):
-            found = compare_paths(options.a, options.b, _wish(options), progress)
+            return _run_series(options, progress) if options.series else _run(options, progress)
     except CancelledError:
         raise
     except Exception as error:
@@ -84,14 +94,33 @@ def run(options: argparse.Namespace) -> int:
             say_json(
                 {
                     "schema": 1,
-                    "a": options.a,
-                    "b": options.b,
+                    "a": options.files[0],
+                    "b": options.files[-1],
                     "error": {"kind": failure.kind, "message": failure.what, "where": failure.where},
                 }
             )
         raise failure from error
+
+
+def _run(options: argparse.Namespace, progress: Progress) -> int:
+    from inspector.diff.compare import compare_paths
+
+    first, second = options.files
+    found = compare_paths(first, second, _wish(options), progress)
     _say(found, options)
     return DONE if found.is_equal else NEGATIVE
+
+
+def _run_series(options: argparse.Namespace, progress: Progress) -> int:
+    from inspector.diff.series import compare_series, series_paths
+    from inspector.report.comparing.series import format_series, series_document
+
+    found = compare_series(series_paths(options.files), progress)
+    if options.json:
+        say_json(series_document(found))
+    else:
+        say(format_series(found))
+    return DONE
 
 
 def _say(found: Diff, options: argparse.Namespace) -> None:

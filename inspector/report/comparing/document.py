@@ -10,7 +10,18 @@ from inspector.records import as_document
 
 Document = dict[str, Any]
 _SAID = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")
-_FIGURES = ("max_abs", "max_rel", "cosine", "differing", "numel", "other_bits", "not_finite")
+_FIGURES = (
+    "max_abs",
+    "max_rel",
+    "cosine",
+    "differing",
+    "numel",
+    "other_bits",
+    "not_finite",
+    "norm_a",
+    "norm_b",
+    "distance",
+)
 
 
 def diff_document(diff: Diff) -> Document:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inspector.diff.compare import Chosen, Wish, compare_paths
+from inspector.diff.compare import Chosen, Wish, compare_paths, measure_pair
 from inspector.diff.content.numbers import Tolerance
 from inspector.diff.records import Diff
 from inspector.errors import CancelledError, CheckpointError
@@ -306,6 +306,8 @@ def test_numbers_say_how_much_and_where(tmp_path: Path) -> None:
     diff = compared(tmp_path, a, b, NUMBERS)
     rows = {row["path"]: row for row in diff_document(diff)["changed"]}
     assert set(rows) == {"w", "d", "z"}
+    assert (rows["w"].pop("norm_a"), rows["w"].pop("norm_b")) == pytest.approx((30**0.5, 78**0.5))
+    assert rows["w"].pop("distance") == 4.0
     assert rows["w"] | {"cosine": None} == {
         "path": "w",
         "what": ["values"],
@@ -399,3 +401,12 @@ def test_errors_name_the_file_and_comparing_can_be_cancelled(tmp_path: Path) -> 
     progress.cancel()
     with pytest.raises(CancelledError):
         compare_paths(path, path, Wish(), progress)
+
+
+def test_one_pair_is_measured_by_itself(tmp_path: Path) -> None:
+    paths = [save_zip(tmp_path / f"{name}.pt", {"v": T(V), name: T(W)}) for name in "ab"]
+    (_, pair) = compare_paths(*paths, Wish()).pairs
+    assert measure_pair(*paths, pair, ("a", "b"), Progress()).differing == 0
+    for names in (("a", "a"), ("v", "b")):
+        with pytest.raises(CheckpointError, match="has changed since it was compared"):
+            measure_pair(*paths, pair, names, Progress())

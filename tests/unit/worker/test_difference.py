@@ -40,6 +40,8 @@ def test_figures_are_those_of_the_definition() -> None:
     assert (given["first"], given["first_a"], given["first_b"]) == (1, "2.0", "2.5")
     x, y = a[[0, 1, 2, 3, 8]].double(), b[[0, 1, 2, 3, 8]].double()
     assert given["cosine"] == pytest.approx(float(x @ y / x.norm() / y.norm()), abs=1e-12)
+    lengths = [given["norm_a"], given["norm_b"], given["distance"]]
+    assert lengths == pytest.approx([float(one.norm()) for one in (x, y, x - y)])
 
 
 def test_every_dtype_of_numbers_against_itself_and_float64() -> None:

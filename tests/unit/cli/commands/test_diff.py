@@ -67,3 +67,13 @@ def test_what_cannot_be_read_or_was_stopped(
 
     monkeypatch.setattr(compare, "compare_paths", stopped)
     assert main(["diff", *files]) == 130
+
+
+def test_a_series_is_a_table(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "--series", *files, files[0]]) == 0
+    assert capsys.readouterr().out.startswith("3 checkpoints\n")
+    assert main(["diff", "--series", "--json", str(Path(files[0]).parent)]) == 0
+    assert document(capsys)["tensors"][0]["to_first"] == [None, 1.0]
+    for given in (files[:1], [*files, files[0]]):
+        assert main(["diff", *given]) == 2
+        assert "two checkpoints are compared" in capsys.readouterr().err

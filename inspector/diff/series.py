@@ -1,0 +1,189 @@
+"""Several checkpoints in their order, such as the epochs of a training: how far each tensor went."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import NamedTuple
+
+from inspector.diff.content.elements import has_elements
+from inspector.diff.content.numbers import Differences
+from inspector.diff.pairs.pairing import Pairing
+from inspector.diff.records import Numbers
+from inspector.diff.side import Side, open_side
+from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
+from inspector.model.checkpoint import Tensor
+from inspector.model.tensors.dtypes import is_whole
+from inspector.progress import Progress
+
+SUFFIXES = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".tar")
+MOST_FILES = 1_000
+_NUMBER = re.compile(r"(\d+)")
+
+
+class Point(NamedTuple):
+    """One tensor in one of the files.
+
+    Attributes:
+        norm: Its length as a vector.
+        step: Its distance from what it is in the file before; None in the first.
+        drift: Its distance from what it is in the first file; None there.
+        skipped: How many elements these leave out, since they are NaN or infinite in one of the files.
+    """
+
+    norm: float
+    step: float | None
+    drift: float | None
+    skipped: int = 0
+
+
+class SeriesRow(NamedTuple):
+    """One tensor over all files.
+
+    Attributes:
+        path: What the first file calls it.
+        numel: How many elements it has.
+        points: What it is in each file; None where it is missing, of another shape, or cannot be read.
+    """
+
+    path: str
+    numel: int
+    points: tuple[Point | None, ...]
+
+
+class Series(NamedTuple):
+    """All tensors of the first file over all files.
+
+    Attributes:
+        paths: The files.
+        rows: The tensors that hold numbers other than whole ones.
+    """
+
+    paths: tuple[str, ...]
+    rows: tuple[SeriesRow, ...]
+
+
+def series_paths(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the files of a series: those given, or the checkpoints in a folder, 2 before 10.
+
+    Raises:
+        ContainerError: They are fewer than two, or too many.
+    """
+    paths = list(given)
+    if len(paths) == 1 and os.path.isdir(paths[0]):  # noqa: PTH112 - paths stay as they were given
+        folder = paths[0]
+        names = sorted(os.listdir(folder), key=_in_order)  # noqa: PTH208 - as above
+        found = (name for name in names if name.endswith(SUFFIXES))
+        paths = [os.path.join(folder, name) for name in found]  # noqa: PTH118 - as above
+    if len(paths) < 2:
+        raise ContainerError(
+            "a series takes two checkpoints or more",
+            where=", ".join(given),
+            remedy="name a folder of epochs, or files",
+        )
+    if len(paths) > MOST_FILES:
+        raise ContainerError(f"a series takes {MOST_FILES:,} checkpoints at most", where=given[0])
+    return tuple(paths)
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    return [
+        (int(part), "") if part.isdecimal() and part.isascii() else (-1, part) for part in _NUMBER.split(name)
+    ]
+
+
+def compare_series(paths: Sequence[str], progress: Progress) -> Series:
+    """Compare each checkpoint with the one before it, and with the first.
+
+    Raises:
+        CheckpointError: One of them cannot be read.
+        ExportError: Numbers cannot be compared here.
+        CancelledError: The work was cancelled.
+    """
+    with open_side(paths[0], progress) as first:
+        rows = first.checkpoint.tensors
+        wanted = [number for number, row in enumerate(rows) if _counts(row)]
+        columns = [_first_points(first, wanted, progress)]
+        for before, path in pairwise(paths):
+            with open_side(path, progress) as current:
+                drifts = _numbers(first, current, wanted, progress)
+                steps = drifts if before == paths[0] else {}
+                if before != paths[0]:
+                    with open_side(before, progress) as last:
+                        steps = _along(first, last, current, wanted, progress)
+            columns.append({number: _point(drift, steps.get(number)) for number, drift in drifts.items()})
+    found = (
+        SeriesRow(
+            rows[number].path, prod(rows[number].shape), tuple(column.get(number) for column in columns)
+        )
+        for number in wanted
+    )
+    return Series(tuple(paths), tuple(found))
+
+
+def _point(drift: Numbers, step: Numbers | None) -> Point:
+    skipped = max(drift.skipped, 0 if step is None else step.skipped)
+    return Point(drift.norm_b, None if step is None else step.distance, drift.distance, skipped)
+
+
+def _counts(row: Tensor) -> bool:
+    """Return whether a tensor is one whose way says anything: numbers with fractions, of the file's own."""
+    return has_elements(row) and row.part_of is None and row.nbytes > 0 and not is_whole(row.dtype)
+
+
+def _first_points(first: Side, wanted: list[int], progress: Progress) -> dict[int, Point]:
+    found = _compared(first, first, {number: (number, number) for number in wanted}, progress)
+    return {number: Point(numbers.norm_b, None, None, numbers.skipped) for number, numbers in found.items()}
+
+
+def _numbers(first: Side, current: Side, wanted: list[int], progress: Progress) -> dict[int, Numbers]:
+    """Compare what the first file has with what became of it."""
+    partners = _partners(first, current, progress)
+    return _compared(
+        first,
+        current,
+        {number: (number, partners[number]) for number in wanted if number in partners},
+        progress,
+    )
+
+
+def _along(
+    first: Side, last: Side, current: Side, wanted: list[int], progress: Progress
+) -> dict[int, Numbers]:
+    """Compare what two later files have of the first one's tensors, by the first one's rows."""
+    before, after = _partners(first, last, progress), _partners(first, current, progress)
+    both = {
+        number: (before[number], after[number]) for number in wanted if number in before and number in after
+    }
+    return _compared(last, current, both, progress)
+
+
+def _partners(one: Side, other: Side, progress: Progress) -> dict[int, int]:
+    pairing = Pairing(one, other, progress)
+    pairing.run()
+    return {pair.a: pair.b for pair in reversed(pairing.pairs)}
+
+
+def _compared(
+    one: Side, other: Side, pairs: dict[int, tuple[int, int]], progress: Progress
+) -> dict[int, Numbers]:
+    """Return the numbers of pairs that are of one shape and can be read, by the first file's rows."""
+    found = {}
+    progress.start(
+        "comparing numbers", sum(one.checkpoint.tensors[pair[0]].nbytes for pair in pairs.values())
+    )
+    with Differences(one, other) as differences:
+        for number, (a, b) in pairs.items():
+            first, second = one.checkpoint.tensors[a], other.checkpoint.tensors[b]
+            if first.shape != second.shape or not has_elements(second):
+                continue
+            try:
+                found[number] = differences.compare(first, second, progress)
+            except (CancelledError, ExportError):
+                raise
+            except CheckpointError:
+                continue
+    return found

@@ -1,0 +1,109 @@
+"""A series of checkpoints as a table, and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from inspector.diff.series import Point, Series
+from inspector.units import cut_text, escape_text, format_count
+
+_DIGITS = ".4g"
+_MOST_NAME = 48
+_UNKNOWN = "\u2013"
+_MARK = "*"
+_WHOLE = "all of it"
+
+
+class Line(NamedTuple):
+    """A module or a tensor over all files."""
+
+    name: str
+    points: tuple[Point | None, ...]
+
+
+def modules_of(series: Series) -> tuple[Line, ...]:
+    """Return all of it, then each module, as if its tensors were one vector; None where one is missing."""
+    groups: dict[str, list[tuple[Point | None, ...]]] = defaultdict(list)
+    for row in series.rows:
+        cut = max(row.path.rfind("."), row.path.rfind("/"))
+        groups[row.path[:cut] if cut > 0 else row.path].append(row.points)
+    whole = Line(_WHOLE, _joined([row.points for row in series.rows], len(series.paths)))
+    return (whole, *(Line(name, _joined(points, len(series.paths))) for name, points in groups.items()))
+
+
+def _joined(rows: list[tuple[Point | None, ...]], count: int) -> tuple[Point | None, ...]:
+    return tuple(_sum([points[place] for points in rows]) for place in range(count))
+
+
+def _sum(points: list[Point | None]) -> Point | None:
+    known = [point for point in points if point is not None]
+    if not known or len(known) < len(points):
+        return None
+    return Point(
+        _length(point.norm for point in known) or 0.0,
+        _length(point.step for point in known),
+        _length(point.drift for point in known),
+        sum(point.skipped for point in known),
+    )
+
+
+def _length(parts: Iterable[float | None]) -> float | None:
+    lengths = list(parts)
+    known = [one for one in lengths if one is not None]
+    return math.hypot(*known) if len(known) == len(lengths) else None
+
+
+def format_series(series: Series) -> str:
+    """Return the table that `diff --series` prints: a line for each module, a column for each file."""
+    lines = [format_count(len(series.paths), "checkpoint")]
+    lines += [f"  {place + 1}  {escape_text(path)}" for place, path in enumerate(series.paths)]
+    modules = modules_of(series)
+    for title, field in (
+        ("Norm", "norm"),
+        ("Distance from the one before", "step"),
+        ("Distance from the first", "drift"),
+    ):
+        lines += ["", title, _row("", [str(place + 1) for place in range(len(series.paths))])]
+        lines += [_row(line.name, [_figure(point, field) for point in line.points]) for line in modules]
+    if any(point is not None and point.skipped for line in modules for point in line.points):
+        lines += ["", f"{_MARK} without the elements that are NaN or infinite in a file"]
+    return "\n".join(lines) + "\n"
+
+
+def _figure(point: Point | None, field: str) -> str:
+    number = None if point is None else getattr(point, field)
+    if point is None or number is None:
+        return _UNKNOWN
+    return f"{number:{_DIGITS}}{_MARK if point.skipped else ''}"
+
+
+def _row(name: str, cells: list[str]) -> str:
+    return (
+        "  "
+        + " ".join(
+            [f"{cut_text(name, _MOST_NAME):<{_MOST_NAME}}", *(f"{cell:>10}" for cell in cells)]
+        ).rstrip()
+    )
+
+
+def series_document(series: Series) -> dict[str, Any]:
+    """Return the document of `diff --series --json`."""
+    return {
+        "schema": 1,
+        "series": list(series.paths),
+        "tensors": [{"path": row.path, "numel": row.numel} | _columns(row.points) for row in series.rows],
+        "modules": [{"path": line.name} | _columns(line.points) for line in modules_of(series)[1:]],
+        "total": _columns(modules_of(series)[0].points),
+    }
+
+
+def _columns(points: tuple[Point | None, ...]) -> dict[str, list[Any]]:
+    return {
+        "norm": [None if point is None else point.norm for point in points],
+        "to_previous": [None if point is None else point.step for point in points],
+        "to_first": [None if point is None else point.drift for point in points],
+        "skipped": [None if point is None else point.skipped for point in points],
+    }

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.diff import series as module
+from inspector.diff.series import Point, Series, compare_series, series_paths
+from inspector.errors import CancelledError, ContainerError
+from inspector.progress import Progress
+from tests.builders.states import T, save_zip
+
+
+def saved(tmp_path: Path, *states: Any) -> list[str]:
+    return [save_zip(tmp_path / f"{number}.pt", state) for number, state in enumerate(states)]
+
+
+def compared(tmp_path: Path, *states: Any) -> Series:
+    return compare_series(saved(tmp_path, *states), Progress())
+
+
+def test_each_file_is_compared_with_the_one_before_and_the_first(tmp_path: Path) -> None:
+    names = ({"w": T([3.0, 4.0])}, {"module.w": T([3.0, 5.0])}, {"w": T([0.0, 5.0], dtype="float64")})
+    (row,) = compared(tmp_path, *names).rows
+    assert (row.path, row.numel) == ("w", 2)
+    first, second, third = row.points
+    assert first == Point(5.0, None, None)
+    assert second is not None
+    assert third is not None
+    assert (second.norm, second.step, second.drift) == pytest.approx((math.sqrt(34), 1.0, 1.0))
+    assert (third.norm, third.step, third.drift) == pytest.approx((5.0, 3.0, math.sqrt(10)))
+
+
+def test_what_is_missing_of_another_shape_or_not_finite_is_told(tmp_path: Path) -> None:
+    a = {
+        "gone": T([1.0]),
+        "shape": T([1.0, 2.0]),
+        "nan": T([1.0, 2.0]),
+        "n": T([1], dtype="int64"),
+        "m": T([1.0], device="meta"),
+    }
+    b = {"shape": T([1.0, 2.0, 3.0]), "nan": T([math.nan, 2.0])}
+    paths = saved(tmp_path, a, b, {**a, "gone": T([2.0])})
+    rows = {row.path: row.points for row in compare_series(paths, Progress()).rows}
+    assert set(rows) == {"gone", "shape", "nan"}
+    assert rows["gone"] == (Point(1.0, None, None), None, Point(2.0, None, 1.0))
+    assert rows["shape"][1] is None
+    assert rows["nan"][1] == Point(2.0, 0.0, 0.0, 1)
+
+
+def test_a_file_that_lost_bytes_has_no_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = saved(tmp_path, {"w": T([1.0]), "v": T([2.0])}, {"w": T([1.0]), "v": T([2.0])})
+    data = Path(paths[1]).read_bytes()
+    Path(paths[1]).write_bytes(data.replace(b"archive/data/auto1", b"archive/gone/auto1"))
+    rows = compare_series(paths, Progress()).rows
+    assert [row.points[1] is None for row in rows] == [False, True]
+
+    def cancelled(*_: object) -> None:
+        raise CancelledError
+
+    monkeypatch.setattr(module.Differences, "compare", cancelled)
+    with pytest.raises(CancelledError):
+        compare_series(paths, Progress())
+
+
+def test_a_folder_means_the_checkpoints_in_it_in_their_order(tmp_path: Path) -> None:
+    for name in ("epoch-10.pt", "epoch-2.pt", "epoch-1.safetensors", "log.txt", "epoch-2.pt.json"):
+        (tmp_path / name).write_bytes(b"")
+    names = [os.path.basename(path) for path in series_paths([str(tmp_path)])]  # noqa: PTH119 - texts
+    assert names == ["epoch-1.safetensors", "epoch-2.pt", "epoch-10.pt"]
+    assert series_paths(["b", "a"]) == ("b", "a")
+
+
+def test_series_of_too_few_or_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for given in ([str(tmp_path)], ["a.pt"]):
+        with pytest.raises(ContainerError, match="two checkpoints or more"):
+            series_paths(given)
+    monkeypatch.setattr(module, "MOST_FILES", 2)
+    with pytest.raises(ContainerError, match="2 checkpoints at most"):
+        series_paths(["a", "b", "c"])

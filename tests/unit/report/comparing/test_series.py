@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from inspector.diff.series import Point, Series, SeriesRow
+from inspector.report.comparing.series import format_series, modules_of, series_document
+
+SERIES = Series(
+    ("1.pt", "2.pt"),
+    (
+        SeriesRow("m/l.w", 4, (Point(3.0, None, None), Point(6.0, 3.0, 3.0))),
+        SeriesRow("m/l.v", 4, (Point(4.0, None, None), Point(8.0, 4.0, 4.0, 1))),
+        SeriesRow("x", 1, (Point(0.0, None, None), None)),
+    ),
+)
+
+
+def test_modules_are_their_tensors_as_one_vector() -> None:
+    whole, module, lone = modules_of(SERIES)
+    assert whole.points == (Point(5.0, None, None), None)
+    assert (module.name, module.points) == ("m/l", (Point(5.0, None, None), Point(10.0, 5.0, 5.0, 1)))
+    assert (lone.name, lone.points) == ("x", (Point(0.0, None, None), None))
+    assert modules_of(Series(("1", "2"), ()))[0].points == (None, None)
+
+
+def test_the_table_has_a_line_for_each_module_and_a_column_for_each_file() -> None:
+    lines = format_series(SERIES).splitlines()
+    assert lines[:3] == ["2 checkpoints", "  1  1.pt", "  2  2.pt"]
+    norms = {line.split()[0]: line.split()[-2:] for line in lines[6:9]}
+    assert norms == {"all": ["5", "\u2013"], "m/l": ["5", "10*"], "x": ["0", "\u2013"]}
+    assert lines[-1] == "* without the elements that are NaN or infinite in a file"
+    assert "*" not in format_series(SERIES._replace(rows=SERIES.rows[:1]))
+
+
+def test_the_document_has_every_tensor() -> None:
+    found = series_document(SERIES)
+    json.dumps(found, allow_nan=False)
+    assert found["series"] == ["1.pt", "2.pt"]
+    assert found["tensors"][1] == {
+        "path": "m/l.v",
+        "numel": 4,
+        "norm": [4.0, 8.0],
+        "to_previous": [None, 4.0],
+        "to_first": [None, 4.0],
+        "skipped": [0, 1],
+    }
+    assert [row["path"] for row in found["modules"]] == ["m/l", "x"]
+    assert found["total"]["norm"] == pytest.approx([5.0, None])
