@@ -52,7 +52,6 @@ class MapPanel(QWidget):
         self._path = ""
         self._filters: list[tuple[QPushButton, str]] = []
         self._crumbs, self._legend, self._notes = QHBoxLayout(), FlowLayout(), column(spacing=2)
-        self._headline = plain_label("", "muted")
         self._by = CalmComboBox()
         self._by.setAccessibleName("Color the map by")
         self._by.addItems([_BY[name] for name in PROPERTIES])
@@ -68,9 +67,9 @@ class MapPanel(QWidget):
     def _lay_out(self) -> None:
         label = plain_label("Color by", "muted")
         label.setBuddy(self._by)
-        self._crumbs.setSpacing(0)
+        self._crumbs.setSpacing(4)
         save = save_button(self._theme, self.saved_map)
-        head = row(self._crumbs, 1, self._headline, label, self._by, save, spacing=10)
+        head = row(self._crumbs, 1, label, self._by, save, spacing=10)
         full = QWidget()
         parts = (head, (self.view, 1), self._pointed, self._legend, self._notes)
         column(*parts, spacing=8, margins=(14, 10, 14, 12), within=full)
@@ -132,7 +131,7 @@ class MapPanel(QWidget):
 
     def _show_page(self, page: ModuleMap) -> None:
         self._show_crumbs(page)
-        self._headline.setText(page.headline)
+        self._pointed.setText(page.headline)
         self._show_legend()
         with blocked(self._by):
             self._by.setCurrentIndex(PROPERTIES.index(page.coloring.by))
@@ -203,4 +202,5 @@ class MapPanel(QWidget):
         self.query_wanted.emit(query if is_pressed else "")
 
     def _on_pointed(self, words: str) -> None:
-        self._pointed.setText(words)
+        """Say what is pointed at, or else how much is shown."""
+        self._pointed.setText(words or (self._page.headline if self._page is not None else ""))
