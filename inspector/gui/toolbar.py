@@ -107,7 +107,7 @@ class TopBar(QWidget):
         buttons = [ActionButton(theme, action) for action in actions]
         first, second = self._captions
         choices = (first, (self._targets, 2), second, (self._devices, 1))
-        row(menus, *buttons, *choices, (self.search, 3), spacing=6, margins=(6, 0, 10, 0), within=self)
+        row(menus, *buttons, *choices, (self.search, 3), 0, spacing=6, margins=(6, 0, 10, 0), within=self)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show what the bar shows of a screen."""

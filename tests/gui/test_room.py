@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 from inspector.gui import main_window
 from inspector.gui.pages.registry import PAGES
 from inspector.gui.placing import LEAST
+from inspector.gui.toolbar import ActionButton
 from inspector.records import replace
 from inspector.session.screen import BranchRow, Choice
 from tests.gui import fakes
@@ -117,6 +118,13 @@ def test_the_menus_and_the_tools_stand_in_one_line(window):
         if hasattr(part, "isVisible") and part.isVisible()
     }
     assert max(lines) - min(lines) <= 2
+
+
+def test_without_a_file_the_tools_stay_beside_the_menus(make_window):
+    window = make_window(fakes.empty_screen())
+    window.resize(1280, 800)
+    settle()
+    assert max(button.geometry().right() for button in window.top_bar.findChildren(ActionButton)) < 400
 
 
 def test_a_window_is_made_for_its_screen(make_window, monkeypatch):

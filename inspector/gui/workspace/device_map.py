@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inspector.session.screen import BranchRow, DeviceRow
 
 HEIGHT = 36
-_GAP = 8
+_GAP = 6
 _MARGINS = (4, 0, 0, 0)
 _MOST_PILLS = 16
 _LEAST_WIDTH = 480

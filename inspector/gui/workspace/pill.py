@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_NAME = 120
 _MOST_TEXT = 120
-_CHROME = 58
+_CHROME = 54
 """What stands beside the text of a list: the swatch, the arrow and the room around them."""
 
 
@@ -91,7 +91,7 @@ class Pill(QFrame):
         self.to.mapping_chosen.connect(self.mapping_chosen)
         self._name.setBuddy(self.to)  # on Linux, the name of a list is that of its label
         parts = (self._swatch, self._name, self._summary, self._arrow, self._mark, self.to)
-        row(*parts, spacing=6, margins=(10, 0, 3, 0), within=self)
+        row(*parts, spacing=5, margins=(9, 0, 2, 0), within=self)
 
     def show_row(self, row: DeviceRow, colors: dict[str, int]) -> None:
         """Show one original device and where it goes."""

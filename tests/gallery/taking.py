@@ -1,0 +1,210 @@
+"""Pictures of the real window with real files in it: every page and dialog in one theme, at one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QEventLoop, QPoint, QSize, Qt, QTimer
+from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication, QWidget
+
+from inspector.gui.app import Program, make_app
+from inspector.gui.main_window import MainWindow
+from inspector.gui.pages.registry import PAGES
+from inspector.gui.settings import Settings
+from inspector.resources import demo_path
+
+_COLORS, _APART = 48, 14
+_TURNS = 400
+_TURN_MS = 25
+_DIALOGS = ("shortcuts", "about", "machine")
+_SELECTED = {"llm": "q_proj", "lora": "lora_A", "resnet": "conv1"}
+
+
+class Gallery:
+    """Opens one window after the other and takes its pictures."""
+
+    def __init__(self, files: dict[str, Path], folder: Path, theme: str, size: tuple[int, int]) -> None:
+        self._files = {**files, "demo": demo_path()}
+        self._folder, self._size = folder, QSize(*size)
+        self._program = Program(make_app(), Settings(fresh=True), theme)
+        self.taken: list[str] = []
+
+    def take_all(self, wanted: frozenset[str] = frozenset(), turn: tuple[int, int] = (0, 1)) -> None:
+        """Take all pictures, or those whose names are wanted.
+
+        Args:
+            wanted: Names; none for all.
+            turn: Which of how many takes the pictures in turns this one is.
+        """
+        for place, (name, take) in enumerate(self._scenes()):
+            if place % turn[1] == turn[0] and (not wanted or name in wanted):
+                take(name)
+
+    # Scenes.
+
+    def _scenes(self) -> Iterator[tuple[str, Callable[[str], None]]]:
+        yield "empty", self._take_empty
+        yield "failed", self._take_failed
+        yield "demo", self._take_demo
+        for page in PAGES:
+            yield f"page-{page.id}", self._take_page
+        yield "lora", self._take_lora
+        yield "search", self._take_search
+        yield "verdict", self._take_verdict
+        yield "device-map", self._take_device_map
+        yield "export", self._take_export
+        for name in _DIALOGS:
+            yield name, self._take_dialog
+
+    def _take_empty(self, name: str) -> None:
+        with self._window(None) as window:
+            self._picture(window, name)
+
+    def _take_failed(self, name: str) -> None:
+        broken = self._folder / "best.pth"
+        broken.write_bytes(b"<!DOCTYPE html><html><body>Sign in to download best.pth</body></html>")
+        with self._window(broken) as window:
+            self._picture(window, name)
+        broken.unlink()
+
+    def _take_demo(self, name: str) -> None:
+        with self._window(self._files["demo"]) as window:
+            self._picture(window, name)
+
+    def _take_page(self, name: str) -> None:
+        page = name.removeprefix("page-")
+        file = {"tensor": "resnet", "code": "resnet", "values": "resnet"}.get(page, "llm")
+        with self._window(self._files[file]) as window:
+            if file == "resnet":
+                self._select(window, _SELECTED[file])
+            window.show_page(page)
+            self._picture(window, name)
+
+    def _take_lora(self, name: str) -> None:
+        with self._window(self._files["lora"]) as window:
+            self._select(window, _SELECTED["lora"])
+            window.show_page("findings")
+            self._picture(window, name)
+
+    def _take_search(self, name: str) -> None:
+        with self._window(self._files["llm"]) as window:
+            window.session.search("device:cuda:2 q_proj")
+            window.show_page("tensor")
+            self._wait(lambda: window.shown.matches is not None)
+            window.session.select(window.shown.matches[0])
+            self._picture(window, name)
+
+    def _take_verdict(self, name: str) -> None:
+        with self._window(self._files["llm"]) as window:
+            banner = window.workspace.banner
+            banner.open_details()
+            self._picture(window, name, banner._dropdown)
+
+    def _take_device_map(self, name: str) -> None:
+        with self._window(self._files["llm"]) as window:
+            bar = window.workspace.device_map
+            bar._dropdown.open()
+            self._picture(window, name, bar._dropdown)
+
+    def _take_export(self, name: str) -> None:
+        with self._window(self._files["llm"]) as window:
+            window.actions_by_name["export"].trigger()
+            self._wait(lambda: window.shown.export is not None and window.shown.export.stage == "draft")
+            self._picture(window, name, window.export_dialog)
+
+    def _take_dialog(self, name: str) -> None:
+        with self._window(self._files["resnet"]) as window:
+            window.actions_by_name[name].trigger()
+            dialog = QApplication.activeModalWidget()
+            self._picture(window, name, dialog)
+            dialog.close()
+
+    # How.
+
+    @contextmanager
+    def _window(self, path: Path | None) -> Iterator[MainWindow]:
+        window = self._program.open_window(None if path is None else str(path))
+        window.setMinimumSize(1, 1)
+        window.resize(self._size)
+        self._wait(lambda: window.shown is not None and window.shown.phase != "opening")
+        yield window
+        window.close()
+        self._wait(lambda: not self._program._leaving)
+
+    def _select(self, window: MainWindow, part: str) -> None:
+        tree = window.shown.tree
+        node = next(
+            node for node in tree.tensor_nodes if part in tree.nodes[node].name or part in _above(tree, node)
+        )
+        window.session.select(node)
+
+    def _picture(self, window: MainWindow, name: str, over: QWidget | None = None) -> None:
+        self._wait(lambda: not window._stack.built_workspace or window.is_drawn)
+        self._let_live(8)
+        picture = window.grab()
+        if over is not None:
+            _lay_over(picture, window, over)
+        self._save(picture.toImage(), name)
+
+    def _save(self, image: QImage, name: str) -> None:
+        image.setDevicePixelRatio(1.0)
+        small = image.convertToFormat(
+            QImage.Format.Format_Indexed8, _palette(image), Qt.ImageConversionFlag.ThresholdDither
+        )
+        path = self._folder / f"{name}.png"
+        writer = QImageWriter(str(path), b"png")
+        writer.setCompression(100)
+        if not writer.write(small):
+            raise OSError(f"{path}: {writer.errorString()}")
+        self.taken.append(name)
+
+    def _wait(self, done: Callable[[], bool]) -> None:
+        for _ in range(_TURNS):
+            if done():
+                return
+            self._let_live(1)
+        raise TimeoutError("the window never came to rest")
+
+    def _let_live(self, turns: int) -> None:
+        for _ in range(turns):
+            loop = QEventLoop()
+            QTimer.singleShot(_TURN_MS, loop.quit)
+            loop.exec()
+
+
+def _palette(image: QImage) -> list[int]:
+    """Return the colors that are used most and differ: that of a device before one more gray of a letter."""
+    pixels = image.convertToFormat(QImage.Format.Format_RGB32)
+    values = np.frombuffer(pixels.constBits(), dtype=np.uint32) | 0xFF000000
+    colors, counts = np.unique(values, return_counts=True)
+    ordered = colors[np.argsort(-counts)]
+    channels = np.stack([(ordered >> shift) & 0xFF for shift in (16, 8, 0)], axis=1).astype(int)
+    chosen: list[int] = []
+    for place in range(len(ordered)):
+        if len(chosen) == _COLORS:
+            break
+        if not chosen or np.abs(channels[chosen] - channels[place]).sum(axis=1).min() >= _APART:
+            chosen.append(place)
+    return [int(color) for color in ordered[chosen]]
+
+
+def _above(tree: object, node: int) -> str:
+    parent = tree.nodes[node].parent
+    return tree.nodes[parent].name if parent is not None else ""
+
+
+def _lay_over(picture: QPixmap, window: MainWindow, over: QWidget) -> None:
+    """Paint a panel or a dialog where it stands over the window; a dialog in its middle, on a veil."""
+    painter = QPainter(picture)
+    if over.windowFlags() & Qt.WindowType.Popup == Qt.WindowType.Popup:
+        place = window.mapFromGlobal(over.mapToGlobal(QPoint(0, 0)))
+    else:
+        painter.fillRect(window.rect(), QColor(0, 0, 0, 90))
+        middle = window.rect().center() - over.rect().center()
+        place = QPoint(max(0, middle.x()), max(0, middle.y()))
+    painter.drawPixmap(place, over.grab())
+    painter.end()
