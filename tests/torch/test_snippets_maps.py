@@ -63,8 +63,9 @@ def opened() -> Iterator[tuple[str, Checkpoint, list[str]]]:
 def codes(rows: Checkpoint, number: int, chosen: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the code of each style for a map."""
     target = MACHINES[number % 2]
-    if len(set(chosen.values())) > 1 and place_devices(rows, target, ()).as_one:
-        return
+    tags = {row.device for row in rows.storages} | set(chosen)
+    if (len(tags) > 1 or len(set(chosen.values())) > 1) and place_devices(rows, target, ()).as_one:
+        return  # torch takes one device for all of such a file
     for style in styles(rows):
         if not style.id.startswith(OWN_RANKS):
             mapping = tuple(chosen.items())

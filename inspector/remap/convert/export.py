@@ -30,7 +30,7 @@ from inspector.remap.convert.forms import Form, FormExport, LeftOut, check_form,
 from inspector.remap.convert.planner import Content, Deciding
 from inspector.remap.convert.stored_bytes import Stock, refuse_full_disk
 from inspector.remap.convert.torch_file import TorchFile
-from inspector.remap.files.destination import refuse_destination
+from inspector.remap.files.destination import refuse_destination, refuse_parts
 from inspector.remap.files.outfile import explained, writing
 from inspector.remap.plan import Plan
 from inspector.remap.safetensors.file import SafetensorsFile
@@ -70,6 +70,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
     refuse_destination(path, destination, overwrite=overwrite)
     with collector_paused(), _plain_source(path, destination.parent, progress) as source:
         content = _decided(source, plan, form, progress)
+        refuse_parts((part.path for part in content.container.parts), destination)
         refuse_full_disk(destination.parent, content.nbytes)
         with ExitStack() as exits:
             caster = exits.enter_context(Caster(form.cast)) if form.cast else None

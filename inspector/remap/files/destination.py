@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from inspector.containers.folders.paths import stands_for_folder
 from inspector.errors import ExportError
 from inspector.remap.files.outfile import explained
 
@@ -34,6 +36,29 @@ def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None
             )
         if not destination.parent.is_dir():
             raise ExportError("no such folder", where=str(destination.parent))
+
+
+def refuse_parts(parts: Iterable[str], destination: Path) -> None:
+    """Refuse to write over one of the files that a checkpoint consists of, or over what lists them.
+
+    Raises:
+        ExportError: The destination is one of them.
+    """
+    parts = tuple(parts)
+    if not parts:
+        return
+    with explained(destination):
+        if not destination.exists():
+            return
+        folders = {Path(part).resolve().parent for part in parts}
+        lists = stands_for_folder(str(destination.parent), destination.name)
+        is_list = lists and destination.resolve().parent in folders
+        if is_list or any(Path(part).exists() and destination.samefile(part) for part in parts):
+            raise ExportError(
+                "the copy would replace a part of the checkpoint itself",
+                where=str(destination),
+                remedy="choose another file",
+            )
 
 
 def copy_times(path: str, destination: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from inspector.errors import PlanError
+from inspector.errors import ExportError, PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass
 from inspector.session.export.kinds import COPY, form_of, kind_of
@@ -88,7 +88,7 @@ def _why_not_over(place: Path, wanted: Wanted) -> str:
     """Return why what stands there must stay, or nothing."""
     if _is_any(place, (wanted.source,)):
         return _ITSELF
-    if _is_any(place, wanted.parts):
+    if _is_part(place, wanted.parts):
         return _PART
     if place.is_dir():
         return "This is a folder. Add a file name."
@@ -114,6 +114,17 @@ def _is_any(place: Path, paths: Iterable[str]) -> bool:
     if not place.exists():
         return False
     return any(os.path.lexists(path) and Path(path).exists() and place.samefile(path) for path in paths)
+
+
+def _is_part(place: Path, parts: tuple[str, ...]) -> bool:
+    """Return whether a file is one of the parts, or lists them, as an index does."""
+    from inspector.remap.files.destination import refuse_parts  # noqa: PLC0415 - only exports need it
+
+    try:
+        refuse_parts(parts, place)
+    except ExportError:
+        return True
+    return False
 
 
 def _taken(place: Path) -> str:

@@ -12,15 +12,25 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QW
 from inspector.gui.dialogs.export.draft import DraftPage
 from inspector.gui.dialogs.export.pages import ResultPage, RunningPage
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.notice import show_notice
 from inspector.gui.widgets.reveal import show_in_folder
 from inspector.overriding import override
+from inspector.records import replace
 from inspector.session.export.page import ExportPage
+from inspector.session.screen import FailurePage
+from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.session.controller import Session
 
 _WIDTH = 592
 _TITLE = "Export a fixed copy"
+_NO_FOLDER = FailurePage(
+    title="The folder was not opened",
+    what="no file manager answered",
+    where="",
+    remedy="open it in a file manager of your own",
+)
 
 
 class ExportDialog(QDialog):
@@ -167,7 +177,12 @@ class ExportDialog(QDialog):
             self.receipt_wanted.emit(path)
 
     def _on_folder(self, path: str) -> None:
-        show_in_folder(Path(path))
+        if not show_in_folder(Path(path), self._say_no_folder):
+            self._say_no_folder()
+
+    def _say_no_folder(self) -> None:
+        path = self._page.result.destination if self._page is not None and self._page.result else ""
+        show_notice(self, replace(_NO_FOLDER, where=escape_text(path)))
 
     def _on_open(self, path: str) -> None:
         self.ended.emit()

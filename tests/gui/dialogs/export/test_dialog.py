@@ -185,7 +185,7 @@ def test_a_place_whose_name_is_no_text_is_exported_to_as_it_is(dialog, draft, tm
 
 def test_the_end_is_told_with_what_was_verified(dialog, qtbot, monkeypatch, tmp_path):
     shown = []
-    monkeypatch.setattr(module, "show_in_folder", shown.append)
+    monkeypatch.setattr(module, "show_in_folder", lambda path, _failed: shown.append(path) or True)
     dialog.show_page(running(Progress("copying")))
     copy = str(tmp_path / "copy.pth")
     dialog.show_page(done(ExportResult(destination=copy, lines=("788 KB written", "devices as planned"))))
@@ -297,3 +297,15 @@ def test_a_copy_of_a_folder_is_called_one(dialog, draft, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
     button(dialog, "Browse").click()
     assert asked == ["Name of the new folder"]
+
+
+def test_a_folder_that_cannot_be_shown_is_named(dialog, monkeypatch):
+    notices = []
+    monkeypatch.setattr(module, "show_notice", lambda _parent, notice: notices.append(notice.where))
+    monkeypatch.setattr(module, "show_in_folder", lambda _path, _failed: False)
+    dialog.show_page(done(ExportResult(destination="/runs/x\u202e.pth", lines=())))
+    button(dialog, "Show in folder").click()
+    assert notices == ["/runs/x\\u202e.pth"]
+    dialog.show_page(None)
+    dialog._say_no_folder()  # it answered late
+    assert notices[1:] == [""]

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import ExportError
-from inspector.remap.files.destination import copy_times, refuse_destination
+from inspector.model.build import open_checkpoint
+from inspector.remap.convert.export import export_form
+from inspector.remap.convert.forms import Form
+from inspector.remap.files.destination import copy_times, refuse_destination, refuse_parts
+from tests.builders.folders import two_shards
 
 
 def test_times_are_those_of_the_original(tmp_path: Path) -> None:
@@ -31,3 +35,33 @@ def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: p
 
 def test_a_source_that_is_gone_is_left_to_its_reader(tmp_path: Path) -> None:
     refuse_destination(str(tmp_path / "none"), tmp_path / "out.pt", overwrite=False)
+
+
+def test_no_part_of_a_checkpoint_is_written_over(tmp_path: Path) -> None:
+    index = two_shards(tmp_path / "run")
+    part = index.with_name("pytorch_model-00001-of-00002.bin")
+    (tmp_path / "link.bin").symlink_to(part)
+    (index.with_name("mine.bin")).touch()
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other/model.bin.index.json"
+    other.write_text("{}")
+    parts = [row.path for row in open_checkpoint(str(index)).parts]
+    refused = []
+    for place in (
+        part,
+        tmp_path / "link.bin",
+        index,
+        index.with_name("mine.bin"),
+        tmp_path / "new.bin",
+        other,
+    ):
+        try:
+            refuse_parts(parts, place)
+        except ExportError:
+            refused.append(place.name)
+    assert refused == [part.name, "link.bin", index.name]
+    refuse_parts((), part)
+    before = part.read_bytes()
+    with pytest.raises(ExportError, match="a part of the checkpoint itself"):
+        export_form(str(index.parent), part, None, Form(shape="state-dict"), overwrite=True)
+    assert part.read_bytes() == before

@@ -22,6 +22,7 @@ def here(tmp_path):
     (tmp_path / "run/best.pth").write_bytes(b"source")
     (tmp_path / "run/part-1.bin").write_bytes(b"part")
     (tmp_path / "run/taken.pth").write_bytes(b"taken")
+    (tmp_path / "run/m.bin.index.json").write_bytes(b"{}")
     os.link(tmp_path / "run/best.pth", tmp_path / "run/hard.pth")
     (tmp_path / "soft.pth").symlink_to("run/best.pth")
     (tmp_path / "way").symlink_to("run")
@@ -41,6 +42,7 @@ def test_each_place_is_told_from_the_others(here) -> None:
         "soft.pth": itself,
         "way/best.pth": itself,
         "run/part-1.bin": ("bad", "This file is a part of the checkpoint itself. Choose another name."),
+        "run/m.bin.index.json": ("bad", "This file is a part of the checkpoint itself. Choose another name."),
         "run/new.pth": ("free", ""),
         "run/taken.pth": ("file", "taken.pth exists already (5 B)."),
         "run/dangling.pth": ("file", "dangling.pth is a link that leads nowhere."),
