@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order
 from inspector.model.totals import dtype_totals, role_totals, wasted_nbytes
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.report.charts.filtering import filter_for
 from inspector.report.colors import NEUTRAL, device_name
 from inspector.units import cut_text, escape_text, format_nbytes
@@ -85,10 +85,11 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors
         colors: The color of each device.
     """
     flows = flows_of(checkpoint, moved or {})
-    bars = (
-        _device_bar("As saved", flows, 0, colors),
-        _device_bar("After the map", flows, 1, colors),
-    )
+    saved = _device_bar("As saved", flows, 0, colors)
+    missing = sum(storage.nbytes for storage in checkpoint.storages if storage.missing)
+    if missing:
+        saved = replace(saved, text=f"{saved.text}, of which {format_nbytes(missing)} missing")
+    bars = (saved, _device_bar("After the map", flows, 1, colors))
     return Chart(title="Memory by device", bars=bars if moved is not None else bars[:1])
 
 
@@ -112,8 +113,8 @@ def dtype_chart(checkpoint: Checkpoint) -> Chart:
 
 def waste_chart(checkpoint: Checkpoint) -> Chart | None:
     """Return what is stored against what tensors view of it; None where they view nearly all."""
-    stored = sum(storage.nbytes for storage in checkpoint.storages)
-    wasted = wasted_nbytes(checkpoint.storages)
+    there = [storage for storage in checkpoint.storages if not storage.missing]
+    stored, wasted = sum(storage.nbytes for storage in there), wasted_nbytes(there)
     if not wasted or wasted * _LEAST_WASTE < stored:
         return None
     viewed = Segment(label="viewed by tensors", color=0, nbytes=stored - wasted)

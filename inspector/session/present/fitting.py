@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT, Overflow, overflow_finding, overflow_of
 from inspector.model.findings import SEVERITIES, Finding
-from inspector.report.charts.bars import devices_at, flows_of
+from inspector.report.charts.bars import flows_of
+from inspector.report.charts.rooms import landed
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document
 from inspector.session.screen import ForecastPage, Loading
@@ -62,7 +63,7 @@ def _overflow(
     stored: tuple[tuple[str, int], ...] = ()
     if device_map.branches:
         flows = flows_of(document.checkpoint, device_map.plan.storages)
-        stored = tuple(devices_at(flows, 1).items())
+        stored = tuple((device, sum(tags.values())) for device, tags in landed(flows).items())
     return overflow_of(
         document.checkpoint,
         target,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspector.model.agents import loader_of
 from inspector.model.roles.devices import is_accelerator
+from inspector.model.totals import storage_nbytes_by
 from inspector.records import replace
 from inspector.report.charts.forecast import forecast_report
 from inspector.session.device_map import DeviceMap
@@ -14,6 +15,7 @@ from inspector.target.map_location import TagMap
 from inspector.target.memory import Routine, forecast
 from inspector.target.opening import can_map
 from inspector.target.versions import release_of
+from inspector.units import format_nbytes
 
 _MOST_RANKS = 8
 
@@ -42,6 +44,27 @@ def forecast_page(
         most_ranks=max(_MOST_RANKS, target.count("cuda")),
         can_map=maps,
         chart=report.chart,
-        notes=report.notes,
+        notes=(*report.notes, *_optimizer_note(document, device_map, routine)),
         is_tight=report.is_tight,
     )
+
+
+def _optimizer_note(document: Document, device_map: DeviceMap, routine: Routine) -> tuple[str, ...]:
+    """Say what is not counted: `Optimizer.load_state_dict` moves state to the device of its parameters.
+
+    See `_process_value_according_to_param_policy` in `torch/optim/optimizer.py`.
+    """
+    if routine.to is None:
+        return ()
+    checkpoint, moved = document.checkpoint, device_map.plan.storages
+    places = {row.key: moved.get(row.key, row.device) for row in checkpoint.storages}
+    waiting = storage_nbytes_by(
+        checkpoint,
+        lambda row: (
+            places.get(row.storage or "", "") if row.role == "optimizer" and not row.on_cpu_by_design else ""
+        ),
+    )
+    nbytes = waiting.get("cpu", 0)
+    if not nbytes:
+        return ()
+    return (f"Not counted: optimizer.load_state_dict puts {format_nbytes(nbytes)} on {routine.to} as well.",)

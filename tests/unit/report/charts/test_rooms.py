@@ -35,3 +35,10 @@ def test_without_any_memory_known_there_is_no_chart() -> None:
     assert room_chart(flows_of(checkpoint(), {}), TARGET, {}) is None
     assert memory_of(parse_target("cuda@24gb")) == {"cuda:0": 24 * 10**9, "cpu": None}
     assert room_text(5, 5) == "5 B of 5 B"
+
+
+def test_a_tag_without_a_number_is_the_first_device() -> None:
+    file = checkpoint(storage("0", "cuda", 400), storage("1", "cuda:0", 300))
+    (bar,) = room_chart(flows_of(file, {}), TARGET, {"cuda": 3}).bars
+    assert (bar.label, bar.nbytes, bar.excess_nbytes) == ("cuda:0", 700, 200)
+    assert (bar.segments[0].color, bar.segments[0].query) == (3, "")

@@ -5,6 +5,7 @@ from inspector.session.device_map import map_devices
 from inspector.session.present.forecast import forecast_page
 from inspector.session.screen import ForecastPage, Loading
 from inspector.target.machine.wish import parse_target
+from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
 
 DOCUMENT = saved_on("cuda:0", "cuda:1")
@@ -71,3 +72,26 @@ def test_nothing_stored_needs_no_forecast() -> None:
     document = saved_on("meta")
     target = parse_target("cpu")
     assert forecast_page(document, target, map_devices(document, target, ()), Loading()) is None
+
+
+def test_optimizer_state_that_moves_later_is_said_not_to_be_counted() -> None:
+    rows = [
+        tensor("w", device="cuda:0", storage="0"),
+        tensor("m", device="cpu", storage="1", role="optimizer"),
+        tensor("step", device="cpu", storage="2", role="optimizer", on_cpu_by_design=True),
+        storage("0", "cuda:0", 1000),
+        storage("1", "cpu", 2000),
+        storage("2", "cpu", 4),
+    ]
+    document = document_of(checkpoint(*rows))
+
+    def notes(target: str, **chosen: str) -> tuple[str, ...]:
+        profile = parse_target(target)
+        found = forecast_page(
+            document, profile, map_devices(document, profile, tuple(chosen.items())), Loading()
+        )
+        return found.notes
+
+    assert notes("cuda") == ("Not counted: optimizer.load_state_dict puts 2.0 KB on cuda as well.",)
+    assert notes("cuda", cpu="cuda:0") == ()  # it is there already
+    assert notes("cpu") == ()
