@@ -52,6 +52,7 @@ class NoteKind(Enum):
     UNJOINED = auto()
     EMPTIED = auto()
     TENSOR_PARALLEL = auto()
+    PIPELINE = auto()
     SEVERAL_DEVICES = auto()
     STRAY_BYTES = auto()
     RANKS = auto()
@@ -191,8 +192,11 @@ _SENTENCES = {
         "the files of the optimizer."
     ),
     NoteKind.TENSOR_PARALLEL: (
-        "Each tensor is divided among {} tensor-parallel ranks. Only the model knows along which dimension, "
-        "so these are not joined."
+        "The tensors are divided among {} tensor-parallel ranks, but for those that each has whole. Only the "
+        "model knows which, and along which dimension, so they are not joined."
+    ),
+    NoteKind.PIPELINE: (
+        "The layers are divided among {} pipeline-parallel ranks, and each counts its own from 0."
     ),
     NoteKind.SEVERAL_DEVICES: (
         "The ranks saved their parts on devices of their own, so a joined tensor has none; DeepSpeed loads "

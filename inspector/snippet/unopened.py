@@ -208,6 +208,21 @@ def _deepspeed(path: str, device: Device) -> str:
     return script.text()
 
 
+def _megatron(path: str, _: Device) -> str:
+    script = Script()
+    script.need("from pathlib import Path")
+    script.paragraph(
+        "# Each rank has a part of its own: Megatron's load_checkpoint hands it to the process of that rank.",
+        RUNS_CODE,
+        *_call("folder = Path(", literal(path)),
+        "ranks = {",
+        '    file.parent.name: torch.load(file, map_location="cpu", weights_only=False)',
+        '    for file in sorted(folder.rglob("model_*rng.pt"))',
+        "}",
+    )
+    return script.text()
+
+
 def _distcp(path: str, _: Device) -> str:
     script = Script()
     script.paragraph(
@@ -240,6 +255,7 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "folder": (_Way(style="plain", write=training_code),),
     "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
     "deepspeed": (_Way(style="plain", write=_deepspeed),),
+    "megatron": (_Way(style="plain", write=_megatron),),
     "distcp": (_Way(style="plain", write=_distcp),),
     "gguf": (_Way(style="plain", write=_gguf),),
     "pickle": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="pickle"), path)),),

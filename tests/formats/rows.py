@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.builders.arrays import array, arrays
 from tests.builders.folders import trainer
+from tests.builders.megatron import megatron
 from tests.corpus import CORPUS
 
 YES = "yes"
@@ -153,6 +154,22 @@ ROWS: tuple[Row, ...] = (
         in_place="a folder cannot be changed in place",
         verify="no copy whose bytes could be compared",
         recover="by leaving out what is not",
+    ),
+    Row(
+        name="megatron",
+        title="Megatron-LM folder",
+        make=megatron,
+        tensors=8,
+        devices=("cpu", "cuda:0", "cuda:1"),
+        roles=("optimizer", "parameter", "rng"),
+        slots=(0, 2),
+        code="folder.rglob(",
+        check="cuda-unavailable",
+        in_place="a folder cannot be changed in place",
+        state_dict="the file holds several models",
+        safetensors="the file holds several models",
+        verify="no copy whose bytes could be compared",
+        recover="only single files are recovered",
     ),
     Row(
         name="distcp",

@@ -11,7 +11,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 
 _METADATA = ".metadata"
 _INDEX = ".index.json"
-_LATEST = "latest"
+_LATEST, _ITERATION = "latest", "latest_checkpointed_iteration.txt"
 _MOST_NBYTES = 1024
 _MARKS: tuple[tuple[str, str], ...] = ((".distcp", _METADATA),)
 """Endings of files that cannot be read alone, each with the name of what must lie beside them."""
@@ -38,6 +38,8 @@ def open_path(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
 def stands_for_folder(folder: str, name: str) -> bool:
     """Return whether a file means the whole folder that it is in."""
     if name.endswith((_METADATA, _INDEX)) and os.path.isfile(os.path.join(folder, name)):  # noqa: PTH113, PTH118 - as above
+        return True
+    if name == _ITERATION and _lies(folder, name):
         return True
     if name == _LATEST:
         return _names_folder(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from inspector.containers.container import Container
+from inspector.containers.folders.names import MEGATRON_NAMES
 from inspector.containers.source import Source
 from inspector.containers.table.row import Cannot, Format
 from inspector.limits import Limits
@@ -38,6 +39,18 @@ def _read_sharded(source: Source, limits: Limits, progress: Progress) -> Contain
     return read_sharded(cast("Folder", source), limits, progress)
 
 
+def _is_megatron(folder: Folder) -> bool:
+    from inspector.containers.folders.megatron import LATEST, is_megatron  # noqa: PLC0415 - few are such
+
+    return folder.entry in {"", LATEST} and is_megatron(folder.sizes)
+
+
+def _read_megatron(source: Source, limits: Limits, progress: Progress) -> Container:
+    from inspector.containers.folders.megatron import read_megatron  # noqa: PLC0415 - few are such
+
+    return read_megatron(cast("Folder", source), limits, progress)
+
+
 _OF_FOLDERS = (
     Cannot(
         ("in-place",),
@@ -49,6 +62,33 @@ _OF_FOLDERS = (
 
 
 FOLDER_ROWS = (
+    Format(
+        name="megatron",
+        what="a folder of Megatron-LM",
+        matches_folder=_is_megatron,
+        read=_read_megatron,
+        loader="megatron.training.checkpointing.load_checkpoint",
+        loader_maps=True,
+        own_names=MEGATRON_NAMES,
+        copied_as="objects",
+        cannot=(
+            Cannot(
+                ("remap", "in-place"),
+                "Megatron loads its files to the CPU, so their devices decide nothing",
+                "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
+            ),
+            Cannot(
+                ("recover",),
+                "only single files are recovered",
+                "recover the file of the rank that is damaged",
+            ),
+            Cannot(
+                ("verify",),
+                "a file made of a folder of Megatron is no copy whose bytes could be compared with it",
+                "remap compares the names, types and shapes of what it writes",
+            ),
+        ),
+    ),
     Format(
         name="folder",
         what="a folder of a trainer",

@@ -105,7 +105,17 @@ def test_rows_are_in_an_order_that_keeps_formats_apart(tmp_path: Path) -> None:
         (pickle.dumps([1], 2), "x"),
     ]
     told_by_records = {kind.name for kind in ZIP_KINDS}
-    others = told_by_records | {"dcp", "deepspeed", "distcp", "folder", "sharded", "joblib", "gguf", "npy"}
+    others = told_by_records | {
+        "dcp",
+        "deepspeed",
+        "distcp",
+        "folder",
+        "sharded",
+        "joblib",
+        "gguf",
+        "npy",
+        "megatron",
+    }
     rows = [form for form in FORMATS if form.name not in others]
     found = [[form.matches(BytesSource(data, path)) for form in rows].index(True) for data, path in samples]
     assert found == list(range(len(rows)))

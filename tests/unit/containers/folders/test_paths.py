@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.folders.folder import Folder
-from inspector.containers.folders.paths import open_path, opened
+from inspector.containers.folders.paths import open_path, opened, stands_for_folder
 from inspector.containers.source import BytesSource, FileSource
 from inspector.errors import ContainerError
 
@@ -48,3 +48,11 @@ def test_sources_are_handed_on(tmp_path: Path) -> None:
         assert file.read(0, 1) == b"x"
     with pytest.raises(ContainerError):
         file.read(0, 1)
+
+
+def test_the_file_that_names_an_iteration_stands_for_its_folder(tmp_path: Path) -> None:
+    name = "latest_checkpointed_iteration.txt"
+    assert not stands_for_folder(str(tmp_path), name)
+    (tmp_path / name).write_text("5")
+    assert stands_for_folder(str(tmp_path), name)
+    assert not stands_for_folder(str(tmp_path), f"my_{name}")
