@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from inspector.containers.formats import format_of
@@ -88,13 +88,9 @@ class _Size:
 
     __slots__ = ("largest", "pieces", "total")
 
-    def __init__(self) -> None:
-        self.total = self.pieces = self.largest = 0
-
-    def add(self, nbytes: int) -> None:
-        self.total += nbytes
-        self.pieces += -(-nbytes // _PIECE_NBYTES) * _PIECE_NBYTES
-        self.largest = max(self.largest, nbytes)
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.total, self.largest = sum(sizes), max(sizes)
+        self.pieces = sum([-(-nbytes // _PIECE_NBYTES) for nbytes in sizes]) * _PIECE_NBYTES
 
     def on(self, device: str) -> int:
         """Return what they take of a device's memory."""
@@ -108,21 +104,24 @@ class Sizes:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Add up once what every rank needs."""
-        self.stored: defaultdict[str, _Size] = defaultdict(_Size)
-        self.model: defaultdict[str, _Size] = defaultdict(_Size)
-        self.sent: defaultdict[str, _Size] = defaultdict(_Size)
-        self.rows = len(checkpoint.tensors)
+        stored, model, sent = (defaultdict[str, list[int]](list) for _ in range(3))
         for storage in checkpoint.storages:
-            self.stored[storage.device].add(storage.nbytes)
+            stored[storage.device].append(storage.nbytes)
         seen = set()
         for row in checkpoint.tensors:
             if row.role in {"parameter", "buffer"} and row.part_of is None:
                 view = row.storage, row.storage_offset, row.nbytes
                 if row.storage is None or view not in seen:  # tied weights are one parameter
                     seen.add(view)
-                    self.model[row.device].add(row.nbytes)
+                    model[row.device].append(row.nbytes)
             if is_sent(row):
-                self.sent[row.device].add(row.nbytes)
+                sent[row.device].append(row.nbytes)
+        self.rows = len(checkpoint.tensors)
+        self.stored, self.model, self.sent = map(_summed, (stored, model, sent))
+
+
+def _summed(sizes: Mapping[str, Sequence[int]]) -> dict[str, _Size]:
+    return {device: _Size(found) for device, found in sizes.items()}
 
 
 class _Memory:
