@@ -82,12 +82,12 @@ def _run_child(options: argparse.Namespace, theme: str, scale: str, files: Path)
 
 
 def _take(options: argparse.Namespace, files: Path, to: Path) -> None:
+    from tests.gallery.files import NAMES
     from tests.gallery.taking import Gallery
 
     folder = to / options.themes / options.scales
     folder.mkdir(parents=True, exist_ok=True)
-    named = {"llm": "step_12000.pt", "lora": "adapter_model.bin", "resnet": "resnet_resume.pth.tar"}
-    paths = {name: files / file for name, file in named.items()}
+    paths = {name: files / file for name, file in NAMES.items()}
     gallery = Gallery(paths, folder, options.themes, SCALES[options.scales][1:])
     wanted = frozenset(filter(None, options.only.split(",")))
     is_large = SCALES[options.scales][0] > 1

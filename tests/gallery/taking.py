@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QEventLoop, QPoint, QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPixmap
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QProgressBar, QWidget
 
 from inspector.gui.app import Program, make_app
 from inspector.gui.main_window import MainWindow
@@ -20,7 +20,7 @@ from inspector.resources import demo_path
 _COLORS, _APART = 48, 14
 _TURNS = 400
 _TURN_MS = 25
-_DIALOGS = ("shortcuts", "about", "machine")
+_DIALOGS = ("shortcuts", "log", "about", "machine")
 _SELECTED = {"llm": "q_proj", "lora": "lora_A", "resnet": "conv1"}
 
 
@@ -57,6 +57,7 @@ class Gallery:
         yield "verdict", self._take_verdict
         yield "device-map", self._take_device_map
         yield "export", self._take_export
+        yield "compare", self._take_compare
         for name in _DIALOGS:
             yield name, self._take_dialog
 
@@ -65,7 +66,7 @@ class Gallery:
             self._picture(window, name)
 
     def _take_failed(self, name: str) -> None:
-        broken = self._folder / "best.pth"
+        broken = self._files["llm"].with_name("best.pth")
         broken.write_bytes(b"<!DOCTYPE html><html><body>Sign in to download best.pth</body></html>")
         with self._window(broken) as window:
             self._picture(window, name)
@@ -123,6 +124,16 @@ class Gallery:
             self._picture(window, name, dialog)
             dialog.close()
 
+    def _take_compare(self, name: str) -> None:
+        self._program.compare_files([str(self._files["resnet"]), str(self._files["later"])])
+        window = self._program.comparisons[-1]
+        window.setMinimumSize(1, 1)
+        window.resize(self._size)
+        self._wait(lambda: window.shown is not None and window.shown.phase == "ready")
+        self._let_live(8)
+        self._save(window.grab().toImage(), name)
+        window.close()
+
     # How.
 
     @contextmanager
@@ -144,6 +155,9 @@ class Gallery:
 
     def _picture(self, window: MainWindow, name: str, over: QWidget | None = None) -> None:
         self._wait(lambda: not window._stack.built_workspace or window.is_drawn)
+        self._let_live(4)
+        bars = window.findChildren(QProgressBar)
+        self._wait(lambda: not any(bar.isVisible() for bar in bars))
         self._let_live(8)
         picture = window.grab()
         if over is not None:

@@ -102,6 +102,9 @@ class ValuesPanel(ScrollPanel):
         column(*parts, spacing=7, margins=NO_MARGINS, within=self.histogram_card)
         return self.histogram_card
 
+    def _on_block_wanted(self, first: object, left: object, digits: object) -> None:
+        self.cells_wanted.emit(first, left, *BLOCK, digits)
+
     def _build_slice(self) -> QFrame:
         self.slice_card = QFrame()
         self.slice_bar = SliceBar()
@@ -109,9 +112,7 @@ class ValuesPanel(ScrollPanel):
         self.heat_map = named(HeatMapView(self.theme), spoken="Heat map")
         self.legend = plain_label("", "muted", wrap=True, selectable=True)
         self.table = CellTable()
-        self.table.cells.block_wanted.connect(
-            lambda first, left, digits: self.cells_wanted.emit(first, left, *BLOCK, digits)
-        )
+        self.table.cells.block_wanted.connect(self._on_block_wanted)  # a lambda would outlive this page
         self.digits = named(CalmComboBox(), spoken="Digits of the values in the table")
         self.digits.addItems([text for text, _ in _DIGITS])
         self.digits.activated.connect(self._begin_table)
