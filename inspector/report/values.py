@@ -9,10 +9,12 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.findings import Finding
 from inspector.quoting import command, file_word
+from inspector.records import as_document
 from inspector.remap.rules import Rule
 from inspector.report.jsonable import finding_document
 from inspector.report.words.values import (
     THRESHOLDS,
+    rank_lines,
     scan_sentence,
     scanned_words,
     sparkline,
@@ -20,7 +22,7 @@ from inspector.report.words.values import (
 )
 from inspector.units import cut_text, escape_text, format_shape
 from inspector.values.scan import Scan, Scanned
-from inspector.values.statistics import Index, Statistics
+from inspector.values.statistics import Index, Ranks, Statistics
 
 Document = dict[str, Any]
 _MOST_CHARS = 80
@@ -67,7 +69,9 @@ def _unknown(checkpoint: Checkpoint, paths: list[str], pattern: str) -> PlanErro
 # --- documents ----------------------------------------------------------------------------------------------
 
 
-def statistics_document(checkpoint: Checkpoint, row: int, found: Statistics) -> Document:
+def statistics_document(
+    checkpoint: Checkpoint, row: int, found: Statistics, ranks: Ranks | None = None
+) -> Document:
     """Return the statistics of a tensor as JSON has them."""
     tensor = checkpoint.tensors[row]
     head = {
@@ -77,7 +81,8 @@ def statistics_document(checkpoint: Checkpoint, row: int, found: Statistics) -> 
         "dtype": tensor.dtype,
         "shape": list(tensor.shape),
     }
-    return {**head, **_figures(found), **_histograms(found)} | _more(found)
+    more = {} if ranks is None else {"ranks": as_document(ranks)}
+    return {**head, **_figures(found), **_histograms(found)} | _more(found) | more
 
 
 def _figures(found: Statistics) -> Document:
@@ -157,10 +162,10 @@ def _scanned(checkpoint: Checkpoint, one: Scanned, found: Statistics) -> Documen
 # --- text ---------------------------------------------------------------------------------------------------
 
 
-def statistics_text(tensor: Tensor, found: Statistics) -> str:
+def statistics_text(tensor: Tensor, found: Statistics, ranks: Ranks | None = None) -> str:
     """Return the statistics of a tensor as lines of text."""
     title = f"{escape_text(tensor.path)}  {tensor.dtype}  {format_shape(tensor.shape)}"
-    lines = statistics_lines(found)
+    lines = statistics_lines(found) + ([] if ranks is None else rank_lines(ranks))
     width = max(len(caption) for caption, _ in lines)
     body = [f"  {caption:<{width}}  {escape_text(text)}" for caption, text in lines]
     if found.counts:

@@ -11,7 +11,7 @@ from inspector.errors import ValuesError, WorkerError
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.values.request import Requests, read_nbytes
-from inspector.values.statistics import Statistics, build_statistics
+from inspector.values.statistics import Ranks, Statistics, build_statistics
 
 _TIMEOUT_S = 120.0
 _POLL_S = 0.05
@@ -59,6 +59,13 @@ class ValueReader:
         head = {"what": "stats", **requests.file, "tensor": request}
         found = self.ask(head, progress, is_short=is_short)
         return build_statistics(found, request)
+
+    def ranks(self, checkpoint: Checkpoint, row: int, progress: Progress) -> Ranks:
+        """Return how many dimensions a matrix really uses; errors as above."""
+        requests = Requests(checkpoint)
+        request = requests.of(row)
+        progress.start("computing singular values", read_nbytes(request))
+        return Ranks(**self.ask({"what": "rank", **requests.file, "tensor": request}, progress))
 
     def ask(
         self,

@@ -76,6 +76,23 @@ class Statistics:
         return self.zeros / self.numel if self.numel else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranks:
+    """How many dimensions a matrix really uses.
+
+    Attributes:
+        effective: The exponential of the entropy of its singular values, as shares of their sum.
+        stable: The sum of their squares over the square of the largest.
+        largest: The largest: the spectral norm.
+        most: How many there are.
+    """
+
+    effective: float
+    stable: float
+    largest: float
+    most: int
+
+
 def build_statistics(found: dict[str, Any], request: dict[str, Any]) -> Statistics:
     """Return what a child process found."""
     is_complex = request["dtype"].startswith("complex")

@@ -16,6 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads would cost mem
 
 from inspector.errors import CheckpointError
 from inspector.worker.tensor_bytes import TensorBytes, open_bytes
+from inspector.worker.values.rank import ranks
 from inspector.worker.values.slices import Plane, cells, picture, saved_rows
 from inspector.worker.values.statistics import Statistics
 
@@ -112,4 +113,19 @@ def _rows(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # 
     yield from saved_rows(head["tensor"], opened)
 
 
-_QUESTIONS = {"stats": _stats, "scan": _scan, "slice": _slice, "cells": _cells, "rows": _rows}
+def _rank(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same
+    found: Head = {}
+    for found in ranks(head["tensor"], opened):
+        if "done" in found:
+            yield found, b""
+    return found["found"]
+
+
+_QUESTIONS = {
+    "stats": _stats,
+    "rank": _rank,
+    "scan": _scan,
+    "slice": _slice,
+    "cells": _cells,
+    "rows": _rows,
+}

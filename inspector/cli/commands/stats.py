@@ -11,6 +11,7 @@ from inspector.cli.common import (
     UNREADABLE,
     complain_of,
     ended_by_signals,
+    remark,
     say,
     say_json,
 )
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from inspector.cli.progress import TerminalProgress
     from inspector.model.checkpoint import Checkpoint
     from inspector.values.asking import ValueReader
+    from inspector.values.statistics import Ranks
 
 SUMMARY = "Compute the statistics of tensors, read from just their bytes."
 EXAMPLES = (
@@ -43,6 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scan", action="store_true", help="read all tensors, and list what is odd about them"
     )
+    parser.add_argument("--rank", action="store_true", help="the effective rank of each matrix too")
     parser.add_argument(
         "--json", action="store_true", help="one JSON document for each tensor, or for the scan"
     )
@@ -81,6 +84,7 @@ def _stats(
     for row in rows:
         try:
             found = reader.statistics(checkpoint, row, progress)
+            ranks = _ranks(checkpoint, row, reader, progress) if options.rank else None
         except ValuesError as error:
             code = UNREADABLE
             progress.clear()
@@ -88,10 +92,22 @@ def _stats(
             continue
         progress.clear()
         if options.json:
-            say_json(statistics_document(checkpoint, row, found))
+            say_json(statistics_document(checkpoint, row, found, ranks))
         else:
-            say(statistics_text(checkpoint.tensors[row], found))
+            say(statistics_text(checkpoint.tensors[row], found, ranks))
     return code
+
+
+def _ranks(checkpoint: Checkpoint, row: int, reader: ValueReader, progress: TerminalProgress) -> Ranks | None:
+    """Return the ranks of a matrix; None, and say why, where there are none."""
+    from inspector.errors import ValuesError
+
+    try:
+        return reader.ranks(checkpoint, row, progress)
+    except ValuesError as error:
+        progress.clear()
+        remark(f"{checkpoint.tensors[row].path}: no rank: {error.what}")
+        return None
 
 
 def _scan(

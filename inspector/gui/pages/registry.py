@@ -87,6 +87,7 @@ def _build_values(theme: Theme, _: Commands, session: Session) -> QWidget:
     panel.watched.connect(session.watch_values)
     panel.compute_wanted.connect(session.compute_values)
     panel.cancel_wanted.connect(session.stop_values)
+    panel.rank_wanted.connect(session.rank_values)
     panel.save_wanted.connect(session.save_values)
     panel.slice_wanted.connect(session.choose_slice)
     panel.cells_wanted.connect(session.look_at_cells)

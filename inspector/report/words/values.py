@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from inspector.units import format_count
 from inspector.values.scan import HUGE, HUGE_WEIGHT, Oddity, Scan, Scanned
-from inspector.values.statistics import Index, Number, Statistics
+from inspector.values.statistics import Index, Number, Ranks, Statistics
 
 Line = tuple[str, str]
 
@@ -21,7 +21,7 @@ ODDITIES: dict[Oddity, str] = {
     Oddity.DEAD_ROWS: "has rows of zeros",
 }
 DEQUANTIZED = "computed from its quantized elements"
-ONLY_STORED = "of the stored elements alone: places that are named twice are added up by torch"
+ONLY_STORED = "of the stored elements alone: some of their places are named twice, or lie outside"
 COMPLEX = "of the magnitudes"
 
 
@@ -69,6 +69,15 @@ def statistics_lines(found: Statistics) -> list[Line]:
     lines += [] if found.unique is None else [("Different values", f"{found.unique:,}")]
     lines += [("Rows of zeros", f"{found.dead_rows:,}")] if found.dead_rows else []
     return lines + _stored(found.stored)
+
+
+def rank_lines(found: Ranks) -> list[Line]:
+    """Return the ranks of a matrix, each with its caption."""
+    return [
+        ("Effective rank", f"{found.effective:.4g} of {found.most:,}"),
+        ("Stable rank", f"{found.stable:.4g}"),
+        ("Largest singular value", format_number(found.largest)),
+    ]
 
 
 def _remarks(found: Statistics) -> list[str]:

@@ -26,6 +26,7 @@ from inspector.session.values.showing import (
     AUTOMATIC_NBYTES,
     CELLS,
     PICTURE,
+    RANK,
     SAVE,
     SCAN,
     STATISTICS,
@@ -39,9 +40,9 @@ from inspector.values.request import Request, Requests, read_nbytes
 if TYPE_CHECKING:
     from inspector.values.asking import ValueReader
     from inspector.values.scan import Scan
-    from inspector.values.statistics import Statistics
+    from inspector.values.statistics import Ranks, Statistics
 
-_OF_SELECTED = (STATISTICS, PICTURE, CELLS, SAVE)
+_OF_SELECTED = (STATISTICS, RANK, PICTURE, CELLS, SAVE)
 _MOST_CELLS = (224, 288)
 """How many rows and columns of cells a picture has."""
 _LABEL = "reading values"
@@ -83,9 +84,18 @@ class Values(RowIntentions):
         if asked is not None:
             self._read_statistics(*asked)
 
+    def rank_values(self) -> None:
+        """Work out how many dimensions the selected matrix really uses."""
+        asked = self._asked()
+        if asked is not None:
+            document, row, _ = asked
+            job = Job(kind=RANK, about=self._state.path, progress=Progress("computing singular values"))
+            start(self._desk, job, partial(_ranks, self._reader(STATISTICS), document, row))
+
     def stop_values(self) -> None:
         """Stop reading them."""
         stop(self._desk, STATISTICS)
+        stop(self._desk, RANK)
 
     def choose_slice(self, choice: SliceChoice) -> None:
         """Look at another slice of the selected tensor."""
@@ -186,6 +196,10 @@ class Values(RowIntentions):
 
 def _statistics(reader: ValueReader, document: Document, row: int, progress: Progress) -> Statistics:
     return reader.statistics(document.checkpoint, row, progress)
+
+
+def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress) -> Ranks:
+    return reader.ranks(document.checkpoint, row, progress)
 
 
 def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:

@@ -99,6 +99,7 @@ class ValuesPage:
         progress: The running work, or None.
         error: Why it failed; else empty.
         lines: The figures with their captions.
+        has_rank: Whether its rank could be asked for.
         statistics: The figures; None before they are known.
         summary: The histogram in one sentence.
         shape: The shape that slices are taken of; empty where there are none.
@@ -117,6 +118,7 @@ class ValuesPage:
     progress: Progress | None = None
     error: str = ""
     lines: tuple[tuple[str, str], ...] = ()
+    has_rank: bool = False
     statistics: Statistics | None = None
     summary: str = ""
     shape: tuple[int, ...] = ()

@@ -11,6 +11,7 @@ from inspector.progress import Progress
 from inspector.report.words.values import (
     THRESHOLDS,
     chart_summary,
+    rank_lines,
     scan_sentence,
     scanned_words,
     statistics_lines,
@@ -31,9 +32,10 @@ from inspector.session.values.page import (
 from inspector.units import cut_text, escape_text, format_nbytes, format_shape
 from inspector.values.request import Request, Requests, read_nbytes
 from inspector.values.scan import Scan
-from inspector.values.statistics import Statistics
+from inspector.values.statistics import Ranks, Statistics
 
-STATISTICS, PICTURE, CELLS, SCAN, SAVE = "statistics", "picture", "cells", "scan", "save values"
+STATISTICS, RANK, PICTURE, CELLS = "statistics", "rank", "picture", "cells"
+SCAN, SAVE = "scan", "save values"
 """The kinds of jobs about values."""
 AUTOMATIC_NBYTES = 64 << 20
 """Up to here values are read without being asked for."""
@@ -88,14 +90,20 @@ def values_page(state: State) -> ValuesPage:
     job = state.job(STATISTICS)
     found = None if job is None else cast("Statistics | None", job.result)
     shape = slice_shape(tensor, request)
+    ranked = state.job(RANK)
+    ranks = None if ranked is None else cast("Ranks | None", ranked.result)
     pictured, cells = state.job(PICTURE), state.job(CELLS)
     return ValuesPage(
         row=row,
         title=title,
         facts=f"{facts}; {format_nbytes(read_nbytes(request))} to read",
-        progress=_progress(job),
-        error=_error(job),
-        lines=() if found is None else tuple(statistics_lines(found)),
+        progress=_progress(job) or _progress(ranked),
+        error=_error(job) or _error(ranked),
+        lines=(
+            *(() if found is None else statistics_lines(found)),
+            *(() if ranks is None else rank_lines(ranks)),
+        ),
+        has_rank=len(shape) > 1 and ranks is None,
         statistics=found,
         summary="" if found is None else chart_summary(found),
         shape=shape,

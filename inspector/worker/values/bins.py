@@ -178,8 +178,8 @@ class Octaves:
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
 
-    def add_floats(self, values: Array) -> None:
-        """Count finite float32 or float64 numbers; zeros have no magnitude."""
+    def add_floats(self, values: Array, zeros: int = 0) -> None:
+        """Count finite float32 or float64 numbers; so many of them are zeros, which have no magnitude."""
         if values.dtype == np.float32:
             codes: Array = (values.view(np.uint32) >> 23).astype(np.uint8)
             bias, size = 127, 256
@@ -189,7 +189,7 @@ class Octaves:
         counts = np.bincount(codes, minlength=size)
         for code in np.nonzero(counts[1:])[0].tolist():
             self._counts[code + 1 - bias] += int(counts[code + 1])
-        if counts[0]:  # zeros, and numbers too small to be normal
+        if counts[0] > zeros:  # numbers too small to be normal
             self.add_counts(values[(codes == 0) & (values != 0)].astype(np.float64))
 
     def add_integers(self, values: Array) -> None:

@@ -16,6 +16,7 @@ from inspector.worker.decoding import Array
 from inspector.worker.values.bins import Floats
 
 _SAFE_EXPONENT = 300  # squares of numbers below 2 ** this, summed up, are far from the end of the range
+_NEAR = 0.5
 _HALF = np.uint64(32)
 _LOW = np.uint64((1 << 32) - 1)
 
@@ -64,14 +65,17 @@ class FloatMoments:
             self._rescale(largest)
         if self._exponent:
             values = np.ldexp(values, -self._exponent)
-        total = float(values.sum())
+        total, squares = float(values.sum()), float(values.dot(values))
         mean = total / values.size
-        apart = values - mean
         if self._count:
             gap = mean - self._sum.value / self._count
             self._deviations.add(gap * gap * (self._count * values.size / (self._count + values.size)))
-        self._deviations.add(float(apart.dot(apart)))
-        self._squares.add(float(values.dot(values)))
+        deviations = squares - total * mean
+        if deviations < _NEAR * squares:  # far from zero: the difference of two large numbers has few digits
+            apart = values - mean
+            deviations = float(apart.dot(apart))
+        self._deviations.add(deviations)
+        self._squares.add(squares)
         self._sum.add(total)
         self._count += values.size
 

@@ -40,6 +40,9 @@ def stored_of(request: Request, opened: TensorBytes) -> Stored:
     if prod(indices["shape"]) > _MOST_INDICES or len(indices["shape"]) != 2:
         return Stored(is_once=None, indices=None)
     found = whole_array(indices, opened, _MOST_INDICES).reshape(indices["shape"]).astype(np.int64)
+    sizes = np.array(request["whole"][: len(found)], np.int64)[:, None]
+    if len(sizes) < len(found) or ((found < 0) | (found >= sizes)).any():
+        return Stored(is_once=None, indices=None)
     size = len(np.unique(found, axis=1).T) if found.size else found.shape[1]
     is_once = size == found.shape[1] and (bool(found.shape[0]) or size < 2)
     return Stored(is_once=is_once, indices=found)

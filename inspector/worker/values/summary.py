@@ -23,6 +23,7 @@ from inspector.worker.values.views import Piece
 _BLOCK = 1 << 17
 _MOST_UNIQUE = 1 << 16
 _MANY = 1 << 16
+_ZERO = np.zeros(1)
 PLACES = ("nan", "posinf", "neginf")
 """What is counted apart from finite numbers, each with its first place."""
 
@@ -192,11 +193,17 @@ class FloatSummary(Summary):
         """Count finite numbers between two."""
         self.widen(low, high)
         self.finite += block.size
-        self.zeros += int(np.count_nonzero(block == 0))
+        if low == high == 0:  # holes of a file, and much of what was pruned
+            self.zeros += block.size
+            self._moments.add_zeros(block.size)
+            self.bins.add(_ZERO, 0.0, 0.0, np.array([block.size], np.int64))
+            return
+        zeros = int(np.count_nonzero(block == 0))
+        self.zeros += zeros
         values: Floats = block.astype(np.float64)
         self._moments.add(values, max(-low, high))
         self.bins.add(values, low, high)
-        self.octaves.add_floats(block)
+        self.octaves.add_floats(block, zeros)
 
     @override
     def add_zeros(self, count: int) -> None:

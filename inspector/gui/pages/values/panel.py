@@ -34,6 +34,7 @@ class ValuesPanel(ScrollPanel):
     watched = Signal(bool)
     compute_wanted = Signal()
     cancel_wanted = Signal()
+    rank_wanted = Signal()
     save_wanted = Signal(str)
     slice_wanted = Signal(object)
     cells_wanted = Signal(object, object, object, object, object)
@@ -83,7 +84,8 @@ class ValuesPanel(ScrollPanel):
         self.cancel = make_button("Cancel", self.cancel_wanted)
         self.save = make_button("Save as .npy\u2026", self._on_save)
         self.lines = column(spacing=4)
-        buttons = row(self.compute, self.cancel, self.save, 1, spacing=8)
+        self.rank = make_button("Effective rank", self.rank_wanted)
+        buttons = row(self.compute, self.cancel, self.rank, self.save, 1, spacing=8)
         words = (self.title, self.facts, self.message, self.bar, buttons, self.lines)
         column(*words, spacing=8, margins=NO_MARGINS, within=holder)
         return holder
@@ -160,6 +162,7 @@ class ValuesPanel(ScrollPanel):
         has_values = is_one and not page.refusal
         self.compute.setVisible(has_values and not runs and page.statistics is None)
         self.cancel.setVisible(runs)
+        self.rank.setVisible(page.has_rank and not runs)
         self.save.setVisible(has_values and not runs)
         if runs:
             self._on_tick()

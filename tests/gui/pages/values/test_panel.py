@@ -81,6 +81,9 @@ def test_what_is_asked_for_is_told(panel, qtbot, monkeypatch) -> None:
     shown(panel, statistics=None, lines=())
     with qtbot.waitSignal(panel.compute_wanted):
         panel.compute.click()
+    shown(panel, has_rank=True)
+    with qtbot.waitSignal(panel.rank_wanted):
+        panel.rank.click()
     shown(panel, statistics=None, progress=Progress("reading values"))
     assert not panel.is_drawn
     with qtbot.waitSignal(panel.cancel_wanted):

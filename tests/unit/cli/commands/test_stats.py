@@ -19,6 +19,16 @@ def test_statistics_of_tensors_as_text_and_json(cli) -> None:
     assert documents[0]["numel"] == 216
 
 
+def test_ranks_are_given_when_they_are_asked_for(cli, tmp_path: Path) -> None:
+    path = weights(tmp_path, w=[1.0, 0.0, 0.0, 1.0])
+    assert "Effective rank          2 of 2" in cli("stats", path, "w", "--rank").out
+    document = json.loads(cli("stats", path, "w", "--rank", "--json").out)
+    bad = cli("stats", weights(tmp_path, w=[NAN, 1.0]), "w", "--rank")
+    assert (bad.code, bad.out.startswith("w  float32")) == (0, True)
+    assert bad.err.startswith("checkpoint-inspector: w: no rank: it holds NaN or infinities, ")
+    assert document["ranks"] == {"effective": 2.0, "stable": 2.0, "largest": 1.0, "most": 2}
+
+
 def test_a_tensor_without_values_does_not_stop_the_others(cli, tmp_path: Path) -> None:
     from tests.builders.pickles import state_dict, storage, tensor
     from tests.builders.zips import checkpoint

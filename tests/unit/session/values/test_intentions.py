@@ -79,6 +79,7 @@ def test_values_are_read_when_they_are_looked_at(session) -> None:
     session.go(-1)
     assert session.screen.values.statistics.nan == 1
     session.select(None)
+    session.select(None)
     assert session.screen.values.title == ""
     session.watch_values(False)
     session.select(node(session, 0))
@@ -151,6 +152,19 @@ def test_a_vector_is_a_table_and_no_picture(session, tmp_path: Path) -> None:
     assert Here.asked == ["stats"]
     session.look_at_cells(0, 0, 32, 16, 0)
     assert session.screen.values.cells.texts == (("0.0",), ("1.0",), ("2.0",))
+
+
+def test_a_rank_is_worked_out_when_it_is_asked_for(session) -> None:
+    session.rank_values()
+    session.watch_values(True)
+    session.select(node(session, 1))
+    assert session.screen.values.has_rank
+    session.rank_values()
+    assert session.screen.values.lines[-3] == ("Effective rank", "1 of 2")
+    assert not session.screen.values.has_rank
+    session.select(node(session, 0))
+    session.rank_values()
+    assert "NaN or infinities" in session.screen.values.error
 
 
 def test_a_scan_goes_on_while_others_are_selected(session, runner) -> None:

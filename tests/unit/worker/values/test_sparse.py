@@ -13,7 +13,7 @@ from tests.unit.worker.values.test_reading import Bytes, request
 def stored(indices: np.ndarray) -> Stored:
     opened: Any = Bytes(i=indices.astype(np.int64).tobytes())
     parts = request("i", "int64", indices.shape)
-    return stored_of({"layout": "sparse_coo", "indices": parts}, opened)
+    return stored_of({"layout": "sparse_coo", "indices": parts, "whole": [4, 5]}, opened)
 
 
 def test_places_that_are_named_twice_are_found() -> None:
@@ -24,6 +24,9 @@ def test_places_that_are_named_twice_are_found() -> None:
         "without dimensions, one": (np.zeros((0, 1)), True),
         "without dimensions, two": (np.zeros((0, 2)), False),
         "no table": (np.zeros(3), None),
+        "outside": (np.array([[4], [0]]), None),
+        "before": (np.array([[0], [-1]]), None),
+        "of more dimensions": (np.zeros((3, 1)), None),
     }
     assert {name: stored(indices).is_once for name, (indices, _) in cases.items()} == {
         name: expected for name, (_, expected) in cases.items()
