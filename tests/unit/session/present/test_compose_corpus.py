@@ -6,11 +6,16 @@ import pytest
 
 from inspector.errors import CheckpointError
 from inspector.progress import Progress
+from inspector.records import replace
+from inspector.report.charts.areas import PROPERTIES
+from inspector.report.charts.modules import facts_of, labels_of, parts_of, tensors_of
+from inspector.report.charts.treemap import lay_out
 from inspector.session.document import open_document
 from inspector.session.present.compose import compose
 from inspector.session.state import State
 from inspector.target.machine.profile import presets
 from tests.corpus import Case, varied
+from tests.sweep import put_through
 from tests.unit.report.rows import is_harmless
 
 
@@ -32,6 +37,30 @@ def test_every_file_has_its_screen(case: Case) -> None:
     for node in range(0, len(document.tree.nodes), 7):
         for group in compose(_selecting(state, node)).tensor:
             assert all(is_harmless(name + text) for name, text in group.facts)
+
+
+@pytest.mark.wide
+def test_every_stored_byte_is_in_one_cell_of_the_map() -> None:
+    put_through(check_map, varied(), name=lambda case: ascii(case.name), every=4)
+
+
+def check_map(case: Case) -> None:
+    try:
+        document = open_document(str(case.path), Progress())
+    except CheckpointError:
+        return
+    stored = sum(row.nbytes for row in document.checkpoint.storages if not row.missing)
+    state = State(phase="ready", path=str(case.path), document=document)
+    for by in PROPERTIES:
+        page = compose(replace(state, map_by=by)).module_map
+        assert page is not None
+        cells = lay_out(page.areas, 0, 500, 400).cells
+        assert sum(cell.nbytes for cell in cells) == stored
+        assert sum(tensors_of(page, cell) for cell in cells) == page.areas.tensors(0)
+        for cell in cells:
+            loose = page.areas.loose_nbytes if cell.node == 0 and cell.what in {"row", "loose"} else 0
+            assert sum(parts_of(page, cell)) == cell.nbytes - loose
+            assert all(map(is_harmless, (*facts_of(page, cell), *labels_of(page, cell))))
 
 
 def _selecting(state: State, node: int) -> State:
