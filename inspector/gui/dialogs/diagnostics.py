@@ -27,7 +27,7 @@ def versions() -> tuple[tuple[str, str], ...]:
         ("Qt", f"{qVersion()} (PySide6 {pyside_version})"),
         ("pyqtgraph", installed("pyqtgraph")),
         ("NumPy", installed("numpy")),
-        ("PyTorch", f"{installed('torch')} (only to check copies; not used to read)"),
+        ("PyTorch", f"{installed('torch')} (only checks copies, where asked)"),
     )
 
 

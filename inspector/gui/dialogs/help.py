@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
+    QLayout,
     QMainWindow,
     QMenu,
     QWidget,
@@ -27,7 +28,7 @@ from inspector.gui.widgets.marks import AppMark
 from inspector.report.search.terms import HELP
 
 _NATIVE = QKeySequence.SequenceFormat.NativeText
-_ABOUT_WIDTH = 500
+_ABOUT_WIDTH = 480
 _LICENSES = (
     ("Checkpoint Inspector", "Apache License 2.0"),
     ("Qt, PySide6", "LGPL 3.0"),
@@ -63,17 +64,18 @@ class AboutDialog(QDialog):
         self._theme, self._diagnostics = theme, diagnostics
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("About Checkpoint Inspector")
-        self.setFixedWidth(_ABOUT_WIDTH)
         words = plain_label("Nothing in a file is ever executed, and nothing is uploaded.", wrap=True)
         about = "What a PyTorch checkpoint contains, where its tensors were saved, and how to load it here."
+        wide = plain_label(about, "muted", wrap=True)
+        wide.setFixedWidth(_ABOUT_WIDTH)
         self._copy = make_button("Copy diagnostics", self._on_copy, icon="copy", theme=theme)
         self._copy.setToolTip("Versions, system and screen; no paths, no names of files or tensors")
         close = make_button("Close", self.accept, kind="primary")
         close.setDefault(True)
-        column(
+        page = column(
             AppMark(72),
             plain_label("Checkpoint Inspector", "title"),
-            plain_label(about, "muted", wrap=True),
+            wide,
             row((Glyph(theme, "shield", 18, ink="good"), 0, TOP), (words, 1)),
             _facts("Versions", versions()),
             _facts("Licenses", _LICENSES),
@@ -82,6 +84,8 @@ class AboutDialog(QDialog):
             margins=(28, 28, 28, 20),
             within=self,
         )
+        page.setSizeConstraint(QLayout.SizeConstraint.SetFixedSize)  # a dialog gets two thirds of the screen
+        close.setFocus()
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._diagnostics())
@@ -96,7 +100,7 @@ def _facts(title: str, rows: tuple[tuple[str, str], ...]) -> QGridLayout:
     grid.addWidget(plain_label(title, "section"), 0, 0, 1, 2)
     for line, (name, what) in enumerate(rows, start=1):
         grid.addWidget(plain_label(name, "muted"), line, 0)
-        grid.addWidget(plain_label(what, selectable=True, wrap=True), line, 1)
+        grid.addWidget(plain_label(what, selectable=True), line, 1)
     return grid
 
 

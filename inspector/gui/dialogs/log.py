@@ -36,7 +36,7 @@ class LogDialog(QDialog):
         self._field = code_field(theme, "What was done in this window")
         self._copy = make_button("Copy all", self._on_copy, icon="copy", theme=theme)
         close = make_button("Close", self.accept, kind="primary")
-        said = f"What was done in this window, the last {MOST_LINES:,} steps. It is kept nowhere."
+        said = f"What was done in this window, the last {MOST_LINES:,} steps. Nothing of it is saved."
         column(
             plain_label("Log", "lead"),
             plain_label(said, "muted", wrap=True),

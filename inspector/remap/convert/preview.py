@@ -37,6 +37,7 @@ from inspector.remap.safetensors.contents import find_tied, refusal_of
 
 _RECORD_NBYTES = 300  # both headers of a zip record, with their padding
 _TENSOR_NBYTES = 100  # a tensor in the pickle, or in the header of safetensors
+_AROUND_NBYTES = _RECORD_NBYTES + _TENSOR_NBYTES
 _NOT_SAVED = "._non_persistent_buffers_set"
 
 
@@ -130,6 +131,8 @@ def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns) -> FormP
         rows, _ = _rows_of(checkpoint, model, Patterns(form.exclude), _Fates(checkpoint))
         prefix, place = find_prefix(form, [name for name, _ in rows]), model.path
     nbytes = _stored_nbytes(checkpoint, kept, form)
+    if form == Form(exclude=form.exclude) and checkpoint.file_nbytes >= nbytes - len(kept) * _AROUND_NBYTES:
+        nbytes = min(nbytes, checkpoint.file_nbytes)  # a part of a file that is not compressed
     return FormPreview(
         model=place,
         tensors=len(kept),

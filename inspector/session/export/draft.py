@@ -40,6 +40,7 @@ _IN_PLACE = (
 )
 _NO_TENSORS = "The file holds no tensors: there is nothing to export."
 _MOST_MOVES = 16
+_MOST_LISTED = 6
 _MOST_LEFT_OUT = 4
 _MOST_PATTERN = 60
 
@@ -134,7 +135,11 @@ def _summary(device_map: DeviceMap, plan: Plan, *, in_place: bool) -> list[str]:
         f"{format_count(counts[device], 'tensor')} from {device_name(device)} to {to}"
         for device, to in moves[:_MOST_MOVES]
     ]
-    if len(moves) > _MOST_MOVES:
+    goals = {to for _, to in moves}
+    if len(moves) > _MOST_LISTED and len(goals) == 1:
+        every = format_count(sum(counts[device] for device, _ in moves), "tensor")
+        lines = [f"{every} from {len(moves):,} devices to {goals.pop()}"]
+    elif len(moves) > _MOST_MOVES:
         lines.append(f"and those of {len(moves) - _MOST_MOVES:,} more devices")
     if plan.kept:
         lines.append(f"{format_count(len(plan.kept), 'tensor')} kept on the CPU by design (step, RNG state)")

@@ -89,6 +89,7 @@ class BoxPanel(QWidget):
         tree.setMinimumSize(*_LEAST_SIZE)
         tree.setIndentation(14)
         tree.setTabKeyNavigation(False)
+        tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # of long paths the ends differ
         tree.header().setStretchLastSection(False)
         tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         tree.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)

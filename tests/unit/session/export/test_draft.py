@@ -112,8 +112,17 @@ def test_a_draft_without_changes_says_so() -> None:
 
 def test_of_very_many_moves_some_are_named() -> None:
     document = saved_on(*(f"cuda:{index}" for index in range(20)))
+    away = tuple((f"cuda:{index}", f"cuda:{index + 1}") for index in range(20))
+    summary = draft_of(map_devices(document, parse_target("cpu"), away)).summary
+    assert summary[15:] == ("1 tensor from cuda:15 to cuda:16", "and those of 4 more devices", BYTE_FOR_BYTE)
     summary = draft_of(map_devices(document, parse_target("cpu"), ())).summary
-    assert summary[15:] == ("1 tensor from cuda:15 to cpu", "and those of 4 more devices", BYTE_FOR_BYTE)
+    assert summary == ("20 tensors from 20 devices to cpu", BYTE_FOR_BYTE)
+
+
+def test_a_part_of_a_file_is_not_said_to_be_larger_than_all_of_it() -> None:
+    device_map = map_devices(open_document(str(demo_path()), Progress()), CPU_ONLY, ())
+    draft = draft_of(device_map, ExportWish(exclude="epoch"))
+    assert draft.nbytes <= DEMO.file_nbytes
 
 
 def test_a_branch_is_told_as_it_is_written() -> None:
