@@ -104,6 +104,7 @@ ACTIONS = (
     Action("export", _F, "&Export fixed copy\u2026", _C.on_export, ("Ctrl+E",), "export", "export", 2),
     Action("undo", _F, "&Undo the change to this file", _C.on_undo, needs="undo", group=2),
     Action("machine", _F, "Load on another &machine\u2026", _C.on_machine, (), "machine", "ready", 2),
+    Action("python", _F, "&Python of this machine\u2026", _C.on_python, (), "machine", "ready", 2),
     Action("close", _F, "&Close", _C.on_close, ("Ctrl+W",), group=3),
     Action("quit", _F, "&Quit", _C.on_quit, ("Ctrl+Q",), group=3),
     Action("undo_map", _E, "&Undo", _C.on_undo_map, (_STANDARD.Undo,), needs="undo_map", group=-1),

@@ -44,15 +44,15 @@ class MachineProbe:
     """Probes this machine once for all windows; a probe takes seconds and a process."""
 
     def __init__(self) -> None:
-        self._found: Profile | None = None
+        self._found: dict[str | None, Profile] = {}
 
-    def __call__(self, progress: Progress) -> Profile:
-        """Return the profile of this machine; called in a worker thread."""
-        if self._found is None:
+    def __call__(self, progress: Progress, python: str | None) -> Profile:
+        """Return the profile of this machine by one of its Pythons; called in a worker thread."""
+        if python not in self._found:
             from inspector.target.machine.this_machine import probe_this_machine
 
-            self._found = probe_this_machine(progress)
-        return self._found
+            self._found[python] = probe_this_machine(progress, python)
+        return self._found[python]
 
 
 class Program(QObject):
@@ -190,7 +190,9 @@ class Program(QObject):
         from inspector.session.controller import Session
 
         kept = self._settings
-        session = Session(window, runner, kept.recent, self._probe, kept.target, wanted=kept.wanted)
+        session = Session(
+            window, runner, kept.recent, self._probe, kept.target, wanted=kept.wanted, python=kept.python
+        )
         window.attach(session)
         if demo:
             session.open_demo()

@@ -14,6 +14,7 @@ from inspector.gui.widgets.start_folder import start_folder
 from inspector.units import cut_text, format_count
 
 if TYPE_CHECKING:
+    from inspector.gui.dialogs.pythons import PythonsDialog
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
     from inspector.session.controller import Session
@@ -73,6 +74,7 @@ class Commands(QObject):
         super().__init__(window)
         self._window = window
         self._theme = theme
+        self._pythons: PythonsDialog | None = None
 
     @property
     def session(self) -> Session | None:
@@ -319,6 +321,23 @@ class Commands(QObject):
         if self.session is not None:
             dialog.file_chosen.connect(self.session.use_machine)
         dialog.open()
+
+    def on_python(self) -> None:
+        """Choose the Python whose torch stands for this machine."""
+        if self.session is not None:
+            self.session.look_for_pythons()
+
+    @property
+    def pythons_dialog(self) -> PythonsDialog:
+        """The dialog of that choice; made when it is first needed."""
+        if self._pythons is None:
+            from inspector.gui.dialogs.pythons import PythonsDialog
+
+            self._pythons = PythonsDialog(self._theme, self._window)
+            if self.session is not None:
+                self._pythons.chosen.connect(self.session.use_python)
+                self._pythons.ended.connect(self.session.end_pythons)
+        return self._pythons
 
     def on_node_activated(self, node: int) -> None:
         """Select a node and turn to its facts."""

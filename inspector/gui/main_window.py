@@ -176,12 +176,16 @@ class MainWindow(Frame):
             self._show_recent(old, screen)
         if old is not None and (old.target, old.wanted) != (screen.target, screen.wanted):
             self._settings.keep_target(screen.target, screen.wanted)
+        if old is not None and old.python != screen.python:
+            self._settings.keep_python(screen.python)
         if old is None or old.status != screen.status:
             self._status.show_status(screen.status)
         for action in ACTIONS:
             self._actions[action.id].setEnabled(is_usable(action, screen))
         say_edits(self._actions, screen)
         self._show_export(screen.export)
+        if screen.pythons is not None:
+            self._commands.pythons_dialog.show_page(screen.pythons)
         self._is_whole = True
 
     @override

@@ -52,6 +52,15 @@ class Settings:
         return self._text("wanted")
 
     @property
+    def python(self) -> str:
+        """What names the Python whose torch stands for this machine; an empty str for the one that counts."""
+        return _from_text(self._text("python"))
+
+    def keep_python(self, python: str) -> None:
+        """Remember it."""
+        self._keep("python", _to_text(python))
+
+    @property
     def theme(self) -> str:
         """The chosen theme, one of `MODES`."""
         mode = self._text("theme")

@@ -75,8 +75,10 @@ class ChoiceBox(CalmComboBox):
                 self.clear()
                 for choice in choices:
                     self.addItem(choice.label)
+                    self.setItemData(self.count() - 1, choice.tooltip, Qt.ItemDataRole.ToolTipRole)
             self.setCurrentIndex(ids.index(current) if current in ids else -1)
-        describe(self, self.currentText())
+        tooltip = self.currentData(Qt.ItemDataRole.ToolTipRole)
+        describe(self, f"{self.currentText()}\n{tooltip}" if tooltip else self.currentText())
 
     def _on_activated(self, place: int) -> None:
         self.chosen.emit(self._choices[place].id)

@@ -32,7 +32,7 @@ class Session(Values):
     `jobs.running`. An intention about the file needs an open one: if it comes late, it is not about the next.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, and what was remembered
         self,
         view: View,
         runner: TaskRunner,
@@ -41,6 +41,7 @@ class Session(Values):
         target: str = THIS,
         *,
         wanted: str = "",
+        python: str = "",
     ) -> None:
         """Start empty.
 
@@ -51,8 +52,9 @@ class Session(Values):
             probe: Probes this machine; None to leave it unknown.
             target: The machine that was chosen last; ignored if it is no longer known.
             wanted: The device that was wanted there.
+            python: What names the Python whose torch stands for this machine; empty for the one that counts.
         """
-        first = State(recent=recent)
+        first = State(recent=recent, python=python)
         if any(choice.id == target for choice in targets_of(first)):
             first = replace(first, target=target, wanted=wanted)
         super().__init__(Presenter(view, runner, first), probe)

@@ -24,6 +24,7 @@ from inspector.session.values.page import ValuesPage
 
 if TYPE_CHECKING:
     from inspector.session.export.page import ExportPage
+    from inspector.session.jobs.pythons import PythonsPage
 
 __all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "ModuleMap", "Segment"]
 """Parts of a screen that are made elsewhere."""
@@ -34,11 +35,19 @@ Tone = Literal["good", "bad", "warning", "neutral"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One entry of a drop-down list: a stable id, the text to show, and why it cannot be chosen."""
+    """One entry of a drop-down list.
+
+    Attributes:
+        id: Its stable name.
+        label: The text to show.
+        why: Why it cannot be chosen; empty where it can.
+        tooltip: More about it; empty where there is no more.
+    """
 
     id: str
     label: str
     why: str = ""
+    tooltip: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +257,8 @@ class Screen:
     None without a search, else the ids of the matching tree nodes in order of display, and `search` has what
     they are in all. `devices` are those
     of the target of which one can be wanted, none where it has no two of a kind; `wanted` is the id of one.
+    `python` names the Python whose torch stands for this machine, and `pythons` are those to choose from,
+    None where nobody chooses.
     `no_map` is why there is no device map, and `map_choices` are the devices that all tensors can be sent
     to. `error_text` is the pasted error
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
@@ -302,3 +313,5 @@ class Screen:
     marks: tuple[str, ...] = ()
     edits: tuple[str, str] = ("", "")
     log: tuple[LogLine, ...] = ()
+    python: str = ""
+    pythons: PythonsPage | None = None

@@ -75,6 +75,7 @@ class State:
         jobs: The jobs that run, and the results of those that ended.
         target: Id of the chosen target.
         wanted: The device that is wanted there; empty for none, and ignored where there is no such device.
+        python: What names the Python whose torch stands for this machine; empty for the one that counts.
         this_machine: What the probe found, or None as long as it has not (or there is none).
         machines: Machines whose profiles were read.
         chosen: Destinations that the user chose, by device.
@@ -108,6 +109,7 @@ class State:
     jobs: tuple[Job, ...] = ()
     target: str = THIS
     wanted: str = ""
+    python: str = ""
     this_machine: Profile | None = None
     machines: tuple[Profile, ...] = ()
     chosen: tuple[tuple[str, str], ...] = ()

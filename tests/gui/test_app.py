@@ -195,14 +195,15 @@ def test_a_picture_is_not_waited_for_forever(qapp, qtbot, monkeypatch, tmp_path)
 def test_this_machine_is_asked_once(monkeypatch):
     asked = []
 
-    def answer(progress: Progress) -> Profile:
-        asked.append(progress)
+    def answer(_progress: Progress, python: str | None) -> Profile:
+        asked.append(python)
         return Profile(id="this", label="this machine", torch_version="2.9")
 
     monkeypatch.setattr(this_machine, "probe_this_machine", answer)
     probe = MachineProbe()
-    assert probe(Progress()) is probe(Progress())
-    assert len(asked) == 1
+    assert probe(Progress(), None) is probe(Progress(), None)
+    assert probe(Progress(), "venv") is not probe(Progress(), None)
+    assert asked == [None, "venv"]
 
 
 @pytest.mark.wide

@@ -89,7 +89,7 @@ class Crossing(RuleBasedStateMachine):
         self.runner = Crossroads()
         self.settings = Settings(fresh=True)
         self.window = MainWindow(self.theme, self.settings)
-        self.session = Session(self.window, self.runner, ("/old.pth",), lambda _: GPUS, chosen)
+        self.session = Session(self.window, self.runner, ("/old.pth",), lambda _, __: GPUS, chosen)
         self.window.attach(self.session)
         self.window.show_screen(self.session.screen)
         turn = self.starts.setdefault(number, STARTS[len(self.starts) % len(STARTS)])  # again when replayed

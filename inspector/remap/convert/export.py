@@ -45,6 +45,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
     *,
     overwrite: bool = False,
     verify: bool = True,
+    python: str | None = None,
 ) -> FormExport:
     """Write a checkpoint in another form.
 
@@ -56,6 +57,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         progress: Told of bytes copied, asked for cancellation.
         overwrite: Whether a file that stands there may be replaced.
         verify: Whether the new file is opened again and compared.
+        python: What names the Python whose torch casts; None for the one that counts.
 
     Raises:
         CheckpointError: The source cannot be read.
@@ -73,7 +75,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         refuse_parts((part.path for part in content.container.parts), destination)
         refuse_full_disk(destination.parent, content.nbytes)
         with ExitStack() as exits:
-            caster = exits.enter_context(Caster(form.cast)) if form.cast else None
+            caster = exits.enter_context(Caster(form.cast, python)) if form.cast else None
             stock = exits.enter_context(Stock(source, content.container, destination.parent, caster))
             out = exits.enter_context(writing(destination, like=source.status, overwrite=overwrite))
             _write(content, stock, out.fd, _folder_of(destination), progress)

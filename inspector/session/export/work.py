@@ -35,12 +35,14 @@ class Order:
         wish: What to write.
         destination: Where; the file's own path for a change in place.
         overwrite: Whether a file that stands there may be replaced.
+        python: What names the Python whose torch casts and loads; None for the one that counts.
     """
 
     device_map: DeviceMap
     wish: ExportWish
     destination: str
     overwrite: bool
+    python: str | None = None
 
     @property
     def plan(self) -> Plan:
@@ -90,6 +92,7 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         overwrite=order.overwrite,
         verify=_VERIFIES.get(order.wish.verify, "quick"),
         progress=progress,
+        python=order.python,
     )
     return Outcome(result=copy_result(export), copied=Copied(order=order, export=export))
 
@@ -167,6 +170,7 @@ def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
         form,
         overwrite=order.overwrite,
         progress=progress,
+        python=order.python,
     )
     return Outcome(result=form_result(written))
 

@@ -76,7 +76,11 @@ class Exports(Files):
         ask, draft = self._ask, self._export.offered
         if ask is not None and draft is not None and not self._is_busy:
             title = _NOT_CHANGED if draft.in_place else _NO_COPY
-            write = partial(_carry_out, ask, draft.wish, destination, overwrite)
+            python = self._state.python or None
+            order = partial(
+                Order, wish=draft.wish, destination=destination, overwrite=overwrite, python=python
+            )
+            write = partial(_carry_out, ask, order)
             self._work(replace(self._export, step="write"), "copying", write, self._on_written, title)
 
     def undo_export(self) -> None:
@@ -222,9 +226,8 @@ def _find(document: Document, query: str, _progress: Progress) -> tuple[int, ...
     return matches_of(document, query, None)
 
 
-def _carry_out(ask: Ask, wish: ExportWish, destination: str, overwrite: bool, progress: Progress) -> Outcome:  # noqa: FBT001 - within the module
-    order = Order(device_map=_feasible(ask), wish=wish, destination=destination, overwrite=overwrite)
-    return carry_out(order, progress)
+def _carry_out(ask: Ask, order: Callable[..., Order], progress: Progress) -> Outcome:
+    return carry_out(order(device_map=_feasible(ask)), progress)
 
 
 def _feasible(ask: Ask) -> DeviceMap:

@@ -8,6 +8,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.part import Part
+from inspector.session.jobs.pythons import PYTHONS, look_for_pythons
 from inspector.session.jobs.running import start
 from inspector.session.present.failure import failure_page
 from inspector.session.present.presenter import Presenter
@@ -15,7 +16,9 @@ from inspector.session.state import PROBE, THIS
 from inspector.target.machine.profile import Profile, presets
 from inspector.target.machine.profile_file import read_profile
 
-Probe = Callable[[Progress], Profile]
+Probe = Callable[[Progress, str | None], Profile]
+"""Describes this machine, by the Python that a text names, or None for the one that counts."""
+_NO_PYTHON = "This Python cannot be used"
 _NO_MACHINE = "This file does not describe a machine"
 _MOST_MACHINES = 8
 
@@ -35,6 +38,23 @@ class Machines(Part):
     def set_wanted(self, device: str) -> None:
         """Choose the device that is wanted there, empty for none; the device map follows it again."""
         self._show(replace(self._state, wanted=device, chosen=(), branches=()))
+
+    def look_for_pythons(self) -> None:
+        """Find the Pythons to choose from, and what each has."""
+        looking = Job(kind=PYTHONS, about=None, progress=Progress())
+        start(self._desk, looking, look_for_pythons)
+
+    def end_pythons(self) -> None:
+        """End the choice of a Python."""
+        self._show(self._state.without_job(PYTHONS))
+
+    def use_python(self, named: str) -> None:
+        """Choose the Python whose torch stands for this machine, and this machine; the device map follows."""
+        state = self._state.without_job(PROBE)
+        self._show(
+            replace(state, python=named, this_machine=None, target=THIS, wanted="", chosen=(), branches=())
+        )
+        self._start_probe()
 
     def use_machine(self, path: str) -> None:
         """Read the profile of a machine and choose that."""
@@ -62,11 +82,17 @@ class Machines(Part):
         if self._probe is None or self._state.job(PROBE) is not None or self._state.this_machine is not None:
             return
         probing = Job(kind=PROBE, about=None, progress=Progress("looking for GPUs"))
-        start(self._desk, probing, self._probe, self._on_probed, self._on_not_probed)
+        probe, named = self._probe, self._state.python or None
+        start(
+            self._desk, probing, lambda progress: probe(progress, named), self._on_probed, self._on_not_probed
+        )
 
     def _on_probed(self, profile: Profile) -> None:
         self._show(replace(self._state, this_machine=profile))
 
-    def _on_not_probed(self, _error: Exception) -> None:
+    def _on_not_probed(self, error: Exception) -> None:
         # Without a profile this machine counts as having no GPU, which is what its label says.
-        self._show(self._state)
+        was_named = bool(self._state.python)
+        self._show(replace(self._state, python=""))
+        if was_named:
+            self._desk.view.show_notice(failure_page(error, _NO_PYTHON))

@@ -22,6 +22,7 @@ from inspector.session.document import Document, load_of
 from inspector.session.export.kinds import RECOVER, offers
 from inspector.session.history import edit_texts
 from inspector.session.jobs.check import check_of
+from inspector.session.jobs.pythons import pythons_page
 from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import banner, safety_chip
 from inspector.session.present.cards import (
@@ -142,6 +143,8 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
         values=values_page(state),
         edits=edit_texts(state),
         log=state.log,
+        python=state.python,
+        pythons=pythons_page(state),
     )
 
 
@@ -155,7 +158,9 @@ def target_of(state: State) -> Profile:
 def targets_of(state: State) -> tuple[Choice, ...]:
     """Return the machines to choose from."""
     label = state.machine.label
-    this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:])
+    python = state.machine.python
+    by = "" if python is None else f"As torch sees it in {escape_text(python.label)}"
+    this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:], tooltip=by)
     taken = {profile.id for profile in state.machines}
     offered = in_order((*presets(), *sized_presets()))
     others = (*state.machines, *(preset for preset in offered if preset.id not in taken))
@@ -224,6 +229,8 @@ def _frame(state: State, title: str) -> Screen:
         log=state.log,
         can_export=False,
         can_undo=False,
+        python=state.python,
+        pythons=pythons_page(state),
     )
 
 

@@ -19,7 +19,7 @@ GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cu
 def test_the_probe_runs_once_after_the_first_file(view, runner, files) -> None:
     asked: list[str] = []
 
-    def probe(progress: Progress) -> Profile:
+    def probe(progress: Progress, _python: str | None) -> Profile:
         asked.append(progress.label)
         return GPUS
 
@@ -36,7 +36,7 @@ def test_the_probe_runs_once_after_the_first_file(view, runner, files) -> None:
 
 def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, files) -> None:
     files["/a.pth"] = saved_on("cuda:1", "cpu")
-    session = Session(view, runner, (), lambda progress: GPUS)
+    session = Session(view, runner, (), lambda progress, python: GPUS)
     runner.waits = True
     session.open("/a.pth")
     runner.go_on()
@@ -51,7 +51,7 @@ def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, 
 
 def test_a_wanted_device_moves_the_map_and_is_forgotten_with_its_machine(view, runner, files) -> None:
     files["/a.pth"] = saved_on("cuda:0", "cpu")
-    session = Session(view, runner, (), lambda progress: GPUS, "this", wanted="cuda:1")
+    session = Session(view, runner, (), lambda progress, python: GPUS, "this", wanted="cuda:1")
     assert (session.screen.devices, session.screen.wanted) == ((), "")  # nobody knows yet what it has
     session.open("/a.pth")
     assert [choice.id for choice in session.screen.devices] == ["", "cuda:0", "cuda:1"]
@@ -90,7 +90,7 @@ def test_a_machine_that_is_known_in_full_is_chosen_with_what_is_wanted(view, run
 def test_devices_are_named_where_their_names_are_known(view, runner, files) -> None:
     files["/a.pth"] = saved_on("cuda:0")
     gpus = (Gpu(device="cuda:0", name="NVIDIA L4"), Gpu(device="cuda:1"))
-    session = Session(view, runner, (), lambda progress: replace(GPUS, gpus=gpus))
+    session = Session(view, runner, (), lambda progress, python: replace(GPUS, gpus=gpus))
     session.open("/a.pth")
     labels = [choice.label for choice in session.screen.devices]
     assert labels == ["any device", "cuda:0 (NVIDIA L4)", "cuda:1"]
@@ -98,7 +98,7 @@ def test_devices_are_named_where_their_names_are_known(view, runner, files) -> N
 
 def test_a_second_file_does_not_ask_while_the_probe_runs(view, runner, files) -> None:
     files["/a.pth"] = saved_on("cpu")
-    session = Session(view, runner, (), lambda progress: GPUS)
+    session = Session(view, runner, (), lambda progress, python: GPUS)
     runner.waits = True
     session.open("/a.pth")
     runner.go_on()
@@ -110,7 +110,7 @@ def test_a_second_file_does_not_ask_while_the_probe_runs(view, runner, files) ->
 
 @pytest.mark.parametrize("error", [CheckpointError("no torch"), OSError("no process"), CancelledError()])
 def test_without_an_answer_the_label_says_so(view, runner, files, error) -> None:
-    def probe(progress: Progress) -> Profile:
+    def probe(progress: Progress, _python: str | None) -> Profile:
         raise error
 
     files["/a.pth"] = saved_on("cpu")
