@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
     from inspector.session.controller import Session
+    from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
     from inspector.session.screen import Fix, Screen
 
@@ -327,17 +328,17 @@ class Commands(QObject):
         if self.session is not None:
             self.session.look_for_pythons()
 
-    @property
-    def pythons_dialog(self) -> PythonsDialog:
-        """The dialog of that choice; made when it is first needed."""
+    def show_pythons(self, page: PythonsPage | None) -> None:
+        """Show the dialog of that choice, where it is made."""
+        if page is None or self.session is None:
+            return
         if self._pythons is None:
             from inspector.gui.dialogs.pythons import PythonsDialog
 
             self._pythons = PythonsDialog(self._theme, self._window)
-            if self.session is not None:
-                self._pythons.chosen.connect(self.session.use_python)
-                self._pythons.ended.connect(self.session.end_pythons)
-        return self._pythons
+            self._pythons.chosen.connect(self.session.use_python)
+            self._pythons.ended.connect(self.session.end_pythons)
+        self._pythons.show_page(page)
 
     def on_node_activated(self, node: int) -> None:
         """Select a node and turn to its facts."""

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from inspector.gui.dialogs.export.dialog import ExportDialog
     from inspector.gui.tree.view import TensorTreeView
     from inspector.gui.workspace.workspace import Workspace
-    from inspector.report.query import Query
     from inspector.session.controller import Session
     from inspector.session.export.page import ExportPage
     from inspector.session.screen import FailurePage, Screen
@@ -174,18 +173,15 @@ class MainWindow(Frame):
             self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
         if old is None or old.recent != screen.recent:
             self._show_recent(old, screen)
-        if old is not None and (old.target, old.wanted) != (screen.target, screen.wanted):
-            self._settings.keep_target(screen.target, screen.wanted)
-        if old is not None and old.python != screen.python:
-            self._settings.keep_python(screen.python)
+        if old is not None and old.machine != screen.machine:
+            self._settings.keep_target(*screen.machine)
         if old is None or old.status != screen.status:
             self._status.show_status(screen.status)
         for action in ACTIONS:
             self._actions[action.id].setEnabled(is_usable(action, screen))
         say_edits(self._actions, screen)
         self._show_export(screen.export)
-        if screen.pythons is not None:
-            self._commands.pythons_dialog.show_page(screen.pythons)
+        self._commands.show_pythons(screen.pythons)
         self._is_whole = True
 
     @override
@@ -312,7 +308,7 @@ class MainWindow(Frame):
         tree = self.tree
         found = old is None or old.matches is not new.matches
         if found:
-            tree.show_matches(new.matches, _query_of(new), only=self.search.only)
+            tree.show_matches(new.matches, new.searched, only=self.search.only)
         # The end of a search brings back rows that were hidden.
         if found or old is None or old.selected != new.selected:
             tree.show_selected(new.selected)
@@ -346,7 +342,7 @@ class MainWindow(Frame):
 
     def _on_only_toggled(self, only: bool) -> None:  # noqa: FBT001  # Qt passes it by position
         if self.shown is not None and self.shown.matches is not None:
-            self.tree.show_matches(self.shown.matches, _query_of(self.shown), only=only)
+            self.tree.show_matches(self.shown.matches, self.shown.searched, only=only)
             self.tree.show_selected(self.shown.selected)
 
     def _on_tree_menu(self, place: QPoint) -> None:
@@ -394,10 +390,6 @@ class MainWindow(Frame):
         state = self._settings.layout(part)
         if state is not None:
             restore(state)
-
-
-def _query_of(screen: Screen) -> Query | None:
-    return None if screen.search is None else screen.search.query
 
 
 def _dropped_paths(event: QDropEvent) -> list[str]:

@@ -41,10 +41,11 @@ class Settings:
         """The machine that was chosen last, or an empty str."""
         return self._text("machine") or _renamed(self._text("target"))
 
-    def keep_target(self, target: str, wanted: str) -> None:
-        """Remember the chosen machine, and which of its devices is wanted."""
+    def keep_target(self, target: str, wanted: str, python: str = "") -> None:
+        """Remember the chosen machine, the device that is wanted there, and the Python of this one."""
         self._keep("machine", target)
         self._keep("wanted", wanted)
+        self._keep("python", _to_text(python))
 
     @property
     def wanted(self) -> str:
@@ -55,10 +56,6 @@ class Settings:
     def python(self) -> str:
         """What names the Python whose torch stands for this machine; an empty str for the one that counts."""
         return _from_text(self._text("python"))
-
-    def keep_python(self, python: str) -> None:
-        """Remember it."""
-        self._keep("python", _to_text(python))
 
     @property
     def theme(self) -> str:

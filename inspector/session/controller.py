@@ -15,10 +15,10 @@ from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Probe
 from inspector.session.jobs.running import start, stop
 from inspector.session.pasted import may_be_script
-from inspector.session.present.compose import targets_of
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Loading
 from inspector.session.state import THIS, State
+from inspector.session.targets import targets_of
 from inspector.session.values.intentions import Values
 from inspector.session.view import TaskRunner, View
 

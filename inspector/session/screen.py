@@ -23,6 +23,7 @@ from inspector.session.log import LogLine
 from inspector.session.values.page import ValuesPage
 
 if TYPE_CHECKING:
+    from inspector.report.query import Query
     from inspector.session.export.page import ExportPage
     from inspector.session.jobs.pythons import PythonsPage
 
@@ -315,3 +316,13 @@ class Screen:
     log: tuple[LogLine, ...] = ()
     python: str = ""
     pythons: PythonsPage | None = None
+
+    @property
+    def machine(self) -> tuple[str, str, str]:
+        """What is remembered: the target, the device that is wanted there, and the Python."""
+        return self.target, self.wanted, self.python
+
+    @property
+    def searched(self) -> Query | None:
+        """What is searched for, as it was understood."""
+        return None if self.search is None else self.search.query

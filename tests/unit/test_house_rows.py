@@ -25,9 +25,9 @@ from inspector.progress import Progress
 from inspector.report.words.verdicts import place
 from inspector.resources import demo_path
 from inspector.session.document import open_document
-from inspector.session.present.compose import targets_of
 from inspector.session.screen import Screen
 from inspector.session.state import State
+from inspector.session.targets import targets_of
 from inspector.snippet.styles import table
 from inspector.snippet.styles.table import Style
 from inspector.target.machine.evidence import Evidence, TorchFound

@@ -19,10 +19,11 @@ from inspector.session.export.work import Order, Outcome, carry_out, save_receip
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.open import Files
 from inspector.session.jobs.running import start
-from inspector.session.present.compose import device_map_of, target_of
+from inspector.session.present.compose import device_map_of
 from inspector.session.present.failure import failure_page
 from inspector.session.present.rows import matches_of
 from inspector.session.state import EXPORT, ExportState
+from inspector.session.targets import target_of
 
 Ask = Callable[[], DeviceMap]
 """Computes the device map, in the worker: with many tensors that takes a while."""

@@ -19,10 +19,11 @@ from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Machines
 from inspector.session.jobs.running import start
 from inspector.session.pasted import is_script_name
-from inspector.session.present.compose import compose, target_of
+from inspector.session.present.compose import compose
 from inspector.session.present.failure import CANNOT_OPEN, failure_page, open_failure_page
 from inspector.session.screen import FailurePage
 from inspector.session.state import OPEN, State
+from inspector.session.targets import target_of
 from inspector.target.machine.profile_file import is_profile
 from inspector.units import cut_text, escape_text
 

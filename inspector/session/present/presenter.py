@@ -10,10 +10,11 @@ from inspector.session.jobs.check import check_of
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.running import cancel_left, run
 from inspector.session.log import with_log
-from inspector.session.present.compose import brought_up_to_date, compose, target_of
+from inspector.session.present.compose import brought_up_to_date, compose
 from inspector.session.present.failure import failure_page
 from inspector.session.screen import Screen
 from inspector.session.state import State
+from inspector.session.targets import target_of
 from inspector.session.values.showing import scan_of
 from inspector.session.view import TaskRunner, View
 

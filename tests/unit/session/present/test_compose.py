@@ -10,10 +10,10 @@ from inspector.session.document import Document, open_document
 from inspector.session.present import code
 from inspector.session.present import compose as module
 from inspector.session.present import rows as rows_shown
-from inspector.session.present.compose import compose, target_of, targets_of
+from inspector.session.present.compose import compose
 from inspector.session.screen import FailurePage, Screen
 from inspector.session.state import State
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.machine.profile import CPU_ONLY
 from tests.builders.folders import two_shards
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
@@ -82,27 +82,6 @@ def test_a_screen_shows_the_whole_document() -> None:
 
 def test_a_container_that_does_not_tell_its_writer() -> None:
     assert ready(saved_on("cpu")).status[1] == "torch.save zip"
-
-
-def test_targets_begin_with_this_machine() -> None:
-    choices = targets_of(State())
-    assert (choices[0].id, choices[0].label) == ("this", "This machine (taken as CPU only)")
-    assert [choice.id for choice in choices[1:] if "@" not in choice.id] == [
-        "cpu",
-        "cuda",
-        "2xcuda",
-        "4xcuda",
-        "8xcuda",
-        "mps",
-        "xpu",
-        "rocm",
-    ]
-    labels = {choice.id: choice.label for choice in choices}
-    assert labels["cuda@24gb"] == "1 NVIDIA GPU of 24 GB"
-    assert list(labels).index("cuda@8gb") == list(labels).index("cuda") + 1
-    assert target_of(State(target="mps")).devices == ("mps", "cpu")
-    found = Profile(id="this", label="this machine (Apple GPU)", accelerators=(("mps", 1),))
-    assert target_of(State(target="this", this_machine=found)) is found
 
 
 def test_new_destinations_get_colors_of_their_own() -> None:

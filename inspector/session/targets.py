@@ -1,0 +1,50 @@
+"""The machines to load a file on, and what can be wanted of the chosen one."""
+
+from __future__ import annotations
+
+from inspector.records import replace
+from inspector.session.screen import Choice
+from inspector.session.state import State
+from inspector.target.machine.profile import Profile, presets
+from inspector.target.machine.sizes import in_order, sized_presets
+from inspector.units import cut_text, escape_text
+
+_MOST_DEVICES = 64
+_MOST_NAME = 30
+
+
+def target_of(state: State) -> Profile:
+    """Return the chosen machine, with the device that is wanted there if it has that."""
+    known = (*state.machines, *presets(), *sized_presets())
+    machine = next((profile for profile in known if profile.id == state.target), state.machine)
+    return replace(machine, wanted=state.wanted) if state.wanted in machine.devices else machine
+
+
+def targets_of(state: State) -> tuple[Choice, ...]:
+    """Return the machines to choose from."""
+    label = state.machine.label
+    python = state.machine.python
+    by = "" if python is None else f"As torch sees it in {escape_text(python.label)}"
+    this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:], tooltip=by)
+    taken = {profile.id for profile in state.machines}
+    offered = in_order((*presets(), *sized_presets()))
+    others = (*state.machines, *(preset for preset in offered if preset.id not in taken))
+    return (this, *(Choice(id=profile.id, label=profile.label) for profile in others))
+
+
+def devices_of(state: State) -> tuple[Choice, ...]:
+    """Return what can be wanted of the chosen machine; nothing where it has no two devices of a kind."""
+    machine = target_of(state)
+    if all(count < 2 for _, count in machine.accelerators):
+        return ()
+    names = {gpu.device: gpu.name for gpu in machine.gpus}
+    devices = (device for device in machine.devices[:_MOST_DEVICES] if device != "cpu")
+    any_ = Choice(id="", label="any device")
+    return (
+        any_,
+        *(Choice(id=device, label=_device_label(device, names.get(device, ""))) for device in devices),
+    )
+
+
+def _device_label(device: str, name: str) -> str:
+    return f"{device} ({cut_text(name, _MOST_NAME)})" if name else device
