@@ -51,6 +51,8 @@ class NoteKind(Enum):
     TAG = auto()
     UNJOINED = auto()
     EMPTIED = auto()
+    UNIVERSAL = auto()
+    LAYERS = auto()
     TENSOR_PARALLEL = auto()
     PIPELINE = auto()
     SEVERAL_DEVICES = auto()
@@ -191,6 +193,11 @@ _SENTENCES = {
         "ZeRO 3 leaves parameters empty in the files of the model on purpose: fp32 holds them, joined from "
         "the files of the optimizer."
     ),
+    NoteKind.UNIVERSAL: (
+        "A universal checkpoint: {} in full precision, each in a folder of its own with the slots of its "
+        "optimizer."
+    ),
+    NoteKind.LAYERS: "A pipeline: the weights of {} stand in files of their own.",
     NoteKind.TENSOR_PARALLEL: (
         "The tensors are divided among {} tensor-parallel ranks, but for those that each has whole. Only the "
         "model knows which, and along which dimension, so they are not joined."

@@ -56,6 +56,8 @@ class ObstacleKind(Enum):
     """One of several files is not there, or cannot be read."""
     OBJECTS = auto()
     """An array of objects is a pickle."""
+    UNIVERSAL = auto()
+    """A universal checkpoint of DeepSpeed has no states of ranks to join."""
     ODD_KEYS = auto()
     """The list of storage keys is not that of the pickle."""
 
@@ -74,6 +76,10 @@ _PACKED = {
 _TRUNCATED = "UnpicklingError: pickle data was truncated"
 _FETCH = "Fetch or copy the file again."
 _SAVE = "Open it and save it again with the program that wrote it."
+_UNIVERSAL = (
+    'DeepSpeed\'s engine loads it: set "checkpoint": {"load_universal": true} in its configuration. For '
+    "torch.load write one file."
+)
 _ABOUT = {
     ObstacleKind.GZIP: (
         "torch-refuses",
@@ -98,6 +104,7 @@ _ABOUT = {
         "torch-refuses",
         "Only if you trust whoever made it, give numpy.load the option allow_pickle=True.",
     ),
+    ObstacleKind.UNIVERSAL: ("torch-refuses", _UNIVERSAL),
     ObstacleKind.ODD_KEYS: ("torch-refuses", _SAVE),
 }
 
@@ -143,6 +150,8 @@ def _refusing(checkpoint: Checkpoint) -> ObstacleKind:
         return ObstacleKind.DIRECTORY
     if _has(checkpoint, NoteKind.OBJECT_ARRAYS):
         return ObstacleKind.OBJECTS
+    if _has(checkpoint, NoteKind.UNIVERSAL):
+        return ObstacleKind.UNIVERSAL
     if _has(checkpoint, NoteKind.MISSING_PART, NoteKind.PART_OUTSIDE, NoteKind.UNREAD_PART):
         return ObstacleKind.MISSING_FILE if checkpoint.parts else ObstacleKind.RECORD
     has_records = format_of(checkpoint.format).has_records

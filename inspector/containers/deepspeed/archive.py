@@ -14,6 +14,7 @@ from math import prod
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.deepspeed.flat import Flat, cut, flat_of
 from inspector.containers.deepspeed.joining import Joined, Parameter, Part, join_parameters
+from inspector.containers.deepspeed.more import UNIVERSAL, branches_of, more_files
 from inspector.containers.deepspeed.names import LATEST, StatesFile, states_files, tags_of
 from inspector.containers.deepspeed.states import entry, items_of, named, pairs_of, size_of
 from inspector.containers.folders.folder import Folder
@@ -35,6 +36,8 @@ _ZIP = b"PK\x03\x04"
 _MOST_TAG_NBYTES = 1024
 _MOST_CHARS = 80
 _STATE = "optimizer_state_dict"
+# As `get_checkpoint_files` in `deepspeed/utils/zero_to_fp32.py` says it.
+_NO_OPTIMIZER = "FileNotFoundError: can't find *_optim_states.pt files in directory '{}'"
 
 
 def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Container:
@@ -51,7 +54,11 @@ def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Contai
     for file in files:
         progress.advance(1)
         members.append(Member(file.name, _read(folder, file, limits, progress)))
-    return _Whole(folder, tag, other_tags, limits, progress).join(files, members)
+    more = more_files(folder.sizes, tag)
+    layers, slots = (
+        [Member(name, _open(folder, name, limits, progress)) for name in names] for names in more
+    )
+    return _Whole(folder, tag, other_tags, limits, progress).join(files, members, layers, slots)
 
 
 def _tag_of(folder: Folder) -> tuple[str, list[str]]:
@@ -61,15 +68,16 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
         NotACheckpointError: There is none, or `latest` names another.
     """
     tags = tags_of(folder.sizes)
-    if "" in tags or LATEST not in folder.sizes:
+    latest = LATEST if LATEST in folder.sizes else UNIVERSAL
+    if "" in tags or latest not in folder.sizes:
         chosen = "" if "" in tags else tags[-1] if tags else ""
     else:
-        with folder.open(LATEST) as source:
+        with folder.open(latest) as source:
             text = source.read_upto(0, _MOST_TAG_NBYTES)
         chosen = text.decode("utf-8", "replace").strip()
     if chosen not in tags:
         raise NotACheckpointError(
-            "the file latest names a folder that is not here, or holds no states of DeepSpeed",
+            f"the file {latest} names a folder that is not here, or holds no states of DeepSpeed",
             where=f"{folder.path}: {escape_text(cut_text(chosen, _MOST_CHARS))}",
             remedy=f"give the folder that is wanted{f', such as {tags[-1]}' if tags else ''}",
             form="deepspeed",
@@ -78,13 +86,18 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
 
 
 def _read(folder: Folder, file: StatesFile, limits: Limits, progress: Progress) -> Container:
-    with folder.open(file.name) as source:
+    return _open(folder, file.name, limits, progress)
+
+
+def _open(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
+    progress.advance(0)
+    with folder.open(name) as source:
         read = read_torchzip if source.read_upto(0, len(_ZIP)) == _ZIP else read_legacy
         try:
             container = read(source, limits, progress)
         finally:
-            folder.programs.adopt(source.programs, file.name, "object")
-    return replace(container, path=folder.path_of(file.name))
+            folder.programs.adopt(source.programs, name, "object")
+    return replace(container, path=folder.path_of(name))
 
 
 class _Whole:
@@ -105,8 +118,15 @@ class _Whole:
         self._consumed: set[str] = set()
         self._several = False
         self._emptied = False
+        self._refusal = ""
 
-    def join(self, files: Sequence[StatesFile], members: Sequence[Member]) -> Container:
+    def join(
+        self,
+        files: Sequence[StatesFile],
+        members: Sequence[Member],
+        layers: Sequence[Member],
+        slots: Sequence[Member],
+    ) -> Container:
         ranks = sorted({file.mp for file in files})
         parts = {
             file.name: Part(member.container, number)
@@ -119,10 +139,20 @@ class _Whole:
         for file in files:
             trimmed = _trimmed(parts[file.name].container.root, file, joined[file.mp])
             root.pairs.append((file.name.rpartition("/")[2], trimmed))
+        is_joined = any(one.weights for one in joined.values())
+        root.pairs[:0] = branches_of(self._tag, layers, slots, has_weights=is_joined)
+        if slots and not is_joined:
+            self._notes = [note for note in self._notes if note.kind is not NoteKind.UNJOINED]
+            folders = {member.name.rpartition("/")[0] for member in slots}
+            self._notes.append(Note(NoteKind.UNIVERSAL, (format_count(len(folders), "parameter"),)))
+            if not any(file.kind == "optim" for file in files):
+                self._refusal = _NO_OPTIMIZER.format(self._folder.path_of(self._tag) if self._tag else "")
+        if layers:
+            self._notes.append(Note(NoteKind.LAYERS, (format_count(len(layers), "layer"),)))
         if len(ranks) > 1:
             self._notes.append(Note(NoteKind.TENSOR_PARALLEL, (str(len(ranks)),)))
         self._note_rest()
-        whole = join(self._folder.path, "deepspeed", members, root, self._limits)
+        whole = join(self._folder.path, "deepspeed", [*members, *layers, *slots], root, self._limits)
         kept = {key: one for key, one in whole.storage_ids.items() if key not in self._consumed}
         return replace(
             whole,
@@ -130,6 +160,7 @@ class _Whole:
             stored={**{key: place for key, place in whole.stored.items() if key in kept}, **self._stored},
             gathered={**whole.gathered, **self._gathered},
             notes=(*whole.notes, *self._notes),
+            refusal=self._refusal or whole.refusal,
         )
 
     def _rank(self, mp: int, files: Sequence[StatesFile], parts: dict[str, Part], into: Dict) -> Joined:

@@ -15,7 +15,7 @@ from inspector.errors import ContainerError
 from inspector.overriding import override
 
 _MOST_FILES = 20_000
-_MOST_DEPTH = 3
+_MOST_DEPTH = 4
 _MOST_OPEN = 32
 
 

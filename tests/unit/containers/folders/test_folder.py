@@ -11,16 +11,16 @@ from inspector.errors import ContainerError
 
 
 def filled(folder: Path) -> Folder:
-    (folder / "a" / "b" / "c").mkdir(parents=True)
-    for name in ("one", "a/two", "a/b/three", "a/b/c/four"):
+    (folder / "a" / "b" / "c" / "d").mkdir(parents=True)
+    for name in ("one", "a/two", "a/b/three", "a/b/c/four", "a/b/c/d/five"):
         (folder / name).write_bytes(name.encode())
     return Folder("as named", str(folder))
 
 
 def test_files_are_listed_by_name(tmp_path: Path) -> None:
     folder = filled(tmp_path)
-    assert folder.sizes == {"a/b/three": 9, "a/two": 5, "one": 3}
-    assert (folder.path, folder.nbytes, folder.file_nbytes, folder.is_folder) == ("as named", 0, 17, True)
+    assert folder.sizes == {"a/b/c/four": 10, "a/b/three": 9, "a/two": 5, "one": 3}
+    assert (folder.path, folder.nbytes, folder.file_nbytes, folder.is_folder) == ("as named", 0, 27, True)
     assert folder.read_upto(0, 9) == b""
     assert folder.read_at(0, 9) == b""
     with folder.open("a/two") as source:
@@ -52,7 +52,7 @@ def test_links_count_only_within_the_folder(tmp_path: Path) -> None:
         (inside / name).symlink_to(target)
     os.mkfifo(inside / "pipe")
     folder = filled(inside)
-    assert sorted(set(folder.sizes) - {"a/b/three", "a/two", "one"}) == ["in"]
+    assert sorted(set(folder.sizes) - {"a/b/c/four", "a/b/three", "a/two", "one"}) == ["in"]
     assert folder.outside == ("far", "out")
     with pytest.raises(ContainerError, match="leads out of the folder"):
         folder.open("out")
