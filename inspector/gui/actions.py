@@ -132,6 +132,7 @@ ACTIONS = (
     Action("find_end", _E, "&End the search", _C.on_find_end, ("Esc",), "", "search", 2),
     Action("expand", _V, "&Expand all below", _C.on_expand, ("Ctrl++", "Ctrl+="), "", "ready", in_tree=4),
     Action("collapse", _V, "Co&llapse all", _C.on_collapse, ("Ctrl+-",), "", "ready", in_tree=5),
+    Action("flat", _V, "As &a list or a tree", _C.on_flat, ("Ctrl+L",), needs="ready"),
     Action("back", _V, "Bac&k to the last row", _C.on_back, ("Alt+Left",), needs="back", group=1),
     Action("forward", _V, "For&ward again", _C.on_forward, ("Alt+Right",), needs="forward", group=1),
     *page_actions(PAGES),

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.start_folder import start_folder
+from inspector.report.outline.flat import Order
 from inspector.units import cut_text, format_count
 
 if TYPE_CHECKING:
@@ -240,6 +241,9 @@ class Commands(QObject):
         matches, selected = screen.matches, screen.selected or 0
         # From a row that is no match, to the next one below or above it.
         place = bisect_right(matches, selected) if step > 0 else bisect_left(matches, selected) - 1
+        if screen.flat is not None:  # what a search found in another order
+            matches = screen.flat.nodes
+            place = matches.index(selected) + step if selected in matches else min(0, step)
         session.select(matches[place % len(matches)])
 
     def on_search_left(self) -> None:
@@ -247,6 +251,12 @@ class Commands(QObject):
         self._window.tree.setFocus()
 
     # View.
+
+    def on_flat(self) -> None:
+        """Show the rows as one list, or as a tree again."""
+        screen, session = self.shown, self.session
+        if screen is not None and session is not None:
+            session.list_flat(Order() if screen.flat is None else None)
 
     def on_back(self) -> None:
         """Select what was selected before."""

@@ -305,13 +305,7 @@ class MainWindow(Frame):
             self._overlay.hide()
 
     def _show_ready(self, old: Screen | None, new: Screen) -> None:
-        tree = self.tree
-        found = old is None or old.matches is not new.matches
-        if found:
-            tree.show_matches(new.matches, new.searched, only=self.search.only)
-        # The end of a search brings back rows that were hidden.
-        if found or old is None or old.selected != new.selected:
-            tree.show_selected(new.selected)
+        self.workspace.pane.show_found(old, new, only=self.search.only)
         self.search.show_screen(new)
 
     def _show_recent(self, old: Screen | None, new: Screen) -> None:
@@ -342,8 +336,7 @@ class MainWindow(Frame):
 
     def _on_only_toggled(self, only: bool) -> None:  # noqa: FBT001  # Qt passes it by position
         if self.shown is not None and self.shown.matches is not None:
-            self.tree.show_matches(self.shown.matches, self.shown.searched, only=only)
-            self.tree.show_selected(self.shown.selected)
+            self.workspace.pane.show_found(None, self.shown, only=only)
 
     def _on_tree_menu(self, place: QPoint) -> None:
         from inspector.gui.tree_menu import build_tree_menu

@@ -6,6 +6,7 @@ from inspector.records import replace
 from inspector.remap.rules import Rule, check_destination
 from inspector.report.charts.modules import root_for
 from inspector.report.jsonable import row_text
+from inspector.report.outline.flat import Order
 from inspector.report.outline.node import Node
 from inspector.report.query import quoted
 from inspector.session.document import Document, expression_of_node, path_of_node
@@ -37,6 +38,11 @@ class RowIntentions(Exports):
         if document is not None and 0 <= place + step < len(nodes):
             state = _selected(self._state, document, nodes[place + step])
             self._show(replace(state, visited=(nodes, place + step)))
+
+    def list_flat(self, order: Order | None) -> None:
+        """Show all tensors, or what a search found, as one sorted list; None shows the tree again."""
+        if self._ready is not None:
+            self._show(replace(self._state, flat=order))
 
     def search(self, query: str) -> None:
         """Look for tree nodes; an empty query ends the search."""

@@ -15,6 +15,7 @@ from inspector.records import dataclass
 from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.report.charts.modules import ModuleMap
 from inspector.report.details import FactGroup
+from inspector.report.outline.flat import FlatRows
 from inspector.report.outline.strip import Strip
 from inspector.report.query import Query
 from inspector.report.tree import Tree
@@ -255,9 +256,10 @@ class Screen:
     the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
     several selected rows, and `can_go` is whether one was selected before it, and one after. `matches` is
-    None without a search, else the ids of the matching tree nodes in order of display, and `search` has what
-    they are in all. `devices` are those
-    of the target of which one can be wanted, none where it has no two of a kind; `wanted` is the id of one.
+    None without a search, else the ids of the matching tree nodes in order of display, `search` has what
+    they are in all, and `flat` the rows as one list where that is shown in place of the tree.
+    `devices` are those of the target of which one can be wanted, none where it has no two of a kind; `wanted`
+    is the id of one.
     `python` names the Python whose torch stands for this machine, and `pythons` are those to choose from,
     None where nobody chooses.
     `no_map` is why there is no device map, and `map_choices` are the devices that all tensors can be sent
@@ -307,6 +309,7 @@ class Screen:
     strip: Strip | None = None
     can_go: tuple[bool, bool] = (False, False)
     search: SearchPage | None = None
+    flat: FlatRows | None = None
     values: ValuesPage = ValuesPage()
     sparks: tuple[tuple[int, ...], ...] = ()
     map_choices: tuple[str, ...] = ()

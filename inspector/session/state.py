@@ -9,6 +9,7 @@ from inspector.records import dataclass, replace
 from inspector.remap.rules import Rule
 from inspector.report.charts.areas import Property
 from inspector.report.colors import device_name
+from inspector.report.outline.flat import Order
 from inspector.session.document import Document
 from inspector.session.export.page import Destination, ExportDraft, ExportWish
 from inspector.session.history import MapEdit
@@ -83,6 +84,7 @@ class State:
         selected: The selected tree node.
         picked: The selected tree nodes where there are several; else empty.
         visited: The nodes that were selected one after the other, and the place of the current one.
+        flat: How a list in place of the tree is sorted; None for the tree.
         query: The search.
         error_text: The message, or the script, that was pasted or dropped.
         script_name: The name of the script, where that is one and has a name.
@@ -117,6 +119,7 @@ class State:
     selected: int | None = None
     picked: tuple[int, ...] = ()
     visited: tuple[tuple[int, ...], int] = ((), -1)
+    flat: Order | None = None
     query: str = ""
     error_text: str = ""
     script_name: str = ""

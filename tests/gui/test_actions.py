@@ -44,6 +44,7 @@ KEYS = {
     "find_next": "F3",
     "find_previous": "Shift+F3",
     "find_end": "Esc",
+    "flat": "Ctrl+L",
     "back": "Alt+Left",
     "forward": "Alt+Right",
     "expand": "Ctrl++",

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QP
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
 from inspector.gui.theme.theme import Theme, Tokens
-from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel, cell_text
+from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
 from inspector.overriding import override
 from inspector.report.query import Query
 from inspector.report.search.globs import Span
@@ -97,8 +97,10 @@ class RowDelegate(QStyledItemDelegate):
         if column == Column.NAME:
             area = self._paint_arrow(painter, option, index)
             if self.query is not None:
-                self._paint_match(painter, area, node, self._spans(self.query, node_id), option.fontMetrics)
-        self._paint_text(painter, area, node, column, option.fontMetrics)
+                self._paint_match(
+                    painter, area, node_id, self._spans(self.query, node_id), option.fontMetrics
+                )
+        self._paint_text(painter, area, node_id, column, option.fontMetrics)
         if column == Column.NAME and option.state & QStyle.StateFlag.State_HasFocus:
             self._paint_focus(painter, option)
         painter.restore()
@@ -135,20 +137,20 @@ class RowDelegate(QStyledItemDelegate):
 
     def _spans(self, query: Query, node_id: int) -> list[Span]:
         """Return what to mark in a name: what matched, or all of it where that stands elsewhere."""
-        node = self._model.node(node_id)
-        spans = spans_in_name(query, node)
+        node, name = self._model.node(node_id), self._model.text(node_id, Column.NAME)
+        spans = spans_in_name(query, node, name)
         if spans or not self._model.is_match(node_id):
             return spans
         is_told_above = self._model.is_filtered and query.spans(node.path)
-        return [] if is_told_above else [(0, len(node.name))]
+        return [] if is_told_above else [(0, len(name))]
 
     def _paint_match(
-        self, painter: QPainter, area: QRectF, node: Node, spans: list[Span], metrics: QFontMetrics
+        self, painter: QPainter, area: QRectF, node_id: int, spans: list[Span], metrics: QFontMetrics
     ) -> None:
         """Paint the ground of parts of a name; of all of it where it is cut."""
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.tokens.color("match"))
-        room, name = area.width() - _NAME_LEFT - 4, node.name
+        room, name = area.width() - _NAME_LEFT - 4, self._model.text(node_id, Column.NAME)
         if spans and metrics.horizontalAdvance(name) > room:
             spans = [(0, len(name))]
         for start, end in spans:
@@ -158,18 +160,20 @@ class RowDelegate(QStyledItemDelegate):
             painter.drawRoundedRect(ground, 4, 4)
 
     def _paint_text(
-        self, painter: QPainter, area: QRectF, node: Node, column: int, metrics: QFontMetrics
+        self, painter: QPainter, area: QRectF, node_id: int, column: int, metrics: QFontMetrics
     ) -> None:
-        text = cell_text(node, column)
+        text = self._model.text(node_id, column)
         if not text:
             return
         left, right = (_NAME_LEFT if column == Column.NAME else _PAD), (_PAD if column == Column.SIZE else 4)
         room = area.adjusted(left, 0, -right, 0)
-        mode = Qt.TextElideMode.ElideMiddle if column == Column.NAME else Qt.TextElideMode.ElideRight
+        mode = Qt.TextElideMode.ElideRight
+        if column == Column.NAME:  # of a path the end says most
+            mode = Qt.TextElideMode.ElideLeft if self._model.is_flat else Qt.TextElideMode.ElideMiddle
         align = _CENTER_LEFT
         if column == Column.SIZE:
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        painter.setPen(QPen(_ink(self._theme.tokens, node, column)))
+        painter.setPen(QPen(_ink(self._theme.tokens, self._model.node(node_id), column)))
         painter.drawText(room, align, metrics.elidedText(text, mode, int(room.width())))
 
     def _paint_focus(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
@@ -179,11 +183,11 @@ class RowDelegate(QStyledItemDelegate):
         painter.drawLine(QPointF(x, area.top() + 5), QPointF(x, area.bottom() - 5))
 
 
-def spans_in_name(query: Query, node: Node) -> list[Span]:
-    """Return what a query matches in the name of a row, which is the end of its path."""
+def spans_in_name(query: Query, node: Node, name: str) -> list[Span]:
+    """Return what a query matches in the name that a row shows, which is the end of its path."""
     path = node.path.rstrip("/.") if node.kind == "group" else node.path
-    start = len(path) - len(node.name)
-    if start < 0 or not path.endswith(node.name):
+    start = len(path) - len(name)
+    if start < 0 or not path.endswith(name):
         return []
     cut = ((max(first - start, 0), last - start) for first, last in query.spans(path))
     return [(first, last) for first, last in cut if last > first]

@@ -7,33 +7,22 @@ search, their ancestors, and what is below them). Both are lists of children mad
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from enum import IntEnum
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
 from inspector.report.outline.chosen import last_below
+from inspector.report.outline.flat import Column, rank_by
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_nbytes
 
+__all__ = ["NODE_ROLE", "Column", "TreeModel", "cell_text"]
 AnyIndex = QModelIndex | QPersistentModelIndex
 NODE_ROLE = Qt.ItemDataRole.UserRole + 1
 _NO_INDEX = QModelIndex()
-
-
-class Column(IntEnum):
-    """The columns in their default order."""
-
-    NAME = 0
-    DEVICE = 1
-    SHAPE = 2
-    TYPE = 3
-    SIZE = 4
-    VALUE = 5
 
 
 _EMPTY = Tree(
@@ -58,6 +47,7 @@ _EMPTY = Tree(
     value_nodes=(),
     colors={},
 )
+_FETCHED = 1000
 _TITLES = ("Name", "Device", "Shape", "Type", "Size", "Value")
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -65,12 +55,6 @@ _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 def _alignment(column: int) -> int:
     return _RIGHT if column == Column.SIZE else _LEFT
-
-
-def natural_key(text: str) -> list[tuple[int, int, str]]:
-    """Return a key that sorts `layer.2` before `layer.10`."""
-    parts = re.split(r"(\d+)", text.casefold())
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
 
 
 def cell_text(node: Node, column: int) -> str:
@@ -101,19 +85,24 @@ def _counts(node: Node) -> str:
 
 
 class TreeModel(QAbstractItemModel):
-    """A read-only view of one `Tree`, sorted and filtered."""
+    """A read-only view of one `Tree`, sorted and filtered, or of its rows as one list."""
+
+    sort_wanted = Signal(int, bool)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tree = _EMPTY
         self._matches: tuple[int, ...] = ()
         self._is_filtered = False
+        self._flat: tuple[int, ...] | None = None
+        self._listed: tuple[int, ...] = ()
+        self._title = _TITLES[Column.NAME]
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
         self._children: dict[int, Sequence[int]] = {}
         self._rows: dict[int, int] = {}
         self._readers: dict[int, Callable[[int, int], object]] = {
             NODE_ROLE: lambda node_id, _column: node_id,
-            Qt.ItemDataRole.DisplayRole: self._text,
+            Qt.ItemDataRole.DisplayRole: self.text,
             Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: _alignment(column),
             Qt.ItemDataRole.ToolTipRole: self._tooltip,
             Qt.ItemDataRole.AccessibleTextRole: self._accessible,
@@ -133,7 +122,8 @@ class TreeModel(QAbstractItemModel):
         """Show another tree, without a filter."""
         self.beginResetModel()
         self._tree = tree or _EMPTY
-        self._matches, self._is_filtered = (), False
+        self._matches, self._is_filtered, self._flat = (), False, None
+        self._title = _TITLES[Column.NAME]
         self._forget()
         self.endResetModel()
 
@@ -152,6 +142,22 @@ class TreeModel(QAbstractItemModel):
     def set_matches(self, matches: Iterable[int] | None) -> None:
         """Take the nodes that a search found; a tuple is in order already."""
         self._matches = matches if isinstance(matches, tuple) else tuple(sorted(matches or ()))
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the rows are one list instead of a tree."""
+        return self._flat is not None
+
+    def set_flat(self, nodes: tuple[int, ...] | None, total: int = 0) -> None:
+        """Show rows as one list, in this order, the first of so many; None shows the tree again."""
+        self.beginResetModel()
+        self._title = _TITLES[Column.NAME]
+        if nodes is not None:
+            self._title = "Path" if len(nodes) >= total else f"Path (first {len(nodes):,} of {total:,})"
+        self._flat = nodes
+        self._listed = (nodes or ())[:_FETCHED]
+        self._forget()
+        self.endResetModel()
 
     def is_match(self, node_id: int) -> bool:
         """Return whether a search found a node."""
@@ -173,6 +179,8 @@ class TreeModel(QAbstractItemModel):
 
     def level(self, node_id: int) -> int:
         """Return how many rows a node is below."""
+        if self._flat is not None:
+            return 0
         level, node_id = 0, self.node(node_id).parent
         while node_id > 0:
             level, node_id = level + 1, self.node(node_id).parent
@@ -180,6 +188,8 @@ class TreeModel(QAbstractItemModel):
 
     def in_order(self, node_ids: Iterable[int]) -> list[int]:
         """Return nodes from top to bottom, as they are sorted at present."""
+        if self._flat is not None:
+            return sorted(node_ids, key=self._row)
         if self._order[0] < 0:
             return sorted(node_ids)  # ids are numbered so
         places: dict[int, tuple[int, ...]] = {0: ()}
@@ -194,6 +204,8 @@ class TreeModel(QAbstractItemModel):
 
     def below(self, node_id: int) -> Sequence[int]:
         """Return the ids below a node, sorted and filtered."""
+        if self._flat is not None:
+            return () if node_id else self._listed
         if not self._is_filtered and self._order[0] < 0:
             return self._tree.nodes[node_id].children
         known = self._children.get(node_id)
@@ -203,6 +215,10 @@ class TreeModel(QAbstractItemModel):
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort the rows by a column; -1 restores the order of the file. Selection and expansion are kept."""
         if self._order == (column, order):
+            return
+        if self._flat is not None:
+            self._order = column, order  # the list comes sorted
+            self.sort_wanted.emit(column, order == Qt.SortOrder.DescendingOrder)
             return
         self.layoutAboutToBeChanged.emit()
         before = self.persistentIndexList()
@@ -224,6 +240,8 @@ class TreeModel(QAbstractItemModel):
     @override
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
         """Return the index of the parent row."""
+        if self._flat is not None:
+            return _NO_INDEX
         above = self._tree.nodes[index.internalId()].parent  # that of an invalid index is -1, as the root's
         return self.createIndex(self._row(above), 0, above) if above > 0 else _NO_INDEX
 
@@ -234,6 +252,27 @@ class TreeModel(QAbstractItemModel):
     @override
     def hasChildren(self, parent: AnyIndex = _NO_INDEX) -> bool:
         return self.rowCount(parent) > 0
+
+    @override
+    def canFetchMore(self, parent: AnyIndex) -> bool:
+        return self._flat is not None and not parent.isValid() and len(self._listed) < len(self._flat)
+
+    @override
+    def fetchMore(self, parent: AnyIndex) -> None:
+        self._fetch(len(self._listed) + _FETCHED)
+
+    def reach(self, node_id: int) -> None:
+        """Fetch the rows of a list up to one."""
+        if self._flat is not None and self._row(node_id) >= len(self._listed):
+            self._fetch(self._row(node_id) + 1)
+
+    def _fetch(self, count: int) -> None:
+        """Show that many rows of the list: Qt lays out all that it is told of."""
+        more = (self._flat or ())[:count]
+        if len(more) > len(self._listed):
+            self.beginInsertRows(_NO_INDEX, len(self._listed), len(more) - 1)
+            self._listed = more
+            self.endInsertRows()
 
     @override
     def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:  # all rows have the same
@@ -247,7 +286,9 @@ class TreeModel(QAbstractItemModel):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(section)
-        return _TITLES[section] if role == Qt.ItemDataRole.DisplayRole else None
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        return self._title if section == Column.NAME else _TITLES[section]
 
     @override
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -256,8 +297,12 @@ class TreeModel(QAbstractItemModel):
         read = self._readers.get(role)
         return None if read is None else read(int(index.internalId()), index.column())
 
-    def _text(self, node_id: int, column: int) -> str:
-        return cell_text(self._tree.nodes[node_id], column)
+    def text(self, node_id: int, column: int) -> str:
+        """Return the text of a cell; in a list the name is the whole path."""
+        node = self._tree.nodes[node_id]
+        if self._flat is not None and column == Column.NAME:
+            return node.path or node.name
+        return cell_text(node, column)
 
     def _tooltip(self, node_id: int, column: int) -> str:
         return plain_tooltip(self._remark(self.node(node_id), column))
@@ -272,10 +317,12 @@ class TreeModel(QAbstractItemModel):
         return cell_text(node, column)
 
     def _accessible(self, node_id: int, column: int) -> str:
-        text = cell_text(self.node(node_id), column)
+        text = self.text(node_id, column)
         return f"{_TITLES[column]}: {text}" if text else f"{_TITLES[column]}: none"
 
     def _is_shown(self, node_id: int) -> bool:
+        if self._flat is not None:
+            return 0 <= self._row(node_id) < len(self._listed)
         if not self._is_filtered:
             return True
         return self._has_match(node_id, last_below(self._tree.nodes, node_id)) or self._is_within(node_id)
@@ -305,6 +352,9 @@ class TreeModel(QAbstractItemModel):
         return node_id <= last and not self._has_match(match + 1, last)
 
     def _row(self, node_id: int) -> int:
+        if self._flat is not None:
+            self._rows = self._rows or {child: row for row, child in enumerate(self._flat)}
+            return self._rows.get(node_id, -1)
         if not self._is_filtered and self._order[0] < 0:
             return self._tree.nodes[node_id].row
         if node_id not in self._rows:
@@ -317,23 +367,12 @@ class TreeModel(QAbstractItemModel):
             ids = self._matching(ids, last_below(self._tree.nodes, node_id))
         column, order = self._order
         if column >= 0:
-            ids = sorted(ids, key=self._sort_key(column), reverse=order == Qt.SortOrder.DescendingOrder)
+            rank = rank_by(column)
+            descending = order == Qt.SortOrder.DescendingOrder
+            ids = sorted(ids, key=lambda child: rank(self.node(child)), reverse=descending)
         self._children[node_id] = ids
         self._rows.update((child, row) for row, child in enumerate(ids))
         return ids
-
-    def _sort_key(self, column: int) -> Callable[[int], list[tuple[int, int, str]]]:
-        if column == Column.SIZE:
-            return lambda child: [(0, self.node(child).nbytes, "")]
-        if column in (Column.SHAPE, Column.TYPE):
-            return lambda child: self._count_key(self.node(child), column)
-        return lambda child: natural_key(cell_text(self.node(child), column))
-
-    def _count_key(self, node: Node, column: int) -> list[tuple[int, int, str]]:
-        """Return the key of a shape or type; that of a group, which is a count there."""
-        if node.kind in ("tensor", "value"):
-            return natural_key(cell_text(node, column))
-        return [(0, node.parameters if column == Column.SHAPE else node.tensors, "")]
 
     def _forget(self) -> None:
         self._children = {}

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.delegate import RowDelegate, indents_for
 from inspector.gui.tree.folding import first_to_unfold, rows_to_unfold
-from inspector.gui.tree.model import Column, TreeModel, cell_text
+from inspector.gui.tree.model import Column, TreeModel
 from inspector.gui.tree.selection import branches_in_sight, nodes_of, rows_below
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
@@ -35,10 +35,10 @@ _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
 _WIDTHS = {
     Column.NAME: 220,
-    Column.DEVICE: 150,
+    Column.DEVICE: 144,
     Column.SHAPE: 124,
     Column.TYPE: 86,
-    Column.SIZE: 76,
+    Column.SIZE: 82,
     Column.VALUE: 90,
 }
 
@@ -47,6 +47,7 @@ class TensorTreeView(QTreeView):
     """Shows a `Tree` and emits which node is chosen."""
 
     node_chosen = Signal(int)
+    sort_wanted = Signal(int, bool)
     rows_chosen = Signal(object)  # the nodes of several rows, or nothing of one
     node_activated = Signal(int)
     menu_wanted = Signal(QPoint)
@@ -54,6 +55,7 @@ class TensorTreeView(QTreeView):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._model = TreeModel(self)
+        self._model.sort_wanted.connect(self.sort_wanted)
         self.setModel(self._model)
         self._delegate = RowDelegate(theme, self._model, self)
         self.setItemDelegate(self._delegate)
@@ -137,6 +139,18 @@ class TensorTreeView(QTreeView):
             self._unfold(rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if filtered else before)
             self._set_current(current)
 
+    def show_flat(self, nodes: tuple[int, ...] | None, total: int = 0) -> None:
+        """Show rows as one list, or the tree again, unfolded as it was."""
+        with blocked(self):
+            current = self.current_node()
+            if nodes is None and not self._model.is_flat:
+                return
+            self._model.set_flat(nodes, total)
+            if nodes is None:
+                unfolded, self._unfolded = self._unfolded, set()
+                self._unfold(unfolded)
+            self._set_current(current)
+
     def show_selected(self, node_id: int | None) -> None:
         """Make a node current and scroll to it."""
         if node_id != self.current_node():
@@ -158,8 +172,8 @@ class TensorTreeView(QTreeView):
         places = [header.logicalIndex(place) for place in range(header.count())]
         columns = [column for column in places if not header.isSectionHidden(column)]
         titles = [str(self._model.headerData(column, Qt.Orientation.Horizontal)) for column in columns]
-        nodes = [self._model.node(node_id) for node_id in self.selected_nodes()]
-        rows = [[cell_text(node, column).replace("\t", " ") for column in columns] for node in nodes]
+        text, nodes = self._model.text, self.selected_nodes()
+        rows = [[text(node_id, column).replace("\t", " ") for column in columns] for node_id in nodes]
         return "\n".join("\t".join(row) for row in [titles, *rows])
 
     def name_of(self, node_id: int) -> str:
@@ -201,6 +215,7 @@ class TensorTreeView(QTreeView):
         self.setUpdatesEnabled(True)
 
     def _set_current(self, node_id: int | None) -> None:
+        self._model.reach(node_id or 0)
         index = QModelIndex() if node_id is None else self._model.index_of(node_id)
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, flags)
@@ -227,7 +242,7 @@ class TensorTreeView(QTreeView):
         self._typed = self._typed + search.casefold() if going_on else search.casefold()
         self._since_typed.start()
         for index in islice(self._visible_from(self.currentIndex(), include=going_on), _TYPED_SEARCH_ROWS):
-            name = self._model.node(self._model.node_id(index)).name
+            name = self._model.text(self._model.node_id(index), Column.NAME)
             if name.casefold().startswith(self._typed):
                 self.setCurrentIndex(index)
                 return

@@ -14,6 +14,7 @@ from inspector.gui.tree.strip import FactsStrip
 from inspector.gui.tree.view import TensorTreeView
 from inspector.gui.widgets.boxes import column
 from inspector.overriding import override
+from inspector.report.outline.flat import Order
 
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
@@ -55,6 +56,7 @@ class TreePane(QWidget):
         """Connect what the session decides."""
         self.tree.node_chosen.connect(session.select)
         self.tree.rows_chosen.connect(session.pick)
+        self.tree.sort_wanted.connect(lambda column, down: session.list_flat(Order(column, down)))
         self.nothing.query_wanted.connect(session.search)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
@@ -65,6 +67,18 @@ class TreePane(QWidget):
             self.strip.show_screen(new)
         if old is None or old.search is not new.search:
             self.nothing.show_search(new.search)
+
+    def show_found(self, old: Screen | None, new: Screen, *, only: bool) -> None:
+        """Show what a search found, as a tree or as a list, and what is selected."""
+        found = old is None or old.matches is not new.matches
+        if found:
+            self.tree.show_matches(new.matches, new.searched, only=only)
+        if found or old is None or old.flat is not new.flat:
+            found = True
+            self.tree.show_flat(*(new.flat or (None, 0)))
+        # The end of a search, or of a list, brings back rows that were hidden.
+        if found or old is None or old.selected != new.selected:
+            self.tree.show_selected(new.selected)
 
     def forget(self) -> None:
         """Release the file that was shown."""

@@ -41,6 +41,7 @@ from inspector.session.present.marks import marks_of
 from inspector.session.present.module_map import module_map_of
 from inspector.session.present.rows import (
     can_go,
+    flat_of,
     matches_of,
     node_facts,
     odd_of,
@@ -94,6 +95,7 @@ def compose(state: State) -> Screen:
         tree=document.tree,
         matches=matches_of(document, state.query, odd),
         search=search_page(document, state.query, odd),
+        flat=flat_of(document, state.query, odd, state.flat),
         device_map=_device_rows(*asked),
         no_map=_no_map(document),
         branches=_branch_rows(state.branches),

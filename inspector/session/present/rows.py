@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 from inspector.records import replace
 from inspector.report.colors import device_name
 from inspector.report.details import FactGroup, Lookup, look_up, tensor_facts, value_facts
 from inspector.report.outline.chosen import total_of
+from inspector.report.outline.flat import FlatRows, Order, flat_rows
 from inspector.report.outline.node import Node
 from inspector.report.outline.strip import Strip, strip_of
 from inspector.report.query import Rows, matching_nodes, parse_query, searchable
@@ -16,12 +15,9 @@ from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.screen import SearchPage
 from inspector.session.state import State
+from inspector.session.values.showing import scan_of
 from inspector.units import format_count, format_nbytes
 
-if TYPE_CHECKING:
-    from inspector.values.scan import Scan
-
-SCAN = "scan"
 Odd = tuple[tuple[str, frozenset[int]], ...] | None
 """What a scan found, by the field that asks for it."""
 
@@ -30,6 +26,14 @@ Odd = tuple[tuple[str, frozenset[int]], ...] | None
 def matches_of(document: Document, text: str, odd: Odd) -> tuple[int, ...] | None:
     """Return the rows that a search finds; None without a search."""
     return matching_nodes(parse_query(text), _searched(document, odd), document.tree)
+
+
+@remembered
+def flat_of(document: Document, text: str, odd: Odd, order: Order | None) -> FlatRows | None:
+    """Return the rows as one list; None for the tree."""
+    if order is None:
+        return None
+    return flat_rows(document.tree, matches_of(document, text, odd), order)
 
 
 @remembered
@@ -49,8 +53,7 @@ def search_page(document: Document, text: str, odd: Odd) -> SearchPage | None:
 
 def odd_of(state: State) -> Odd:
     """Return what the scan of all tensors found, if the search asks for that; None before a scan."""
-    job = state.job(SCAN) if parse_query(state.query).needs_scan else None
-    scan = None if job is None else cast("Scan | None", job.result)
+    scan = scan_of(state) if parse_query(state.query).needs_scan else None
     if scan is None:
         return None
     found: dict[str, list[int]] = {}

@@ -29,6 +29,8 @@ def test_what_matched_is_marked_in_the_name_it_stands_in() -> None:
     }
     for text, (in_row, in_group) in spans.items():
         query = parse_query(text)
-        assert (spans_in_name(query, row), spans_in_name(query, group)) == (in_row, in_group), text
+        found = spans_in_name(query, row, row.name), spans_in_name(query, group, group.name)
+        assert found == (in_row, in_group), text
     cut = fakes.make_node(kind="tensor", name="wei\u2026", path="m/weight")
-    assert spans_in_name(parse_query("wei"), cut) == []
+    assert spans_in_name(parse_query("wei"), cut, cut.name) == []
+    assert spans_in_name(parse_query("m/layer"), row, row.path) == [(0, 7)]

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from inspector.gui.commands import Commands
 from inspector.gui.workspace.tree_pane import TreePane
 from inspector.records import replace
+from inspector.report.outline.flat import FlatRows, Order
 from inspector.session.controller import Session
 from tests.gui import fakes
 from tests.gui.looking import shown
@@ -38,3 +39,28 @@ def test_what_is_selected_in_the_tree_is_told_and_shown_below_it(qtbot, theme) -
     pane.forget()
     assert "Nothing selected" in shown(pane.strip)
     assert pane.tree.model().rowCount() == 0
+
+
+def test_a_list_takes_the_place_of_the_tree_and_gives_it_back(qtbot, theme) -> None:
+    pane, session = TreePane(theme), create_autospec(Session, instance=True)
+    qtbot.addWidget(pane)
+    pane.connect_to(session)
+    screen = fakes.ready_screen()
+    pane.show_changes(None, screen)
+    pane.show_found(None, screen, only=True)
+    pane.resize(720, 500)
+    pane.show()
+    node, other = (find(screen.tree, "model", "fc", name) for name in ("weight", "bias"))
+    listed = replace(screen, selected=node, flat=FlatRows((other, node), 2))
+    pane.show_changes(screen, listed)
+    pane.show_found(screen, listed, only=True)
+    model = pane.tree.model()
+    shown_paths = [model.index(row, 0).data() for row in range(model.rowCount())]
+    assert shown_paths == ["model.fc.bias", "model.fc.weight"]
+    assert pane.tree.current_node() == node
+    pane.tree.viewport().grab()
+    pane.tree.header().setSortIndicator(4, Qt.SortOrder.DescendingOrder)
+    session.list_flat.assert_called_once_with(Order(4, descending=True))
+    pane.show_found(listed, screen, only=True)
+    assert model.rowCount() == len(screen.tree.nodes[0].children)
+    assert pane.tree.isExpanded(model.index_of(find(screen.tree, "model")))

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from inspector.report.outline.flat import Column, Order
 from inspector.session.controller import Session
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of
@@ -72,6 +73,17 @@ def test_several_rows_show_their_sum_until_one_is_selected(rows, view) -> None:
     assert rows.screen.strip is None
 
 
+def test_rows_are_listed_flat_and_sorted_also_what_a_search_found(rows) -> None:
+    assert rows.screen.flat is None
+    rows.list_flat(Order(Column.NAME))
+    paths = [rows.screen.tree.nodes[id_].path for id_ in rows.screen.flat.nodes]
+    assert paths == ["empty", "m/a.bias", "m/a.weight", "m/b.weight"]
+    rows.search("weight")
+    assert rows.screen.flat.total == 2
+    rows.list_flat(None)
+    assert rows.screen.flat is None
+
+
 def test_searches_that_begin_at_a_row(rows) -> None:
     weight, tied, group = (node(rows, path) for path in ("m/a.weight", "m/b.weight", "m/a."))
     rows.search_sharing(weight)
@@ -109,6 +121,7 @@ def test_without_a_file_a_row_is_nothing(session, view) -> None:
     session.pick((1, 2))
     session.go(-1)
     session.search("x")
+    session.list_flat(Order())
     session.search_sharing(1)
     session.search_device(1)
     session.map_branches((1,), "cpu")

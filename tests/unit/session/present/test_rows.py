@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.document import Document
@@ -10,7 +8,7 @@ from inspector.session.present.compose import compose
 from inspector.session.present.rows import node_facts
 from inspector.session.screen import Screen
 from inspector.session.state import State
-from inspector.values.scan import Oddity
+from inspector.values.scan import Oddity, Scan, Scanned
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of, saved_on
 
@@ -76,9 +74,8 @@ def test_a_search_tells_what_it_found_in_all_and_why_it_found_nothing() -> None:
 
 def test_what_a_scan_found_is_searched_when_that_is_asked_for() -> None:
     document = document_of(checkpoint(tensor("a"), tensor("b")))
-    scan = SimpleNamespace(
-        tensors=(SimpleNamespace(row=1, oddities=(Oddity.NAN,)), SimpleNamespace(row=0, oddities=()))
-    )
+    odd, sound = Scanned(row=1, statistics=None, oddities=(Oddity.NAN,)), Scanned(row=0, statistics=None)
+    scan = Scan(tensors=(odd, sound), nbytes=32)
     before = Job(kind="scan", about="best.pth", progress=Progress())
     after = replace(before, result=scan)
     found = [ready(document, query="nan:", jobs=jobs) for jobs in ((), (before,), (after,))]
