@@ -31,13 +31,19 @@ class Point(NamedTuple):
         norm: Its length as a vector.
         step: Its distance from what it is in the file before; None in the first.
         drift: Its distance from what it is in the first file; None there.
-        skipped: How many elements these leave out, since they are NaN or infinite in one of the files.
+        skipped: How many elements norm and drift leave out, since they are NaN or infinite here or there.
+        step_skipped: The same of the step.
     """
 
     norm: float
     step: float | None
     drift: float | None
     skipped: int = 0
+    step_skipped: int = 0
+
+    def leaves_out(self, figure: str) -> bool:
+        """Return whether a figure leaves elements out."""
+        return bool(self.step_skipped if figure == "step" else self.skipped)
 
 
 class SeriesRow(NamedTuple):
@@ -125,8 +131,9 @@ def compare_series(paths: Sequence[str], progress: Progress) -> Series:
 
 
 def _point(drift: Numbers, step: Numbers | None) -> Point:
-    skipped = max(drift.skipped, 0 if step is None else step.skipped)
-    return Point(drift.norm_b, None if step is None else step.distance, drift.distance, skipped)
+    if step is None:
+        return Point(drift.norm_b, None, drift.distance, drift.skipped)
+    return Point(drift.norm_b, step.distance, drift.distance, drift.skipped, step.skipped)
 
 
 def _counts(row: Tensor) -> bool:

@@ -28,6 +28,7 @@ from inspector.gui.widgets.start_folder import leave_start_folder
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
+    from inspector.gui.compare.series_window import SeriesWindow
     from inspector.gui.compare.window import CompareWindow
     from inspector.gui.tasks import ThreadRunner
     from inspector.session.screen import FailurePage
@@ -67,7 +68,7 @@ class Program(QObject):
         self._theme = Theme(app, theme_mode)
         set_still(still=settings.is_still)
         self._windows: list[MainWindow] = []
-        self._comparisons: list[CompareWindow] = []
+        self._comparisons: list[CompareWindow | SeriesWindow] = []
         self._leaving: set[QMainWindow] = set()
 
     @property
@@ -88,6 +89,7 @@ class Program(QObject):
         self._windows.append(window)
         window.files_wanted.connect(self.open_paths)
         window.comparison_wanted.connect(self.compare_files)
+        window.series_wanted.connect(self.compare_series)
         window.raise_elsewhere = partial(self._raise, window)
         window.closed.connect(partial(self._on_closed, window))
         window.painted.connect(partial(self._start_session, window, path, demo))
@@ -111,8 +113,8 @@ class Program(QObject):
         self.say_rest(paths)
 
     @property
-    def comparisons(self) -> tuple[CompareWindow, ...]:
-        """The open windows that compare two files."""
+    def comparisons(self) -> tuple[CompareWindow | SeriesWindow, ...]:
+        """The open windows that compare files."""
         return tuple(self._comparisons)
 
     def compare_files(self, paths: list[str]) -> None:
@@ -122,21 +124,42 @@ class Program(QObject):
         from inspector.session.comparing.session import CompareSession
 
         for known in self._comparisons:
-            if known.session is not None and list(known.session.paths) == paths:
+            session = known.session
+            if isinstance(session, CompareSession) and list(session.paths) == paths:
                 _bring_to_front(known)
                 return
         window, runner = CompareWindow(self._theme), ThreadRunner()
         session = CompareSession(window, runner, *paths)
+        window.attach(session)
+        window.file_wanted.connect(self.open_paths)
+        self._show_comparison(window, runner)
+        session.compare()
+
+    def compare_series(self, folder: str) -> None:
+        """Show the checkpoints in a folder as a series, in a window for each folder."""
+        from inspector.gui.compare.series_window import SeriesWindow
+        from inspector.gui.tasks import ThreadRunner
+        from inspector.session.comparing.series import SeriesSession
+
+        for known in self._comparisons:
+            session = known.session
+            if isinstance(session, SeriesSession) and session.given == (folder,):
+                _bring_to_front(known)
+                return
+        window, runner = SeriesWindow(self._theme), ThreadRunner()
+        session = SeriesSession(window, runner, (folder,))
+        window.attach(session)
+        self._show_comparison(window, runner)
+        session.compare()
+
+    def _show_comparison(self, window: CompareWindow | SeriesWindow, runner: ThreadRunner) -> None:
         last = (*self._windows, *self._comparisons)
         if last:
             _cascade(last[-1], window)
         self._comparisons.append(window)
-        window.attach(session)
-        window.file_wanted.connect(self.open_paths)
         window.closed.connect(runner.close)
         window.closed.connect(partial(self._on_closed, window))
         window.show()
-        session.compare()
 
     def say_rest(self, paths: list[str]) -> None:
         """Report how many of the files were not opened, if any."""
@@ -202,7 +225,7 @@ class Program(QObject):
             window.show_screen(session.screen)
         QTimer.singleShot(0, window, window.prepare)
 
-    def _on_closed(self, window: MainWindow | CompareWindow) -> None:
+    def _on_closed(self, window: MainWindow | CompareWindow | SeriesWindow) -> None:
         windows: list[Any] = self._windows if window in self._windows else self._comparisons
         if window not in windows:
             return

@@ -65,6 +65,10 @@ class Frame(QMainWindow):
         """Ask for a window that compares the file with each of the others."""
         raise NotImplementedError
 
+    def show_series(self, folder: str) -> None:
+        """Ask for a window that shows the checkpoints in a folder as a series."""
+        raise NotImplementedError
+
 
 class Commands(QObject):
     """The slots behind the actions and the widgets of one window."""
@@ -103,6 +107,13 @@ class Commands(QObject):
         path, _ = QFileDialog.getOpenFileName(self._window, "Compare with", folder, _FILTERS)
         if path:
             self._window.compare_with([path])
+
+    def on_series(self) -> None:
+        """Ask for a folder of epochs and follow them."""
+        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        path = QFileDialog.getExistingDirectory(self._window, "Compare the checkpoints in a folder", folder)
+        if path:
+            self._window.show_series(path)
 
     def on_open_folder(self) -> None:
         """Ask for a folder and open it as one checkpoint."""

@@ -61,6 +61,7 @@ class MainWindow(Frame):
     painted = Signal()
     files_wanted = Signal(object)  # a list would lose the bytes of names that are no UTF-8
     comparison_wanted = Signal(object)  # two paths
+    series_wanted = Signal(object)  # a folder
     closed = Signal()
 
     def __init__(self, theme: Theme, settings: Settings) -> None:
@@ -215,6 +216,11 @@ class MainWindow(Frame):
         if self._can_compare and self.shown is not None:
             for path in paths:
                 self.comparison_wanted.emit([self.shown.path, path])
+
+    @override
+    def show_series(self, folder: str) -> None:
+        """Ask for a window that shows the checkpoints in a folder as a series."""
+        self.series_wanted.emit(folder)
 
     @property
     def _can_compare(self) -> bool:

@@ -59,7 +59,18 @@ KEYS = {
 }
 
 
-ALWAYS = {"open", "open_folder", "demo", "close", "quit", "shortcuts", "about", "log", "diagnostics"}
+ALWAYS = {
+    "series",
+    "open",
+    "open_folder",
+    "demo",
+    "close",
+    "quit",
+    "shortcuts",
+    "about",
+    "log",
+    "diagnostics",
+}
 EDITS = {"undo_map", "redo_map"}
 SEARCHING = {"find_next", "find_previous", "find_end"}
 GOING = {"back", "forward"}

@@ -49,6 +49,13 @@ def test_two_files_are_compared_in_one_window_for_each_pair(program, qtbot, copi
     assert len(program.comparisons) == 2
     comparison.head.cards[1].open_wanted.emit()
     assert len(program.windows) == 2
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(Path(copies[0]).parent))
+    first.actions_by_name["series"].trigger()
+    first.actions_by_name["series"].trigger()
+    assert len(program.comparisons) == 3
+    series = program.comparisons[2]
+    qtbot.waitUntil(lambda: series.shown is not None and series.shown.phase == "ready")
+    assert series.shown.files == ("rank0.pth", "rank1.pth", "rank2.pth")
     for window in program.comparisons:
         window.close()
     assert program.comparisons == ()

@@ -47,6 +47,7 @@ def _sum(points: list[Point | None]) -> Point | None:
         _length(point.step for point in known),
         _length(point.drift for point in known),
         sum(point.skipped for point in known),
+        sum(point.step_skipped for point in known),
     )
 
 
@@ -77,7 +78,7 @@ def _figure(point: Point | None, field: str) -> str:
     number = None if point is None else getattr(point, field)
     if point is None or number is None:
         return _UNKNOWN
-    return f"{number:{_DIGITS}}{_MARK if point.skipped else ''}"
+    return f"{number:{_DIGITS}}{_MARK if point.leaves_out(field) else ''}"
 
 
 def _row(name: str, cells: list[str]) -> str:
@@ -106,4 +107,5 @@ def _columns(points: tuple[Point | None, ...]) -> dict[str, list[Any]]:
         "to_previous": [None if point is None else point.step for point in points],
         "to_first": [None if point is None else point.drift for point in points],
         "skipped": [None if point is None else point.skipped for point in points],
+        "skipped_to_previous": [None if point is None else point.step_skipped for point in points],
     }

@@ -48,7 +48,7 @@ def test_what_is_missing_of_another_shape_or_not_finite_is_told(tmp_path: Path) 
     assert set(rows) == {"gone", "shape", "nan"}
     assert rows["gone"] == (Point(1.0, None, None), None, Point(2.0, None, 1.0))
     assert rows["shape"][1] is None
-    assert rows["nan"][1] == Point(2.0, 0.0, 0.0, 1)
+    assert rows["nan"][1] == Point(2.0, 0.0, 0.0, 1, 1)
 
 
 def test_a_file_that_lost_bytes_has_no_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,7 @@ def test_the_document_has_every_tensor() -> None:
         "to_previous": [None, 4.0],
         "to_first": [None, 4.0],
         "skipped": [0, 1],
+        "skipped_to_previous": [0, 0],
     }
     assert [row["path"] for row in found["modules"]] == ["m/l", "x"]
     assert found["total"]["norm"] == pytest.approx([5.0, None])

@@ -1,0 +1,211 @@
+"""The session and the screen of a window that shows a series of checkpoints as lines over time."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import PurePath
+from typing import Literal, Protocol
+
+from inspector.diff.series import Series, compare_series, series_paths
+from inspector.progress import Progress
+from inspector.records import dataclass, replace
+from inspector.report.comparing.series import format_series, modules_of
+from inspector.session.present.failure import failure_page
+from inspector.session.screen import FailurePage
+from inspector.session.view import TaskRunner
+from inspector.units import cut_text, escape_text, format_count
+
+Field = Literal["norm", "step", "drift"]
+FIELDS: dict[Field, str] = {
+    "norm": "Norm",
+    "step": "Distance from the one before",
+    "drift": "Distance from the first",
+}
+MOST_LINES = 8
+"""Lines that are drawn at once: more are told apart by nobody."""
+_MOST_NAME = 80
+_NOT_COMPARED = "This series could not be compared"
+_SKIPPED = "Elements that are NaN or infinite in a file are left out of its figures."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesLine:
+    """A module over all files.
+
+    Attributes:
+        name: Its name.
+        values: Its figure in each file; None where there is none.
+        marked: Whether elements were left out, in each file.
+    """
+
+    name: str
+    values: tuple[float | None, ...]
+    marked: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesScreen:
+    """All that the window shows.
+
+    Attributes:
+        phase: Whether the files are read, compared, or could not be.
+        title: The title of the window.
+        files: The names of the files.
+        field: Which figure is shown.
+        lines: All modules, all of it first.
+        drawn: The lines that are drawn, by number.
+        summary: What the chart shows, for those who do not see it.
+        note: What is to know about the figures.
+        progress: How far reading is; None when it is over.
+        failure: Why the files could not be compared.
+    """
+
+    phase: Literal["opening", "ready", "failed"]
+    title: str
+    files: tuple[str, ...] = ()
+    field: Field = "norm"
+    lines: tuple[SeriesLine, ...] = ()
+    drawn: tuple[int, ...] = ()
+    summary: str = ""
+    note: str = ""
+    progress: Progress | None = None
+    failure: FailurePage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    series: Series | None = None
+    progress: Progress | None = None
+    failure: FailurePage | None = None
+    field: Field = "norm"
+    chosen: tuple[int, ...] = ()
+
+
+class SeriesView(Protocol):
+    """A window that shows a series; called on the main thread only."""
+
+    def show_screen(self, screen: SeriesScreen) -> None:
+        """Show a screen."""
+
+    def take_text(self, text: str) -> None:
+        """Put a text on the clipboard."""
+
+
+class SeriesSession:
+    """All intentions of one window.
+
+    Attributes:
+        screen: What is shown.
+        given: The files, or the folder that they are in.
+    """
+
+    def __init__(self, view: SeriesView, runner: TaskRunner, given: tuple[str, ...]) -> None:
+        """Start with paths of which nothing is known yet."""
+        self._view = view
+        self._runner = runner
+        self._state = _State()
+        self.given = given
+        self.screen = _compose(self._state, given)
+
+    def compare(self) -> None:
+        """Read all files, again if they are compared already."""
+        self.stop()
+        progress = Progress("reading")
+        self._show(_State(progress=progress, field=self._state.field))
+        self._runner.run(
+            partial(_compare, self.given),
+            progress,
+            partial(self._on_done, progress),
+            partial(self._on_failed, progress),
+        )
+
+    def stop(self) -> None:
+        """Stop what runs."""
+        if self._state.progress is not None:
+            self._state.progress.cancel()
+
+    def choose_field(self, field: Field) -> None:
+        """Show another figure."""
+        self._show(replace(self._state, field=field))
+
+    def choose_lines(self, numbers: tuple[int, ...]) -> None:
+        """Draw these modules; without any, those that go farthest."""
+        if numbers != self._state.chosen:
+            self._show(replace(self._state, chosen=numbers))
+
+    def copy_text(self) -> None:
+        """Put the tables on the clipboard, as the command line prints them."""
+        if self._state.series is not None:
+            self._view.take_text(format_series(self._state.series))
+
+    def dispose(self) -> None:
+        """Stop, and release everything: the window is closed."""
+        self.stop()
+        self._state = _State()
+        self.screen = _compose(self._state, self.given)
+
+    def _on_done(self, progress: Progress, series: Series) -> None:
+        if self._state.progress is progress:
+            self._show(replace(self._state, series=series, progress=None))
+
+    def _on_failed(self, progress: Progress, error: Exception) -> None:
+        if self._state.progress is progress:
+            self._show(replace(self._state, progress=None, failure=failure_page(error, _NOT_COMPARED)))
+
+    def _show(self, state: _State) -> None:
+        self._state = state
+        self.screen = _compose(state, self.given)
+        self._view.show_screen(self.screen)
+
+
+def _compare(given: tuple[str, ...], progress: Progress) -> Series:
+    return compare_series(series_paths(given), progress)
+
+
+def _compose(state: _State, given: tuple[str, ...]) -> SeriesScreen:
+    name = escape_text(cut_text(PurePath(given[0]).name, _MOST_NAME))
+    title = f"{name} - Series - Checkpoint Inspector"
+    if state.series is None:
+        phase: Literal["failed", "opening"] = "opening" if state.failure is None else "failed"
+        return SeriesScreen(phase=phase, title=title, progress=state.progress, failure=state.failure)
+    lines = tuple(
+        SeriesLine(
+            name=line.name,
+            values=tuple(None if point is None else getattr(point, state.field) for point in line.points),
+            marked=tuple(point is not None and point.leaves_out(state.field) for point in line.points),
+        )
+        for line in modules_of(state.series)
+    )
+    drawn = state.chosen[:MOST_LINES] or _farthest(lines)
+    return SeriesScreen(
+        phase="ready",
+        title=title,
+        files=tuple(escape_text(cut_text(PurePath(path).name, _MOST_NAME)) for path in state.series.paths),
+        field=state.field,
+        lines=lines,
+        drawn=drawn,
+        summary=_summary(state.field, [lines[number] for number in drawn]),
+        note=_SKIPPED if any(True in line.marked for line in lines) else "",
+        progress=None,
+    )
+
+
+def _farthest(lines: tuple[SeriesLine, ...]) -> tuple[int, ...]:
+    """Return the modules that change most, in the order of the table; not all of it together."""
+    spans = [(_span(line), number) for number, line in enumerate(lines) if number]
+    first = sorted(spans, key=lambda span: (-span[0], span[1]))[:MOST_LINES]
+    return tuple(sorted(number for _, number in first))
+
+
+def _span(line: SeriesLine) -> float:
+    known = [value for value in line.values if value is not None]
+    return max(known) - min(known) if known else 0.0
+
+
+def _summary(field: Field, lines: list[SeriesLine]) -> str:
+    parts = []
+    for line in lines:
+        known = [value for value in line.values if value is not None]
+        if known:
+            parts.append(f"{line.name} from {known[0]:.4g} to {known[-1]:.4g}")
+    return f"{FIELDS[field]} of {format_count(len(lines), 'module')}: {'; '.join(parts)}"

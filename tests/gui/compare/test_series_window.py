@@ -1,0 +1,102 @@
+"""The window of a series with its real session."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from inspector.gui.compare.line_chart import _range
+from inspector.gui.compare.series_window import SeriesWindow
+from inspector.session.comparing.series import SeriesSession
+from tests.builders.states import T, save_zip
+from tests.unit.session.documents import AtOnce
+
+
+@pytest.fixture
+def runner() -> AtOnce:
+    return AtOnce()
+
+
+@pytest.fixture
+def window(qtbot, theme, runner, tmp_path):
+    for epoch, number in enumerate((1.0, 4.0, math.nan, 2.0)):
+        save_zip(tmp_path / f"e{epoch}.pt", {"far.w": T([number, 1.0]), "near.w": T([2.0, 2.0])})
+    save_zip(tmp_path / "e4.pt", {"near.w": T([2.0, 2.0])})
+    window = SeriesWindow(theme)
+    window.attach(SeriesSession(window, runner, (str(tmp_path),)))
+    qtbot.addWidget(window)
+    window.show()
+    window.session.compare()
+    yield window
+    window.detach()
+
+
+def cells(window: SeriesWindow) -> dict[str, list[str]]:
+    table = window.table
+    return {
+        table.verticalHeaderItem(row).text(): [
+            table.item(row, column).text() for column in range(table.columnCount())
+        ]
+        for row in range(table.rowCount())
+    }
+
+
+def test_lines_and_table_have_the_same_figures(window) -> None:
+    assert window.windowTitle().endswith("Series - Checkpoint Inspector")
+    found = cells(window)
+    assert list(found) == ["all of it", "far", "near"]
+    assert found["far"] == ["1.41421", "4.12311", "1*", "2.23607", "\u2013"]
+    assert window._note.isVisible()
+    chart = window.chart
+    assert "far from 1.414 to 2.236" in chart.accessibleDescription()
+    picture = chart.grab().toImage()
+    inks = {picture.pixelColor(x, y).name() for x in range(72, 400, 3) for y in range(picture.height())}
+    assert {chart._theme.tokens.device(number).name() for number in (0, 1)} <= inks
+
+
+def test_the_figure_and_the_lines_are_chosen_by_keyboard(window, qtbot) -> None:
+    window.field.setFocus()
+    QTest.keyClick(window.field, Qt.Key.Key_Down)
+    assert window.shown.field == "step"
+    assert cells(window)["far"][:2] == ["\u2013", "3"]
+    window.table.setFocus()
+    window.table.setCurrentCell(2, 0)
+    assert window.shown.drawn == (2,)
+    QTest.keyClick(window.table, Qt.Key.Key_Up)
+    assert window.shown.drawn == (1,)
+    window._copy.click()
+    assert QGuiApplication.clipboard().text().startswith("5 checkpoints")
+    for widget in (window.field, window.table, window.chart):
+        assert widget.accessibleName()
+
+
+def test_reading_shows_progress_and_failing_says_why(window, runner, qtbot, tmp_path) -> None:
+    runner.waits = True
+    QTest.keyClick(window, Qt.Key.Key_F5)
+    assert window.shown.phase == "opening"
+    window.shown.progress.label = "comparing"
+    qtbot.waitUntil(lambda: window._label.text() == "comparing")
+    (tmp_path / "e1.pt").write_bytes(b"nothing")
+    runner.go_on()
+    assert window._title.text()
+    assert "e1.pt" in f"{window._what.toPlainText()}{window._where.toPlainText()}"
+    window._again.click()
+    with qtbot.waitSignal(window.closed):
+        window.close()
+
+
+def test_an_axis_has_a_length(window, theme) -> None:
+    assert _range([2.0, 4.0]) == (0.0, 4.0)
+    assert _range([90.0, 100.0]) == (90.0, 100.0)
+    assert _range([5.0]) == (2.5, 7.5)
+    assert _range([0.0]) == (-0.5, 0.5)
+    theme.set_mode("dark")
+    theme.set_mode("light")
+    window.detach()
+    window._on_field(0)
+    window._on_again()
+    window._on_tick()

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+
+from inspector.session.comparing import series as module
+from inspector.session.comparing.series import FIELDS, SeriesSession, SeriesView
+from tests.builders.states import T, save_zip
+from tests.unit.session.documents import AtOnce
+
+
+@pytest.fixture
+def runner() -> AtOnce:
+    return AtOnce()
+
+
+@pytest.fixture
+def view() -> MagicMock:
+    return MagicMock(spec=SeriesView)
+
+
+@pytest.fixture
+def session(view, runner, tmp_path) -> SeriesSession:
+    for epoch, (far, near) in enumerate(((1.0, 1.0), (9.0, 1.5), (5.0, 2.0))):
+        save_zip(tmp_path / f"e{epoch}.pt", {"far.w": T([far, 0.0]), "near.w": T([near]), "k.w": T([3.0])})
+    return SeriesSession(view, runner, (str(tmp_path),))
+
+
+def test_a_folder_becomes_lines(session, view) -> None:
+    session.compare()
+    screen = session.screen
+    view.show_screen.assert_called_with(screen)
+    assert screen.phase == "ready"
+    assert screen.files == ("e0.pt", "e1.pt", "e2.pt")
+    assert [line.name for line in screen.lines] == ["all of it", "far", "near", "k"]
+    assert screen.lines[1].values == (1.0, 9.0, 5.0)
+    assert screen.drawn == (1, 2, 3)
+    assert screen.summary == "Norm of 3 modules: far from 1 to 5; near from 1 to 2; k from 3 to 3"
+    assert screen.note == ""
+    session.choose_field("step")
+    assert session.screen.lines[1].values == (None, 8.0, 4.0)
+    assert session.screen.summary.startswith(FIELDS["step"])
+    session.choose_field("drift")
+    assert session.screen.lines[2].values == (None, 0.5, 1.0)
+
+
+def test_the_lines_that_go_farthest_are_drawn_unless_others_are_chosen(session, monkeypatch) -> None:
+    monkeypatch.setattr(module, "MOST_LINES", 1)
+    session.compare()
+    assert session.screen.drawn == (1,)
+    session.choose_lines((0, 3))
+    assert session.screen.drawn == (0,)
+    shown = session.screen
+    session.choose_lines((0, 3))
+    assert session.screen is shown
+    session.choose_lines(())
+    assert session.screen.drawn == (1,)
+
+
+def test_figures_that_leave_something_out_say_so(session, tmp_path) -> None:
+    save_zip(tmp_path / "e1.pt", {"far.w": T([math.nan, 1.0]), "near.w": T([1.0, 2.0]), "k.w": T([3.0])})
+    session.compare()
+    assert session.screen.lines[1].marked == (False, True, False)
+    assert session.screen.lines[2].values[1] is None
+    assert "NaN" in session.screen.note
+    session.choose_field("step")
+    assert session.screen.lines[1].marked == (False, True, True)
+    save_zip(tmp_path / "e1.pt", {})
+    save_zip(tmp_path / "e2.pt", {})
+    session.compare()
+    session.choose_field("step")
+    assert session.screen.summary == "Distance from the one before of 3 modules: "
+
+
+def test_what_fails_or_comes_too_late(session, runner, view, tmp_path) -> None:
+    session.copy_text()
+    view.take_text.assert_not_called()
+    runner.waits = True
+    session.compare()
+    progress = session.screen.progress
+    session.compare()
+    assert progress.cancelled
+    runner.go_on()
+    assert session.screen.phase == "opening"
+    runner.go_on()
+    assert session.screen.phase == "ready"
+    session.copy_text()
+    assert view.take_text.call_args.args[0].startswith("3 checkpoints")
+    Path(tmp_path / "e1.pt").write_bytes(b"nothing")
+    session.compare()
+    runner.go_on()
+    assert session.screen.phase == "failed"
+    assert "e1.pt" in f"{session.screen.failure.what}{session.screen.failure.where}"
+
+
+def test_a_result_for_a_window_that_is_closed_is_dropped(session, runner, monkeypatch) -> None:
+    runner.waits = True
+    monkeypatch.setattr(module, "_compare", lambda *_: "late")
+    session.compare()
+    session.dispose()
+    runner.go_on()
+    assert session.screen.phase == "opening"
