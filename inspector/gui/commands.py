@@ -44,6 +44,8 @@ class Frame(QMainWindow):
         search: The search field.
     """
 
+    comparison_wanted = Signal(object)  # two paths: a str would lose bytes of names that are no UTF-8
+    series_wanted = Signal(object)  # a folder
     session: Session | None = None
     shown: Screen | None = None
     search: SearchBox
@@ -61,13 +63,16 @@ class Frame(QMainWindow):
         """Open the first file here, and ask for a window for each of the others."""
         raise NotImplementedError
 
+    @property
+    def can_compare(self) -> bool:
+        """Whether there is a file to compare others with."""
+        return self.shown is not None and self.shown.phase == "ready"
+
     def compare_with(self, paths: list[str]) -> None:
         """Ask for a window that compares the file with each of the others."""
-        raise NotImplementedError
-
-    def show_series(self, folder: str) -> None:
-        """Ask for a window that shows the checkpoints in a folder as a series."""
-        raise NotImplementedError
+        if self.can_compare and self.shown is not None:
+            for path in paths:
+                self.comparison_wanted.emit([self.shown.path, path])
 
 
 class Commands(QObject):
@@ -113,7 +118,7 @@ class Commands(QObject):
         folder = (self._window.shown.path if self._window.shown else "") or start_folder()
         path = QFileDialog.getExistingDirectory(self._window, "Compare the checkpoints in a folder", folder)
         if path:
-            self._window.show_series(path)
+            self._window.series_wanted.emit(path)
 
     def on_open_folder(self) -> None:
         """Ask for a folder and open it as one checkpoint."""

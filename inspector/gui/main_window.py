@@ -60,8 +60,6 @@ class MainWindow(Frame):
 
     painted = Signal()
     files_wanted = Signal(object)  # a list would lose the bytes of names that are no UTF-8
-    comparison_wanted = Signal(object)  # two paths
-    series_wanted = Signal(object)  # a folder
     closed = Signal()
 
     def __init__(self, theme: Theme, settings: Settings) -> None:
@@ -211,22 +209,6 @@ class MainWindow(Frame):
             self.files_wanted.emit(files[1:])
 
     @override
-    def compare_with(self, paths: list[str]) -> None:
-        """Ask for a window that compares the file with each of the others."""
-        if self._can_compare and self.shown is not None:
-            for path in paths:
-                self.comparison_wanted.emit([self.shown.path, path])
-
-    @override
-    def show_series(self, folder: str) -> None:
-        """Ask for a window that shows the checkpoints in a folder as a series."""
-        self.series_wanted.emit(folder)
-
-    @property
-    def _can_compare(self) -> bool:
-        return self.shown is not None and self.shown.phase == "ready"
-
-    @override
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped_paths(event):
             event.setDropAction(Qt.DropAction.CopyAction)  # file managers offer to move, too
@@ -244,7 +226,7 @@ class MainWindow(Frame):
         event.accept()
         self._show_hot(hot=False)
         # The source of the drag waits for the end of this event: open afterwards.
-        compares = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier) and self._can_compare
+        compares = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier) and self.can_compare
         QTimer.singleShot(0, self, lambda: (self.compare_with if compares else self.open_paths)(paths))
 
     @override
