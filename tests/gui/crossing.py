@@ -162,7 +162,7 @@ def texts_of(widget: QComboBox | QTabWidget) -> Iterator[object]:
 def rows_of(tree: TensorTreeView) -> Iterator[object]:
     """List the rows of the tree with what is unfolded, marked and current."""
     model = tree.model()
-    yield "current", tree.current_node(), "marked", sorted(tree._delegate.matches)
+    yield "current", tree.current_node(), "marked", sorted(model._matches)
     below = [model.index(row, 0) for row in range(model.rowCount(QModelIndex()))]
     while below:
         index = below.pop(0)

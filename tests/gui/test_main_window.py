@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from inspector.gui.main_window import MainWindow
+from inspector.gui.pages.memory.card import ChartCard
 from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
@@ -512,7 +513,8 @@ def test_the_memory_page_takes_its_colors_from_the_file_that_is_shown(make_windo
     window = make_window(READY)
     other = fakes.make_tree(fakes.training_leaves(), {"cpu": -1})
     window.show_screen(replace(READY, tree=other, device_map=()))
-    assert window.workspace.pages.page("memory")._devices == frozenset({"cpu"})
+    card = window.workspace.pages.page("memory").findChild(ChartCard)
+    assert card._devices == frozenset({"cpu"})
 
 
 @pytest.mark.wide
