@@ -16,7 +16,6 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.handlers import HANDLERS, first_use
 from inspector.pickles.instructions import OPCODES, instruction_end
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
-from inspector.pickles.runs import speed_up
 from inspector.pickles.state import BrokenStreamError, Expected, PausedError, State, StoppedError
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
@@ -175,7 +174,10 @@ class Machine:
             state.tick()
         except BrokenStreamError as error:
             raise self._error(str(error), pos) from None
-        speed_up(state)
+        if self._executed >= BATCH:
+            from inspector.pickles import runs  # noqa: PLC0415 - short streams never need it
+
+            runs.speed_up(state)
         if self._progress is not None and self._progress.on_values is not None:
             self._progress.on_values([*state.marked, state.stack])
 

@@ -12,6 +12,7 @@ import pytest
 
 from inspector.errors import CancelledError, PickleError
 from inspector.limits import Limits
+from inspector.pickles import machine as machine_module
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import BATCH, Machine, read_pickle
 from inspector.pickles.state import StoppedError
@@ -339,3 +340,15 @@ def test_string_of_frames_ends() -> None:
         read_pickle(data)
     with pytest.raises(PickleError, match="more than 10,000 instructions"):
         read_pickle(data, limits=Limits(opcodes=10_000))
+
+
+def test_who_wants_the_first_values_is_shown_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "BATCH", 4)
+    shown: list[Any] = []
+    progress = Progress()
+    progress.on_values = shown.append
+    data = stream(proto(), list_(*map(number, range(20))))
+    Machine(data, name="x", progress=progress).run()
+    assert shown[0][0] == [shown[-1][0][0]]
+    assert shown[0][1] == [0]
+    assert len(shown[-1][1]) > 10

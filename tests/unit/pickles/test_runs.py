@@ -142,7 +142,7 @@ def check(monkeypatch: pytest.MonkeyPatch, data: bytes) -> int:
     """Read a stream with and without runs; return how many instructions were carried out in them."""
     found, skipped = outcome(data)
     with monkeypatch.context() as patch:
-        patch.setattr(machine_module, "speed_up", lambda state: None)
+        patch.setattr(runs, "speed_up", lambda state: None)
         plain, none = outcome(data)
     assert none == 0
     assert found == plain
