@@ -43,6 +43,11 @@ def format_quantity(count: int) -> str:
     return f"{value:,.{digits}f}{suffix}"
 
 
+def format_exact(count: int) -> str:
+    """Return a count with all its digits, as long as somebody can read them."""
+    return f"{count:,}" if count.bit_length() <= _MOST_BITS else "over 10^30"
+
+
 def format_count(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun, in the plural where it must be: `1 tensor`, `1,204 tensors`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {plural or noun + 's'}"

@@ -27,6 +27,7 @@ SCHEMA = 1
 Document = dict[str, Any]
 _BATCH = 4096
 _MOST_UNREAD = 1000
+_MOST_BITS = 128
 
 
 def write_show(
@@ -54,11 +55,16 @@ def row_text(checkpoint: Checkpoint, node: Node) -> str:
         {
             "path": node.path,
             "tensors": node.tensors,
-            "parameters": node.parameters,
-            "nbytes": node.nbytes,
-            "devices": dict(node.devices),
+            "parameters": _countable(node.parameters),
+            "nbytes": _countable(node.nbytes),
+            "devices": {device: _countable(nbytes) for device, nbytes in node.devices},
         }
     )
+
+
+def _countable(count: int) -> int | None:
+    """Return a count that Python writes out; null for a product of sizes without end."""
+    return count if count.bit_length() <= _MOST_BITS else None
 
 
 def error_document(path: str, error: CheckpointError) -> Document:

@@ -7,6 +7,7 @@ from inspector.units import (
     cut_text,
     escape_text,
     format_count,
+    format_exact,
     format_nbytes,
     format_quantity,
     format_shape,
@@ -103,3 +104,7 @@ def test_quantities_have_three_digits() -> None:
         10**40: "over 10^30",
     }
     assert {count: format_quantity(count) for count in written} == written
+
+
+def test_a_count_that_nobody_can_read_is_not_written_out() -> None:
+    assert [format_exact(count) for count in (0, 12_345, 10**5000)] == ["0", "12,345", "over 10^30"]

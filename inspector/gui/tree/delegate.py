@@ -139,10 +139,9 @@ class RowDelegate(QStyledItemDelegate):
         """Return what to mark in a name: what matched, or all of it where that stands elsewhere."""
         node, name = self._model.node(node_id), self._model.text(node_id, Column.NAME)
         spans = spans_in_name(query, node, name)
-        if spans or not self._model.is_match(node_id):
+        if spans or self._model.is_filtered or not self._model.is_match(node_id):
             return spans
-        is_told_above = self._model.is_filtered and query.spans(node.path)
-        return [] if is_told_above else [(0, len(name))]
+        return [(0, len(name))]  # among rows that do not match, one that does so otherwise
 
     def _paint_match(
         self, painter: QPainter, area: QRectF, node_id: int, spans: list[Span], metrics: QFontMetrics

@@ -17,7 +17,7 @@ from inspector.overriding import override
 from inspector.report.outline.chosen import last_below
 from inspector.report.outline.flat import Column, rank_by
 from inspector.report.tree import Node, Tree
-from inspector.units import format_count, format_nbytes
+from inspector.units import format_count, format_exact, format_nbytes
 
 __all__ = ["NODE_ROLE", "Column", "TreeModel", "cell_text"]
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -77,8 +77,8 @@ def _counts(node: Node) -> str:
     if not node.tensors:
         return ""
     counts = [format_count(node.tensors, "tensor")] if node.kind != "tensor" else []
-    counts += [f"{node.parameters:,} parameters"] if node.parameters else []
-    counts += [f"{node.nbytes:,} bytes"]
+    counts += [f"{format_exact(node.parameters)} parameters"] if node.parameters else []
+    counts += [f"{format_exact(node.nbytes)} bytes"]
     packed = format_count(node.integers, "matrix", "matrices")
     left = f"\n{packed} of integers, maybe packed weights, not counted" if node.integers else ""
     return ", ".join(counts) + left

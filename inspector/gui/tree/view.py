@@ -35,11 +35,11 @@ _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
 _WIDTHS = {
     Column.NAME: 220,
-    Column.DEVICE: 144,
+    Column.DEVICE: 156,
     Column.SHAPE: 124,
     Column.TYPE: 86,
     Column.SIZE: 82,
-    Column.VALUE: 90,
+    Column.VALUE: 80,
 }
 
 

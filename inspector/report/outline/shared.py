@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 
+MOST_BITS = 128
+"""A file can claim a thousand sizes for each of a million tensors; their product is not worked out again."""
 _MOST_BOUNDS = 64
 """Views that overlap in more ways are not cut into runs: only those of the very same bytes count once."""
 
@@ -69,6 +71,8 @@ def _cut(spans: dict[tuple[int, int], list[int]]) -> Iterator[Run]:
 
 def _span(tensor: Tensor) -> tuple[int, int] | None:
     """Return the bytes from the first to the last that a tensor views; None if it leaves some out."""
+    if tensor.nbytes.bit_length() > MOST_BITS:
+        return None
     elements = prod(tensor.shape)
     if tensor.stride is None or tensor.storage_offset is None or elements <= 0:
         return None

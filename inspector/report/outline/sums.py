@@ -10,7 +10,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.roles.devices import device_order
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Node
-from inspector.report.outline.shared import Run
+from inspector.report.outline.shared import MOST_BITS, Run
 from inspector.units import format_count, format_quantity
 
 OTHERS = "other devices"
@@ -74,7 +74,7 @@ def _count_parameters(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> None:
         if tensor is None or tensor.part_of is not None:
             continue
         if tensor.role == "parameter":
-            node.parameters = prod(tensor.shape)
+            node.parameters = prod(tensor.shape) if tensor.nbytes.bit_length() <= MOST_BITS else tensor.nbytes
         elif tensor.role == "buffer" and tensor.dtype in _PACKING_DTYPES and len(tensor.shape) == _MATRIX:
             node.integers = 1
 

@@ -16,7 +16,7 @@ from inspector.session.document import Document
 from inspector.session.screen import SearchPage
 from inspector.session.state import State
 from inspector.session.values.showing import scan_of
-from inspector.units import format_count, format_nbytes
+from inspector.units import format_count, format_exact, format_nbytes
 
 Odd = tuple[tuple[str, frozenset[int]], ...] | None
 """What a scan found, by the field that asks for it."""
@@ -125,4 +125,4 @@ def parameters_fact(node: Node) -> str:
     """Return the exact count of the parameters below a row, and of what has an unknown number of them."""
     left = format_count(node.integers, "matrix", "matrices")
     packed = f"; {left} of integers, maybe packed weights, not counted" if node.integers else ""
-    return f"{node.parameters:,}{packed}"
+    return f"{format_exact(node.parameters)}{packed}"

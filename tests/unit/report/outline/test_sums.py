@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.report.details import look_up
+from inspector.report.jsonable import row_text
+from inspector.report.outline.chosen import total_of
 from inspector.report.outline.node import Node
+from inspector.report.outline.strip import strip_of
 from inspector.report.tree import Tree, build_tree
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.work import growth
@@ -116,3 +121,14 @@ def test_a_storage_that_all_rows_share_is_no_more_work_than_rows() -> None:
         return lambda: build_tree(made, {})
 
     assert growth(prepare, 200, 800) < 1.3
+
+
+def test_a_shape_without_end_is_counted_and_not_written_out() -> None:
+    endless = {"shape": (1 << 62,) * 300, "nbytes": (1 << 62) ** 300}
+    both = tensor("m", "a", **endless), tensor("m", "b", **endless, storage="0")
+    rows = checkpoint(*both, tensor("m", "c", storage="0"), storage("0", tensors=2))
+    tree = build_tree(rows, {})
+    assert named(tree, "m").shape_text == "over 10^30 params"
+    assert total_of(tree, [1]).parameters > 10**4300
+    assert strip_of(rows, tree, look_up(rows), [1]).facts[1:3] == ("over 10^30 params", "over 10^30 B")
+    assert json.loads(row_text(rows, tree.nodes[1]))["parameters"] is None
