@@ -344,11 +344,9 @@ def test_string_of_frames_ends() -> None:
 
 def test_who_wants_the_first_values_is_shown_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_module, "BATCH", 4)
-    shown: list[Any] = []
+    shown: list[list[int]] = []
     progress = Progress()
-    progress.on_values = shown.append
+    progress.on_values = lambda levels: shown.append([len(level) for level in levels])
     data = stream(proto(), list_(*map(number, range(20))))
     Machine(data, name="x", progress=progress).run()
-    assert shown[0][0] == [shown[-1][0][0]]
-    assert shown[0][1] == [0]
-    assert len(shown[-1][1]) > 10
+    assert shown[:3] == [[1, 1], [1, 5], [1, 9]]
