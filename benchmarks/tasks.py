@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import shutil
 import statistics
 import subprocess
 import sys
+from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -149,6 +151,55 @@ def diff(bench: Bench) -> Iterator[Row]:
             grace_seconds=0.3,
             most_nbytes=60 * MEGABYTE,
         )
+
+
+def values(bench: Bench) -> Iterator[Row]:
+    """Statistics of one tensor, of random numbers and of a hole, against reading and against torch."""
+    sizes = {"1 MB": 10**6, "1 GB": 10**9, "8 GB": 8 * 10**9}
+    for size, nbytes in sizes.items():
+        path = one_tensor(bench.folder / "one.safetensors", nbytes, is_hollow=nbytes > 10**9)
+        others = {"`cat`": ["cat", str(path)]} if nbytes >= 10**9 else {}
+        if nbytes <= 10**9:
+            others["torch, all in memory"] = [PYTHON, "-c", _TORCH_VALUES, str(path)]
+        ours, *theirs = compare(
+            [[PROGRAM, "stats", str(path), "w"], *others.values()], runs=bench.runs_for("zip-1gb")
+        )
+        path.unlink()
+        kind = "a hole" if nbytes > 10**9 else "random"
+        for against, figures in zip(others, theirs, strict=True):
+            yield Row(
+                what=f"`stats`, a tensor of {size}, {kind}",
+                against=against,
+                ours=ours,
+                theirs=figures,
+                most_nbytes=200 * MEGABYTE,
+            )
+
+
+_TORCH_VALUES = """
+import sys
+from safetensors.torch import load_file
+tensor = load_file(sys.argv[1])["w"]
+wide = tensor.double()
+print(tensor.min(), tensor.max(), wide.mean(), wide.std(), wide.norm(), tensor.isnan().sum())
+print(tensor.isinf().sum(), (tensor == 0).sum(), tensor.histc(100))
+"""
+
+
+def one_tensor(path: Path, nbytes: int, *, is_hollow: bool) -> Path:
+    """Make a safetensors file of one float32 tensor, of numbers between -1 and 1 or of a hole."""
+    rows = {"w": {"dtype": "F32", "shape": [nbytes // 4000, 1000], "data_offsets": [0, nbytes]}}
+    header = json.dumps(rows).encode()
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        if is_hollow:
+            file.truncate(8 + len(header) + nbytes)
+            return path
+        chance = random.Random(1)
+        block = array("f", (chance.uniform(-1, 1) for _ in range(250_000))).tobytes()
+        for _ in range(nbytes // len(block)):
+            file.write(block)
+    return path
 
 
 def hollow(path: Path, gigabytes: int) -> Path:
@@ -364,6 +415,7 @@ TASKS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "show": show,
     "many": many,
     "diff": diff,
+    "values": values,
     "remap": remap,
     "in-place": in_place,
     "sharing": sharing,

@@ -123,6 +123,8 @@ def chart_summary(found: Statistics) -> str:
     fullest = max(range(len(found.counts)), key=lambda number: found.counts[number])
     low, high = found.edges[fullest], found.edges[fullest + 1]
     kind = "magnitudes" if found.is_complex else "values"
+    if found.low == found.high and not found.is_complex:
+        return f"Every finite value is {format_number(found.low)}."
     bins = format_count(len(found.counts), "bin")
     ends = f"{format_number(found.low)} to {format_number(found.high)}"
     most = f"{found.counts[fullest]:,} of {found.finite:,} {kind}"

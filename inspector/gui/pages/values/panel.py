@@ -120,9 +120,9 @@ class ValuesPanel(ScrollPanel):
         self.digits.activated.connect(self._begin_table)
         self.copy = make_button("Copy cells", self.table.copy, kind="quiet", icon="copy", theme=self.theme)
         below = row(plain_label("Table", "strong"), 1, self.digits, self.copy, spacing=8)
-        title = plain_label("Slice", "strong")
+        self.slice_title = plain_label("Slice", "strong")
         parts = (
-            title,
+            self.slice_title,
             named(QFrame(), "line"),
             self.slice_bar,
             self.heat_map,
@@ -186,6 +186,8 @@ class ValuesPanel(ScrollPanel):
         if found is None or self._page is None:
             return
         self.summary.setText(self._page.summary)
+        for part in (self.histogram, self.kind, self.logarithmic):  # one bar tells nothing
+            part.setVisible(found.low != found.high)
         if self.kind.currentIndex() == 0:
             labels = edge_labels(found.edges)
             self.histogram.show_counts(found.edges, found.counts, labels, self._page.summary)
@@ -196,6 +198,7 @@ class ValuesPanel(ScrollPanel):
         choice, picture = page.choice, page.picture
         self.slice_card.setVisible(choice is not None)
         self.slice_bar.show_choice(page.shape, choice)
+        self.slice_title.setVisible(len(page.shape) > 1)
         self.heat_map.setVisible(picture is not None)
         self.heat_map.show_picture(picture)
         text = _legend(picture) if picture is not None else page.picture_error

@@ -81,13 +81,9 @@ class ScanCard(QFrame):
         holder = QFrame()
         link = make_button(line.path, partial(self.node_chosen.emit, line.node), kind="link")
         link.setAccessibleDescription(line.words)
-        row(
-            (link, 0, TOP),
-            (plain_label(line.words, "muted", wrap=True), 1),
-            spacing=10,
-            margins=NO_MARGINS,
-            within=holder,
-        )
+        words = plain_label(line.words, "muted", wrap=True)
+        words.setContentsMargins(0, 4, 0, 0)  # as a button has it
+        row((link, 0, TOP), (words, 1, TOP), spacing=10, margins=NO_MARGINS, within=holder)
         return holder
 
     def _on_tick(self) -> None:

@@ -95,6 +95,7 @@ def test_a_histogram_is_a_line_and_a_sentence() -> None:
         chart_summary(statistics())
         == "2 bins from 0 to 2; the fullest, from 1 to below 3, holds 2 of 3 values."
     )
+    assert chart_summary(statistics(max=0.0)) == "Every finite value is 0."
     assert chart_summary(statistics(counts=[])) == "There are no finite values."
 
 
