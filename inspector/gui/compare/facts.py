@@ -45,7 +45,7 @@ class FactsPanel(QScrollArea):
         self._timer.timeout.connect(self._on_tick)
         content = named(QWidget(), "scrolled")
         buttons = row((self._bar, 1), self._measure, self._stop, spacing=8)
-        head = row((column(self._title, self._detail, spacing=2), 3), (buttons, 1), spacing=12)
+        head = row((column(self._title, self._detail, spacing=2), 1), buttons, spacing=12)
         column(
             self._hint,
             head,

@@ -110,8 +110,8 @@ class CompareModel(QAbstractItemModel):
         return self._described(row) if role == _ROLE.AccessibleTextRole and column == Column.NAME else None
 
     def _group_data(self, group: RowGroup, column: int, role: int) -> object:
-        if role == _ROLE.DisplayRole and column in {Column.NAME, Column.WHAT}:
-            return group.title if column == Column.NAME else group.detail
+        if role == _ROLE.DisplayRole and column == Column.NAME:
+            return f"{group.title}   ({group.detail})"
         if role == _ROLE.ToolTipRole and column == Column.NAME:
             return plain_tooltip(group.title)
         return self._color("muted") if role == _ROLE.ForegroundRole else None

@@ -21,7 +21,7 @@ from inspector.gui.compare.line_chart import LineChart
 from inspector.gui.placing import LEAST, first_size
 from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import CENTER, RIGHT, column, row
+from inspector.gui.widgets.boxes import RIGHT, column, row
 from inspector.gui.widgets.controls import CalmComboBox, make_button
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, blocked, named, plain_label, sentence
 from inspector.gui.widgets.progress import POLL_MS, show_fraction
@@ -83,7 +83,8 @@ class SeriesWindow(QMainWindow):
             failure = screen.failure
             self._title.setText(failure.title)
             self._what.setText(sentence(failure.what))
-            self._where.setText("\n".join(text for text in (failure.where, failure.remedy) if text))
+            self._where.setText(failure.where)
+            self._remedy.setText(sentence(failure.remedy))
             return
         if old is None or old.lines != screen.lines:
             self._fill(screen)
@@ -122,17 +123,18 @@ class SeriesWindow(QMainWindow):
             spacing=12,
             within=middle,
         )
-        column(2, (middle, 0, CENTER), 3, within=page)
+        column(2, row(1, middle, 1), 3, within=page)
         return page
 
     def _failed(self) -> QWidget:
         page, middle = QWidget(), QWidget()
         self._title = plain_label("", "title", wrap=True, selectable=True)
-        self._what, self._where = WrappedText(), WrappedText("", "mono")
+        self._what, self._where, self._remedy = WrappedText(), WrappedText("", "mono"), WrappedText()
         self._again = make_button("Try again", icon="reload", theme=self._theme)
         middle.setFixedWidth(_WIDTH)
-        column(self._title, self._what, self._where, row(self._again, 1), spacing=12, within=middle)
-        column(2, (middle, 0, CENTER), 3, within=page)
+        texts = (self._title, self._what, self._where, self._remedy)
+        column(*texts, row(self._again, 1), spacing=12, within=middle)
+        column(2, row(1, middle, 1), 3, within=page)
         return page
 
     def _ready(self) -> QWidget:

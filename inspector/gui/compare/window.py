@@ -105,6 +105,8 @@ class CompareWindow(QMainWindow):
         if old is None or old.groups is not screen.groups or old.rows is not screen.rows:
             with blocked(self.tree.selectionModel()):
                 self._model.show_screen(screen)
+            for group in range(min(len(screen.groups), _MOST_UNFOLDED)):
+                self.tree.setFirstColumnSpanned(group, QModelIndex(), True)
             if screen.shown <= _MOST_UNFOLDED:
                 self.tree.expandAll()
             self._list.setCurrentWidget(self.tree if screen.shown else self._calm)
@@ -122,9 +124,8 @@ class CompareWindow(QMainWindow):
         if failure is not None:
             self._title.setText(failure.title)
             self._what.setText(sentence(failure.what))
-            self._where.setText(
-                "\n".join(text for text in (failure.where, failure.runs, failure.remedy) if text)
-            )
+            self._where.setText(failure.where)
+            self._remedy.setText("\n".join(sentence(text) for text in (failure.runs, failure.remedy) if text))
 
     # Building.
 
@@ -150,17 +151,18 @@ class CompareWindow(QMainWindow):
         self._cancel = make_button("Cancel", self.close)
         middle.setFixedWidth(_WIDTH)
         column(self._name, self._bar, self._label, (self._cancel, 0, RIGHT), spacing=12, within=middle)
-        column(2, (middle, 0, CENTER), 3, within=page)
+        column(2, row(1, middle, 1), 3, within=page)
         return page
 
     def _failed_page(self) -> QWidget:
         page, middle = QWidget(), QWidget()
         self._title = plain_label("", "title", wrap=True, selectable=True)
-        self._what, self._where = WrappedText(), WrappedText("", "mono")
+        self._what, self._where, self._remedy = WrappedText(), WrappedText("", "mono"), WrappedText()
         self._again = make_button("Try again", self._on_again, icon="reload", theme=self._theme)
         middle.setFixedWidth(_WIDTH)
-        column(self._title, self._what, self._where, row(self._again, 1), spacing=12, within=middle)
-        column(2, (middle, 0, CENTER), 3, within=page)
+        texts = (self._title, self._what, self._where, self._remedy)
+        column(*texts, row(self._again, 1), spacing=12, within=middle)
+        column(2, row(1, middle, 1), 3, within=page)
         return page
 
     def _ready_page(self) -> QWidget:
@@ -249,6 +251,7 @@ def _tree(model: CompareModel) -> QTreeView:
     tree.setAccessibleName("Differences")
     tree.setModel(model)
     tree.setUniformRowHeights(True)
+    tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
     tree.setAllColumnsShowFocus(True)
     tree.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

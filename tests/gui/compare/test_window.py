@@ -56,7 +56,7 @@ def texts(window: CompareWindow) -> list[list[str]]:
 def test_both_files_stand_side_by_side(window, tmp_path) -> None:
     assert window.windowTitle() == "a.pt \u2194 b.pt - Checkpoint Inspector"
     assert texts(window) == [
-        ["m/l"],
+        ["m/l   (1)"],
         [
             "w",
             "~ Changed",
@@ -64,10 +64,10 @@ def test_both_files_stand_side_by_side(window, tmp_path) -> None:
             "float32 4, 16 B, cpu",
             "device cuda:0 \u2192 cpu; values differ",
         ],
-        ["Tensors"],
+        ["Tensors   (2)"],
         ["old", "- Removed", "float32 2, 8 B, cpu", "", "float32 2, 8 B, cpu"],
         ["new", "+ Added", "", "float32 1, 4 B, cpu", "float32 1, 4 B, cpu"],
-        ["Other values"],
+        ["Other values   (1)"],
         ["lr", "~ Changed", "0.1", "0.2", "0.1 \u2192 0.2"],
     ]
     header = [window.tree.model().headerData(place, Qt.Orientation.Horizontal) for place in Column]
@@ -119,7 +119,7 @@ def test_comparing_with_the_keyboard_alone(window, qtbot) -> None:
     assert window.shown.selection.numbers.startswith("4 of 4 elements differ")
     chip = by_name["Only value: 1"]
     press(chip)
-    assert texts(window) == [["Other values"], ["lr", "~ Changed", "0.1", "0.2", "0.1 \u2192 0.2"]]
+    assert texts(window) == [["Other values   (1)"], ["lr", "~ Changed", "0.1", "0.2", "0.1 \u2192 0.2"]]
     press(chip)
     press(by_name["List equal tensors too"])
     assert ["v", "= Equal", "float32 4, 16 B, cpu", "float32 4, 16 B, cpu", ""] in texts(window)
