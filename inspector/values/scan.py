@@ -55,7 +55,7 @@ class Scanned:
     spark: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scan:
     """What reading all tensors of a file showed.
 
