@@ -40,6 +40,8 @@ def test_every_command_of_the_readme_works_without_torch(tmp_path: Path) -> None
     environment = _without_torch(tmp_path)
     folder.mkdir()
     shutil.copy(DEMO, folder / "best.pth")
+    for epoch in ("epoch-1.pth", "epoch-2.pth"):
+        shutil.copy(DEMO, folder / epoch)
     (folder / "half.pth").write_bytes(DEMO.read_bytes()[:-90_000])
     (folder / "e.txt").write_text(ERROR, encoding="utf-8")
     (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
