@@ -198,7 +198,11 @@ def _unrestricted(checkpoint: Checkpoint, own: frozenset[str], allowed: AllowLis
         reasons=(*reasons, *doubts),
         globals=tuple(verdict for _, verdict in named),
         torch_version=allowed.torch_version,
-        answer=Answer(kind="accepts" if verdict == "weights-only" else "never", reason=" ".join(reasons)),
+        answer=Answer(
+            kind="errors",
+            reason=f"It is for {loader_of(checkpoint)}, not for torch.load.",
+            torch_version=allowed.torch_version,
+        ),
         calls=tuple(row for row in call_rows(checkpoint) if row.name not in own),
         calls_made=checkpoint.needs.calls_made,
         is_unrestricted=True,

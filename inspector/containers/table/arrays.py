@@ -65,7 +65,7 @@ _NO_DEVICES = Cannot(
     "the arrays of NumPy have no devices, so there are none to change",
     "torch.from_numpy makes a tensor on the CPU; for torch.load write one file: remap -o model.pth",
 )
-_ON_THE_CPU = "torch.from_numpy makes tensors on the CPU"
+_ON_THE_CPU = "torch.from_numpy(array).to(device) decides"
 
 
 ARRAY_ROWS: tuple[Format, ...] = (
