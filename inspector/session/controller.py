@@ -132,7 +132,8 @@ class Session(Values):
 
     def show_map(self, root: int) -> None:
         """Show the map of modules of one tree node and what is below it."""
-        if self._ready is not None:
+        document = self._ready
+        if document is not None and 0 <= root < len(document.tree.nodes):
             self._show(replace(self._state, map_root=root))
 
     def color_map(self, by: Property) -> None:

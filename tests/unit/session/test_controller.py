@@ -108,6 +108,7 @@ def test_wishes_about_a_file_that_is_gone_are_none_about_the_next(session, runne
         session.set_mapping("mps", "cpu")
         session.explain_error("RuntimeError")
         session.remove_branch("*")
+        session.show_map(2)
 
     wish_all()
     runner.waits = True
@@ -214,6 +215,7 @@ def test_the_map_of_modules_is_measured_when_it_is_looked_at(opened) -> None:
     assert page.areas is first.areas
     group = tree.nodes[tree.tensor_nodes[0]].parent
     opened.show_map(group)
+    opened.show_map(10**6)  # a row of a file that was shown before
     assert opened.screen.module_map.root == group
 
 
