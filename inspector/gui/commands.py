@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.start_folder import start_folder
-from inspector.report.outline.flat import Order
 from inspector.units import cut_text, format_count
 
 if TYPE_CHECKING:
@@ -272,7 +271,7 @@ class Commands(QObject):
         """Show the rows as one list, or as a tree again."""
         screen, session = self.shown, self.session
         if screen is not None and session is not None:
-            session.list_flat(Order() if screen.flat is None else None)
+            session.list_flat(self._window.tree.order if screen.flat is None else None)
 
     def on_back(self) -> None:
         """Select what was selected before."""

@@ -3,10 +3,13 @@ from __future__ import annotations
 from unittest.mock import create_autospec
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from inspector.gui import tree_menu as module
+from inspector.gui.tree.model import Column
 from inspector.records import replace
+from inspector.report.outline.flat import FlatRows, Order
 from inspector.session.controller import Session
 from tests.gui import fakes
 from tests.gui.tree.test_model import find
@@ -94,3 +97,50 @@ def test_each_letter_selects_one_entry(window) -> None:
         text[text.index("&") + 1].lower() for action in menu.actions() if "&" in (text := action.text())
     ]
     assert len(letters) == len(set(letters))
+
+
+def test_a_list_is_asked_for_in_the_order_of_the_tree_and_given_back(window) -> None:
+    window.tree.header().setSortIndicator(Column.SIZE, Qt.SortOrder.DescendingOrder)
+    window.actions_by_name["flat"].trigger()
+    window.session.list_flat.assert_called_once_with(Order(Column.SIZE, descending=True))
+    window.show_screen(replace(READY, flat=FlatRows((3,), 1)))
+    window.actions_by_name["flat"].trigger()
+    window.session.list_flat.assert_called_with(None)
+
+
+def test_one_walks_the_matches_as_they_stand(window) -> None:
+    """From match to match in the tree, from a row between them to the next, and in the order of a list."""
+
+    def reached(screen, step: int) -> int:
+        window.show_screen(screen)
+        window.actions_by_name["find_next" if step > 0 else "find_previous"].trigger()
+        return window.session.select.call_args.args[0]
+
+    found = replace(READY, matches=(4, 7, 9))
+    wanted = {None: (4, 9), 4: (7, 9), 9: (4, 7), 5: (7, 4), 12: (4, 9)}
+    for selected, steps in wanted.items():
+        screen = replace(found, selected=selected)
+        assert tuple(reached(screen, step) for step in (1, -1)) == steps, selected
+    listed = replace(found, flat=FlatRows((9, 4, 7), 3))
+    for selected, steps in {9: (4, 7), 4: (7, 9), None: (9, 7)}.items():
+        screen = replace(listed, selected=selected)
+        assert tuple(reached(screen, step) for step in (1, -1)) == steps, selected
+
+
+def test_back_and_forward_are_the_sessions(window) -> None:
+    window.show_screen(replace(READY, can_go=(True, True)))
+    window.actions_by_name["back"].trigger()
+    window.actions_by_name["forward"].trigger()
+    assert [call.args for call in window.session.go.call_args_list] == [(-1,), (1,)]
+
+
+def test_what_stays_folded_is_told_and_a_slice_has_no_path(window, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.gui.tree.view._MOST_ROWS", 5)
+    window.tree.collapse_all_rows()
+    window.tree.selectionModel().clear()
+    window.actions_by_name["expand"].trigger()
+    assert "left folded: too many rows; first: " in window.statusBar().currentMessage()
+    window.session.node_path.return_value = ""
+    window.tree.show_selected(find(READY.tree, "model"))
+    window.actions_by_name["copy_path"].trigger()
+    assert window.statusBar().currentMessage() == "A slice of a long list has no path"

@@ -15,7 +15,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
 from inspector.report.outline.chosen import last_below
-from inspector.report.outline.flat import Column, rank_by
+from inspector.report.outline.flat import Column, Order, rank_by
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_exact, format_nbytes
 
@@ -142,6 +142,12 @@ class TreeModel(QAbstractItemModel):
     def set_matches(self, matches: Iterable[int] | None) -> None:
         """Take the nodes that a search found; a tuple is in order already."""
         self._matches = matches if isinstance(matches, tuple) else tuple(sorted(matches or ()))
+
+    @property
+    def order(self) -> Order:
+        """How the rows are sorted."""
+        column, order = self._order
+        return Order(column, order == Qt.SortOrder.DescendingOrder)
 
     @property
     def is_flat(self) -> bool:

@@ -25,6 +25,7 @@ from inspector.gui.tree.model import Column, TreeModel
 from inspector.gui.tree.selection import branches_in_sight, nodes_of, rows_below
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
+from inspector.report.outline.flat import Order
 from inspector.report.query import Query
 from inspector.report.tree import Tree
 
@@ -148,7 +149,8 @@ class TensorTreeView(QTreeView):
             self._model.set_flat(nodes, total)
             if nodes is None:
                 unfolded, self._unfolded = self._unfolded, set()
-                self._unfold(unfolded)
+                found = rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if self._model.is_filtered else None
+                self._unfold(unfolded if found is None else found)
             self._set_current(current)
 
     def show_selected(self, node_id: int | None) -> None:
@@ -156,6 +158,11 @@ class TensorTreeView(QTreeView):
         if node_id != self.current_node():
             with blocked(self):
                 self._set_current(node_id)
+
+    @property
+    def order(self) -> Order:
+        """How the rows are sorted."""
+        return self._model.order
 
     def current_node(self) -> int | None:
         """Return the id of the current node."""
@@ -205,7 +212,10 @@ class TensorTreeView(QTreeView):
         self._unfolded = set()
 
     def _unfold(self, node_ids: Iterable[int]) -> None:
-        """Expand nodes from the innermost out, so that rows are laid out once."""
+        """Expand nodes from the innermost out, so that rows are laid out once; below a list later."""
+        if self._model.is_flat:
+            self._unfolded.update(node_ids)
+            return
         self.setUpdatesEnabled(False)
         for node_id in sorted(node_ids, reverse=True):
             index = self._model.index_of(node_id)

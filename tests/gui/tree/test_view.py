@@ -400,3 +400,24 @@ def test_filtering_a_large_tree_is_no_more_work_than_what_is_seen_of_it(view):
 
     steps(2_000)
     assert steps(64_000) < 2 * steps(16_000)
+
+
+def test_what_was_unfolded_is_so_again_after_a_list_and_a_search_in_it(view, tree):
+    view.collapse_all_rows()
+    for names in (("model",), ("model", "layer3")):
+        view.expand(view.model().index_of(find(tree, *names)))
+    before = rows_in_sight(view)
+    listed = tree.tensor_nodes
+    view.show_flat(listed, len(listed))
+    assert rows_in_sight(view)[0] == tree.nodes[listed[0]].path
+    found = (find(tree, "model", "fc", "weight"),)
+    view.show_matches(found, only=True)
+    view.show_flat(found, 1)
+    view.show_flat(None)
+    assert rows_in_sight(view) == ["model", "fc", "weight"]
+    view.show_flat(found, 1)
+    view.show_matches(None, only=True)
+    view.show_flat(None)
+    assert rows_in_sight(view) == before
+    view.header().setSortIndicator(Column.SIZE, Qt.SortOrder.DescendingOrder)
+    assert view.order == (Column.SIZE, True)
