@@ -24,6 +24,7 @@ from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.motion import set_still
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.path_text import is_same_file
 from inspector.gui.widgets.start_folder import leave_start_folder
 from inspector.progress import Progress
 
@@ -170,7 +171,7 @@ class Program(QObject):
         """Return the window that shows a file, whatever it was called when it was opened there."""
         for window in self._windows:
             shown = window.shown
-            if shown is not None and shown.phase in {"opening", "ready"} and _is_same(shown.path, path):
+            if shown is not None and shown.phase in {"opening", "ready"} and is_same_file(shown.path, path):
                 return window
         return None
 
@@ -214,7 +215,14 @@ class Program(QObject):
 
         kept = self._settings
         session = Session(
-            window, runner, kept.recent, self._probe, kept.target, wanted=kept.wanted, python=kept.python
+            window,
+            runner,
+            kept.recent,
+            self._probe,
+            kept.target,
+            wanted=kept.wanted,
+            python=kept.python,
+            profiles=kept.profiles,
         )
         window.attach(session)
         if demo:
@@ -380,14 +388,6 @@ def _cascade(last: QMainWindow, window: QMainWindow) -> None:
         left, top = inner.left() - outer.left(), inner.top() - outer.top()
         frame = QMargins(left, top, outer.right() - inner.right(), outer.bottom() - inner.bottom())
     window.setGeometry(cascade(last.normalGeometry(), last.screen().availableGeometry(), frame))
-
-
-def _is_same(path: str, other: str) -> bool:
-    """Return whether two paths lead to one file."""
-    try:
-        return path == other or Path(path).samefile(other)
-    except (OSError, ValueError):
-        return False
 
 
 def _bring_to_front(window: QMainWindow) -> None:

@@ -228,6 +228,11 @@ class Commands(QObject):
         elif self.session:
             self.session.apply_fix(fix)
 
+    def on_profile_wanted(self, path: str) -> None:
+        """Take a machine that was described before as the target."""
+        if self.session:
+            self.session.use_machine(path)
+
     def on_path_wanted(self, path: str) -> None:
         """Open a file in place of this one."""
         self._window.open_paths([path])

@@ -30,7 +30,7 @@ from inspector.gui.actions import (
     toolbar_actions,
 )
 from inspector.gui.commands import Commands, Frame
-from inspector.gui.menus import RecentMenu, ThemeMenu
+from inspector.gui.menus import ProfileMenu, RecentMenu, ThemeMenu
 from inspector.gui.phase_stack import PhaseStack
 from inspector.gui.placing import LEAST, first_size, fit
 from inspector.gui.settings import Settings
@@ -170,6 +170,7 @@ class MainWindow(Frame):
         self.top_bar.show_changes(old, screen)
         if screen.phase == "ready":
             self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
+        self._profiles.show_profiles(screen.profiles)
         if old is None or old.recent != screen.recent:
             self._show_recent(old, screen)
         if old is not None and old.machine != screen.machine:
@@ -258,6 +259,9 @@ class MainWindow(Frame):
         self._recent = RecentMenu(self)
         self._recent.path_wanted.connect(self._on_path_wanted)
         self._menus["&File"].insertMenu(self._actions["demo"], self._recent)
+        self._profiles = ProfileMenu(self, self._settings)
+        self._profiles.path_wanted.connect(self._commands.on_profile_wanted)
+        self._menus["&File"].insertMenu(self._actions["close"], self._profiles)
         self._theme_menu = ThemeMenu(self, self._theme, self._settings)
         self._menus["&View"].addSeparator()
         self._menus["&View"].addMenu(self._theme_menu)

@@ -37,6 +37,15 @@ class Settings:
         self._keep("recent", [_to_text(known) for known in self.recent if known != path])
 
     @property
+    def profiles(self) -> tuple[str, ...]:
+        """Machine profiles that were used before, the latest first."""
+        return tuple(map(_from_text, self._texts("profiles")))
+
+    def keep_profiles(self, paths: tuple[str, ...]) -> None:
+        """Remember the machine profiles that were used."""
+        self._keep("profiles", [_to_text(path) for path in paths])
+
+    @property
     def target(self) -> str:
         """The machine that was chosen last, or an empty str."""
         return self._text("machine") or _renamed(self._text("target"))

@@ -42,6 +42,7 @@ class Session(Values):
         *,
         wanted: str = "",
         python: str = "",
+        profiles: tuple[str, ...] = (),
     ) -> None:
         """Start empty.
 
@@ -53,8 +54,9 @@ class Session(Values):
             target: The machine that was chosen last; ignored if it is no longer known.
             wanted: The device that was wanted there.
             python: What names the Python whose torch stands for this machine; empty for the one that counts.
+            profiles: Machine profiles that were used before, newest first.
         """
-        first = State(recent=recent, python=python)
+        first = State(recent=recent, python=python, profiles=profiles)
         if any(choice.id == target for choice in targets_of(first)):
             first = replace(first, target=target, wanted=wanted)
         super().__init__(Presenter(view, runner, first), probe)

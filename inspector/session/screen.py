@@ -317,6 +317,7 @@ class Screen:
     marks: tuple[str, ...] = ()
     edits: tuple[str, str] = ("", "")
     log: tuple[LogLine, ...] = ()
+    profiles: tuple[str, ...] = ()
     python: str = ""
     pythons: PythonsPage | None = None
 

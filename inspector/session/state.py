@@ -94,6 +94,7 @@ class State:
         style: The chosen style of code; empty for the one that fits the file best.
         asks_beliefs: Whether the answers to common beliefs are looked at.
         recent: Files opened before, newest first.
+        profiles: Machine profiles that were used before, newest first.
         edits: Changes of the map that can be undone, the last one last.
         undone: Those that were undone and can be done again.
         log: What was done in this window.
@@ -129,6 +130,7 @@ class State:
     style: str = ""
     asks_beliefs: bool = False
     recent: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
     edits: tuple[MapEdit, ...] = ()
     undone: tuple[MapEdit, ...] = ()
     log: tuple[LogLine, ...] = ()

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from inspector.gui.main_window import MainWindow
+from inspector.gui.menus import ProfileMenu
 from inspector.gui.pages.memory.card import ChartCard
 from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow
@@ -644,3 +645,15 @@ def test_a_row_that_the_search_hides_is_current_again_at_its_end(window):
     assert window.workspace.tree.current_node() is None
     window.show_screen(replace(screen, selected=node))
     assert window.workspace.tree.current_node() == node
+
+
+def test_machines_that_were_used_before_are_in_a_menu(make_window, session):
+    window = make_window(fakes.empty_screen(), Settings())
+    menu = window.findChild(ProfileMenu)
+    assert not menu.isEnabled()
+    strange = "/lab/b\udcffx.json"
+    window.show_screen(replace(fakes.empty_screen(), profiles=("/lab/node7.json", strange)))
+    assert [action.text() for action in menu.actions()] == ["node7.json    lab/", "b\\udcffx.json    lab/"]
+    menu.actions()[1].trigger()
+    session.use_machine.assert_called_once_with(strange)
+    assert Settings().profiles == ("/lab/node7.json", strange)

@@ -6,6 +6,7 @@ Python keeps such bytes as lone surrogates, and Qt drops those from every string
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from PySide6.QtCore import QUrl
@@ -18,6 +19,14 @@ def path_of_url(url: QUrl) -> str:
     if os.name == "nt":
         return url.toLocalFile()
     return os.fsdecode(unquote_to_bytes(url.path(QUrl.ComponentFormattingOption.FullyEncoded)))
+
+
+def is_same_file(path: str, other: str) -> bool:
+    """Return whether two paths lead to one file."""
+    try:
+        return path == other or Path(path).samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 class PathText:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from inspector.progress import Progress
 from inspector.records import replace
@@ -60,7 +61,8 @@ class Machines(Part):
         """Read the profile of a machine and choose that."""
         # Each path is a kind of its own: of two profiles dropped on the window both are read.
         reading = Job(kind=f"machine {path}", about=None, progress=Progress("reading a machine profile"))
-        start(self._desk, reading, lambda _: read_profile(path), self.choose_machine, self._on_no_machine)
+        taken, refused = partial(self._on_machine, path), partial(self._on_no_machine, path)
+        start(self._desk, reading, lambda _: read_profile(path), taken, refused)
 
     def choose_machine(self, machine: Profile) -> None:
         """Choose a machine that is known in full, and the device that is wanted there."""
@@ -73,9 +75,16 @@ class Machines(Part):
             state = replace(state, machines=(bare, *others)[:_MOST_MACHINES])
         self._show(state)
 
-    def _on_no_machine(self, error: Exception) -> None:
-        self._show(self._state)
+    def _on_machine(self, path: str, machine: Profile) -> None:
+        self.choose_machine(machine)
+        self._show(replace(self._state, profiles=(path, *self._profiles_but(path))[:_MOST_MACHINES]))
+
+    def _on_no_machine(self, path: str, error: Exception) -> None:
+        self._show(replace(self._state, profiles=self._profiles_but(path)))
         self._desk.view.show_notice(failure_page(error, _NO_MACHINE))
+
+    def _profiles_but(self, path: str) -> tuple[str, ...]:
+        return tuple(known for known in self._state.profiles if known != path)
 
     def _start_probe(self) -> None:
         """Probe this machine once, after the first file is shown."""

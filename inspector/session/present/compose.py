@@ -142,6 +142,7 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
         values=values_page(state),
         edits=edit_texts(state),
         log=state.log,
+        profiles=state.profiles,
         python=state.python,
         pythons=pythons_page(state),
     )
@@ -189,6 +190,7 @@ def _frame(state: State, title: str) -> Screen:
         recent=state.recent,
         edits=edit_texts(state),
         log=state.log,
+        profiles=state.profiles,
         can_export=False,
         can_undo=False,
         python=state.python,

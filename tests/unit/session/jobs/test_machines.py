@@ -155,3 +155,17 @@ def test_what_is_no_machine_is_told_beside_the_screen(opened, view, tmp_path) ->
     failure = view.show_notice.call_args.args[0]
     assert "machine" in failure.what
     assert opened.screen == before
+
+
+def test_profiles_that_were_used_are_remembered_until_they_are_gone(view, runner, profile, tmp_path) -> None:
+    session = Session(view, runner, profiles=("/old.json",))
+    assert session.screen.profiles == ("/old.json",)
+    copy = str(shutil.copy(profile, tmp_path / "copy.json"))
+    session.use_machine(str(profile))
+    session.use_machine(copy)
+    session.use_machine(str(profile))
+    assert session.screen.profiles == (str(profile), copy, "/old.json")
+    Path(copy).unlink()
+    session.use_machine(copy)
+    assert session.screen.profiles == (str(profile), "/old.json")
+    assert view.show_notice.call_count == 1
