@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
+from inspector.child import Worker
 from inspector.diff.content.elements import has_elements
 from inspector.diff.content.numbers import Differences
 from inspector.diff.pairs.pairing import Pairing
@@ -22,6 +23,13 @@ from inspector.progress import Progress
 SUFFIXES = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".tar")
 MOST_FILES = 1_000
 _NUMBER = re.compile(r"(\d+)")
+
+
+class _Desk(NamedTuple):
+    """Who is told of the work, and the child that does it for all files."""
+
+    progress: Progress
+    worker: Worker
 
 
 class Point(NamedTuple):
@@ -109,17 +117,18 @@ def compare_series(paths: Sequence[str], progress: Progress) -> Series:
         ExportError: Numbers cannot be compared here.
         CancelledError: The work was cancelled.
     """
-    with open_side(paths[0], progress) as first:
+    with open_side(paths[0], progress) as first, Worker() as worker:
+        desk = _Desk(progress, worker)
         rows = first.checkpoint.tensors
         wanted = [number for number, row in enumerate(rows) if _counts(row)]
-        columns = [_first_points(first, wanted, progress)]
+        columns = [_first_points(first, wanted, desk)]
         for before, path in pairwise(paths):
             with open_side(path, progress) as current:
-                drifts = _numbers(first, current, wanted, progress)
+                drifts = _numbers(first, current, wanted, desk)
                 steps = drifts if before == paths[0] else {}
                 if before != paths[0]:
                     with open_side(before, progress) as last:
-                        steps = _along(first, last, current, wanted, progress)
+                        steps = _along(first, last, current, wanted, desk)
             columns.append({number: _point(drift, steps.get(number)) for number, drift in drifts.items()})
     found = (
         SeriesRow(
@@ -141,31 +150,23 @@ def _counts(row: Tensor) -> bool:
     return has_elements(row) and row.part_of is None and row.nbytes > 0 and not is_whole(row.dtype)
 
 
-def _first_points(first: Side, wanted: list[int], progress: Progress) -> dict[int, Point]:
-    found = _compared(first, first, {number: (number, number) for number in wanted}, progress)
+def _first_points(first: Side, wanted: list[int], desk: _Desk) -> dict[int, Point]:
+    found = _compared(first, first, {number: (number, number) for number in wanted}, desk)
     return {number: Point(numbers.norm_b, None, None, numbers.skipped) for number, numbers in found.items()}
 
 
-def _numbers(first: Side, current: Side, wanted: list[int], progress: Progress) -> dict[int, Numbers]:
+def _numbers(first: Side, current: Side, wanted: list[int], desk: _Desk) -> dict[int, Numbers]:
     """Compare what the first file has with what became of it."""
-    partners = _partners(first, current, progress)
-    return _compared(
-        first,
-        current,
-        {number: (number, partners[number]) for number in wanted if number in partners},
-        progress,
-    )
+    partners = _partners(first, current, desk.progress)
+    pairs = {number: (number, partners[number]) for number in wanted if number in partners}
+    return _compared(first, current, pairs, desk)
 
 
-def _along(
-    first: Side, last: Side, current: Side, wanted: list[int], progress: Progress
-) -> dict[int, Numbers]:
+def _along(first: Side, last: Side, current: Side, wanted: list[int], desk: _Desk) -> dict[int, Numbers]:
     """Compare what two later files have of the first one's tensors, by the first one's rows."""
-    before, after = _partners(first, last, progress), _partners(first, current, progress)
-    both = {
-        number: (before[number], after[number]) for number in wanted if number in before and number in after
-    }
-    return _compared(last, current, both, progress)
+    before, after = (_partners(first, side, desk.progress) for side in (last, current))
+    both = (number for number in wanted if number in before and number in after)
+    return _compared(last, current, {number: (before[number], after[number]) for number in both}, desk)
 
 
 def _partners(one: Side, other: Side, progress: Progress) -> dict[int, int]:
@@ -174,21 +175,17 @@ def _partners(one: Side, other: Side, progress: Progress) -> dict[int, int]:
     return {pair.a: pair.b for pair in reversed(pairing.pairs)}
 
 
-def _compared(
-    one: Side, other: Side, pairs: dict[int, tuple[int, int]], progress: Progress
-) -> dict[int, Numbers]:
+def _compared(one: Side, other: Side, pairs: dict[int, tuple[int, int]], desk: _Desk) -> dict[int, Numbers]:
     """Return the numbers of pairs that are of one shape and can be read, by the first file's rows."""
     found = {}
-    progress.start(
-        "comparing numbers", sum(one.checkpoint.tensors[pair[0]].nbytes for pair in pairs.values())
-    )
-    with Differences(one, other) as differences:
+    rows, others = one.checkpoint.tensors, other.checkpoint.tensors
+    desk.progress.start("comparing numbers", sum(rows[pair[0]].nbytes for pair in pairs.values()))
+    with Differences(one, other, worker=desk.worker) as differences:
         for number, (a, b) in pairs.items():
-            first, second = one.checkpoint.tensors[a], other.checkpoint.tensors[b]
-            if first.shape != second.shape or not has_elements(second):
+            if rows[a].shape != others[b].shape or not has_elements(others[b]):
                 continue
             try:
-                found[number] = differences.compare(first, second, progress)
+                found[number] = differences.compare(rows[a], others[b], desk.progress)
             except (CancelledError, ExportError):
                 raise
             except CheckpointError:

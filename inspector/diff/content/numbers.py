@@ -29,18 +29,23 @@ class Tolerance:
 class Differences:
     """Compares numbers of two sides, in one child process that is started by the first pair."""
 
-    def __init__(self, a: Side, b: Side, tolerance: Tolerance | None = None) -> None:
+    def __init__(
+        self, a: Side, b: Side, tolerance: Tolerance | None = None, worker: Worker | None = None
+    ) -> None:
+        """Prepare to compare; `worker` goes on afterwards, as NumPy is slow to import."""
         self._a, self._b = a, b
         self._tolerance = tolerance or Tolerance()
-        self._worker = Worker()
+        self._worker = worker or Worker()
+        self._is_own = worker is None
 
     def __enter__(self) -> Self:
         """Use it in a `with` block."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the child."""
-        self._worker.end()
+        """End the child, unless it is another's."""
+        if self._is_own:
+            self._worker.end()
 
     def compare(self, one: Tensor, other: Tensor, progress: Progress) -> Numbers:
         """Compare two tensors of as many elements.

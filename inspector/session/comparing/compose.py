@@ -37,17 +37,25 @@ _OPENING = "Comparing"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Compared:
-    """A comparison, prepared to be shown.
+    """A comparison, prepared to be shown: what takes long for a million rows is worked out once.
 
     Attributes:
         diff: What was found.
         rows: All rows.
         kinds: How many there are of each kind.
+        verdict: Whether the files are equal, in one sentence.
+        alerts: What is said before all else.
+        notes: What could not be compared, and what became of names.
+        is_equal: Whether nothing differs that was compared.
     """
 
     diff: Diff
     rows: tuple[DiffRow, ...]
     kinds: tuple[tuple[str, int], ...]
+    verdict: str
+    alerts: tuple[str, ...]
+    notes: tuple[str, ...]
+    is_equal: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +94,15 @@ class CompareState:
 def prepare(diff: Diff) -> Compared:
     """Prepare a comparison to be shown."""
     rows = diff_rows(diff, equal=True)
-    return Compared(diff=diff, rows=rows, kinds=count_kinds(rows))
+    return Compared(
+        diff=diff,
+        rows=rows,
+        kinds=count_kinds(rows),
+        verdict=verdict_text(diff),
+        alerts=tuple(safety_texts(diff)),
+        notes=(*doubt_texts(diff), *_rules(diff)),
+        is_equal=diff.is_equal,
+    )
 
 
 def arrange(compared: Compared, kinds: frozenset[str], *, only_differences: bool) -> tuple[RowGroup, ...]:
@@ -136,17 +152,16 @@ def compose(state: CompareState) -> CompareScreen:
         )
     diff = compared.diff
     shown = sum(len(group.rows) for group in state.groups)
-    alerts = safety_texts(diff)
     danger = "dangerous" in {name.verdict for name in diff.names}
     return CompareScreen(
         phase="ready",
         title=f"{title} - Checkpoint Inspector",
         a=ComparedFile(path=state.a, name=names[0], line=_line(diff.a)),
         b=ComparedFile(path=state.b, name=names[1], line=_line(diff.b)),
-        tone="bad" if danger else "good" if diff.is_equal else "warning",
-        verdict=verdict_text(diff),
-        alerts=tuple(alerts),
-        notes=(*doubt_texts(diff), *_rules(diff)),
+        tone="bad" if danger else "good" if compared.is_equal else "warning",
+        verdict=compared.verdict,
+        alerts=compared.alerts,
+        notes=compared.notes,
         kinds=tuple(
             KindChoice(id=kind, label=LABELS[kind], count=count, chosen=kind in state.kinds)
             for kind, count in compared.kinds

@@ -16,6 +16,8 @@ from inspector.progress import Progress
 from inspector.report.comparing.document import diff_document
 from tests.builders import pickles as p
 from tests.builders.states import Pairs, Raw, T, save_safetensors, save_zip
+from tests.corpus import Case, cases
+from tests.sweep import put_through
 
 W, V = [1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]
 
@@ -410,3 +412,32 @@ def test_one_pair_is_measured_by_itself(tmp_path: Path) -> None:
     for names in (("a", "a"), ("v", "b")):
         with pytest.raises(CheckpointError, match="has changed since it was compared"):
             measure_pair(*paths, pair, names, Progress())
+
+
+@pytest.mark.wide
+def test_genuine_files_are_equal_to_themselves_and_compared_with_any_other() -> None:
+    files = [case for case in cases() if "hostile" not in case.name]
+
+    def check(number: int) -> None:
+        path, other = str(files[number].path), str(files[number - 1].path)
+        assert compare_paths(path, path, Wish()).is_equal
+        compare_paths(path, other, Wish())
+
+    put_through(check, range(len(files)), lambda number: files[number].name, every=12)
+
+
+@pytest.mark.wide
+def test_hostile_files_are_refused_in_one_line_or_compared() -> None:
+    files = [case for case in cases() if "hostile" in case.name]
+    assert len(files) >= 7
+
+    def check(case: Case) -> None:
+        said = str(case.path)
+        try:
+            assert compare_paths(str(case.path), str(case.path), Wish()).is_equal
+        except CheckpointError as error:
+            said = str(error)
+        assert str(case.path) in said
+        assert "\n" not in said
+
+    put_through(check, files, lambda case: case.name)
