@@ -152,7 +152,9 @@ def _refusing(checkpoint: Checkpoint) -> ObstacleKind:
         return ObstacleKind.OBJECTS
     if _has(checkpoint, NoteKind.UNIVERSAL):
         return ObstacleKind.UNIVERSAL
-    if _has(checkpoint, NoteKind.MISSING_PART, NoteKind.PART_OUTSIDE, NoteKind.UNREAD_PART):
+    if _has(checkpoint, NoteKind.MISSING_PART, NoteKind.PART_OUTSIDE):
+        return ObstacleKind.MISSING_FILE
+    if _has(checkpoint, NoteKind.UNREAD_PART):  # one of several files, or a record of an archive
         return ObstacleKind.MISSING_FILE if checkpoint.parts else ObstacleKind.RECORD
     has_records = format_of(checkpoint.format).has_records
     is_cut = not has_records and any(row.missing and row.nbytes for row in checkpoint.storages)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.container import Part
 from inspector.containers.notes import Note, NoteKind
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.obstacles import (
     ObstacleKind,
+    file_obstacle,
     find_obstacle,
     has_wrong_checksum,
     is_ambiguous,
@@ -234,3 +236,16 @@ def test_a_pickle_that_breaks_off_is_damaged_though_no_storage_is_lost() -> None
     assert is_damaged(cut)
     assert obstacle is not None
     assert obstacle.kind is ObstacleKind.CUT_OFF
+
+
+def test_what_cannot_be_read_is_a_file_of_a_folder_or_a_record_of_an_archive() -> None:
+    note = Note(NoteKind.UNREAD_PART, ("it is damaged",), "policy.pth")
+    for parts, kind in (((), ObstacleKind.RECORD), ((Part("a", 1),), ObstacleKind.MISSING_FILE)):
+        made = checkpoint(format="stable-baselines3", notes=(note,), refusal="RuntimeError: x", parts=parts)
+        found = file_obstacle(made)
+        assert found is not None
+        assert found.kind is kind
+    missing = Note(NoteKind.MISSING_PART, ("1 file is", "b.bin"))
+    found = file_obstacle(checkpoint(format="sharded", notes=(missing,), refusal="x"))
+    assert found is not None
+    assert found.kind is ObstacleKind.MISSING_FILE

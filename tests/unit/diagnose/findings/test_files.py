@@ -208,7 +208,7 @@ def test_files_that_are_missing() -> None:
         "error",
         "Files of this checkpoint are missing or cannot be read",
     )
-    assert "FileNotFoundError: b Fetch the missing files" in finding.detail
+    assert "FileNotFoundError: b. Fetch the missing files" in finding.detail
 
 
 def test_index_and_files_that_disagree() -> None:
