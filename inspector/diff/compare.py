@@ -98,7 +98,7 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         pairs=tuple(shown),
         removed=_chosen(pairing.left.a, chosen and chosen[0].tensors),
         added=_chosen(pairing.left.b, chosen and chosen[1].tensors),
-        rules=rules,
+        rules=rules if chosen is None else pairing.rules(shown),
         tensors=comparing.run(shown),
         values_removed=_chosen(values.removed, chosen and chosen[0].values),
         values_added=_chosen(values.added, chosen and chosen[1].values),
@@ -159,7 +159,13 @@ class _Tensors:
 
     def _change(self, pair: Pair, differences: Differences) -> TensorChange | None:
         one, other = self._rows[0][pair.a], self._rows[1][pair.b]
-        what = compare_rows(one, other, has_pickles=self._has_pickles, has_roles=self._has_roles)
+        what = compare_rows(
+            one,
+            other,
+            has_pickles=self._has_pickles,
+            has_roles=self._has_roles,
+            has_keys=self._a.has_keys and self._b.has_keys,
+        )
         if pair.how == "shared":  # each place gives it a role of its own
             what = tuple(fact for fact in what if fact != "role")
         what += compare_unsaid(self._a.tensors[pair.a], self._b.tensors[pair.b], *self._tokens)

@@ -22,6 +22,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 
 _BIG = "big"
+_TEXT_KEYS = "dcp"
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +48,11 @@ class Side:
     tensors: list[Value]
     aliases: dict[str, str]
     is_swapped: bool
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether it tells a key that is a number from its text; the writer of DCP makes texts of all."""
+        return self.checkpoint.format != _TEXT_KEYS
 
     @property
     def data(self) -> bytes:

@@ -25,7 +25,7 @@ FACTS = (
 
 
 def compare_rows(
-    one: Tensor, other: Tensor, *, has_pickles: bool, has_roles: bool = False
+    one: Tensor, other: Tensor, *, has_pickles: bool, has_roles: bool = False, has_keys: bool = True
 ) -> tuple[str, ...]:
     """Return the facts that two rows differ in.
 
@@ -37,9 +37,10 @@ def compare_rows(
         has_pickles: Whether both files are of formats that say whether gradients were asked for.
         has_roles: Whether both files say themselves what a tensor is for. Elsewhere that is told by its
             place, so that at the same place it changes with what stands beside it.
+        has_keys: Whether both files tell a number that is a key from its text.
     """
     found = {
-        "key": one.keys != other.keys and one.path == other.path,
+        "key": has_keys and one.keys != other.keys and one.path == other.path,
         "device": one.device != other.device and NO_DEVICE not in {one.device, other.device},
         "dtype": one.dtype != other.dtype,
         "shape": one.shape != other.shape,

@@ -110,7 +110,8 @@ def _change(
     a, b = sides
     one, other = a.checkpoint.values[first], b.checkpoint.values[second]
     value, another = a.values[first], b.values[second]
-    what = ["key"] if one.keys != other.keys and one.path == other.path else []
+    has_keys = a.has_keys and b.has_keys
+    what = ["key"] if has_keys and one.keys != other.keys and one.path == other.path else []
     if one.path in a.aliases and other.path in b.aliases:
         is_same = a.aliases[one.path] == b.aliases[other.path]
     else:
@@ -123,7 +124,10 @@ def _change(
     if not is_same:
         texts = _texts(value, another, texts)
     else:
-        texts = f"under the key {one.keys[-1]!r}", f"under the key {other.keys[-1]!r}"
+        first_key, second_key = next(
+            pair for pair in zip(one.keys, other.keys, strict=False) if pair[0] != pair[1]
+        )
+        texts = f"under the key {first_key!r}", f"under the key {second_key!r}"
     return ValueChange(first, second, tuple(what), *texts)
 
 

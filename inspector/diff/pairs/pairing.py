@@ -58,10 +58,10 @@ class Pairing:
         """Add pairs that were found by other means."""
         self._take(pairs, how)
 
-    def rules(self) -> tuple[Rule, ...]:
-        """Return what became of names, the rules that explain most first."""
+    def rules(self, pairs: Iterable[Pair] | None = None) -> tuple[Rule, ...]:
+        """Return what became of the names of pairs, of all by default; the rules that explain most first."""
         counts: Counter[tuple[str, str, How]] = Counter()
-        for pair in self.pairs:
+        for pair in self.pairs if pairs is None else pairs:
             a, b = self._rows_a[pair.a].path, self._rows_b[pair.b].path
             if a != b and pair.how != "shared":
                 counts[(*difference(a, b), pair.how)] += 1

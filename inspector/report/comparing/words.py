@@ -21,7 +21,6 @@ _HOW = {
     "content": "equal bytes",
 }
 FACT_TEXTS: dict[str, Callable[[Tensor], str]] = {
-    "key": lambda row: repr(row.keys[-1]),
     "device": lambda row: row.device,
     "dtype": lambda row: row.dtype,
     "shape": lambda row: format_shape(row.shape),
@@ -75,6 +74,9 @@ def describe_tensor(row: Tensor) -> str:
 def fact_text(fact: str, one: Tensor, other: Tensor) -> str:
     """Return how two rows differ in a fact: `device cuda:0 \u2192 cpu`."""
     text = FACT_TEXTS.get(fact)
+    if fact == "key":
+        a, b = next(pair for pair in zip(one.keys, other.keys, strict=False) if pair[0] != pair[1])
+        return f"{LABELS[fact]} {a!r} {ARROW} {b!r}"
     if text is None:
         return _UNSAID.get(fact, "")
     return f"{LABELS[fact]} {text(one)} {ARROW} {text(other)}"
@@ -154,13 +156,14 @@ def verdict_text(diff: Diff) -> str:
     """Return in one sentence whether two checkpoints are equal, as far as they were compared."""
     if not diff.is_equal:
         return f"Different: {', '.join(summary_parts(diff))}."
+    equal = "Equal as far as it was compared" if diff.unlisted else "Equal"
     same = format_count(len(diff.pairs), "tensor")
     if diff.mode == "none":
         return f"The same names and facts: {same}. The bytes of tensors were not compared."
     what = f"{same}, {format_nbytes(diff.compared_nbytes)} compared byte by byte"
     bits = sum(change.what == ("bits",) for change in diff.tensors)
     more = f"; {format_count(bits, 'tensor')} with the same numbers in other bits" if bits else ""
-    return f"Equal: {what}{more}."
+    return f"{equal}: {what}{more}."
 
 
 def doubt_texts(diff: Diff) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from inspector.diff.side import Side, open_side
 from inspector.errors import ContainerError
 from inspector.progress import Progress
+from inspector.records import replace
 from tests.builders.states import T, save_safetensors, save_zip
 
 
@@ -50,3 +51,10 @@ def test_an_error_names_its_file_once(tmp_path: Path) -> None:
     with pytest.raises(ContainerError) as caught, open_side(str(empty), Progress()):
         pass
     assert str(caught.value).count(str(empty)) == 1
+
+
+def test_distributed_checkpoints_make_texts_of_all_keys(tmp_path: Path) -> None:
+    side = opened(save_zip(tmp_path / "a.pt", {"w": T([1.0])}))
+    assert side.has_keys
+    side.checkpoint = replace(side.checkpoint, format="dcp")
+    assert not side.has_keys

@@ -37,6 +37,7 @@ def facts(*, has_pickles: bool = True, has_roles: bool = True, **changed: Any) -
 def test_each_fact_is_told_by_its_name() -> None:
     assert facts() == ()
     assert facts(keys=(1,)) == ("key",)
+    assert compare_rows(ROW, ROW._replace(keys=(1,)), has_pickles=True, has_keys=False) == ()
     assert facts(keys=("v",), path="v") == ()
     assert facts(
         device="cuda:0", dtype="float16", layout="sparse_coo", role="buffer", problem="too long"

@@ -61,6 +61,8 @@ def test_keys_and_moved_values(tmp_path: Path) -> None:
     assert changes(tmp_path, Pairs(((1, 2.0),)), {"1": 2.0}) == {
         "1": ("under the key 1", "under the key '1'")
     }
+    deep = Pairs(((1, {"a": 2.0}),)), {"1": {"a": 2.0}}
+    assert changes(tmp_path, *deep) == {"1/a": ("under the key 1", "under the key '1'")}
     a, b = {"m": {"x": 1, "y": 2}, "k": 3}, {"n": {"x": 1, "z": 2}, "k": 3}
     assert changes(tmp_path, a, b, Rule("m/", "n/", 2, "prefix")) == {"m/y": ("gone", ""), "n/z": ("", "new")}
     assert set(changes(tmp_path, a, b, Rule("m.", "n.", 2, "prefix"))) == {"m/x", "m/y", "n/x", "n/z"}
