@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from heapq import merge
 from itertools import islice
@@ -50,8 +50,12 @@ def flat_rows(tree: Tree, matches: tuple[int, ...] | None, order: Order) -> Flat
     if order.column < 0:
         return FlatRows(matches[:MOST_LISTED], len(matches))
     rank = rank_by(order.column, paths=True)
-    found = _sorted(((rank(nodes[id_]), id_) for id_ in matches), descending=order.descending)
-    return FlatRows(tuple([id_ for _, id_ in islice(found, MOST_LISTED)]), len(matches))
+    blocks = _sorted_blocks(((rank(nodes[id_]), id_) for id_ in matches), descending=order.descending)
+    found = islice(merge(*blocks, reverse=order.descending), MOST_LISTED)
+    listed = tuple([id_ for _, id_ in found])
+    for block in blocks:
+        block.clear()  # to let go of a million keys at once would hold up other threads too
+    return FlatRows(listed, len(matches))
 
 
 def rank_by(column: int, *, paths: bool = False) -> Callable[[Node], Key]:
@@ -67,13 +71,13 @@ def natural_key(text: str) -> Key:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
 
 
-def _sorted(pairs: Iterator[tuple[Key, int]], *, descending: bool) -> Iterable[tuple[Key, int]]:
-    """Sort block by block, and merge the blocks as far as they are asked for."""
+def _sorted_blocks(pairs: Iterator[tuple[Key, int]], *, descending: bool) -> list[list[tuple[Key, int]]]:
+    """Sort block by block, to be merged as far as they are asked for."""
     blocks = []
     while block := list(islice(pairs, _BLOCK)):
         block.sort(reverse=descending)
         blocks.append(block)
-    return merge(*blocks, reverse=descending)
+    return blocks
 
 
 def _by_shape(node: Node) -> Key:
