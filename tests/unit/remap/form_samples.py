@@ -100,7 +100,7 @@ def exported(path: Path, form: Form, name: str = "out.pt") -> tuple[Path, FormEx
 class Halved:
     """Casts without torch: keeps every second byte."""
 
-    def __init__(self, dtype: str) -> None:
+    def __init__(self, dtype: str, _python: str = "") -> None:
         self.dtype = dtype
         self.overflowed = 0
 
