@@ -45,7 +45,7 @@ class HelpDialog(QDialog):
         super().__init__(window)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Keyboard shortcuts and search")
-        left, right = column(spacing=16), column(spacing=16)
+        left, right = column(spacing=10), column(spacing=10)
         columns = row(left, right, spacing=40)
         for place, entry in enumerate(window.menuBar().actions()):
             (left if place < 2 else right).addLayout(_menu_block(entry))
@@ -114,7 +114,7 @@ def _menu_block(entry: QAction) -> QGridLayout:
 def _block(title: str, rows: tuple[tuple[str, str], ...]) -> QGridLayout:
     grid = QGridLayout()
     grid.setHorizontalSpacing(16)
-    grid.setVerticalSpacing(6)
+    grid.setVerticalSpacing(2)
     grid.setColumnMinimumWidth(0, 120)
     grid.setColumnStretch(1, 1)
     grid.addWidget(plain_label(title, "section"), 0, 0, 1, 2)
