@@ -13,6 +13,7 @@ from typing import Any
 from inspector.containers.raw.itemsizes import ITEMSIZES
 from inspector.errors import ValuesError
 from inspector.model.checkpoint import Checkpoint, Encoding, Storage, Tensor
+from inspector.model.tensors.views import contiguous
 
 Request = dict[str, Any]
 
@@ -140,15 +141,6 @@ class Requests:
             if (tensors[number].shape, tensors[number].dtype) == (tensor.shape, tensor.dtype)
         ]
         return alike[0] if len(alike) == 1 else ""
-
-
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides of elements in the order of rows."""
-    found, step = [], 1
-    for size in reversed(shape):
-        found.append(step)
-        step *= max(size, 1)
-    return tuple(found[::-1])
 
 
 def read_nbytes(request: Request) -> int:

@@ -19,6 +19,7 @@ from inspector.model.tensors.views import (
     NoTensorError,
     TensorFacts,
     bare_storage,
+    contiguous,
     dtype_of,
     is_call_to,
     nbytes_of,
@@ -215,7 +216,14 @@ def _on_device(args: tuple[Value, ...], known: Known) -> TensorFacts:
         offset=None,
         requires_grad=args[3] is True,
         nbytes=nbytes_of(dtype, inner.shape),
+        encoding=None if _is_plain(inner, dtype) else Encoding(is_readable=False),
     )
+
+
+def _is_plain(inner: TensorFacts, dtype: str) -> bool:
+    """Return whether elements stand in order and are of this type; loading would cast others."""
+    is_in_order = not inner.offset and inner.stride in {None, contiguous(inner.shape)}
+    return inner.dtype == dtype and is_in_order and inner.encoding is None
 
 
 def _meta(args: tuple[Value, ...], known: Known) -> TensorFacts:  # noqa: ARG001 - the table's signature

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inspector.errors import ValuesError
-from inspector.values.request import Requests, contiguous
+from inspector.values.request import Requests
 from tests.unit.values.rows import Encoding, checkpoint, stored, tensor
 
 
@@ -29,7 +29,6 @@ def test_a_plain_tensor_is_a_view_of_bytes_in_the_file() -> None:
     assert not request["swapped"]
     assert asked(tensor(), versions=(("byteorder", "big"),))["swapped"]
     assert asked(tensor(layout="storage", shape=(6,), stride=None, storage_offset=None))["stride"] == [1]
-    assert contiguous((2, 0, 3)) == (3, 3, 1)
 
 
 def test_bytes_in_pieces_have_no_place_of_their_own() -> None:

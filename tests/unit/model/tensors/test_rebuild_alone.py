@@ -176,6 +176,20 @@ def test_nested_and_jagged() -> None:
     assert (jagged.layout, [name for name, _ in jagged.parts]) == ("jagged", ["values", "offsets"])
 
 
+def test_elements_that_loading_would_cast_are_not_those_of_the_row() -> None:
+    """torch_xla stores bfloat16 as float32, and says bfloat16."""
+    float32 = Global("torch", "float32")
+    cases = {
+        "as it is": (tensor(location="cpu"), float32, None),
+        "cast": (tensor(location="cpu"), DTYPE, Encoding(is_readable=False)),
+        "turned": (tensor(size=(2, 3), stride=(1, 2)), float32, Encoding(is_readable=False)),
+    }
+    for title, (inner, dtype, encoding) in cases.items():
+        facts = describe_tensor(call("_rebuild_xla_tensor", inner, dtype, "xla:0", False))
+        assert facts is not None
+        assert facts.encoding == encoding, title
+
+
 def test_sent_to_a_device_while_loading() -> None:
     facts = describe_tensor(call("_rebuild_xla_tensor", tensor(location="cpu"), DTYPE, "xla:0", False))
     assert facts is not None
