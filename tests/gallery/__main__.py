@@ -18,13 +18,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from inspector.resources import demo_path
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "gallery"
 THEMES = ("light", "dark", "contrast-dark")
 SCALES = {"1280x800": (1, 1280, 800), "2560x1440": (2, 1280, 720)}
 SCREEN = {"name": "wide", "x": 0, "y": 0, "width": 2560, "height": 1600, "dpr": 1}
 README_PICTURE = ("light", "1280x800", "demo")
-_CHILD = "--child"
+_CHILD, _DEMO = "--child", "demo.pth"
 
 
 def main() -> None:
@@ -66,6 +68,7 @@ def _sample_files() -> Iterator[Path]:
     folder.mkdir()  # whose it is that is there already, nobody knows
     try:
         write_all(folder)
+        shutil.copy(demo_path(), folder / _DEMO)
         (folder / "screen.json").write_text(json.dumps({"screens": [SCREEN]}), encoding="utf-8")
         yield folder
     finally:
@@ -87,7 +90,7 @@ def _take(options: argparse.Namespace, files: Path, to: Path) -> None:
 
     folder = to / options.themes / options.scales
     folder.mkdir(parents=True, exist_ok=True)
-    paths = {name: files / file for name, file in NAMES.items()}
+    paths = {name: files / file for name, file in (*NAMES.items(), ("demo", _DEMO))}
     gallery = Gallery(paths, folder, options.themes, SCALES[options.scales][1:])
     wanted = frozenset(filter(None, options.only.split(",")))
     is_large = SCALES[options.scales][0] > 1

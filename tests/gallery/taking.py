@@ -28,7 +28,7 @@ class Gallery:
     """Opens one window after the other and takes its pictures."""
 
     def __init__(self, files: dict[str, Path], folder: Path, theme: str, size: tuple[int, int]) -> None:
-        self._files = {**files, "demo": demo_path()}
+        self._files = {"demo": demo_path(), **files}
         self._folder, self._size = folder, QSize(*size)
         self._program = Program(make_app(), Settings(fresh=True), theme)
         self.taken: list[str] = []
