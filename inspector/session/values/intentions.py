@@ -73,9 +73,11 @@ class Values(RowIntentions):
             self._read_selected()
 
     def watch_values(self, watches: bool) -> None:  # noqa: FBT001 - a signal's argument
-        """Read the values of what is selected, now and later, or no more."""
-        if watches != self._state.watches_values:
-            self._show(replace(self._state, watches_values=watches))
+        """Read the values of what is selected, now and later, or no more; what is read or known stays."""
+        if watches == self._state.watches_values:
+            return
+        self._show(replace(self._state, watches_values=watches))
+        if watches and self._state.job(STATISTICS) is None and self._state.job(PICTURE) is None:
             self._read_selected()
 
     def compute_values(self) -> None:

@@ -86,6 +86,23 @@ def test_values_are_read_when_they_are_looked_at(session) -> None:
     assert (session.screen.values.statistics, len(Here.asked)) == (None, 6)
 
 
+def test_who_looks_elsewhere_for_a_while_loses_nothing(session, runner) -> None:
+    session.watch_values(True)
+    runner.waits = True
+    session.select(node(session, 0))
+    running = session.screen.values.progress
+    session.watch_values(False)
+    session.watch_values(True)
+    assert session.screen.values.progress is running
+    assert not running.cancelled
+    runner.go_on()
+    found = session.screen.values.statistics
+    session.watch_values(False)
+    session.watch_values(True)
+    assert session.screen.values.statistics is found
+    assert Here.asked == ["stats"]
+
+
 def test_what_is_large_waits_to_be_asked_for(session, monkeypatch) -> None:
     monkeypatch.setattr("inspector.session.values.intentions.AUTOMATIC_NBYTES", 15)
     session.watch_values(True)
