@@ -208,8 +208,13 @@ class Diff:
 
     @property
     def is_equal(self) -> bool:
-        """Whether nothing differs that was compared; other names are a difference."""
-        return not (
+        """Whether all was compared, and nothing differs."""
+        return not self.differs and not self.unlisted
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything differs that was compared; other names are a difference."""
+        return bool(
             self.removed
             or self.added
             or self.rules

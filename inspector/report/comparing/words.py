@@ -154,7 +154,7 @@ def _counted(count: int, noun: str) -> str:
 
 def verdict_text(diff: Diff) -> str:
     """Return in one sentence whether two checkpoints are equal, as far as they were compared."""
-    if not diff.is_equal:
+    if diff.differs:
         return f"Different: {', '.join(summary_parts(diff))}."
     equal = "Equal as far as it was compared" if diff.unlisted else "Equal"
     same = format_count(len(diff.pairs), "tensor")

@@ -46,7 +46,7 @@ class Compared:
         verdict: Whether the files are equal, in one sentence.
         alerts: What is said before all else.
         notes: What could not be compared, and what became of names.
-        is_equal: Whether nothing differs that was compared.
+        is_equal: Whether all was compared, and nothing differs.
     """
 
     diff: Diff

@@ -14,6 +14,7 @@ from inspector.diff.records import Diff
 from inspector.errors import CancelledError, CheckpointError
 from inspector.progress import Progress
 from inspector.report.comparing.document import diff_document
+from inspector.report.comparing.words import verdict_text
 from tests.builders import pickles as p
 from tests.builders.states import Pairs, Raw, T, save_safetensors, save_zip
 from tests.corpus import Case, cases
@@ -413,6 +414,19 @@ def test_one_pair_is_measured_by_itself(tmp_path: Path) -> None:
     for names in (("a", "a"), ("v", "b")):
         with pytest.raises(CheckpointError, match="has changed since it was compared"):
             measure_pair(*paths, pair, names, Progress())
+
+
+def test_what_no_row_lists_is_never_said_to_be_equal(tmp_path: Path) -> None:
+    """Tensors below the depth that is entered may hold anything."""
+    states: list[Any] = [T(W), T(V)]
+    for _ in range(300):
+        states = [[state] for state in states]
+    found = compared(tmp_path, *states)
+    assert not found.differs
+    assert not found.is_equal
+    document = diff_document(found)
+    assert (document["equal"], document["complete"]) == (False, False)
+    assert verdict_text(found).startswith("Equal as far as it was compared")
 
 
 @pytest.mark.wide
