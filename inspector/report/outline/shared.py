@@ -16,6 +16,8 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 
 MOST_BITS = 128
 """A file can claim a thousand sizes for each of a million tensors; their product is not worked out again."""
+_MOST_WORK = 4_000_000
+"""A file can have a million views of which each overlaps with sixty others; the first of them are cut."""
 _MOST_BOUNDS = 64
 """Views that overlap in more ways are not cut into runs: only those of the very same bytes count once."""
 
@@ -34,11 +36,13 @@ def shared_runs(checkpoint: Checkpoint) -> Iterator[Run]:
     for index, tensor in enumerate(checkpoint.tensors) if several else ():
         if tensor.storage in several and tensor.nbytes > 0:
             viewers[tensor.storage].append(index)
+    work = 0
     for indexes in viewers.values():
-        yield from _runs_of(checkpoint.tensors, indexes)
+        work += len(indexes) * min(len(indexes), _MOST_BOUNDS)
+        yield from _runs_of(checkpoint.tensors, indexes, can_cut=work <= _MOST_WORK)
 
 
-def _runs_of(tensors: Sequence[Tensor], indexes: Iterable[int]) -> Iterator[Run]:
+def _runs_of(tensors: Sequence[Tensor], indexes: Iterable[int], *, can_cut: bool) -> Iterator[Run]:
     """Yield the runs within one storage; of views with gaps only the same ones share."""
     spans: dict[tuple[int, int], list[int]] = defaultdict(list)
     others: dict[tuple[object, ...], list[int]] = defaultdict(list)
@@ -50,15 +54,15 @@ def _runs_of(tensors: Sequence[Tensor], indexes: Iterable[int]) -> Iterator[Run]
         else:
             spans[span].append(index)
     yield from (Run(tensors[same[0]].nbytes, same) for same in others.values() if len(same) > 1)
-    yield from _cut(spans)
+    yield from _cut(spans, can_cut=can_cut)
 
 
-def _cut(spans: dict[tuple[int, int], list[int]]) -> Iterator[Run]:
+def _cut(spans: dict[tuple[int, int], list[int]], *, can_cut: bool) -> Iterator[Run]:
     """Yield the runs of spans, cut where others begin or end within them."""
     ordered = sorted(spans)
     bounds = sorted({bound for span in spans for bound in span})
     apart = all(before[1] <= after[0] for before, after in pairwise(ordered))
-    if apart or len(bounds) > _MOST_BOUNDS:
+    if apart or not can_cut or len(bounds) > _MOST_BOUNDS:
         yield from (
             Run(end - start, spans[start, end]) for start, end in ordered if len(spans[start, end]) > 1
         )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from inspector.report.outline import shared
 from inspector.report.outline.shared import shared_runs
 from tests.unit.report.rows import checkpoint, storage, tensor
 
@@ -46,3 +47,10 @@ def test_views_with_gaps_share_with_the_very_same_alone() -> None:
 def test_views_that_overlap_in_countless_ways_are_not_cut() -> None:
     many = [view(f"t{place}", place, 100) for place in range(40)]
     assert runs(*many, view("same", 3, 100)) == [(400, [3, 40])]
+
+
+def test_a_file_of_views_that_all_overlap_is_not_cut_without_end(monkeypatch) -> None:
+    views = view("flat", 0, 10), view("w", 0, 6), view("same", 0, 6)
+    assert runs(*views, tensors=3) == [(24, [0, 1, 2])]
+    monkeypatch.setattr(shared, "_MOST_WORK", 8)
+    assert runs(*views, tensors=3) == [(24, [1, 2])]
