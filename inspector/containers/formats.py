@@ -195,6 +195,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="dcp",
+        keys_are_texts=True,
         what="a distributed checkpoint (DCP)",
         matches_folder=_is_dcp,
         read=_read_dcp,

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
 from inspector.containers.folders.paths import open_path
+from inspector.containers.formats import format_of
 from inspector.containers.opening import read_container
 from inspector.containers.source import Source
 from inspector.containers.storage_reader import StorageReader
@@ -22,7 +23,6 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 
 _BIG = "big"
-_TEXT_KEYS = "dcp"
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +52,7 @@ class Side:
     @property
     def has_keys(self) -> bool:
         """Whether it tells a key that is a number from its text; the writer of DCP makes texts of all."""
-        return self.checkpoint.format != _TEXT_KEYS
+        return not format_of(self.checkpoint.format).keys_are_texts
 
     @property
     def data(self) -> bytes:

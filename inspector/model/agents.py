@@ -62,5 +62,5 @@ def algorithm_of(checkpoint: Checkpoint) -> Algorithm | None:
 
 def loader_of(checkpoint: Checkpoint) -> str:
     """Return what loads a file, as code that a path in parentheses follows."""
-    found = algorithm_of(checkpoint) if checkpoint.format == AGENT else None
+    found = algorithm_of(checkpoint) if format_of(checkpoint.format).is_agent else None
     return format_of(checkpoint.format).loader if found is None else f"{found.name}.load"

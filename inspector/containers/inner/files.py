@@ -22,8 +22,6 @@ from inspector.pickles.machine import Stream
 from inspector.pickles.values import Value
 from inspector.progress import Progress
 
-_ZIP = "zip"
-_FORMATS = frozenset({_ZIP, "legacy"})
 _MOST_FILES = 256
 TWICE = -1000
 """The method of bytes that are compressed in a file that is compressed itself: torch writes no such file."""
@@ -97,13 +95,13 @@ class InnerFiles:
         try:
             with programs_on_errors(inside, self._limits, self._progress):
                 form = find_format(inside, self._limits, self._progress)
-                if form.name not in _FORMATS:
+                if not (form.torch_loads and (form.has_records or form.is_stream)):
                     raise NotACheckpointError("this is no file of torch.save", where=name)
                 container = form.reader_for(inside)(inside, self._limits, self._progress)
         finally:
             self._source.programs.adopt(inside.programs, name, "object")
         self._refuse_other_order(container, name)
-        found = _File(entry, inside, form.name == _ZIP, container, f"{name}:")
+        found = _File(entry, inside, form.has_records, container, f"{name}:")
         self._files.append(found)
         self._take(found, name)
         return container.root

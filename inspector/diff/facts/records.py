@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.containers.formats import format_of
 from inspector.containers.zip.directory import read_directory
 from inspector.containers.zip.records import read_zip_record
 from inspector.diff.records import RecordChange
@@ -10,7 +11,6 @@ from inspector.errors import CheckpointError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.progress import Progress
 
-_FORMATS = frozenset({"torchscript", "package", "pt2"})
 _ENDINGS = (".py", ".json", ".txt", ".cpp", ".h")
 _MOST_NBYTES = 64 << 20
 
@@ -21,7 +21,7 @@ def compare_records(a: Side, b: Side, progress: Progress) -> tuple[RecordChange,
     Raises:
         CancelledError: The work was cancelled.
     """
-    if a.checkpoint.format != b.checkpoint.format or a.checkpoint.format not in _FORMATS:
+    if a.checkpoint.format != b.checkpoint.format or not format_of(a.checkpoint.format).has_code:
         return ()
     one, other = _read(a, progress), _read(b, progress)
     found = []

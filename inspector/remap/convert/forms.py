@@ -79,6 +79,7 @@ class LeftOut(NamedTuple):
         tensors: How many tensors are in it.
         nbytes: How much they view, in bytes.
         is_lost: Whether it is part of the model that was asked for, and the form cannot hold it.
+        is_asked: Whether a pattern names it.
     """
 
     path: str
@@ -86,6 +87,7 @@ class LeftOut(NamedTuple):
     tensors: int
     nbytes: int
     is_lost: bool = False
+    is_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -341,4 +341,4 @@ class Deciding:
 
 def _left_out_row(path: str, same_as: str | None) -> LeftOut:
     why = EXCLUDED if same_as is None else f"the same entry of one object as {cut_text(same_as, _MOST_PATH)}"
-    return LeftOut(path, why, 0, 0)
+    return LeftOut(path, why, 0, 0, is_asked=same_as is None)

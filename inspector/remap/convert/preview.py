@@ -118,13 +118,13 @@ def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns) -> FormP
             kept.append(row)
         elif row.part_of is None:
             path = _branch(row.path, patterns)
-            known = gone.get(path, LeftOut(path, EXCLUDED, 0, 0))
+            known = gone.get(path, LeftOut(path, EXCLUDED, 0, 0, is_asked=True))
             gone[path] = known._replace(tensors=known.tensors + 1, nbytes=known.nbytes + row.nbytes)
     for number, value in enumerate(checkpoint.values):
         fates.values[number] = DROPPED if patterns.cover(value.path) else KEPT
         if fates.values[number] == DROPPED:
             path = _branch(value.path, patterns)
-            gone.setdefault(path, LeftOut(path, EXCLUDED, 0, 0))
+            gone.setdefault(path, LeftOut(path, EXCLUDED, 0, 0, is_asked=True))
     prefix, place = "", None
     if form.strip_prefix is not None:
         model = select_model(checkpoint, form)
@@ -169,7 +169,7 @@ def _rows_of(
         why = why_unwanted(model, name)
         fates.tensors[number] = NEVER if why else DROPPED if is_covered else KEPT
         if why or is_covered:
-            left_out.append(LeftOut(row.path, why or EXCLUDED, 1, row.nbytes))
+            left_out.append(LeftOut(row.path, why or EXCLUDED, 1, row.nbytes, is_asked=not why))
         else:
             rows.append((name, row))
     return rows, left_out

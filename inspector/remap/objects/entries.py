@@ -75,10 +75,12 @@ def take_entries(container: Container, model: Model, patterns: Patterns) -> Take
     for entry in found:
         path = prefix + "/".join(map(step_text, entry.steps))
         facts = describe_tensor(entry.value, known)
-        why = why_unwanted(model, entry.name) or (EXCLUDED if patterns.cover(path, entry.name) else "")
+        unwanted = why_unwanted(model, entry.name)
+        why = unwanted or (EXCLUDED if patterns.cover(path, entry.name) else "")
         value, trouble = (entry.value, "") if why else _bare(entry.value, facts, detach=model.is_module)
         if why or trouble:
-            taken.left_out.append(_left_out(path, why or trouble, entry.value, facts, is_lost=not why))
+            left_out = _left_out(path, why or trouble, entry.value, facts, is_lost=not why)
+            taken.left_out.append(left_out._replace(is_asked=bool(why) and not unwanted))
             continue
         taken.entries.append((entry.name, value))
         taken.facts.append(facts if value is entry.value else describe_tensor(value, known))

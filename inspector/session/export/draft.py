@@ -9,7 +9,7 @@ from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
-from inspector.remap.convert.forms import EXCLUDED, Form, FormPreview, LeftOut
+from inspector.remap.convert.forms import Form, FormPreview, LeftOut
 from inspector.remap.files.naming import device_word, free_folder, free_path
 from inspector.remap.plan import Plan
 from inspector.report.colors import device_name
@@ -216,7 +216,7 @@ def _refusal_of(preview: FormPreview) -> str:
 def _announced(rows: tuple[LeftOut, ...]) -> tuple[str, ...]:
     """Return what would be left out; what the patterns name is seen in the tree."""
     total = left_out_total(rows)
-    by_form = tuple(row for row in rows if row.why != EXCLUDED)
+    by_form = tuple(row for row in rows if not row.is_asked)
     return (*as_lines([total]), *left_out_lines(by_form)) if total else ()
 
 

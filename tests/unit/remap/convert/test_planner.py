@@ -107,8 +107,8 @@ def test_everything_but_what_is_excluded(tmp_path) -> None:
     content = decide(file_of(tmp_path, root), Form(exclude=("optimizer", "note")))
     assert names(content) == ["model"]
     assert content.left_out == (
-        LeftOut("optimizer", "left out on request", 2, 32),
-        LeftOut("note", "left out on request", 0, 0),
+        LeftOut("optimizer", "left out on request", 2, 32, is_asked=True),
+        LeftOut("note", "left out on request", 0, 0, is_asked=True),
     )
     assert len(content.expected) == 2
 
@@ -220,7 +220,7 @@ def test_what_is_shared_is_left_out_everywhere_and_each_place_is_named(tmp_path,
 def test_an_entry_whose_value_stands_elsewhere_too_loses_no_tensor(tmp_path) -> None:
     path = file_of(tmp_path, shared(first=mapping({"x": tensor("0")})))
     found = decide(path, Form(exclude=("a",)))
-    assert found.left_out == (LeftOut("a", "left out on request", 0, 0),)
+    assert found.left_out == (LeftOut("a", "left out on request", 0, 0, is_asked=True),)
     assert [piece.source for piece in found.pieces] == ["0", "1"]
     assert len(found.expected) == 2
 

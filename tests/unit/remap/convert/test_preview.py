@@ -110,9 +110,9 @@ def test_empty_tensors_are_not_tied(tmp_path) -> None:
 def test_branches_are_told_once(tmp_path) -> None:
     source = file_of(tmp_path, TRAINING, keys="0123")
     assert preview(source, Form(exclude=("optimizer/**",))).left_out == (
-        LeftOut("optimizer/t", "left out on request", 1, 16),
-        LeftOut("optimizer/p", "left out on request", 1, 16),
-        LeftOut("optimizer/n", "left out on request", 0, 0),
+        LeftOut("optimizer/t", "left out on request", 1, 16, is_asked=True),
+        LeftOut("optimizer/p", "left out on request", 1, 16, is_asked=True),
+        LeftOut("optimizer/n", "left out on request", 0, 0, is_asked=True),
     )
 
 
