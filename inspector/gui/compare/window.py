@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from inspector.session.comparing.screen import CompareScreen
     from inspector.session.comparing.session import CompareSession
 
-_WIDTHS = {Column.NAME: 220, Column.WHAT: 96, Column.A: 200, Column.B: 200}
+_WIDTHS = {Column.NAME: 380, Column.WHAT: 96, Column.A: 220, Column.B: 220}
 _MOST_UNFOLDED = 2_000
 _WIDTH = 640
 _COPIED_MS = 2500

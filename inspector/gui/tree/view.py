@@ -18,6 +18,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAction, QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.delegate import RowDelegate, indents_for
 from inspector.gui.tree.folding import first_to_unfold, rows_to_unfold
@@ -70,7 +71,7 @@ class TensorTreeView(QTreeView):
         self.expanded.connect(self._on_expanded)
         self.collapsed.connect(self._on_collapsed)
         self._is_name_fitted, self._is_fitting = True, False
-        self._is_value_fitted = True
+        self._fitted = {Column.DEVICE, Column.VALUE}
         self._selection_pause = QTimer(self)
         self._selection_pause.setSingleShot(True)
         self._selection_pause.timeout.connect(self._tell_rows)
@@ -118,9 +119,17 @@ class TensorTreeView(QTreeView):
             self._delegate.query = None
             if tree is not None:
                 self._unfold(first_to_unfold(self._model))
-                if self._is_value_fitted:
-                    self.setColumnHidden(Column.VALUE, all(node < 0 for node in tree.value_nodes))
-                    self._fit_name()
+                self._fit_columns(tree)
+
+    def _fit_columns(self, tree: Tree) -> None:
+        """Hide the columns that have nothing to say of a file, until the user chooses them."""
+        empty = {
+            Column.DEVICE: set(tree.colors) == {NO_DEVICE},
+            Column.VALUE: all(node < 0 for node in tree.value_nodes),
+        }
+        for column in self._fitted:
+            self.setColumnHidden(column, empty[column])
+        self._fit_name()
 
     def show_matches(
         self, matches: tuple[int, ...] | None, query: Query | None = None, *, only: bool
@@ -385,5 +394,5 @@ class TensorTreeView(QTreeView):
         self.build_header_menu().popup(self.header().mapToGlobal(place))
 
     def _on_column_toggled(self, action: QAction) -> None:
-        self._is_value_fitted &= action.data() != Column.VALUE
+        self._fitted.discard(action.data())
         self.setColumnHidden(int(action.data()), not action.isChecked())

@@ -7,8 +7,10 @@ from PySide6.QtCore import QItemSelectionModel, QMimeData, QPoint, QPointF, Qt
 from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QMenu
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
+from inspector.records import replace
 from inspector.report.query import parse_query
 from inspector.report.tree import Tree
 from tests.gui import fakes
@@ -210,6 +212,20 @@ def test_a_file_without_values_needs_no_column_for_them(view, tree):
     view.build_header_menu().actions()[-1].trigger()
     view.show_tree(tree)
     assert view.isColumnHidden(Column.VALUE)
+
+
+def test_a_format_without_devices_needs_no_column_for_them(view, tree):
+    view.show_tree(replace(tree, colors={NO_DEVICE: -1}))
+    assert view.isColumnHidden(Column.DEVICE)
+    view.build_header_menu().actions()[0].trigger()  # wanted all the same
+    view.show_tree(replace(tree, colors={NO_DEVICE: -1}))
+    assert not view.isColumnHidden(Column.DEVICE)
+
+
+def test_a_file_on_devices_shows_them_after_one_without(view, tree):
+    view.show_tree(replace(tree, colors={NO_DEVICE: -1}))
+    view.show_tree(tree)
+    assert not view.isColumnHidden(Column.DEVICE)
 
 
 def arrow(view: TensorTreeView, node: int) -> QPoint:
