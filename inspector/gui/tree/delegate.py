@@ -22,6 +22,7 @@ _PAD = 10
 _STRIP_WIDTH, _STRIP_HEIGHT = 36, 8
 _CHIP = 10
 _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
+_SPARK_HEIGHT, _SPARK_STEP, _SPARK_MARGIN = 8, 4, 5
 INDENT = 12
 _NARROW_INDENT = 6
 ARROW = 20
@@ -56,6 +57,17 @@ def paint_strip(painter: QPainter, area: QRectF, parts: list[tuple[QColor, int]]
     painter.restore()
 
 
+def paint_spark(painter: QPainter, area: QRectF, heights: tuple[int, ...], color: QColor) -> None:
+    """Paint a histogram of a tensor's values, given as heights from 0 to 8; what is not empty is seen."""
+    floor = area.bottom() - _SPARK_MARGIN
+    room = area.height() - 2 * _SPARK_MARGIN
+    for place, height in enumerate(heights):
+        if height:
+            tall = max(1.0, room * height / _SPARK_HEIGHT)
+            left = area.left() + _PAD + place * _SPARK_STEP
+            painter.fillRect(QRectF(left, floor - tall, _SPARK_STEP - 1, tall), color)
+
+
 class RowDelegate(QStyledItemDelegate):
     """Paints the cells of the tree in the theme's colors."""
 
@@ -65,6 +77,7 @@ class RowDelegate(QStyledItemDelegate):
         self._model = model
         self._view = view
         self.query: Query | None = None
+        self.sparks: tuple[tuple[int, ...], ...] = ()
         self.indents = (INDENT, 0)
 
     @override
@@ -94,6 +107,8 @@ class RowDelegate(QStyledItemDelegate):
         area = QRectF(option.rect)
         if column == Column.DEVICE:
             area = self._paint_devices(painter, area, node)
+        if column == Column.VALUE and node.kind == "tensor" and self.sparks:
+            paint_spark(painter, area, self.sparks[node.index], self._theme.tokens.color("accent"))
         if column == Column.NAME:
             area = self._paint_arrow(painter, option, index)
             if self.query is not None:

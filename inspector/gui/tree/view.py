@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
 
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.theme.theme import Theme
+from inspector.gui.tree.columns import WIDTHS, build_column_menu
 from inspector.gui.tree.delegate import RowDelegate, indents_for
 from inspector.gui.tree.folding import first_to_unfold, rows_to_unfold
 from inspector.gui.tree.model import Column, TreeModel
@@ -35,14 +36,6 @@ _LEAST_NAME = 180
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
-_WIDTHS = {
-    Column.NAME: 220,
-    Column.DEVICE: 156,
-    Column.SHAPE: 124,
-    Column.TYPE: 86,
-    Column.SIZE: 82,
-    Column.VALUE: 80,
-}
 
 
 class TensorTreeView(QTreeView):
@@ -104,7 +97,7 @@ class TensorTreeView(QTreeView):
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._on_header_menu)
         self.setSortingEnabled(True)
-        for column, width in _WIDTHS.items():
+        for column, width in WIDTHS.items():
             header.resizeSection(column, width)
         header.sectionResized.connect(self._on_section_resized)
         header.sectionHandleDoubleClicked.connect(self._on_handle_double_clicked)
@@ -116,16 +109,22 @@ class TensorTreeView(QTreeView):
         with blocked(self):
             self._model.set_tree(tree)
             self._unfolded, self._before_search = set(), None
-            self._delegate.query = None
+            self._delegate.query, self._delegate.sparks = None, ()
             if tree is not None:
                 self._unfold(first_to_unfold(self._model))
                 self._fit_columns(tree)
+
+    def show_sparks(self, sparks: tuple[tuple[int, ...], ...]) -> None:
+        """Show a small histogram for each tensor, in the column of values; none before a scan."""
+        self._delegate.sparks = sparks
+        self._fit_columns(self._model.tree)
+        self.viewport().update()
 
     def _fit_columns(self, tree: Tree) -> None:
         """Hide the columns that have nothing to say of a file, until the user chooses them."""
         empty = {
             Column.DEVICE: set(tree.colors) == {NO_DEVICE},
-            Column.VALUE: all(node < 0 for node in tree.value_nodes),
+            Column.VALUE: not self._delegate.sparks and all(node < 0 for node in tree.value_nodes),
         }
         for column in self._fitted:
             self.setColumnHidden(column, empty[column])
@@ -380,14 +379,8 @@ class TensorTreeView(QTreeView):
 
     def build_header_menu(self) -> QMenu:
         """Build the menu that hides and shows columns; the name stays."""
-        menu = QMenu(self)
-        for column in list(Column)[1:]:
-            action = menu.addAction(str(self._model.headerData(column, Qt.Orientation.Horizontal)))
-            action.setCheckable(True)
-            action.setChecked(not self.isColumnHidden(column))
-            action.setData(int(column))
+        menu = build_column_menu(self)
         menu.triggered.connect(self._on_column_toggled)
-        menu.aboutToHide.connect(menu.deleteLater)
         return menu
 
     def _on_header_menu(self, place: QPoint) -> None:

@@ -63,6 +63,9 @@ class TreePane(QWidget):
         """Show a screen, as far as it differs from the last one."""
         if old is None or old.tree is not new.tree:
             self.tree.show_tree(new.tree)
+            old = None
+        if new.tree is not None and (old is None or old.sparks is not new.sparks):
+            self.tree.show_sparks(new.sparks)
         if old is None or old.strip is not new.strip:
             self.strip.show_screen(new)
         if old is None or old.search is not new.search:

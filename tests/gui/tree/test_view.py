@@ -437,3 +437,25 @@ def test_what_was_unfolded_is_so_again_after_a_list_and_a_search_in_it(view, tre
     assert rows_in_sight(view) == before
     view.header().setSortIndicator(Column.SIZE, Qt.SortOrder.DescendingOrder)
     assert view.order == (Column.SIZE, True)
+
+
+def test_a_scan_shows_a_histogram_for_each_tensor(view, tree):
+    bare = fakes.make_tree([fakes.Leaf(names=("a",), device="cpu", shape=(2,))], {"cpu": -1})
+    view.resize(700, 200)
+    view.show_tree(bare)
+    assert view.isColumnHidden(Column.VALUE)
+    view.show_sparks(((0, 8, 0, 4),))
+    assert not view.isColumnHidden(Column.VALUE)
+    cell = view.visualRect(view.model().index_of(bare.tensor_nodes[0]).siblingAtColumn(Column.VALUE))
+    picture = view.viewport().grab(cell).toImage()
+
+    def height(place: int) -> int:
+        column = 10 + 4 * place + 1  # the padding of a cell, and the width of a bar
+        ground = picture.pixelColor(column, 0)
+        return sum(picture.pixelColor(column, y) != ground for y in range(picture.height()))
+
+    found = [height(place) for place in range(4)]
+    assert found[0] == found[2] == 0
+    assert found[1] > 1.5 * found[3] > 0
+    view.show_tree(tree)
+    assert view._delegate.sparks == ()
