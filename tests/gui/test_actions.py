@@ -102,6 +102,7 @@ def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(
     assert calls == [window._commands]
     dialog = HelpDialog(window)
     assert {"Ctrl+K", "Fake"} <= set(said(dialog))
+    assert dialog.size().boundedTo(dialog.screen().availableSize()) == dialog.size()  # the rest scrolls
     dialog.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QLayout,
     QMainWindow,
     QMenu,
+    QScrollArea,
     QWidget,
 )
 
@@ -22,6 +23,7 @@ from inspector.gui.dialogs.diagnostics import versions
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import TOP, column, row
+from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.controls import button_row, confirm_copied, make_button
 from inspector.gui.widgets.labels import bare_text, named, plain_label
 from inspector.gui.widgets.marks import AppMark
@@ -29,6 +31,8 @@ from inspector.report.search.terms import HELP
 
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 _ABOUT_WIDTH = 480
+_AROUND_HEIGHT = 150
+_MOST_OF_SCREEN = 0.9
 _LICENSES = (
     ("Checkpoint Inspector", "Apache License 2.0"),
     ("Qt, PySide6", "LGPL 3.0"),
@@ -46,14 +50,23 @@ class HelpDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Keyboard shortcuts and search")
         left, right = column(spacing=10), column(spacing=10)
-        columns = row(left, right, spacing=40)
+        page = named(QWidget(), "scrolled")
+        row(left, right, spacing=40, margins=(0, 0, 0, 0), within=page)
         for place, entry in enumerate(window.menuBar().actions()):
             (left if place < 2 else right).addLayout(_menu_block(entry))
         right.addLayout(_block("Search", HELP))
         for side in (left, right):
             side.addStretch(1)
         title = plain_label("Keyboard shortcuts and search", "lead")
-        column(title, columns, _close_row(self), spacing=16, margins=(28, 24, 28, 20), within=self)
+        area = frameless_scroll(QScrollArea(), page)
+        area.setAccessibleName("Keyboard shortcuts and search")
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        area.setFocus()  # the keys scroll it
+        column(title, (area, 1), _close_row(self), spacing=16, margins=(28, 24, 28, 20), within=self)
+        # All of it where the screen has room, else what fits, and a scroll bar.
+        room = self.screen().availableGeometry().size() * _MOST_OF_SCREEN
+        whole = page.sizeHint() + QSize(2 * 28 + area.verticalScrollBar().sizeHint().width(), _AROUND_HEIGHT)
+        self.resize(whole.boundedTo(room))
 
 
 class AboutDialog(QDialog):
