@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -202,6 +203,39 @@ def test_packages_that_are_not_installed_here(monkeypatch: pytest.MonkeyPatch, t
     assert torch.equal(found.state_dict["w"], weights["w"])
 
 
+def test_arrays_of_numpy(tmp_path: Path) -> None:
+    one, two = np.arange(6, dtype="<f4").reshape(2, 3), np.ones(2, "<i8")
+    np.save(tmp_path / "a.npy", one)
+    np.savez(tmp_path / "b.npz", one=one, two=two)
+    found = run(render_unopened("npy", str(tmp_path / "a.npy"), CPU_ONLY))
+    assert torch.equal(found.tensor, torch.from_numpy(one))
+    found = run(render_unopened("npz", str(tmp_path / "b.npz"), CPU_ONLY))
+    assert {name: tensor.tolist() for name, tensor in found.state_dict.items()} == {
+        "one": one.tolist(),
+        "two": two.tolist(),
+    }
+
+
+def test_ranks_of_megatron(tmp_path: Path) -> None:
+    for rank in range(2):
+        path = tmp_path / f"iter_0000005/mp_rank_0{rank}/model_optim_rng.pt"
+        path.parent.mkdir(parents=True)
+        save_as_if_on(f"cuda:{rank}", {"model": {"w": torch.full((2,), float(rank))}}, path)
+    ranks = run(render_unopened("megatron", str(tmp_path), CPU_ONLY)).ranks
+    assert {name: held["model"]["w"].tolist() for name, held in ranks.items()} == {
+        "mp_rank_00": [0.0, 0.0],
+        "mp_rank_01": [1.0, 1.0],
+    }
+
+
+def test_agents_of_stable_baselines3(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+    agents = SimpleNamespace(PPO=SimpleNamespace(load=lambda path, device: asked.append((path, device))))
+    monkeypatch.setitem(sys.modules, "stable_baselines3", agents)
+    run(render_unopened("stable-baselines3", "agent.zip", CPU_ONLY))
+    assert asked == [("agent.zip", "cpu")]
+
+
 def test_every_style_has_been_run() -> None:
     """What is added to the table must be run above."""
     run_above = {
@@ -218,6 +252,10 @@ def test_every_style_has_been_run() -> None:
         "deepspeed": {"plain"},
         "joblib": {"plain"},
         "gguf": {"plain"},
+        "npy": {"plain"},
+        "npz": {"plain"},
+        "megatron": {"plain"},
+        "stable-baselines3": {"plain"},
         "pretrained": {"transformers"},
     }
     from inspector.snippet import unopened
