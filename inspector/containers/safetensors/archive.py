@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from inspector.containers.container import Container, StoredBytes, damage_note
 from inspector.containers.notes import Note, NoteKind
@@ -45,7 +45,7 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
     """
     header = read_header(source, limits, limits.counted(progress.advance).look)
     new = tuple.__new__  # calling the classes of rows would take thrice as long
-    rows = [new(_Laid, (entry, CODES.get(entry[1]) or _code_of(entry))) for entry in header.entries]
+    rows = [new(_Laid, (entry, CODES.get(entry[1]) or _refuse_code(entry))) for entry in header.entries]
     storage_ids: dict[str, StorageId] = {}
     stored: dict[str, StoredBytes] = {}
     pairs: list[tuple[Value, Value]] = []
@@ -74,16 +74,13 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
     )
 
 
-def _code_of(entry: Entry) -> Code:
-    code = CODES.get(entry.code)
-    if code is None:
-        kind = escape_text(cut_text(entry.code, _MOST_CHARS))
-        raise ContainerError(
-            f"a tensor has the type {kind}, which is none of safetensors 0.8",
-            where=escape_text(cut_text(entry.name, _MOST_CHARS)),
-            remedy="look for the program that wrote it, or for a newer version of this one",
-        )
-    return code
+def _refuse_code(entry: Entry) -> NoReturn:
+    kind = escape_text(cut_text(entry.code, _MOST_CHARS))
+    raise ContainerError(
+        f"a tensor has the type {kind}, which is none of safetensors 0.8",
+        where=escape_text(cut_text(entry.name, _MOST_CHARS)),
+        remedy="look for the program that wrote it, or for a newer version of this one",
+    )
 
 
 def _storage_id(key: str, code: Code, nbytes: int) -> StorageId:

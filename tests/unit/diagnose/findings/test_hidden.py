@@ -65,6 +65,12 @@ def test_each_kind_of_place_has_its_remedy() -> None:
             "Make a new generator",
         ),
         (HiddenPlace.KEY, "cpu", "looks its own device up there ends with a KeyError.", "dictionary anew"),
+        (
+            HiddenPlace.NESTED,
+            "cpu",
+            "RuntimeError: Attempting to deserialize object on a CUDA",
+            "map_location",
+        ),
         (HiddenPlace.MESH, "cpu", "code that uses it ends with an error.", "init_device_mesh"),
         (
             HiddenPlace.DATA_PARALLEL,
