@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from inspector.containers.gathered.window import Window
 from inspector.containers.source import Source
 from inspector.containers.zip.end import END, END64, END64_SIGNATURE, END_SIGNATURE, LOCATOR64
 
@@ -100,12 +99,3 @@ def _search(source: Source, look: Callable[[int], object]) -> list[Span]:
         else:
             pos += at + 1
     return spans
-
-
-def window_of(source: Source, span: Span) -> Window:
-    """Return a zip as a file of its own.
-
-    Raises:
-        ContainerError: The file ends before.
-    """
-    return Window(source, span.offset, span.nbytes)

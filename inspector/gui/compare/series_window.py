@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QItemSelection, QModelIndex, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeySequence
+from PySide6.QtCore import QItemSelection, QModelIndex, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QMainWindow,
     QProgressBar,
     QSplitter,
     QStackedWidget,
@@ -17,19 +16,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from inspector.gui.compare.frame import ComparingFrame
 from inspector.gui.compare.line_chart import LineChart
-from inspector.gui.placing import LEAST, first_size
-from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import RIGHT, column, row
 from inspector.gui.widgets.controls import CalmComboBox, make_button
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, blocked, named, plain_label, sentence
-from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.gui.widgets.status_line import StatusLine
 from inspector.overriding import override
 from inspector.session.comparing.series import FIELDS
 
 if TYPE_CHECKING:
+    from inspector.progress import Progress
     from inspector.session.comparing.series import SeriesScreen, SeriesSession
 
 _WIDTH = 640
@@ -38,14 +36,11 @@ _HINT = "Select rows to draw them; without a selection, the modules that change 
 _UNKNOWN = "\u2013"
 
 
-class SeriesWindow(QMainWindow):
+class SeriesWindow(ComparingFrame):
     """Implements `SeriesView`; `attach` connects it to its session."""
 
-    closed = Signal()
-
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self.session: SeriesSession | None = None
         self.shown: SeriesScreen | None = None
         self._stack = QStackedWidget()
@@ -55,12 +50,12 @@ class SeriesWindow(QMainWindow):
         self.setCentralWidget(self._stack)
         self._status = StatusLine()
         self.setStatusBar(self._status)
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         self._build_actions()
-        self.setMinimumSize(LEAST)
-        self.resize(first_size(QGuiApplication.primaryScreen().availableGeometry()))
-        theme.changed.connect(self._on_theme_changed)
+
+    @property
+    @override
+    def progress(self) -> Progress | None:
+        return None if self.shown is None else self.shown.progress
 
     def attach(self, session: SeriesSession) -> None:
         """Connect the window to its session."""
@@ -201,17 +196,3 @@ class SeriesWindow(QMainWindow):
     def _on_again(self) -> None:
         if self.session is not None:
             self.session.compare()
-
-    def _on_tick(self) -> None:
-        if self.shown is not None and self.shown.progress is not None:
-            self._label.setText(self.shown.progress.label)
-            show_fraction(self._bar, self.shown.progress.fraction)
-
-    def _on_theme_changed(self) -> None:
-        retint(self, self._theme.tokens)
-
-    @override
-    def closeEvent(self, event: QCloseEvent) -> None:
-        self._timer.stop()
-        event.accept()
-        self.closed.emit()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeySequence, QShowEvent
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
-    QMainWindow,
     QProgressBar,
     QSplitter,
     QStackedWidget,
@@ -19,19 +18,18 @@ from PySide6.QtWidgets import (
 )
 
 from inspector.gui.compare.facts import FactsPanel
+from inspector.gui.compare.frame import ComparingFrame
 from inspector.gui.compare.head import CompareHead
 from inspector.gui.compare.model import Column, CompareModel
-from inspector.gui.placing import LEAST, first_size
-from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import CENTER, RIGHT, column, row
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, blocked, named, plain_label, sentence
-from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.gui.widgets.status_line import StatusLine
 from inspector.overriding import override
 
 if TYPE_CHECKING:
+    from inspector.progress import Progress
     from inspector.session.comparing.screen import CompareScreen
     from inspector.session.comparing.session import CompareSession
 
@@ -42,25 +40,22 @@ _COPIED_MS = 2500
 _CALM = "Nothing differs."
 
 
-class CompareWindow(QMainWindow):
+class CompareWindow(ComparingFrame):
     """Implements `CompareView`; `attach` connects it to its session."""
 
-    closed = Signal()
     file_wanted = Signal(object)  # a list of one path
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self.session: CompareSession | None = None
         self.shown: CompareScreen | None = None
         self._build_pages()
         self._build_actions()
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
-        self.setMinimumSize(LEAST)
-        screen = QGuiApplication.primaryScreen()
-        self.resize(first_size(screen.availableGeometry()))
-        theme.changed.connect(self._on_theme_changed)
+
+    @property
+    @override
+    def progress(self) -> Progress | None:
+        return None if self.shown is None else self.shown.progress
 
     def attach(self, session: CompareSession) -> None:
         """Connect the window to its session."""
@@ -212,14 +207,6 @@ class CompareWindow(QMainWindow):
         if self.session is not None:
             self.session.compare()
 
-    def _on_tick(self) -> None:
-        if self.shown is not None and self.shown.progress is not None:
-            self._label.setText(self.shown.progress.label)
-            show_fraction(self._bar, self.shown.progress.fraction)
-
-    def _on_theme_changed(self) -> None:
-        retint(self, self._theme.tokens)
-
     def _take_focus(self) -> None:
         page = self._stack.currentWidget()
         first = self._cancel if page is self._opening else self._again if page is self._failed else self.tree
@@ -229,12 +216,6 @@ class CompareWindow(QMainWindow):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._take_focus()
-
-    @override
-    def closeEvent(self, event: QCloseEvent) -> None:
-        self._timer.stop()
-        event.accept()
-        self.closed.emit()
 
     def detach(self) -> None:
         """Release the session and all that is shown: the window is closed."""

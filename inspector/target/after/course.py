@@ -71,15 +71,6 @@ def usual_way(part: Part) -> Way:
     return Way.COPY if is_copied else Way.USE
 
 
-def is_by_file(part: Part, way: Way | None = None) -> bool:
-    """Return whether the file decides where the tensors of a part are after it has been restored.
-
-    It does so for objects and loose tensors, and for `assign=True`. Whatever is copied, and the state of an
-    optimizer, goes to where the code's own tensors are.
-    """
-    return (way or usual_way(part)) is not Way.COPY
-
-
 def landed_places(checkpoint: Checkpoint, part: Part, landed: Sequence[str] = ()) -> tuple[At, ...]:
     """Return where `torch.load` puts the tensors of a part.
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.dcp.zips import ends_in_row, find_row, window_of
+from inspector.containers.dcp.zips import ends_in_row, find_row
 from inspector.containers.source import BytesSource
 from tests.builders.dcp import saved_value
 from tests.builders.pickles import number, text
@@ -15,9 +15,8 @@ def count_nothing(_parts: int) -> None:
 def spans(data: bytes) -> list[bytes]:
     source = BytesSource(data, "a.distcp")
     row = find_row(source, count_nothing)
-    found = [window_of(source, span) for span in row.spans]
-    assert row.lost == len(data) - sum(one.nbytes for one in found)
-    return [one.read(0, one.nbytes) for one in found]
+    assert row.lost == len(data) - sum(span.nbytes for span in row.spans)
+    return [source.read(span.offset, span.nbytes) for span in row.spans]
 
 
 def test_zips_are_found_one_behind_the_other() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.target.after.complaints import Complaint
-from inspector.target.after.course import Code, Course, follow, is_by_file, landed_places, usual_way
+from inspector.target.after.course import Code, Course, follow, landed_places, usual_way
 from inspector.target.after.parts import parts_of
 from inspector.target.after.restoring import At, Way
 from tests.unit.report.rows import checkpoint, optimizer, tensor, value
@@ -188,7 +188,6 @@ def test_learning_rate_in_a_tensor_is_copied_as_it_is() -> None:
 def test_scheduler_takes_its_state_as_it_is() -> None:
     made = checkpoint(tensor("scheduler", "table", role="scheduler", device="cuda:1"))
     assert course(made, Code(built_on="cpu")).devices == ("cuda:1",)
-    assert is_by_file(parts_of(made)[0])
 
 
 def test_random_states_are_used_as_they_come() -> None:
@@ -206,8 +205,6 @@ def test_data_is_used_as_it_comes() -> None:
 def test_who_decides() -> None:
     state, module = parts_of(STATE)[0], parts_of(MODULE)[0]
     assert (usual_way(state), usual_way(module)) == (Way.COPY, Way.USE)
-    assert (is_by_file(state), is_by_file(module)) == (False, True)
-    assert is_by_file(state, Way.ASSIGN)
 
 
 def test_places_after_the_load() -> None:
