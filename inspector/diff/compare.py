@@ -22,7 +22,7 @@ from inspector.diff.pairs.contents import pair_contents
 from inspector.diff.pairs.pairing import Pairing
 from inspector.diff.records import Diff, Mode, Numbers, Pair, TensorChange
 from inspector.diff.side import Side, open_side
-from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
+from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
@@ -58,6 +58,7 @@ def compare_paths(a: str, b: str, wish: Wish, progress: Progress | None = None) 
 
     Raises:
         CheckpointError: One of them cannot be read.
+        PlanError: None of their rows was chosen.
         ExportError: Numbers were asked for, and cannot be compared here.
         CancelledError: The work was cancelled.
     """
@@ -75,6 +76,7 @@ def open_both(a: str, b: str, progress: Progress) -> Iterator[tuple[Side, Side]]
 
 def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
     """Compare two open checkpoints; errors as those of `compare_paths`."""
+    chosen = _choose(a.checkpoint, b.checkpoint, wish)
     progress.start("pairing tensors")
     pairing = Pairing(a, b, progress)
     pairing.run()
@@ -88,7 +90,6 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
     values = compare_values(a, b, rules, work.look)
     comparing = _Tensors(a, b, wish, work.look, progress)
     first, second = a.checkpoint, b.checkpoint
-    chosen = None if wish.choose is None else (wish.choose(first), wish.choose(second))
     shown = [pair for pair in pairs if _matters(pair, chosen)]
     names, verdicts = compare_programs(first, second)
     return Diff(
@@ -114,6 +115,16 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         compared_nbytes=comparing.nbytes,
         unlisted=any(note.kind in _UNLISTED for note in (*first.notes, *second.notes)),
     )
+
+
+def _choose(a: Checkpoint, b: Checkpoint, wish: Wish) -> tuple[Chosen, Chosen] | None:
+    """Return the rows that matter of each; None for all. Of no rows at all nothing is equal."""
+    if wish.choose is None:
+        return None
+    chosen = wish.choose(a), wish.choose(b)
+    if not any(rows for one in chosen for rows in one):
+        raise PlanError("neither checkpoint has a row to compare", remedy="look at what show --filter finds")
+    return chosen
 
 
 def _chosen(rows: Iterable[int], among: frozenset[int] | None) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ EXAMPLES = (
 NOTES = (
     "PATH is a path as show lists it, a group, or a pattern (* within a step, ** across steps). Min, max, "
     "mean, deviation and norm are over finite values, in double precision. --scan ends with 1 where it finds "
-    "NaN or infinities."
+    "NaN or infinities, or cannot read a tensor."
 )
 
 
@@ -126,4 +126,4 @@ def _scan(
         say_json(scan_document(checkpoint, scan, findings))
     else:
         say(scan_text(checkpoint, scan))
-    return NEGATIVE if scan.with_oddity(Oddity.NAN, Oddity.INF) else DONE
+    return NEGATIVE if scan.unread or scan.with_oddity(Oddity.NAN, Oddity.INF) else DONE

@@ -37,7 +37,7 @@ class ComparingFrame(QMainWindow):
     @property
     def progress(self) -> Progress | None:
         """How far the comparison is; None where none runs."""
-        raise NotImplementedError
+        raise NotImplementedError  # not abstract: Qt's classes have a metaclass of their own
 
     def _on_tick(self) -> None:
         progress = self.progress

@@ -155,7 +155,7 @@ class Coloring:
 
 
 def color_by(areas: Areas, by: Property) -> Coloring:
-    """Tell the bytes of a file apart by a property of the tensors that they belong to."""
+    """Divide the bytes of a file by a property of the tensors that they belong to."""
     of, tensors = _VALUES[by], areas.checkpoint.tensors
     values = [of(tensors[index]) for _, index in areas.owners]
     totals: Counter[str] = Counter()

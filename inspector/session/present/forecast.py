@@ -50,7 +50,7 @@ def forecast_page(
 
 
 def _optimizer_note(document: Document, device_map: DeviceMap, routine: Routine) -> tuple[str, ...]:
-    """Say what is not counted: `Optimizer.load_state_dict` moves state to the device of its parameters.
+    """Return what is not counted: `Optimizer.load_state_dict` moves state to the device of its parameters.
 
     See `_process_value_according_to_param_policy` in `torch/optim/optimizer.py`.
     """

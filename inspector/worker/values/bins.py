@@ -104,7 +104,7 @@ class LinearBins:
         return int(value) >> exponent if self._whole else math.floor(math.ldexp(value, -exponent))
 
     def _fit(self, low: Number, high: Number) -> None:
-        """Make sure that there are bins for this range."""
+        """Widen the bins until they cover this range."""
         if self._exponent is None:
             self._exponent = self._first_exponent(low, high)
             self._base = self._index(low) - self._slack(low, high)

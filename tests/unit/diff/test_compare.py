@@ -11,7 +11,7 @@ import pytest
 from inspector.diff.compare import Chosen, Wish, compare_paths, measure_pair
 from inspector.diff.content.numbers import Tolerance
 from inspector.diff.records import Diff
-from inspector.errors import CancelledError, CheckpointError
+from inspector.errors import CancelledError, CheckpointError, PlanError
 from inspector.progress import Progress
 from inspector.report.comparing.document import diff_document
 from inspector.report.comparing.words import verdict_text
@@ -414,6 +414,12 @@ def test_one_pair_is_measured_by_itself(tmp_path: Path) -> None:
     for names in (("a", "a"), ("v", "b")):
         with pytest.raises(CheckpointError, match="has changed since it was compared"):
             measure_pair(*paths, pair, names, Progress())
+
+
+def test_nothing_is_equal_where_nothing_was_chosen(tmp_path: Path) -> None:
+    nothing = Wish(choose=lambda _: Chosen(frozenset(), frozenset()))
+    with pytest.raises(PlanError, match="neither checkpoint has a row to compare"):
+        compared(tmp_path, ONE, ONE, nothing)
 
 
 def test_what_no_row_lists_is_never_said_to_be_equal(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ class BarsView(QWidget):
             self.query_wanted.emit(place.part.query)
 
     def _words(self, place: Place) -> str:
-        """Say what a segment is, and what of its bar, and that a click finds it."""
+        """Return what a segment is, its share of the bar, and that a click finds it."""
         bar, part = self._chart.bars[place.bar], place.part
         share = part.nbytes / bar.nbytes
         said = f"{part.label}: {format_nbytes(part.nbytes)}, {share:.1%} ({part.nbytes:,} bytes)"

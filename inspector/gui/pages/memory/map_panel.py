@@ -202,5 +202,5 @@ class MapPanel(QWidget):
         self.query_wanted.emit(query if is_pressed else "")
 
     def _on_pointed(self, words: str) -> None:
-        """Say what is pointed at, or else how much is shown."""
+        """Show the facts of what is pointed at, or else how much is shown."""
         self._pointed.setText(words or (self._page.headline if self._page is not None else ""))

@@ -260,7 +260,7 @@ class TreemapView(QWidget):
             self.update()
 
     def _tell(self, index: int | None) -> None:
-        """Say in words what is pointed at."""
+        """Emit what is pointed at, as text."""
         if index is None or self._page is None:
             self.pointed.emit("")
             return

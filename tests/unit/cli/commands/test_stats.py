@@ -52,6 +52,14 @@ def test_a_scan_lists_what_is_odd(cli, tmp_path: Path) -> None:
     assert cli("stats", weights(tmp_path, fine=[1.0, 2.0]), "--scan").code == 0
 
 
+def test_a_scan_that_could_not_read_all_is_no_clean_scan(cli, tmp_path: Path) -> None:
+    whole = Path(weights(tmp_path, fine=[1.0] * 5000)).read_bytes()
+    (tmp_path / "cut.pt").write_bytes(whole[: len(whole) // 2])
+    answer = cli("stats", tmp_path / "cut.pt", "--scan")
+    assert "1 could not be read" in answer.out
+    assert answer.code == 1
+
+
 def test_tensors_are_named_or_all_are_scanned(cli) -> None:
     for words in ((), ("model", "--scan")):
         answer = cli("stats", DEMO, *words)
