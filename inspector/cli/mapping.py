@@ -9,6 +9,7 @@ from inspector.cli.machines import add_target_options, profile_of
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
+    from inspector.remap.asking import Machine
     from inspector.remap.plan import Plan
     from inspector.remap.rules import Rule
     from inspector.target.machine.wish import Wish
@@ -49,11 +50,10 @@ def plan_of(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> Plan:
     """Return the plan of the rules for a file."""
-    from inspector.remap.hidden import with_hidden
-    from inspector.remap.plan import plan_remap
+    from inspector.remap.asking import plan_for
 
-    plan = plan_remap(checkpoint, rules_of(checkpoint, options, said, target), move_all=options.move_all)
-    return with_hidden(checkpoint, plan) if options.hidden_devices else plan
+    machine = _machine(options, target)
+    return plan_for(checkpoint, said, machine, move_all=options.move_all, hidden=options.hidden_devices)
 
 
 def rules_of(
@@ -64,14 +64,11 @@ def rules_of(
     Raises:
         PlanError: A rule of --map matches nothing in the file.
     """
-    from inspector.remap.hidden import rules_for_hidden
-    from inspector.remap.plan import rules_for_target
-    from inspector.remap.rules import parse_rule
-    from inspector.remap.unmatched import refuse_unmatched
+    from inspector.remap.asking import rules_for
 
-    refuse_unmatched(said, checkpoint)
-    if options.target is None:
-        return said or (parse_rule("*=cpu"),)
-    profile = profile_of(target, options)
-    rules = said + rules_for_target(checkpoint, profile)
-    return rules + rules_for_hidden(checkpoint, profile) if options.hidden_devices else rules
+    return rules_for(checkpoint, said, _machine(options, target), hidden=options.hidden_devices)
+
+
+def _machine(options: argparse.Namespace, target: Wish) -> Machine | None:
+    """Return what describes the machine of --target; None without one."""
+    return None if options.target is None else lambda: profile_of(target, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, remark, say
 from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, plan_of
@@ -13,7 +13,7 @@ from inspector.errors import CheckpointError, ExportError, PlanError
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
-    from inspector.remap.convert.forms import ContainerName, Form, LeftOut, Shape
+    from inspector.remap.convert.forms import Form, LeftOut
     from inspector.remap.plan import Plan
     from inspector.remap.relabel.export import Export, Verify
 
@@ -245,9 +245,10 @@ def _read_form(options: argparse.Namespace) -> Form | None:
     Raises:
         PlanError: The options contradict each other.
     """
+    from inspector.remap.convert.choosing import choose_shape
     from inspector.remap.convert.forms import Form, check_form
 
-    shape, container = _shape(options)
+    shape, container = choose_shape(options.file, options.output, options.format, in_place=options.in_place)
     form = Form(
         only_weights=options.only == "weights",
         shape=shape,
@@ -267,40 +268,6 @@ def _read_form(options: argparse.Namespace) -> Form | None:
             remedy="leave them out: the names, types and shapes are compared anyway",
         )
     return form
-
-
-def _shape(options: argparse.Namespace) -> tuple[Shape, ContainerName]:
-    """Return the shape that --format asks for, or that the name of OUT tells, and the kind of file."""
-    from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, refuse_suffix
-
-    is_told = options.output is not None and options.output.lower().endswith(SAFETENSORS_SUFFIX)
-    shape: Shape = options.format or ("safetensors" if is_told else "same")
-    container: ContainerName = "same"
-    if options.format is None and not is_told and options.output is not None and not options.in_place:
-        usual = _usual_copy(options.file, Path(options.output))
-        shape, container = ("same", "zip") if usual == "objects" else (usual, "same")
-    if options.output is not None:
-        refuse_suffix(Path(options.output), shape)
-    return shape, container
-
-
-def _usual_copy(path: str, output: Path) -> Literal["same", "state-dict", "objects"]:
-    """Return what a copy of a file is that nothing else is said of.
-
-    A plain pickle stays one, unless the copy is named as files of torch.save are, and the pickle is not.
-    """
-    from inspector.containers.folders.paths import open_path
-    from inspector.containers.formats import find_format
-    from inspector.remap.convert.forms import TORCH_SUFFIXES
-
-    with open_path(path) as source:
-        form = find_format(source)
-        is_new_folder = source.is_folder and output.suffix.lower() not in TORCH_SUFFIXES
-    if form.unchecked:
-        suffix = output.suffix.lower()
-        is_other = suffix in TORCH_SUFFIXES and suffix != Path(path).suffix.lower()
-        return ("objects" if form.copied_as == "same" else form.copied_as) if is_other else "same"
-    return "same" if is_new_folder and form.copied_as == "state-dict" else form.copied_as
 
 
 def _convert(options: argparse.Namespace, form: Form) -> int:
