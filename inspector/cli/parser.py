@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.common import PROGRAM, USAGE, complain
@@ -36,11 +37,11 @@ class _Parser(argparse.ArgumentParser):
     An abbreviation would change its meaning, or lose it, with the next option.
     """
 
-    def __init__(self, command: ModuleType, name: str) -> None:
+    def __init__(self, *, command: ModuleType, prog: str) -> None:
         examples = [f"  {PROGRAM} {line}".rstrip() for line in getattr(command, "EXAMPLES", ())]
         notes = getattr(command, "NOTES", "")
         super().__init__(
-            prog=name,
+            prog=prog,
             description=command.SUMMARY,
             epilog="\n".join(["examples:", *examples] * bool(examples) + ["", notes] * bool(notes)),
             allow_abbrev=False,
@@ -55,6 +56,30 @@ class _Parser(argparse.ArgumentParser):
         text = super().format_help()
         return text if self.prog != PROGRAM else f"{text}\n{_commands()}"
 
+    def read(self, command: str, words: Sequence[str]) -> argparse.Namespace:
+        """Return the options of a command; one that it does not have is told before anything else."""
+        # Most lines hold none, and what finds out takes a few milliseconds to import.
+        if any(word.startswith("-") for word in words):
+            from inspector.cli.mistakes import describe_unknown, find_unknown
+
+            unknown = find_unknown(self, words)
+            if unknown is not None:
+                self.error(describe_unknown(unknown, command, self._option_string_actions, words))
+        return self.parse_args(words)
+
+    @override
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a word that is none of the choices, in the same words under every Python."""
+        if action.choices is None or value in action.choices:
+            return
+        from inspector.cli.mistakes import nearest
+
+        near = nearest(str(value), map(str, action.choices))
+        known = ", ".join(map(str, action.choices))
+        meant = f"did you mean {near}? it can be {known}" if near else f"it can be {known}"
+        said = cut_text(str(value), _MOST_CHARS)
+        raise argparse.ArgumentError(action, f"there is no {said!r} ({meant})")
+
     @override
     def error(self, message: str) -> NoReturn:
         complain(message)
@@ -67,13 +92,35 @@ def parse(given: list[str]) -> argparse.Namespace:
     Raises:
         SystemExit: The command line is wrong (2), or asked for help (0).
     """
-    if given and given[0] in COMMANDS:
-        name = given[0]
-        return _Parser(import_module(COMMANDS[name]), f"{PROGRAM} {name}").parse_args(given[1:])
-    window = _Parser(import_module(WINDOW), PROGRAM)
+    name = given[0] if given and given[0] in COMMANDS else ""
+    parser = parser_of(name)
+    if name:
+        return parser.read(name, given[1:])
     if given and _is_mistaken(given[0]):
-        window.error(f"there is no command or file {cut_text(given[0], _MOST_CHARS)!r}{_meant(given[0])}")
-    return window.parse_args(given)
+        parser.error(f"there is no command or file {cut_text(given[0], _MOST_CHARS)!r}{_meant(given[0])}")
+    options = parser.read(name, given)
+    late = next((word for word in given[1:] if word in COMMANDS and not os.path.lexists(word)), None)
+    if late is not None and "--" not in given:
+        parser.error(f"the command comes first: {PROGRAM} {late}; for a file of this name, write ./{late}")
+    return options
+
+
+def parser_of(name: str) -> _Parser:
+    """Return the parser of one command, or of the window if the name is empty; no other is imported."""
+    return _Parser(command=import_module(COMMANDS.get(name, WINDOW)), prog=f"{PROGRAM} {name}".rstrip())
+
+
+def parser_tree() -> argparse.ArgumentParser:
+    """Return all commands as sub-parsers of one parser: what manuals and completions are made from.
+
+    The program itself reads one command at a time, so that each imports nothing of the others.
+    """
+    tree = parser_of("")
+    commands = tree.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    for name, place in COMMANDS.items():
+        command = import_module(place)
+        commands.add_parser(name, help=command.SUMMARY, command=command, prog=f"{PROGRAM} {name}")
+    return tree
 
 
 def _is_mistaken(word: str) -> bool:
@@ -83,10 +130,10 @@ def _is_mistaken(word: str) -> bool:
 
 def _meant(word: str) -> str:
     """Return which command may have been meant, or where they are listed."""
-    from difflib import get_close_matches
+    from inspector.cli.mistakes import nearest
 
-    near = get_close_matches(word, COMMANDS, n=1)
-    return f"; did you mean {near[0]}?" if near else f"; {PROGRAM} --help lists the commands"
+    near = nearest(word, COMMANDS)
+    return f"; did you mean {near}?" if near else f"; {PROGRAM} --help lists the commands"
 
 
 def _commands() -> str:

@@ -24,7 +24,7 @@ COMMANDS = {
         "desktop",
         "target",
     )
-}
+} | {"help": "inspector.cli.helping"}
 """The module of each command, in the order of `--help`."""
 
 WINDOW = f"{__name__}.window"

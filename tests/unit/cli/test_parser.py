@@ -12,7 +12,7 @@ import pytest
 
 from inspector import __version__
 from inspector.cli.commands import COMMANDS, WINDOW
-from inspector.cli.parser import parse
+from inspector.cli.parser import parse, parser_tree
 
 ROOT = Path(__file__).parents[3]
 
@@ -87,8 +87,7 @@ def test_files_named_like_a_command_can_be_opened() -> None:
         (["show", "--depth", "0", "a"], "argument --depth: '0' is not a number of levels"),
         (["show", "--depth", "-1", "a"], "argument --depth: '-1' is not a number of levels"),
         (["show", "--depth", "9" * 9, "a"], f"argument --depth: '{'9' * 9}' is not a number of levels"),
-        (["show", "--js", "a"], "unrecognized arguments: --js"),
-        (["show", "a", "--no\nsuch"], r"unrecognized arguments: --no\u000asuch"),
+        (["show", "--js", "a"], "show has no option --js; did you mean --json?"),
         (["remap", "a", "--in-place", "--undo"], "argument --undo: not allowed with argument --in-place"),
         (["remap", "-o", "b"], "the following arguments are required: FILE"),
         (["recover", "a"], "the following arguments are required: -o/--output"),
@@ -104,11 +103,21 @@ def test_files_named_like_a_command_can_be_opened() -> None:
         ),
         (["screenshot", "a", "b", "--size", "800x9999"], "argument --size: '800x9999' is not a size such as"),
         (["screenshot", "a", "b", "--size", "٣٣٣x800"], "argument --size: '٣٣٣x800' is not a size such as"),
-        (["screenshot", "a", "b", "--theme", "pink"], "argument --theme: invalid choice: 'pink'"),
-        (["screenshot", "a", "b", "--page", "moon"], "argument --page: invalid choice: 'moon'"),
-        (["desktop", "paint"], "argument action: invalid choice: 'paint'"),
-        (["--nonsense"], "unrecognized arguments: --nonsense"),
-        (["a.pth", "--dem"], "unrecognized arguments: --dem"),
+        (
+            ["screenshot", "a", "b", "--theme", "pink"],
+            "argument --theme: there is no 'pink' (it can be light, dark, ",
+        ),
+        (
+            ["screenshot", "a", "b", "--page", "moon"],
+            "argument --page: there is no 'moon' (it can be memory, ",
+        ),
+        (["desktop", "paint"], "argument action: there is no 'paint' (it can be "),
+        (
+            ["remap", "a", "--only", "wieghts"],
+            "argument --only: there is no 'wieghts' (did you mean weights?",
+        ),
+        (["--nonsense"], "without a command, there is no option --nonsense (checkpoint-inspector --help"),
+        (["a.pth", "--dem"], "without a command, there is no option --dem; did you mean --demo?"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(capsys, given: list[str], said: str) -> None:
@@ -177,3 +186,15 @@ def test_the_version_is_told(capsys) -> None:
         parse(["--version"])
     assert stop.value.code == 0
     assert capsys.readouterr().out == f"checkpoint-inspector {__version__}\n"
+
+
+def test_the_tree_holds_every_command_with_its_options() -> None:
+    tree = parser_tree()
+    (commands,) = (action for action in tree._actions if isinstance(action, argparse._SubParsersAction))
+    assert list(commands.choices) == list(COMMANDS)
+    for name, parser in commands.choices.items():
+        own = argparse.ArgumentParser()
+        import_module(COMMANDS[name]).add_options(own)
+        assert set(own._option_string_actions) == set(parser._option_string_actions)
+        assert parser.prog == f"checkpoint-inspector {name}"
+        assert parser.format_help().startswith(f"usage: checkpoint-inspector {name} ")

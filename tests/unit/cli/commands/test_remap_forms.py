@@ -81,8 +81,8 @@ def test_everything_but_what_is_excluded(cli, out) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["--only", "all"], 2, "invalid choice: 'all'"),
-        (["--format", "onnx"], 2, "invalid choice: 'onnx'"),
+        (["--only", "all"], 2, "there is no 'all' (it can be weights)"),
+        (["--format", "onnx"], 2, "there is no 'onnx' (it can be same, state-dict, safetensors)"),
         (
             ["--exclude", "nowhere"],
             2,
