@@ -65,7 +65,9 @@ def test_our_types_are_those_of_the_launcher():
         "application/x-pytorch-checkpoint",
         "application/x-pytorch-legacy-checkpoint",
         "application/x-pytorch-tar-checkpoint",
+        "application/x-pytorch-distributed-checkpoint",
         "application/x-safetensors",
+        "application/x-gguf",
     ]
 
 

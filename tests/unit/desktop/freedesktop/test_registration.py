@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import subprocess
-import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,6 @@ import pytest
 from inspector.desktop.freedesktop import caches, registration
 from inspector.desktop.freedesktop.registration import FreedesktopRegistration, for_this_user
 from inspector.errors import ExportError
-from tests.builders import tars
 
 OURS = "checkpoint-inspector.desktop"
 
@@ -55,7 +51,9 @@ def test_what_is_written(home):
         f"application/x-pytorch-checkpoint={OURS};",
         f"application/x-pytorch-legacy-checkpoint={OURS};",
         f"application/x-pytorch-tar-checkpoint={OURS};",
+        f"application/x-pytorch-distributed-checkpoint={OURS};",
         f"application/x-safetensors={OURS};",
+        f"application/x-gguf={OURS};",
     ]
 
 
@@ -139,57 +137,9 @@ def test_a_list_that_cannot_be_read_is_said(home):
 
 # ------------------------------------------------------------------ what a file manager makes of it
 
-
-def zip_of(*names: str) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name in names:
-            archive.writestr(name, "x" * 400)
-    return buffer.getvalue()
-
-
-def torch_file(**options: bool) -> bytes:
-    torch = pytest.importorskip("torch")
-    buffer = io.BytesIO()
-    torch.save({"weight": torch.zeros(3)}, buffer, **options)
-    return buffer.getvalue()
-
-
-def tar_of(name: str) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo(name), io.BytesIO())
-    return buffer.getvalue()
-
-
 CHECKPOINT = "application/x-pytorch-checkpoint"
 LEGACY = "application/x-pytorch-legacy-checkpoint"
 TAR = "application/x-pytorch-tar-checkpoint"
-SAMPLES = {
-    "best.pth": (CHECKPOINT, torch_file),
-    "best.ckpt": (CHECKPOINT, torch_file),
-    "pytorch_model.bin": (CHECKPOINT, torch_file),
-    "no_extension": (CHECKPOINT, torch_file),
-    "torchscript.pt": (CHECKPOINT, lambda: zip_of("net/data.pkl", "net/code/x.py")),
-    "torch15.bin": (CHECKPOINT, lambda: zip_of("net/data.pkl", "net/version")),
-    "legacy.pth": (LEGACY, lambda: torch_file(_use_new_zipfile_serialization=False)),
-    "legacy.bin": (LEGACY, lambda: torch_file(_use_new_zipfile_serialization=False)),
-    "proto4.bin": (LEGACY, lambda: torch_file(_use_new_zipfile_serialization=False, pickle_protocol=4)),
-    "first.pth": (TAR, lambda: tar_of("sys_info")),
-    "dated.pth": (TAR, lambda: tars.archive({"sys_info": b"x"})),
-    "dated.tar": ("application/x-tar", lambda: tars.archive({"readme": b"x"})),
-    "x.safetensors": ("application/x-safetensors", lambda: b"\2\0\0\0\0\0\0\0{}"),
-    "easy-install.pth": ("text/x-python-path", lambda: b"./numpy-1.0-py3.egg\nimport site\n"),
-    "page.pt": ("text/x-page-template", lambda: b'<html xmlns:tal="x"><body tal:content="a"/></html>'),
-    "plain.zip": ("application/zip", lambda: zip_of("a/b.txt")),
-    "checkpoint.zip": ("application/zip", torch_file),
-    "plain.bin": ("application/zip", lambda: zip_of("a/b.txt")),
-    "other.tar": ("application/x-tar", lambda: tar_of("readme")),
-    "letter.docx": (
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        lambda: zip_of("[Content_Types].xml", "word/document.xml"),
-    ),
-}
 
 needs_desktop_tools = pytest.mark.skipif(
     shutil.which("gio") is None or shutil.which("update-mime-database") is None,
@@ -217,17 +167,6 @@ def desktop(tmp_path_factory):
         return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
     return folder, gio
-
-
-@needs_desktop_tools
-@pytest.mark.torch
-def test_the_desktop_tells_files_apart(desktop):
-    folder, gio = desktop
-    for name, (_, make) in SAMPLES.items():
-        (folder / name).write_bytes(make())
-    said = gio("info", "-a", "standard::content-type", *(folder / name for name in SAMPLES))
-    types = [line.split(": ")[-1] for line in said.splitlines() if "content-type: " in line]
-    assert dict(zip(SAMPLES, types, strict=True)) == {name: kind for name, (kind, _) in SAMPLES.items()}
 
 
 @needs_desktop_tools
