@@ -19,7 +19,6 @@ from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.placing import TITLE_BAR, cascade
-from inspector.gui.quick_imports import leave_sources_unread
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.motion import set_still
@@ -283,7 +282,6 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
 
 def make_app() -> QApplication:
     """Make the application object, offscreen where there is no display."""
-    leave_sources_unread()
     screenless = not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     if sys.platform.startswith("linux") and screenless:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")

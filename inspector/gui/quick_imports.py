@@ -1,25 +1,96 @@
-"""Keeps PySide from reading the source of every module that is imported after it.
+"""Imports PySide without the work that it does at each start for things that nothing here asks for.
 
-After each import, PySide searches the module's source for its own name, to know whether `__feature__` could
-matter there. That reads a file a second time, and with 400 modules takes a fifth of the start. Nothing here
-uses `__feature__`, so every module may count as one that might.
+The wheels of PySide carry the Python half of its signatures as sources in a zip, and compile them whenever
+Qt is imported: a third of that import, for type hints in `help()` and the texts of some errors. Here they are
+compiled when they are first asked for. And after each import of anything, PySide searches the source of the
+module for its own name, to know whether `__feature__` could matter there; nothing here uses `__feature__`, so
+the import before that is put back. Where PySide does neither, this does nothing.
 """
 
 from __future__ import annotations
 
+import builtins
 import sys
+from importlib import import_module
+from threading import RLock
+from typing import Any
 
-_MODULE, _NAME = "shibokensupport.feature", "_mod_uses_pyside"
+_PYSIDE = "PySide6"
+_FOLDER = "shibokensupport/"
+_SELDOM = (
+    "feature",
+    "signature/errorhandler",
+    "signature/layout",
+    "signature/lib/enum_sig",
+    "signature/lib/pyi_generator",
+    "signature/lib/tool",
+    "signature/parser",
+)
+_LATER = """
+from inspector.gui.quick_imports import fill_in as __fill_in
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return __fill_in(globals(), name)
+"""
+_FEATURELESS = """
+def feature_import(*_given):
+    pass
+def feature_imported(_module):
+    pass
+"""
+_LOCK = RLock()
+_compile = builtins.compile
+_sources: dict[str, Any] = {}
+
+
+def import_pyside() -> bool:
+    """Import PySide's core quickly; return whether it was not there before, so that there was a choice."""
+    is_first = _PYSIDE not in sys.modules
+    if is_first:
+        builtins.compile = _compile_later  # type: ignore[assignment]  # takes what PySide gives
+        try:
+            import_module(f"{_PYSIDE}.QtCore")
+        finally:
+            builtins.compile = _compile
+    leave_sources_unread()
+    return is_first
 
 
 def leave_sources_unread() -> bool:
-    """Answer PySide's question without reading; return whether this PySide asks it."""
-    feature = sys.modules.get(_MODULE)
-    if feature is None or not callable(getattr(feature, _NAME, None)):
+    """Put the import back that was there before; return whether PySide had replaced it."""
+    replaced = builtins.__dict__.get("__feature_import__")
+    own = builtins.__dict__.get("__orig_import__")
+    if own is None or builtins.__import__ is not replaced:
         return False
-    setattr(feature, _NAME, _may_use_it)
+    builtins.__import__ = own
     return True
 
 
-def _may_use_it(_module: object) -> bool:
-    return True
+def fill_in(module: dict[str, Any], name: str) -> object:
+    """Run the source of a module that was left for later, and return what was asked of it.
+
+    Raises:
+        AttributeError: The module has no such name.
+    """
+    with _LOCK:
+        file = f"{module['__name__'].replace('.', '/')}.py"
+        source = _sources.pop(file, None)
+        if source is not None:
+            leave_sources_unread()  # or PySide would ask the unfinished module about its own imports
+            given = {key: value for key, value in module.items() if not key.startswith(("__", "feature_"))}
+            module.pop("__getattr__", None)
+            exec(_compile(source, file, "exec"), module)  # noqa: S102 - PySide's own, as it would run it
+            module.update(given)  # what PySide has set meanwhile
+    try:
+        return module[name]
+    except KeyError:
+        raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}") from None
+
+
+def _compile_later(source: Any, file: Any, mode: Any, *rest: Any, **named: Any) -> Any:  # noqa: ANN401 - as `compile`
+    """Compile a source as `compile` does; one that is seldom needed becomes a module that waits."""
+    if isinstance(file, str) and file.startswith(_FOLDER) and file[len(_FOLDER) : -3] in _SELDOM:
+        _sources[file] = source
+        source = _LATER + (_FEATURELESS if file == f"{_FOLDER}feature.py" else "")
+    return _compile(source, file, mode, *rest, **named)
