@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.corpus import Case, disagreement
 from tests.frameworks.cases import FILES, claims, document, every, measure_names
 from tests.sweep import table
@@ -18,6 +20,7 @@ def test_there_are_files_of_ten_frameworks() -> None:
     assert {path for path in FILES.rglob("*") if path.is_file()} - beside <= listed
 
 
+@pytest.mark.wide
 @table("case", EVERY)
 def test_document_agrees_with_the_oracle(case: Case) -> None:
     assert disagreement(case, case.oracle(), document(case.path)) is None

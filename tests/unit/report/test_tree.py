@@ -180,6 +180,7 @@ def test_ids_stand_in_the_order_of_display_and_links_agree(rows) -> None:
     assert order == list(range(len(tree.nodes)))
 
 
+@pytest.mark.wide
 @given(checkpoints())
 def test_sums_are_right_and_texts_harmless(rows) -> None:
     tree = build_tree(rows, {})

@@ -19,6 +19,7 @@ from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
+from tests.sweep import put_through
 from tests.unit.diagnose.messages import messages
 from tests.unit.report.rows import is_harmless
 
@@ -264,9 +265,12 @@ ATTACKS = (
 @pytest.mark.wide
 def test_no_text_makes_the_search_run_away() -> None:
     """A pattern that tries each way to split such a text would not end within the time limit of a test."""
-    for piece in ATTACKS:
+
+    def ends(piece: str) -> None:
         text = (piece * (MOST_CHARS // len(piece) + 1))[:MOST_CHARS]
         assert explain_error(text, PLAIN).cause
+
+    put_through(ends, ATTACKS, repr, every=3)
 
 
 def test_huge_texts_are_cut_in_the_middle() -> None:

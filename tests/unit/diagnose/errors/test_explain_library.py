@@ -6,6 +6,8 @@ that is only measured with.
 
 from __future__ import annotations
 
+import pytest
+
 from tests.errors_measure import (
     DRAWS,
     FOLDER,
@@ -34,6 +36,7 @@ LEAST_RIGHT = {
 KNOWN_WRONG = {"https://github.com/tamerthamoqa/facenet-pytorch-glint360k/issues/3"}
 
 
+@pytest.mark.wide
 def test_most_texts_are_answered_rightly_and_none_wrongly_but_the_known_ones() -> None:
     for part in PARTS:
         marks = [(judge(text)[0], text.source) for text in texts(part)]
