@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, plain_number
 from inspector.cli.display import window_libraries
 from inspector.cli.machines import add_target_options, profile_of
 from inspector.errors import ContainerError, ExportError
 
+if TYPE_CHECKING:
+    from inspector.target.machine.profile import Profile
+
 SUMMARY = "Render the window on a file to a PNG."
 _THEMES = ("light", "dark", "contrast-light", "contrast-dark")
 EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
+_SMALLEST_THUMBNAIL, _LARGEST_THUMBNAIL = 32, 1024
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -33,6 +39,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="memory",
         help="default: memory",
     )
+    parser.add_argument(
+        "--thumbnail",
+        metavar="PIXELS",
+        type=_edge,
+        help="no window, but the small picture that file managers show: a bar for each device, and the size",
+    )
     add_target_options(parser)
     parser.add_argument("--force", action="store_true", help="replace OUT even if it is no picture")
 
@@ -44,30 +56,56 @@ def _size(text: str) -> tuple[int, int]:
     return width, height
 
 
+def _edge(text: str) -> int:
+    edge = plain_number(text)
+    if not _SMALLEST_THUMBNAIL <= edge <= _LARGEST_THUMBNAIL:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number from {_SMALLEST_THUMBNAIL} to {_LARGEST_THUMBNAIL}"
+        )
+    return edge
+
+
 def run(options: argparse.Namespace) -> int:
-    """Render the window on a file to a picture, which appears whole or not at all."""
+    """Render the window on a file, or the file's small picture, which appears whole or not at all."""
+    if options.thumbnail is not None:
+        from inspector.desktop.thumbnail.picture import draw_file
+
+        picture = draw_file(options.file, options.thumbnail)
+        _write(options, lambda part: part.write_bytes(picture))
+        return DONE
     from inspector.model.build import open_checkpoint
-    from inspector.remap.files.destination import refuse_destination
     from inspector.target.machine.wish import parse_wish
 
     wish = None if options.target is None else parse_wish(options.target)
     open_checkpoint(options.file)  # an unreadable file is reported as an error, not as a picture of one
     target = None if wish is None else profile_of(wish, options)
+    _write(options, lambda part: _take(options, part, target))
+    return DONE
+
+
+def _take(options: argparse.Namespace, part: Path, target: Profile | None) -> None:
+    with window_libraries():
+        from inspector.gui.app import screenshot
+
+        screenshot(
+            options.file,
+            os.fspath(part),
+            size=options.size,
+            theme=options.theme,
+            page=options.page,
+            target=target,
+        )
+
+
+def _write(options: argparse.Namespace, draw: Callable[[Path], object]) -> None:
+    """Let a picture be drawn beside the place where it belongs, and put it there."""
+    from inspector.remap.files.destination import refuse_destination
+
     output = Path(options.output)
     refuse_destination(options.file, output, overwrite=options.force or _is_picture(output))
     part = output.with_name(f".{os.urandom(6).hex()}.part")
     try:
-        with window_libraries():
-            from inspector.gui.app import screenshot
-
-            screenshot(
-                options.file,
-                os.fspath(part),
-                size=options.size,
-                theme=options.theme,
-                page=options.page,
-                target=target,
-            )
+        draw(part)
         part.replace(output)
     except TimeoutError as error:
         raise ContainerError(str(error), where=options.file) from error
@@ -76,7 +114,6 @@ def run(options: argparse.Namespace) -> int:
         raise ExportError(f"the picture cannot be written: {reason}", where=options.output) from error
     finally:
         part.unlink(missing_ok=True)
-    return DONE
 
 
 def _is_picture(path: Path) -> bool:

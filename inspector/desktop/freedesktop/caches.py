@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from inspector.child import SAFE_FOLDER, find_program
+from inspector.desktop import PROGRAM
 from inspector.desktop.freedesktop.files import remove_empty_folders
 from inspector.errors import ExportError
 
@@ -60,7 +61,15 @@ def remove_unneeded(data_home: Path) -> None:
     applications = data_home / "applications"
     if not any(applications.rglob("*.desktop")):
         (applications / "mimeinfo.cache").unlink(missing_ok=True)
-    for folder in (mime / "packages", mime, applications, data_home / "icons/hicolor/scalable/apps"):
+    for name in (
+        "mime/packages",
+        "mime",
+        "applications",
+        "icons/hicolor/scalable/apps",
+        "thumbnailers",
+        PROGRAM,
+    ):
+        folder = data_home / name
         remove_empty_folders(folder, below=data_home)
 
 
@@ -74,7 +83,7 @@ def _run(tool: str, *arguments: str) -> None:
             check=False,
             capture_output=True,
             cwd=SAFE_FOLDER,
-            env=_outside_environment(),
+            env=outside_environment(),
             errors="replace",
             timeout=TIMEOUT_S,
         )
@@ -87,7 +96,7 @@ def _run(tool: str, *arguments: str) -> None:
         raise ExportError(f"{tool} failed", where=said[-1] if said else arguments[-1])
 
 
-def _outside_environment() -> dict[str, str]:
+def outside_environment() -> dict[str, str]:
     """Return the environment without the libraries of a bundle, which the system's tools must not load.
 
     PyInstaller keeps the user's own value under another name:

@@ -7,55 +7,82 @@ https://specifications.freedesktop.org/mime-apps-spec/latest/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 DEFAULTS = "[Default Applications]"
+ADDED = "[Added Associations]"
 
 
 def add_default(text: str, entry: str, types: Iterable[str]) -> str:
     """Put `entry` first among the programs for each of `types`; the others stay, as second choice."""
+    rows = dict.fromkeys(types, (entry,))
+    return _edit(
+        text, DEFAULTS, rows, lambda names, new: [*new, *(name for name in names if name not in new)]
+    )
+
+
+def add_last(text: str, rows: Mapping[str, Sequence[str]]) -> tuple[str, dict[str, str]]:
+    """Offer the last program of each row behind all that are associated with its type.
+
+    Returns:
+        The text, and the first program of each row that was written to stand before it.
+    """
+    known = {_split(line)[0] for section, line in _by_section(text.splitlines()) if section == ADDED}
+    kept = {name: row[0] for name, row in rows.items() if name not in known and len(row) > 1}
+    after = _edit(text, ADDED, rows, lambda names, new: list(dict.fromkeys([*names, new[-1]])))
+    return after, kept
+
+
+def remove_everywhere(text: str, entry: str, kept: Mapping[str, str]) -> str:
+    """Take `entry` out of every list, also where a file manager put it; a section left bare goes too.
+
+    Args:
+        text: The file.
+        entry: The program.
+        kept: What `add_last` wrote to stand before it.
+    """
+    lines: list[str] = []
+    touched = False  # whether something was taken out of the section at the end of `lines`
+    for section, line in _by_section(text.splitlines(keepends=True)):
+        key, names = _split(line)
+        if line.startswith("["):
+            _drop_bare_section(lines, touched=touched)
+            touched = False
+        others = [name for name in names if name != entry]
+        if section == ADDED and key in kept and others == [kept[key]]:
+            others = []
+        if len(others) == len(names):
+            lines.append(line)
+            continue
+        touched = True
+        if others:
+            lines.append(_join(key, others))
+    _drop_bare_section(lines, touched=touched)
+    return "".join(lines)
+
+
+_Merge = Callable[[list[str], Sequence[str]], list[str]]
+
+
+def _edit(text: str, section: str, rows: Mapping[str, Sequence[str]], merge: _Merge) -> str:
+    """Merge programs into the lines of a section, and add the lines that it lacks at its end."""
     lines = text.splitlines(keepends=True)
-    missing = dict.fromkeys(types)
+    missing = dict(rows)
     last = None  # the last line of the section that says anything
-    for index, (section, line) in enumerate(_by_section(lines)):
-        if section != DEFAULTS or not line.strip():
+    for index, (place, line) in enumerate(_by_section(lines)):
+        if place != section or not line.strip():
             continue
         last = index
         key, names = _split(line)
         if key in missing:
-            del missing[key]
-            others = [name for name in names if name != entry]
-            lines[index] = _join(key, [entry, *others])
-    added = [_join(key, [entry]) for key in missing]
+            lines[index] = _join(key, merge(names, missing.pop(key)))
+    added = [_join(key, names) for key, names in missing.items()]
     if last is not None:
         lines[last] = _with_line_end(lines[last])
         lines[last + 1 : last + 1] = added
     elif added:
-        lines = [*map(_with_line_end, lines), f"{DEFAULTS}\n", *added]
+        lines = [*map(_with_line_end, lines), f"{section}\n", *added]
     return "".join(lines)
-
-
-def remove_everywhere(text: str, entry: str) -> str:
-    """Take `entry` out of every list, also where a file manager put it; a section left bare goes too."""
-    kept: list[str] = []
-    touched = False  # whether something was taken out of the section at the end of `kept`
-    for _, line in _by_section(text.splitlines(keepends=True)):
-        key, names = _split(line)
-        if line.startswith("["):
-            _drop_bare_section(kept, touched=touched)
-            touched = False
-        if entry not in names:
-            kept.append(line)
-            continue
-        touched = True
-        others = [name for name in names if name != entry]
-        if others:
-            kept.append(_join(key, others))
-    _drop_bare_section(kept, touched=touched)
-    return "".join(kept)
 
 
 def _by_section(lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -73,7 +100,7 @@ def _split(line: str) -> tuple[str, list[str]]:
     return key.strip(), [name for part in value.split(";") if (name := part.strip())]
 
 
-def _join(key: str, names: list[str]) -> str:
+def _join(key: str, names: list[str] | Sequence[str]) -> str:
     return f"{key}={';'.join(names)};\n"
 
 

@@ -1,8 +1,8 @@
 """The registration of a desktop that follows freedesktop.org: most of those on Linux and the BSDs.
 
-Everything is written under `$XDG_DATA_HOME`, but for one line a file type in the `mimeapps.list` of
-`$XDG_CONFIG_HOME`, which makes the program the default for the types that are its own. A package of the
-distribution installs the same sources for everyone.
+Everything is written under `$XDG_DATA_HOME`, but for the lines of the `mimeapps.list` in `$XDG_CONFIG_HOME`,
+which make the program the default for the types that are its own, and offer it for some of others. A package
+of the distribution installs the same sources for everyone.
 https://specifications.freedesktop.org/basedir-spec/latest/
 """
 
@@ -14,13 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from inspector.desktop import PROGRAM
-from inspector.desktop.freedesktop import caches, default_apps, entry
+from inspector.desktop.freedesktop import caches, default_apps, entry, offers
 from inspector.desktop.freedesktop.files import read_if_there, restore, write_atomically
 from inspector.errors import ExportError
 from inspector.records import dataclass
 from inspector.resources import resource_path
 
 ENTRY_NAME = f"{PROGRAM}.desktop"
+THUMBNAILER_NAME = f"{PROGRAM}.thumbnailer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class FreedesktopRegistration:
     """The registration of one user: see `inspector.desktop.registration.Registration`.
 
     Attributes:
-        data_home: Where file types, launcher and icon stand.
+        data_home: Where file types, launcher, icon, thumbnailer and the script of the launcher stand.
         config_home: Where the list of default programs stands.
     """
 
@@ -36,14 +37,19 @@ class FreedesktopRegistration:
     config_home: Path
 
     def install(self, command: Sequence[str]) -> list[Path]:
-        """Write the file types, the launcher, the icon and the line among the default programs."""
-        template = resource_path(f"desktop/{ENTRY_NAME}").read_text(encoding="utf-8")
-        mime, launcher, icon = _own_files(self.data_home)
+        """Write the files of the program, and its lines in the list of default programs."""
+        template = _template(ENTRY_NAME)
+        texts = {
+            self._script: entry.format_script(_template("launch.sh"), command),
+            self._thumbnailer: entry.format_thumbnailer(_template(THUMBNAILER_NAME), command),
+        }
+        defaults, kept = self._edit_defaults(entry.read_own_types(template))
         contents = {
-            mime: resource_path(f"desktop/{PROGRAM}.xml").read_bytes(),
-            icon: resource_path("icons/app.svg").read_bytes(),
-            launcher: os.fsencode(entry.format_entry(template, command)),
-            self._defaults: _edit_defaults(self._defaults, entry.read_own_types(template)),
+            self._types: resource_path(f"desktop/{PROGRAM}.xml").read_bytes(),
+            self._icon: resource_path("icons/app.svg").read_bytes(),
+            **{path: os.fsencode(text) for path, text in texts.items()},
+            self._launcher: os.fsencode(entry.format_entry(template, os.fspath(self._script), kept)),
+            self._defaults: defaults,
         }
         _write_all(contents, self.data_home)
         return list(contents)
@@ -51,12 +57,13 @@ class FreedesktopRegistration:
     def remove(self) -> list[Path]:
         """Remove the files, and the program from the list."""
         try:
-            changed = [path for path in _own_files(self.data_home) if path.exists()]
+            changed = [path for path in self._own_files if path.exists()]
             before = read_if_there(self._defaults)
-            if before is not None and ENTRY_NAME.encode() in before:
+            after = None if before is None else self._without_us(before)
+            if before != after:
                 changed.append(self._defaults)
-                restore(self._defaults, _without_us(before))
-            for path in _own_files(self.data_home):
+                restore(self._defaults, after)
+            for path in (*self._own_files, self._script.with_name("moved.txt")):
                 path.unlink(missing_ok=True)
             if changed:
                 caches.refresh(self.data_home)
@@ -66,8 +73,52 @@ class FreedesktopRegistration:
         return changed
 
     @property
+    def _own_files(self) -> tuple[Path, ...]:
+        return (self._types, self._icon, self._script, self._thumbnailer, self._launcher)
+
+    @property
+    def _types(self) -> Path:
+        return self.data_home / "mime" / "packages" / f"{PROGRAM}.xml"
+
+    @property
+    def _icon(self) -> Path:
+        return self.data_home / "icons" / "hicolor" / "scalable" / "apps" / f"{PROGRAM}.svg"
+
+    @property
+    def _script(self) -> Path:
+        return self.data_home / PROGRAM / "launch.sh"
+
+    @property
+    def _thumbnailer(self) -> Path:
+        return self.data_home / "thumbnailers" / THUMBNAILER_NAME
+
+    @property
+    def _launcher(self) -> Path:
+        return self.data_home / "applications" / ENTRY_NAME
+
+    @property
     def _defaults(self) -> Path:
         return self.config_home / "mimeapps.list"
+
+    def _kept(self) -> dict[str, str]:
+        """Read from the launcher what an earlier `install` wrote for programs of others."""
+        return offers.parse_kept(entry.read_kept(_decode(read_if_there(self._launcher) or b"")))
+
+    def _edit_defaults(self, types: list[str]) -> tuple[bytes, str]:
+        """Return the new list, and what the launcher keeps for `remove`."""
+        try:
+            text = _decode(read_if_there(self._defaults) or b"")
+            kept = self._kept()
+        except OSError as error:
+            raise _as_export_error("the list of default programs could not be read", error) from error
+        text = default_apps.add_default(text, ENTRY_NAME, types)
+        text, added = default_apps.add_last(text, offers.plan_offers(ENTRY_NAME))
+        return _encode(text), offers.format_kept(kept | added)
+
+    def _without_us(self, before: bytes) -> bytes | None:
+        """Return the list without our lines; None when nothing else is in it, as when there was none."""
+        after = _encode(default_apps.remove_everywhere(_decode(before), ENTRY_NAME, self._kept()))
+        return after if after == before or after.strip() else None
 
 
 def for_this_user() -> FreedesktopRegistration:
@@ -78,33 +129,14 @@ def for_this_user() -> FreedesktopRegistration:
     )
 
 
-def _own_files(data_home: Path) -> tuple[Path, Path, Path]:
-    """Name the file types, the launcher and the icon."""
-    return (
-        data_home / "mime" / "packages" / f"{PROGRAM}.xml",
-        data_home / "applications" / ENTRY_NAME,
-        data_home / "icons" / "hicolor" / "scalable" / "apps" / f"{PROGRAM}.svg",
-    )
+def _template(name: str) -> str:
+    return resource_path(f"desktop/{name}").read_text(encoding="utf-8")
 
 
 def _base_folder(variable: str, default: str) -> Path:
     """Follow the base directory specification: a relative path in the variable is to be ignored."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else Path.home() / default
-
-
-def _edit_defaults(defaults: Path, types: list[str]) -> bytes:
-    try:
-        before = read_if_there(defaults) or b""
-    except OSError as error:
-        raise _as_export_error("the list of default programs could not be read", error) from error
-    return _encode(default_apps.add_default(_decode(before), ENTRY_NAME, types))
-
-
-def _without_us(before: bytes) -> bytes | None:
-    """Return the list without our lines; None when nothing else is in it, as when there was none at first."""
-    after = _encode(default_apps.remove_everywhere(_decode(before), ENTRY_NAME))
-    return after if after.strip() else None
 
 
 def _decode(content: bytes) -> str:

@@ -98,3 +98,18 @@ def test_only_linux_is_told_what_debian_calls_it(cli, copy, camera, monkeypatch)
     camera["error"] = ImportError("DLL load failed")
     monkeypatch.setattr(sys, "platform", "win32")
     assert "apt" not in cli("screenshot", copy, copy.with_name("out.png")).err
+
+
+def test_a_thumbnail_needs_no_window(cli, copy, camera) -> None:
+    """The desktop makes an empty file first and hands it over; nothing else is replaced."""
+    out = copy.with_name("out.png")
+    out.touch()
+    assert cli("screenshot", copy, out, "--thumbnail", "64").code == 0
+    assert out.read_bytes()[:24].endswith((64).to_bytes(4, "big") * 2)
+    assert camera == {"error": None}
+    out.write_text("mine")
+    assert cli("screenshot", copy, out, "--thumbnail", "64").code == 4
+    assert out.read_text() == "mine"
+    assert cli("screenshot", copy.with_name("none.pth"), out, "--thumbnail", "64").code == 3
+    for wrong in ("31", "1025", "64x64", "-1"):
+        assert cli("screenshot", copy, out, "--thumbnail", wrong).code == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.desktop.freedesktop.default_apps import add_default, remove_everywhere
+from inspector.desktop.freedesktop.default_apps import add_default, add_last, remove_everywhere
 from tests.sweep import table
 
 US = "checkpoint-inspector.desktop"
@@ -32,7 +32,7 @@ def test_what_was_there_stays_and_comes_back(before):
         "[Default Applications]\n", ""
     )
     assert add_default(after, US, TYPES) == after
-    assert remove_everywhere(after, US) == before
+    assert remove_everywhere(after, US, {}) == before
 
 
 def test_our_lines_stand_in_the_right_section():
@@ -55,7 +55,7 @@ def test_another_program_becomes_the_second_choice_and_the_first_again():
     before = "[Default Applications]\napplication/x-one=other.desktop;\napplication/x-two=other.desktop;\n"
     after = add_default(before, US, TYPES)
     assert after == before.replace("other.desktop;", f"{US};other.desktop;")
-    assert remove_everywhere(after, US) == before
+    assert remove_everywhere(after, US, {}) == before
 
 
 def test_we_come_first_again_where_we_were_second():
@@ -74,10 +74,51 @@ def test_what_a_file_manager_added_goes_too():
         f"# {US}=kept\n"
         f"[Added Associations]\ntext/plain={US};vim.desktop;\na/b={US};\n[Default Applications]\n"
     )
-    assert remove_everywhere(text, US) == (
+    assert remove_everywhere(text, US, {}) == (
         f"# {US}=kept\n[Added Associations]\ntext/plain=vim.desktop;\n[Default Applications]\n"
     )
 
 
 def test_a_section_of_ours_alone_goes():
-    assert remove_everywhere(f"[Added Associations]\na/b={US};\n[Other]\nc=d\n", US) == "[Other]\nc=d\n"
+    assert remove_everywhere(f"[Added Associations]\na/b={US};\n[Other]\nc=d\n", US, {}) == "[Other]\nc=d\n"
+
+
+# ------------------------------------------------------------------ offers
+
+OFFERS = {"application/zip": ("archives.desktop", US), "application/x-npy": (US,)}
+
+
+@table(
+    ("before", "offered", "kept"),
+    [
+        (
+            "",
+            f"[Added Associations]\napplication/zip=archives.desktop;{US};\napplication/x-npy={US};\n",
+            {"application/zip": "archives.desktop"},
+        ),
+        (
+            "[Added Associations]\napplication/zip=mine.desktop;\n",
+            f"[Added Associations]\napplication/zip=mine.desktop;{US};\napplication/x-npy={US};\n",
+            {},
+        ),
+        (
+            "[Default Applications]\napplication/zip=mine.desktop;\n",
+            "[Default Applications]\napplication/zip=mine.desktop;\n[Added Associations]\n"
+            + f"application/zip=archives.desktop;{US};\napplication/x-npy={US};\n",
+            {"application/zip": "archives.desktop"},
+        ),
+    ],
+)
+def test_an_offer_stands_behind_what_opens_a_file_today(before, offered, kept):
+    assert add_last(before, OFFERS) == (offered, kept)
+    assert add_last(offered, OFFERS) == (offered, {})
+    assert remove_everywhere(offered, US, kept) == before
+
+
+def test_what_the_user_added_to_an_offer_stays():
+    kept = {"application/zip": "archives.desktop"}
+    text = f"[Added Associations]\napplication/zip=mine.desktop;archives.desktop;{US};\n"
+    assert remove_everywhere(text, US, kept) == text.replace(f"{US};", "")
+    assert remove_everywhere("[Added Associations]\napplication/zip=archives.desktop;\n", US, kept) == ""
+    elsewhere = "[Default Applications]\napplication/zip=archives.desktop\n"
+    assert remove_everywhere(elsewhere, US, kept) == elsewhere

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.desktop.freedesktop import caches, registration
+from inspector.desktop.freedesktop import caches, offers, registration
 from inspector.desktop.freedesktop.registration import FreedesktopRegistration, for_this_user
 from inspector.errors import ExportError
 
@@ -29,6 +29,7 @@ def home(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(offers, "plan_offers", lambda entry: {"application/zip": ("archives.desktop", entry)})
     return tmp_path
 
 
@@ -41,12 +42,16 @@ def test_what_is_written(home):
     assert [str(path.relative_to(home)) for path in written] == [
         "data/mime/packages/checkpoint-inspector.xml",
         "data/icons/hicolor/scalable/apps/checkpoint-inspector.svg",
+        "data/checkpoint-inspector/launch.sh",
+        "data/thumbnailers/checkpoint-inspector.thumbnailer",
         "data/applications/checkpoint-inspector.desktop",
         "config/mimeapps.list",
     ]
-    assert "Exec=/opt/ci --x %F\n" in written[2].read_text()
     assert written[1].read_bytes().lstrip().startswith(b"<")
-    assert written[3].read_text().splitlines() == [
+    assert "run() { /opt/ci --x " in written[2].read_text()
+    assert "Exec=/opt/ci --x screenshot " in written[3].read_text()
+    assert f"Exec=/bin/sh {written[2]} %F\n" in written[4].read_text()
+    assert written[5].read_text().splitlines() == [
         "[Default Applications]",
         f"application/x-pytorch-checkpoint={OURS};",
         f"application/x-pytorch-legacy-checkpoint={OURS};",
@@ -54,6 +59,8 @@ def test_what_is_written(home):
         f"application/x-pytorch-distributed-checkpoint={OURS};",
         f"application/x-safetensors={OURS};",
         f"application/x-gguf={OURS};",
+        "[Added Associations]",
+        f"application/zip=archives.desktop;{OURS};",
     ]
 
 
@@ -65,9 +72,10 @@ def test_twice_is_the_same_as_once(home):
 
 
 def test_nothing_is_left_behind(home):
-    install()
+    written = install()
+    (written[2].parent / "moved.txt").write_text("left by the script")
     removed = remove()
-    assert len(removed) == 4
+    assert sorted(removed) == sorted(written)
     assert files_in(home) == {}
     assert not any((home / "data").rglob("*"))
     assert remove() == []
@@ -93,9 +101,9 @@ def test_the_user_gets_back_what_was_there(home):
 def test_a_registration_half_gone_is_removed_as_well(home):
     written = install()
     written[0].unlink()
-    written[3].write_text("[Default Applications]\ntext/plain=vim.desktop\n")
-    assert remove() == written[2:0:-1]
-    assert written[3].read_text() == "[Default Applications]\ntext/plain=vim.desktop\n"
+    written[5].write_text("[Default Applications]\ntext/plain=vim.desktop\n")
+    assert remove() == written[1:5]
+    assert written[5].read_text() == "[Default Applications]\ntext/plain=vim.desktop\n"
 
 
 def test_the_default_folders_are_in_the_home(home, monkeypatch):
@@ -103,7 +111,7 @@ def test_the_default_folders_are_in_the_home(home, monkeypatch):
     monkeypatch.delenv("XDG_CONFIG_HOME")
     written = install()
     assert written[0] == home / ".local/share/mime/packages/checkpoint-inspector.xml"
-    assert written[3] == home / ".config/mimeapps.list"
+    assert written[5] == home / ".config/mimeapps.list"
 
 
 def test_a_failure_puts_everything_back(home, monkeypatch):
@@ -174,8 +182,10 @@ def test_the_program_is_the_default_for_its_own_types_and_no_others(desktop):
     _, gio = desktop
     for name in (CHECKPOINT, LEGACY, TAR, "application/x-safetensors"):
         assert gio("mime", name).splitlines()[0].endswith(f": {OURS}"), name
-    for name in ("application/zip", "text/x-python-path", "application/octet-stream"):
+    for name in ("text/x-python-path", "application/octet-stream"):
         assert OURS not in gio("mime", name), name
+    for name in ("application/zip", "application/json"):
+        assert OURS not in gio("mime", name).splitlines()[0], name
 
 
 def test_a_restored_list_reads_as_before(tmp_path):

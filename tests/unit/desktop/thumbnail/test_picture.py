@@ -1,0 +1,127 @@
+"""What the small picture of a file shows, and what it costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.desktop.thumbnail import picture
+from inspector.desktop.thumbnail.picture import Bar, Picture, draw, draw_file, picture_of
+from inspector.errors import CheckpointError, ModelError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import open_checkpoint
+from inspector.records import replace
+from inspector.report.colors import NEUTRAL
+from inspector.resources import demo_path
+from tests.hostile.cases import CASES
+from tests.sweep import put_through, table
+from tests.unit.desktop.thumbnail.test_canvas import read_png
+
+CORPUS = Path(__file__).parents[3] / "data" / "corpus"
+SURFACE, RED = (0xFF, 0xFF, 0xFF), (0xC8, 0x37, 0x2C)
+BLUE, ORANGE, GRAY = (0x1F, 0x77, 0xC9), (0xF0, 0x9A, 0x14), (0x8C, 0x97, 0xA8)
+
+
+def colors_in(png: bytes) -> set[tuple[int, ...]]:
+    head, rows = read_png(png)
+    edge = head[0]
+    lines = [rows[at + 1 : at + 1 + edge * 4] for at in range(0, len(rows), edge * 4 + 1)]
+    return {
+        tuple(line[at : at + 3]) for line in lines for at in range(0, len(line), 4) if line[at + 3] == 255
+    }
+
+
+def shown(name: str) -> Picture:
+    return picture_of(open_checkpoint(str(CORPUS / name)))
+
+
+def test_the_demo_has_a_bar_for_each_device():
+    seen = picture_of(open_checkpoint(str(demo_path())))
+    assert [(bar.label, bar.color) for bar in seen.bars] == [("cuda:0", 0), ("cuda:1", 1), ("cpu", NEUTRAL)]
+    assert [round(bar.share, 2) for bar in seen.bars] == [0.33, 1.0, 0.01]
+    assert seen.text == "788 KB"
+    assert not seen.is_dangerous
+    for edge in (32, 64, 256):
+        png = draw_file(str(demo_path()), edge)
+        assert read_png(png)[0][:2] == (edge, edge)
+        assert colors_in(png) >= {SURFACE, BLUE, ORANGE}
+        assert RED not in colors_in(png)
+
+
+@table(
+    ("name", "bars"),
+    [
+        ("zip/meta.pt", [("meta", 0.0)]),
+        ("safetensors/all.safetensors", [("safetensors", 1.0)]),
+        ("gguf/small.gguf", [("gguf", 1.0)]),
+        ("tar/tar_cpu.pth", [("cpu", 1.0)]),
+    ],
+)
+def test_formats_without_devices_are_named(name, bars):
+    assert [(bar.label, bar.share) for bar in shown(name).bars] == bars
+    assert colors_in(draw(shown(name), 128)) >= ({GRAY} if bars[0][1] else {SURFACE})
+
+
+def test_a_dangerous_file_bears_a_sign_at_every_size():
+    for name in ("hostile/os_system.pt", "hostile/os_system_legacy.pt"):
+        assert shown(name).is_dangerous, name
+        for edge in (32, 64, 128):
+            assert RED in colors_in(draw(shown(name), edge)), (name, edge)
+
+
+def test_many_devices_share_the_last_bar():
+    checkpoint = open_checkpoint(str(demo_path()))
+    one = checkpoint.storages[0]
+    many = [one._replace(key=str(index), device=f"cuda:{index}", nbytes=100) for index in range(20)]
+    seen = picture_of(replace(checkpoint, storages=tuple(many), tensors=()))
+    assert len(seen.bars) == 12
+    assert seen.bars[0] == Bar(label="cuda:0", color=0, share=100 / 900)
+    assert seen.bars[-1] == Bar(label="+ 9", color=NEUTRAL, share=1.0)
+    assert colors_in(draw(seen, 128)) >= {BLUE, ORANGE, GRAY}  # the ninth device has the first color again
+
+
+def test_a_checkpoint_without_tensors_is_a_sheet_with_a_size():
+    seen = Picture(bars=(), text="12 B", is_dangerous=False)
+    assert SURFACE in colors_in(draw(seen, 64))
+    assert colors_in(draw(seen, 256)) != colors_in(draw(replace(seen, text=""), 256))
+
+
+def test_names_of_any_kind_stay_on_the_sheet():
+    wild = Picture(
+        bars=tuple(Bar(label=label, color=0, share=1.0) for label in ("\u540d" * 40, "", "x" * 50)),
+        text="over 10^30 B",
+        is_dangerous=False,
+    )
+    head, rows = read_png(draw(wild, 128))
+    width = head[0] * 4 + 1
+    columns = {at for y in range(128) for at in range(128) if rows[y * width + 1 + at * 4 + 3]}
+    assert (min(columns), max(columns)) == (16, 111)  # nothing beyond the sheet's edges
+
+
+def test_hostile_files_have_a_picture_or_none(tmp_path):
+    """Each ends in a picture or in an error of ours; what is said to be dangerous bears the sign."""
+    drawn = []
+
+    def check(case):
+        path = tmp_path / "case.pt"
+        path.write_bytes(case.build())
+        try:
+            png = draw_file(str(path), 32)
+        except CheckpointError:
+            return
+        drawn.append(case)
+        assert (RED in colors_in(png)) == (
+            case.says.get("verdict") == "dangerous"
+        ) or "verdict" not in case.says
+
+    put_through(check, CASES, every=6)
+    assert len(drawn) > 5
+
+
+def test_a_picture_may_cost_less_than_a_window(monkeypatch):
+    bounds = ("pickle_nbytes", "opcodes", "values", "seconds", "parts", "chars", "inflated_nbytes")
+    assert all(getattr(picture.LIMITS, name) <= getattr(DEFAULT_LIMITS, name) / 4 for name in bounds)
+    monkeypatch.setattr(picture, "LIMITS", replace(picture.LIMITS, parts=3))
+    with pytest.raises(ModelError, match="more than 3 times"):
+        draw_file(str(demo_path()), 64)
