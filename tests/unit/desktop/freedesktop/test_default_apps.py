@@ -86,6 +86,7 @@ def test_a_section_of_ours_alone_goes():
 # ------------------------------------------------------------------ offers
 
 OFFERS = {"application/zip": ("archives.desktop", US), "application/x-npy": (US,)}
+CHOSEN = "[Default Applications]\napplication/zip=mine.desktop;\n"
 
 
 @table(
@@ -102,9 +103,8 @@ OFFERS = {"application/zip": ("archives.desktop", US), "application/x-npy": (US,
             {},
         ),
         (
-            "[Default Applications]\napplication/zip=mine.desktop;\n",
-            "[Default Applications]\napplication/zip=mine.desktop;\n[Added Associations]\n"
-            + f"application/zip=archives.desktop;{US};\napplication/x-npy={US};\n",
+            CHOSEN,
+            f"{CHOSEN}[Added Associations]\napplication/zip=archives.desktop;{US};\napplication/x-npy={US};\n",
             {"application/zip": "archives.desktop"},
         ),
     ],
