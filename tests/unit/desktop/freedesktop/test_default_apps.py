@@ -86,7 +86,8 @@ def test_a_section_of_ours_alone_goes():
 # ------------------------------------------------------------------ offers
 
 OFFERS = {"application/zip": ("archives.desktop", US), "application/x-npy": (US,)}
-CHOSEN = "[Default Applications]\napplication/zip=mine.desktop;\n"
+ADDED = f"[Added Associations]\napplication/zip=archives.desktop;{US};\napplication/x-npy={US};\n"
+CHOICE = "[Default Applications]\napplication/zip=mine.desktop;\n"
 
 
 @table(
@@ -94,7 +95,7 @@ CHOSEN = "[Default Applications]\napplication/zip=mine.desktop;\n"
     [
         (
             "",
-            f"[Added Associations]\napplication/zip=archives.desktop;{US};\napplication/x-npy={US};\n",
+            ADDED,
             {"application/zip": "archives.desktop"},
         ),
         (
@@ -103,8 +104,8 @@ CHOSEN = "[Default Applications]\napplication/zip=mine.desktop;\n"
             {},
         ),
         (
-            CHOSEN,
-            f"{CHOSEN}[Added Associations]\napplication/zip=archives.desktop;{US};\napplication/x-npy={US};\n",
+            CHOICE,
+            f"{CHOICE}{ADDED}",
             {"application/zip": "archives.desktop"},
         ),
     ],
