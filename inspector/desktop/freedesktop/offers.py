@@ -30,7 +30,7 @@ _SUFFIX = ".desktop"
 def plan_offers(entry: str) -> dict[str, tuple[str, ...]]:
     """Return for each type that is offered the programs for it in their order, with `entry` the last."""
     found = {parent: _find_default(parent, entry) for parent in dict.fromkeys(OFFERED.values()) if parent}
-    planned = {}
+    planned: dict[str, tuple[str, ...]] = {}
     for name, parent in OFFERED.items():
         if not parent:
             planned[name] = (entry,)
