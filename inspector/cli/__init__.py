@@ -18,6 +18,7 @@ from inspector.cli.common import (
     exit_code,
     prepare_streams,
 )
+from inspector.cli.display import display_for
 from inspector.cli.parser import parse
 from inspector.errors import CancelledError
 
@@ -28,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parse(list(sys.argv[1:] if arguments is None else arguments))
         command: Callable[[argparse.Namespace], int] = options.run
-        return command(options)
+        with display_for(options) as display:
+            options.display = display
+            return command(options)
     except (KeyboardInterrupt, CancelledError):
         return INTERRUPTED
     except BrokenPipeError:

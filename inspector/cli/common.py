@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 PROGRAM = "checkpoint-inspector"
 DONE, NEGATIVE, USAGE, UNREADABLE, UNWRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+bars: list[Callable[[], None]] = []
+"""What takes the progress bar off the screen, while there is one: nothing is written beside it."""
+
+
+def hide_bars() -> None:
+    """Take a progress bar off the screen, so that something else can be written."""
+    while bars:
+        bars.pop()()
 
 
 def prepare_streams() -> None:
@@ -39,6 +49,7 @@ def say(text: str) -> None:
         BrokenPipeError: The reader of a pipe left.
         ExportError: There is no room for it.
     """
+    hide_bars()
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -60,11 +71,13 @@ def say_json(document: dict[str, Any]) -> None:
 
 def complain(text: str) -> None:
     """Write one line to stderr; what a file made the text contain cannot break it into several."""
+    hide_bars()
     sys.stderr.write(f"{PROGRAM}: error: {escape_text(text)}\n")
 
 
 def remark(text: str) -> None:
     """Write one line to stderr that is no error."""
+    hide_bars()
     sys.stderr.write(f"{PROGRAM}: {escape_text(text)}\n")
 
 

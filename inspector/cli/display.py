@@ -1,97 +1,103 @@
-"""Whether a window can be opened here: where it cannot, Qt aborts the process, so we check first."""
+"""Where an answer goes: as plain text into files and pipes, laid out on a terminal.
+
+Nothing of `cli.terminal` is imported where no terminal is: other programs read the plain text, which stays as
+it is, and start this one often.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
+import argparse
 import os
-import socket
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
 
-from inspector.cli.common import PROGRAM
-from inspector.errors import PlanError
-from inspector.resources import LIBRARIES, resource_path
+from inspector.cli.common import hide_bars, say
+
+if TYPE_CHECKING:
+    from inspector.cli.terminal.writer import Writer
+    from inspector.progress import Progress
+    from inspector.report.page.blocks import Page
+
+Color = Literal["auto", "always", "never"]
 
 
-def require_display(files: Sequence[str] = ()) -> None:
-    """Make sure that Qt will find a screen.
+def add_display_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what all commands take."""
+    group = parser.add_argument_group("on a terminal")
+    group.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="auto: on a terminal, unless NO_COLOR is set; always: also in a pipe, laid out as on a terminal",
+    )
+    group.add_argument("--no-pager", action="store_true", help="do not page what is longer than the screen")
+    group.add_argument("--quiet", action="store_true", help="no progress bars")
 
-    Args:
-        files: What the window was to open: a terminal shows it as well.
 
-    Raises:
-        PlanError: There is none, or a library that Qt needs for it is missing.
+class Display:
+    """Takes the answers of one command.
+
+    Attributes:
+        color: What `--color` says.
+        pages: Whether what is longer than the screen may be paged.
+        is_quiet: Whether no progress is shown.
     """
-    if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM"):
-        return
-    if os.environ.get("WAYLAND_DISPLAY") and _wayland_answers():
-        return
-    if not (os.environ.get("DISPLAY") and _x_answers()):
-        raise PlanError("there is no screen to open a window on", remedy=_without_a_window(files))
-    _require_plugin()
+
+    def __init__(self, color: Color = "auto", *, pages: bool = True, is_quiet: bool = False) -> None:
+        self.color = color
+        self.pages = pages
+        self.is_quiet = is_quiet
+        self._writer: Writer | None = None
+        self._has_shown = False
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write what was kept back for the pager, and take the progress bar away."""
+        if self._writer is not None:
+            self._writer.close()
+        hide_bars()
+
+    def show(self, page: Page, *, apart: bool = False) -> None:
+        """Write an answer; `apart` from the one before, with an empty line between them."""
+        if not self._is_laid_out():
+            from inspector.report.page.blocks import plain_text
+
+            say("\n" * (apart and self._has_shown) + plain_text(page))
+        else:
+            self._open_writer().show(page)
+        self._has_shown = True
+
+    def progress(self) -> Progress:
+        """Return a progress that shows itself, if somebody looks and the work takes long."""
+        if self.is_quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            from inspector.progress import Progress
+
+            return Progress()
+        from inspector.cli.progress import TerminalProgress
+
+        return TerminalProgress()
+
+    def _is_laid_out(self) -> bool:
+        return self.color == "always" or sys.stdout.isatty()
+
+    def _open_writer(self) -> Writer:
+        if self._writer is None:
+            from inspector.cli.terminal.writer import open_writer
+
+            self._writer = open_writer(self.color, pages=self.pages)
+        return self._writer
 
 
-def _without_a_window(files: Sequence[str]) -> str:
-    """Return the command that answers without a window."""
-    from inspector.quoting import command, file_word
-
-    return f"use: {command('show', *map(file_word, files))}" if files else f"name a file: {PROGRAM} show"
-
-
-def _wayland_answers() -> bool:
-    """Try the socket ourselves: Wayland's library would write its own complaint to stderr."""
-    path = Path(os.environ.get("XDG_RUNTIME_DIR", ""), os.environ["WAYLAND_DISPLAY"])
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        try:
-            connection.connect(os.fspath(path))
-        except OSError:
-            return False
-    return True
-
-
-def _x_answers() -> bool:
-    try:
-        library = ctypes.CDLL("libxcb.so.1")
-    except OSError as error:
-        raise _missing(error) from error
-    library.xcb_connect.restype = ctypes.c_void_p
-    connection = ctypes.c_void_p(library.xcb_connect(None, None))
-    failed = bool(library.xcb_connection_has_error(connection))
-    library.xcb_disconnect(connection)
-    return not failed
-
-
-def _require_plugin() -> None:
-    """Load what Qt would load next: Qt would abort where this names the missing library."""
-    package = importlib.util.find_spec("PySide6")
-    folders = (package.submodule_search_locations if package is not None else None) or []
-    for folder in folders:
-        plugin = Path(folder, "Qt", "plugins", "platforms", "libqxcb.so")
-        if plugin.exists():
-            try:
-                ctypes.CDLL(str(plugin))
-            except OSError as error:
-                raise _missing(error) from error
-
-
-@contextmanager
-def window_libraries() -> Iterator[None]:
-    """Name the missing package where Qt's own libraries cannot be imported."""
-    try:
-        yield
-    except ImportError as error:
-        raise _missing(error) from error
-
-
-def _missing(error: Exception) -> PlanError:
-    remedy = f"on Debian: apt install {' '.join(system_libraries())}" if sys.platform == "linux" else None
-    return PlanError(f"the window's libraries cannot be loaded: {error}", remedy=remedy)
-
-
-def system_libraries() -> tuple[str, ...]:
-    """Return the packages of Debian that hold what Qt loads from the system."""
-    lines = resource_path(LIBRARIES).read_text(encoding="ascii").splitlines()
-    return tuple(line.split()[0] for line in lines if not line.startswith("#"))
+def display_for(options: argparse.Namespace) -> Display:
+    """Return the display that the options ask for; those of the window have none."""
+    return Display(
+        getattr(options, "color", "auto"),
+        pages=not getattr(options, "no_pager", False),
+        is_quiet=getattr(options, "quiet", False),
+    )

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.common import PROGRAM, USAGE, complain
+from inspector.cli.display import add_display_options
 from inspector.overriding import override
 from inspector.units import cut_text
 
@@ -48,6 +49,8 @@ class _Parser(argparse.ArgumentParser):
             formatter_class=_Help,
         )
         command.add_options(self)
+        if prog != PROGRAM:
+            add_display_options(self)
         self.set_defaults(run=command.run)
 
     @override

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from inspector.cli.common import bars
 from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.units import format_nbytes
@@ -28,6 +29,8 @@ class TerminalProgress(Progress):
         """Add finished units, and show how far it is."""
         super().advance(units)
         if self.total and sys.stderr.isatty() and time.monotonic() - self._told >= _EVERY_S:
+            if not self._is_shown:
+                bars.append(self.clear)
             self._told, self._is_shown = time.monotonic(), True
             share = f"{self.fraction or 0:.0%}, {format_nbytes(self.done)} of {format_nbytes(self.total)}"
             sys.stderr.write(f"{_CLEAR}{self.label}: {share}")

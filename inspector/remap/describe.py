@@ -74,10 +74,15 @@ def format_hidden(checkpoint: Checkpoint, plan: Plan) -> str:
     """Return what a plan makes of the devices outside of tensors as text, a line for each kind of change."""
     rows = checkpoint.hidden_devices
     found: Counter[tuple[str, str]] = Counter(
-        (f"{rows[index].what} {rows[index].device} -> {to}", "") for index, to in plan.hidden.items()
+        (f"{rows[index].what} {escape_text(rows[index].device)} -> {escape_text(to)}", "")
+        for index, to in plan.hidden.items()
     )
-    found.update((f"{row.what} {row.device} stays", _FITS) for row in hidden_stay(checkpoint, plan))
-    found.update((f"{row.what} {row.device} stays", _ASKED) for row in could_move(checkpoint, plan))
+    found.update(
+        (f"{row.what} {escape_text(row.device)} stays", _FITS) for row in hidden_stay(checkpoint, plan)
+    )
+    found.update(
+        (f"{row.what} {escape_text(row.device)} stays", _ASKED) for row in could_move(checkpoint, plan)
+    )
     lines = found.most_common(_MOST_HIDDEN)
     return "".join(
         f"{way}: {format_count(count, 'place')} outside of tensors.{why}\n" for (way, why), count in lines
@@ -85,7 +90,8 @@ def format_hidden(checkpoint: Checkpoint, plan: Plan) -> str:
 
 
 def _line(row: PlanRow) -> str:
-    way = f"{row.device} -> {row.to}" if row.what == "moves" else f"{row.device} stays"
+    device, to = escape_text(row.device), escape_text(row.to)
+    way = f"{device} -> {to}" if row.what == "moves" else f"{device} stays"
     size = f"{format_count(row.tensors, 'tensor')}, {format_nbytes(row.nbytes)}"
     return f"{way}: {row.role}, {size}. {row.why}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from inspector.report.text import wrapped_lines
+from inspector.report.page.blocks import Line, prose
 from inspector.report.words.beliefs import TRUTH_LABELS
 
 if TYPE_CHECKING:
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
 _INDENT = "     "
 
 
-def belief_lines(beliefs: Sequence[Belief]) -> Iterator[str]:
+def belief_lines(beliefs: Sequence[Belief]) -> Iterator[Line]:
     """Yield the answers: the belief with its word, what this file shows, what is always so, what to write."""
-    yield "Beliefs, answered from this file"
+    yield Line("Beliefs, answered from this file", "heading")
     for belief in beliefs:
-        yield f'  {TRUTH_LABELS[belief.truth]}: "{belief.claim}"'
-        yield from wrapped_lines(f"{belief.here} {belief.why}", _INDENT)
-        yield from (
-            f"{_INDENT}=> {line}" if place == 0 else f"{_INDENT}   {line}" for place, line in _code(belief)
-        )
+        yield Line(f'{TRUTH_LABELS[belief.truth]}: "{belief.claim}"', indent="  ")
+        yield from prose(f"{belief.here} {belief.why}", _INDENT)
+        for place, line in _code(belief):
+            yield Line(line, "code", f"{_INDENT}   " if place else f"{_INDENT}=> ")
 
 
 def _code(belief: Belief) -> Iterator[tuple[int, str]]:

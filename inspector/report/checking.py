@@ -14,8 +14,9 @@ from inspector.model.roles.device_types import DEVICE_FINDINGS
 from inspector.records import as_document, dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import format_diagnosis, target_document
+from inspector.report.page.blocks import Block, Line, Page, Role, page_of, plain_text, prose
 from inspector.report.remedies import Remedy, load_text, loaded_path, remedies_for
-from inspector.report.text import finding_lines, path_lines, wrapped_lines
+from inspector.report.text import finding_lines, path_lines
 from inspector.report.words.fixes import before
 from inspector.report.words.machines import is_about_machine
 from inspector.report.words.verdicts import (
@@ -134,7 +135,7 @@ def _fix_document(fix: Fix | None, judged: Judged | None) -> Document | None:
     return {**fix_document(fix), "lines": lines}
 
 
-def _script(answer: ScriptAnswer | None) -> Iterator[str]:
+def _script(answer: ScriptAnswer | None) -> Iterator[Block]:
     """Yield what a script does with the file."""
     if answer is not None:
         from inspector.report.scripts import script_lines  # noqa: PLC0415 - most runs follow no script
@@ -143,10 +144,15 @@ def _script(answer: ScriptAnswer | None) -> Iterator[str]:
 
 
 def format_check(check: Check) -> str:
-    """Return the answer as text: the verdict and its error, the explanation, the machine, the findings."""
+    """Return the answer as plain text, see `check_page`."""
+    return plain_text(check_page(check))
+
+
+def check_page(check: Check) -> Page:
+    """Return the answer: the verdict and its error, the explanation, the machine, the findings."""
     failure = check.load.last_error
     needs_device = failure is not None and failure.finding in DEVICE_FINDINGS
-    sections = (
+    return page_of(
         _script(check.script),
         _verdict(check),
         () if check.explanation is None else explanation_lines(check.explanation, check.judged),
@@ -154,16 +160,14 @@ def format_check(check: Check) -> str:
         _findings(check),
         _beliefs(check.beliefs),
     )
-    texts = ("\n".join(section) for section in sections)
-    return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def explanation_lines(explanation: Explanation, judged: Judged | None = None) -> Iterator[str]:
+def explanation_lines(explanation: Explanation, judged: Judged | None = None) -> Iterator[Block]:
     """Yield the explanation of an error text; without a file there are no lines to paste."""
-    yield "The error"
-    yield from wrapped_lines(f"{explanation.title}.", _INDENT)
+    yield Line("The error", "heading")
+    yield from prose(f"{explanation.title}.", _INDENT)
     if explanation.quoted:
-        yield from wrapped_lines(f'"{explanation.quoted}"', _INDENT)
+        yield from prose(f'"{explanation.quoted}"', _INDENT)
     for heading, text in (
         ("Your line", explanation.where),
         ("Why", explanation.cause),
@@ -171,48 +175,55 @@ def explanation_lines(explanation: Explanation, judged: Judged | None = None) ->
         ("What to do", explanation.advice),
     ):
         if text:
-            yield from wrapped_lines(f"{heading}: {text}", _INDENT)
+            yield from prose(f"{heading}: {text}", _INDENT)
     yield from path_lines(explanation.paths, explanation.count)
     if judged is not None:
         yield from _remedies(remedies_for(explanation.fix, judged))
     if explanation.also:
-        yield from wrapped_lines(f"Also in the text: {'; '.join(explanation.also)}.", _INDENT)
+        yield from prose(f"Also in the text: {'; '.join(explanation.also)}.", _INDENT)
     if explanation.checked:
-        yield f"{_INDENT}Looked for:"
-        yield from (f"     - {what}" for what in explanation.checked)
+        yield Line("Looked for:", indent=_INDENT)
+        yield from (Line(what, "bullet", "     - ") for what in explanation.checked)
 
 
-def machine_lines(diagnoses: tuple[Diagnosis, ...], *, is_asked: bool) -> Iterator[str]:
+def machine_lines(diagnoses: tuple[Diagnosis, ...], *, is_asked: bool) -> Iterator[Block]:
     """Yield why torch does not find a device on the machine; what works is left out where nobody asked."""
     shown = [diagnosis for diagnosis in diagnoses if is_asked or diagnosis.severity == "error"]
     if shown:
-        yield "The machine"
+        yield Line("The machine", "heading")
     for diagnosis in shown:
         yield from format_diagnosis(diagnosis)
 
 
-def _verdict(check: Check) -> Iterator[str]:
-    yield escape_text(check.checkpoint.path)
+def _verdict(check: Check) -> Iterator[Block]:
+    yield Line(escape_text(check.checkpoint.path), "file")
     target = check.target
     if target.wanted is not None:
-        yield f"{_INDENT}Target: {escape_text(understood(target))}."
-    yield from wrapped_lines(assumed(target), _INDENT)
+        yield Line(f"Target: {escape_text(understood(target))}.", indent=_INDENT)
+    yield from prose(assumed(target), _INDENT)
     where = escape_text(target.label if target.id == "this" else place(target))
     load = check.load
     call = _call(check)
     if load.way == "unsure":
-        yield f"{_INDENT}LOADS on {where}, as far as it could be read."
+        yield Line(f"LOADS on {where}, as far as it could be read.", "caution", _INDENT)
     elif load.failure is None and check.overflow is not None:
         what = f"{call} runs out of memory" if check.overflow.id == "does-not-fit" else check.overflow.title
-        yield from wrapped_lines(f"DOES NOT FIT on {where}: {what}.", _INDENT)
+        said = escape_text(f"DOES NOT FIT on {where}: {what}.")
+        yield Line(said, "bad", _INDENT, wraps=True)
     elif load.failure is None:
-        yield f"{_INDENT}LOADS on {where}: {call} works there."
+        yield Line(f"LOADS on {where}: {call} works there.", "good", _INDENT)
     else:
-        yield f"{_INDENT}DOES NOT LOAD on {where}: {call} stops with"
+        yield Line(f"DOES NOT LOAD on {where}: {call} stops with", "bad", _INDENT)
         yield from _stopped(load, load.failure)
     yield from _further(load, where, is_restricted=_is_restricted(target))
     yield from _remedies(_first(check))
-    yield f"{_INDENT}{safety_sentence(load)}"
+    yield Line(safety_sentence(load), _safety_role(load), _INDENT)
+
+
+def _safety_role(load: DefaultLoad) -> Role:
+    if load.is_safe:
+        return "good"
+    return "bad" if load.safety.verdict == "dangerous" else "caution"
 
 
 def _call(check: Check) -> str:
@@ -253,53 +264,53 @@ def _is_restricted(target: Profile) -> bool:
     return release_of(target.torch_version) >= WEIGHTS_ONLY_DEFAULT
 
 
-def _further(load: DefaultLoad, where: str, *, is_restricted: bool) -> Iterator[str]:
+def _further(load: DefaultLoad, where: str, *, is_restricted: bool) -> Iterator[Block]:
     """Yield what happens beyond the default call: with names allowed, or with weights_only=False."""
     stop = load.last_error
     if load.way in {"unchecked", "names", "full"} and stop is None:
-        yield from wrapped_lines(load_sentence(load, where), _INDENT)
+        yield from prose(load_sentence(load, where), _INDENT)
     elif stop is not None and load.is_refused_first:
-        yield from wrapped_lines(f"{refusal_sentence(load)} Then it stops with", _INDENT)
+        yield from prose(f"{refusal_sentence(load)} Then it stops with", _INDENT)
         yield from _stopped(load, stop)
     elif is_restricted:
-        yield from wrapped_lines(later_refusal(load), _INDENT)
+        yield from prose(later_refusal(load), _INDENT)
 
 
-def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[str]:
+def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[Block]:
     yield from _message(shown_message(load, failure))
     if failure.tensor:
-        yield from wrapped_lines(f"at the tensor {failure.tensor}.", _INDENT)
+        yield from prose(f"at the tensor {failure.tensor}.", _INDENT)
 
 
-def _message(message: str) -> Iterator[str]:
+def _message(message: str) -> Iterator[Block]:
     """Yield torch's message with its own line breaks, and without its escape codes for bold type."""
     for code in _BOLD:
         message = message.replace(code, "")
     for line in message.split("\n"):
-        yield from wrapped_lines(line.strip(), "      ")
+        yield from prose(line.strip(), "      ")
 
 
-def _findings(check: Check) -> Iterator[str]:
+def _findings(check: Check) -> Iterator[Block]:
     if not check.findings:
-        yield "Nothing else to report."
+        yield Line("Nothing else to report.")
         return
     answer = _answer(check)
-    yield "Findings"
+    yield Line("Findings", "heading")
     for finding in check.findings:
         yield from finding_lines(finding)
         if finding is not answer:
             yield from _remedies(remedies_for(finding.fix, check.judged))
 
 
-def _beliefs(beliefs: tuple[Belief, ...]) -> Iterator[str]:
+def _beliefs(beliefs: tuple[Belief, ...]) -> Iterator[Block]:
     if beliefs:
         from inspector.report.believing import belief_lines  # noqa: PLC0415 - most runs ask for none
 
         yield from belief_lines(beliefs)
 
 
-def _remedies(remedies: Iterable[Remedy]) -> Iterator[str]:
+def _remedies(remedies: Iterable[Remedy]) -> Iterator[Block]:
     """Yield lines to be pasted, each on a line of its own, whatever its length."""
     for number, remedy in enumerate(remedies):
-        yield f"     {before(remedy.kind, is_first=not number)}"
-        yield f"       {remedy.text}"
+        yield Line(before(remedy.kind, is_first=not number), indent="     ")
+        yield Line(remedy.text, "code", "       ")

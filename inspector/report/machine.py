@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.records import as_document
+from inspector.report.page.blocks import MARKS, Block, Line, Page, Role, page_of, plain_text
+from inspector.report.page.facts import Fact
 from inspector.report.words.verdicts import understood
 from inspector.target.machine.evidence import Evidence
 from inspector.target.machine.profile import Profile
 from inspector.target.machine.profile_file import MARK
 from inspector.units import escape_text, format_nbytes
 
-_LINE = 100
-_MARKS = {"error": "!!", "warning": " !", "note": "  "}
+_CAPTION = 8
 _DOUBTS = {"certain": "", "likely": " (likely)", "possible": " (possible)"}
 Document = dict[str, Any]
 
@@ -59,44 +59,49 @@ def profile_document(evidence: Evidence) -> Document:
 
 
 def format_machine(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> str:
-    """Return the description of a machine and its diagnoses, worst first, as plain text."""
-    lines = [escape_text(understood(target)), *_facts(target)]
-    for diagnosis in diagnoses:
-        lines += ["", *format_diagnosis(diagnosis)]
-    return "\n".join(lines) + "\n"
+    """Return the description of a machine and its diagnoses as plain text, see `machine_page`."""
+    return plain_text(machine_page(target, diagnoses))
 
 
-def _facts(target: Profile) -> Iterator[str]:
+def machine_page(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> Page:
+    """Return the description of a machine and its diagnoses, worst first."""
+    head = [Line(escape_text(understood(target)), "file"), *_facts(target)]
+    return page_of(head, *map(format_diagnosis, diagnoses))
+
+
+def _facts(target: Profile) -> Iterator[Block]:
     if target.python is not None:
-        yield f"  python   {escape_text(target.python.label)}"
+        yield _fact("python", escape_text(target.python.label))
     if target.torch_version is not None:
-        yield f"  torch    {escape_text(target.torch_version)}"
-    yield f"  devices  {', '.join(target.devices)}"
+        yield _fact("torch", escape_text(target.torch_version))
+    yield _fact("devices", ", ".join(target.devices))
     for gpu in target.gpus:
         memory = "" if gpu.memory_nbytes is None else f", {format_nbytes(gpu.memory_nbytes)}"
         capability = "" if gpu.capability is None else f", sm_{gpu.capability[0]}{gpu.capability[1]}"
-        yield f"  {gpu.device:<8} {escape_text(gpu.name) or 'no name'}{memory}{capability}"
+        name = escape_text(gpu.name) or "no name"
+        yield _fact(gpu.device, f"{name}{memory}{capability}")
     if target.memory_nbytes is not None:
-        yield f"  memory   {format_nbytes(target.memory_nbytes)}"
+        yield _fact("memory", format_nbytes(target.memory_nbytes))
 
 
-def format_diagnosis(diagnosis: Diagnosis) -> Iterator[str]:
+def _fact(caption: str, text: str) -> Fact:
+    return Fact(caption, text, _CAPTION, " ")
+
+
+def format_diagnosis(diagnosis: Diagnosis) -> Iterator[Line]:
     """Yield one diagnosis, its evidence and its steps, each on lines of their own."""
-    yield f"{_MARKS[diagnosis.severity]} {escape_text(diagnosis.title)}{_DOUBTS[diagnosis.certainty]}"
+    title = f"{escape_text(diagnosis.title)}{_DOUBTS[diagnosis.certainty]}"
+    role: Role = diagnosis.severity
+    yield Line(title, role, f"{MARKS[role]} ")
     yield from _wrapped(diagnosis.explanation, "   ")
     for line in diagnosis.evidence:
-        yield from _wrapped(line, "     ", "   - ")
+        yield from _wrapped(line, "   - ", "bullet", "     ")
     for number, step in enumerate(diagnosis.steps, 1):
         # Never wrapped: steps are pasted into a terminal.
-        yield f"   {number}. {escape_text(step)}"
+        yield Line(escape_text(step), "code", f"   {number}. ")
 
 
-def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
-    return textwrap.wrap(
-        escape_text(text),
-        _LINE,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _wrapped(text: str, indent: str, role: Role = "text", hang: str | None = None) -> Iterator[Line]:
+    shown = escape_text(text)
+    if shown.strip():
+        yield Line(shown, role, indent, hang, wraps=True, keeps_words=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from inspector.diagnose.script.answer import ScriptAnswer
 from inspector.records import as_document
 from inspector.report.jsonable import Document
-from inspector.report.text import wrapped_lines
+from inspector.report.page.blocks import Line, lines_of, prose
 from inspector.report.words.scripts import further_sentences, patch_note, script_headline, script_limits
 
 _INDENT = "  "
@@ -36,22 +36,22 @@ def script_document(answer: ScriptAnswer) -> Document:
     }
 
 
-def script_lines(answer: ScriptAnswer) -> Iterator[str]:
+def script_lines(answer: ScriptAnswer) -> Iterator[Line]:
     """Yield the answer as text: the line, what torch says there, why, and the patch."""
-    yield f"The script {answer.name}"
-    yield from wrapped_lines(script_headline(answer), _INDENT)
+    yield Line(f"The script {answer.name}", "heading")
+    yield from prose(script_headline(answer), _INDENT)
     if answer.line:
-        yield from wrapped_lines(f"{answer.line}: {answer.source}", "      ")
+        yield from prose(f"{answer.line}: {answer.source}", "      ")
         for line in answer.message.split("\n"):
-            yield from wrapped_lines(line.strip(), "      ")
-        yield from wrapped_lines(answer.why, _INDENT)
+            yield from prose(line.strip(), "      ")
+        yield from prose(answer.why, _INDENT)
         for sentence in further_sentences(answer):
-            yield from wrapped_lines(sentence, _INDENT)
+            yield from prose(sentence, _INDENT)
         if answer.advice and answer.diff:
-            yield from wrapped_lines(answer.advice, _INDENT)
-        yield from wrapped_lines(patch_note(answer), _INDENT)
+            yield from prose(answer.advice, _INDENT)
+        yield from prose(patch_note(answer), _INDENT)
     for sentence in script_limits(answer):
-        yield from wrapped_lines(sentence, _INDENT)
+        yield from prose(sentence, _INDENT)
     if answer.diff:
-        yield ""
-        yield answer.diff.rstrip("\n")
+        yield Line("")
+        yield from lines_of(answer.diff.rstrip("\n").split("\n"), "code")

@@ -12,16 +12,17 @@ from inspector.quoting import command, file_word
 from inspector.records import as_document
 from inspector.remap.rules import Rule
 from inspector.report.jsonable import finding_document
+from inspector.report.page.blocks import Block, Line, Page, page_of, plain_text
+from inspector.report.page.facts import Bars, Fact, Pointed
 from inspector.report.words.values import (
     THRESHOLDS,
     rank_lines,
     scan_sentence,
     scanned_words,
-    sparkline,
     statistics_lines,
 )
 from inspector.units import cut_text, escape_text, format_shape
-from inspector.values.scan import Scan, Scanned
+from inspector.values.scan import Oddity, Scan, Scanned
 from inspector.values.statistics import Index, Ranks, Statistics
 
 Document = dict[str, Any]
@@ -163,21 +164,35 @@ def _scanned(checkpoint: Checkpoint, one: Scanned, found: Statistics) -> Documen
 
 
 def statistics_text(tensor: Tensor, found: Statistics, ranks: Ranks | None = None) -> str:
-    """Return the statistics of a tensor as lines of text."""
-    title = f"{escape_text(tensor.path)}  {tensor.dtype}  {format_shape(tensor.shape)}"
+    """Return the statistics of a tensor as plain text, see `statistics_page`."""
+    return plain_text(statistics_page(tensor, found, ranks))
+
+
+def statistics_page(tensor: Tensor, found: Statistics, ranks: Ranks | None = None) -> Page:
+    """Return the statistics of a tensor."""
+    said = f"{tensor.dtype}  {format_shape(tensor.shape)}"
     lines = statistics_lines(found) + ([] if ranks is None else rank_lines(ranks))
     width = max(len(caption) for caption, _ in lines)
-    body = [f"  {caption:<{width}}  {escape_text(text)}" for caption, text in lines]
+    blocks: list[Block] = [Pointed(escape_text(tensor.path), said, "", is_title=True)]
+    blocks += (Fact(caption, escape_text(text), width) for caption, text in lines)
     if found.counts:
-        body.append(f"  {'Histogram':<{width}}  |{sparkline(found.counts)}|")
-    return "\n".join([title, *body]) + "\n"
+        blocks.append(Bars("Histogram", found.counts, found.edges, width))
+    return page_of(blocks)
 
 
 def scan_text(checkpoint: Checkpoint, scan: Scan) -> str:
-    """Return what a scan found as lines of text: a sentence, then each odd tensor with what is odd."""
-    lines = [scan_sentence(scan)]
-    for one in scan.tensors:
-        if one.oddities or one.statistics is None:
-            path = escape_text(checkpoint.tensors[one.row].path)
-            lines.append(f"  {path}  {scanned_words(one)}")
-    return "\n".join([*lines, THRESHOLDS, ""])
+    """Return what a scan found as plain text, see `scan_page`."""
+    return plain_text(scan_page(checkpoint, scan))
+
+
+def scan_page(checkpoint: Checkpoint, scan: Scan) -> Page:
+    """Return what a scan found: a sentence, then each odd tensor with what is odd."""
+    is_bad = bool(scan.unread or scan.with_oddity(Oddity.NAN, Oddity.INF))
+    is_odd = any(one.oddities for one in scan.tensors)
+    blocks: list[Block] = [Line(scan_sentence(scan), "bad" if is_bad else "caution" if is_odd else "good")]
+    blocks += (
+        Pointed(escape_text(checkpoint.tensors[one.row].path), scanned_words(one))
+        for one in scan.tensors
+        if one.oddities or one.statistics is None
+    )
+    return page_of([*blocks, Line(THRESHOLDS, "aside")])

@@ -24,6 +24,7 @@ from inspector.records import replace
 from inspector.report.checking import explanation_lines
 from inspector.report.details import file_facts
 from inspector.report.jsonable import finding_document
+from inspector.report.page.blocks import plain_lines
 from inspector.report.text import finding_lines
 from inspector.safety.allowlist import allow_list
 from inspector.safety.classes import known_classes
@@ -68,7 +69,7 @@ def texts(checkpoint: Checkpoint, gadget: str) -> Iterator[str]:
     findings = diagnose(checkpoint, safety, parse_target("cpu"))
     yield json.dumps(show_document(checkpoint, safety, findings, open_seconds=0))
     for finding in findings:
-        yield "\n".join(finding_lines(finding))
+        yield "\n".join(plain_lines(finding_lines(finding)))
         yield json.dumps(finding_document(finding))
     for group in file_facts(checkpoint, safety):
         yield from (f"{key} {value}" for key, value in group.facts)
@@ -78,7 +79,9 @@ def texts(checkpoint: Checkpoint, gadget: str) -> Iterator[str]:
     for release in RELEASES:
         said = refusal_message(Refusal(finding="x", name=gadget), release)
         explanation = explain_error(said, checkpoint)
-        yield "\n".join(explanation_lines(replace(explanation, quoted="")))  # the quotation is torch's
+        yield "\n".join(
+            plain_lines(explanation_lines(replace(explanation, quoted="")))
+        )  # the quotation is torch's
 
 
 def offers(said: str, gadget: str) -> list[str]:

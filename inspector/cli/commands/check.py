@@ -12,7 +12,6 @@ from inspector.cli.common import (
     UNREADABLE,
     as_checkpoint_error,
     complain_of,
-    say,
     say_json,
 )
 from inspector.cli.machines import add_target_options, profile_of
@@ -71,9 +70,9 @@ def run(options: argparse.Namespace) -> int:
 
         say_json(check_document(found))
     else:
-        from inspector.report.checking import format_check
+        from inspector.report.checking import check_page
 
-        say(format_check(found))
+        options.display.show(check_page(found))
     return DONE if found.is_good else NEGATIVE
 
 
@@ -123,7 +122,7 @@ def _look(
     from inspector.report.checking import Check
     from inspector.target.default_load import judge_load
 
-    checkpoint = open_checkpoint(options.file)
+    checkpoint = open_checkpoint(options.file, progress=options.display.progress())
     machine = profile_of(target, options)
     load = judge_load(checkpoint, machine)
     explanation = None
@@ -173,6 +172,7 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
     from inspector.records import as_document
     from inspector.report.checking import explanation_document, explanation_lines, machine_lines
     from inspector.report.jsonable import error_document
+    from inspector.report.page.blocks import page_of
 
     explanation: Explanation | None = None
     if text is not None:
@@ -190,7 +190,8 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
         say_json(document)
         return UNREADABLE
     if explanation is not None:
-        say("\n".join((*explanation_lines(explanation), *machine_lines(diagnoses, is_asked=True))) + "\n")
+        blocks = (*explanation_lines(explanation), *machine_lines(diagnoses, is_asked=True))
+        options.display.show(page_of(blocks))
     complain_of(error, options.file)
     return UNREADABLE
 

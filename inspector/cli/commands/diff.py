@@ -11,7 +11,6 @@ from inspector.cli.common import (
     NEGATIVE,
     as_checkpoint_error,
     ended_by_signals,
-    say,
     say_json,
 )
 
@@ -77,12 +76,11 @@ def _tolerance(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     """Print what differs; 1 means that anything does."""
     from inspector.errors import CancelledError, PlanError
-    from inspector.progress import Progress
 
     if len(options.files) != 2 and not options.series:
         remedy = "for several, say --series" if options.files[1:] else None
         raise PlanError("two checkpoints are compared, A and B", remedy=remedy)
-    progress = Progress()
+    progress: Progress = options.display.progress()
     try:
         with ended_by_signals(progress):
             return _run_series(options, progress) if options.series else _run(options, progress)
@@ -113,13 +111,13 @@ def _run(options: argparse.Namespace, progress: Progress) -> int:
 
 def _run_series(options: argparse.Namespace, progress: Progress) -> int:
     from inspector.diff.series import compare_series, series_paths
-    from inspector.report.comparing.series import format_series, series_document
+    from inspector.report.comparing.series import series_document, series_page
 
     found = compare_series(series_paths(options.files), progress)
     if options.json:
         say_json(series_document(found))
     else:
-        say(format_series(found))
+        options.display.show(series_page(found))
     return DONE
 
 
@@ -129,9 +127,9 @@ def _say(found: Diff, options: argparse.Namespace) -> None:
 
         say_json(diff_document(found))
     else:
-        from inspector.report.comparing.text import format_diff
+        from inspector.report.comparing.text import diff_page
 
-        say(format_diff(found, equal=options.all, every=options.each))
+        options.display.show(diff_page(found, equal=options.all, every=options.each))
 
 
 def _wish(options: argparse.Namespace) -> Wish:

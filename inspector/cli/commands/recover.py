@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from inspector.cli.common import DONE, ended_by_signals, remark, say
+from inspector.cli.common import DONE, ended_by_signals, remark
 
 SUMMARY = "Save what is intact in a damaged file as a new one, and list the rest."
 EXAMPLES = ("recover half.pth -o rest.pth",)
@@ -20,17 +20,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Save what is intact, and list the rest."""
-    from inspector.progress import Progress
     from inspector.remap.recover.recover import recover
-    from inspector.report.words.results import joined, lost, lost_row, recovered, recovered_safety
+    from inspector.report.page.blocks import Line
+    from inspector.report.words.results import lost, lost_row, recovered, recovered_safety, result_page
 
-    progress = Progress()
+    progress = options.display.progress()
     with ended_by_signals(progress):
         done = recover(options.file, Path(options.output), overwrite=options.force, progress=progress)
     safety = recovered_safety(done)
-    lines = [f"the new file: {safety}"] if safety else []
-    lines += [lost(done), *(f"  {lost_row(row)}" for row in done.lost)]
-    say(joined(options.output, recovered(done)) + "".join(f"{line}\n" for line in lines))
+    more = [Line(f"the new file: {safety}", "caution")] if safety else []
+    more += [Line(lost(done)), *(Line(lost_row(row), indent="  ") for row in done.lost)]
+    options.display.show(result_page(options.output, recovered(done), more))
     if safety:
         remark(f"{options.output}: {safety}")
     return DONE

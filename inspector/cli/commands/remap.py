@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, remark, say
+from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, remark
 from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, plan_of
 from inspector.errors import CheckpointError, ExportError, PlanError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from inspector.remap.convert.forms import Form, LeftOut
     from inspector.remap.plan import Plan
     from inspector.remap.relabel.export import Export, Verify
+    from inspector.report.page.blocks import Line
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
 EXAMPLES = (
@@ -118,27 +119,29 @@ def _open(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
 def _describe(options: argparse.Namespace, form: Form | None) -> int:
     """Print what another form holds, what the plan changes, what stays, and why."""
     from inspector.remap.describe import describe_plan, format_hidden, format_plan
+    from inspector.report.page.blocks import lines_of, page_of
 
     if options.undo:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
     checkpoint, plan = _open(options)
+    blocks = []
     if form is not None:
-        say(_preview(checkpoint, form, _left_out(options.file, plan, form)))
-    say(format_plan(describe_plan(checkpoint, plan)) + format_hidden(checkpoint, plan))
+        blocks = _preview(checkpoint, form, _left_out(options.file, plan, form))
+    text = format_plan(describe_plan(checkpoint, plan)) + format_hidden(checkpoint, plan)
+    options.display.show(page_of([*blocks, *lines_of(text.split("\n")[:-1])]))
     return DONE
 
 
 def _copy(options: argparse.Namespace) -> int:
     """Write a copy of the file with other devices."""
-    from inspector.progress import Progress
     from inspector.remap.files.destination import copy_times
     from inspector.remap.relabel.export import export_copy
-    from inspector.report.words.results import copied, joined, unchecked_by_torch
+    from inspector.report.words.results import copied, result_page, unchecked_by_torch
 
     checkpoint, plan = _open(options)
     if checkpoint.parts:
         return _copy_folder(options, checkpoint, plan)
-    progress = Progress()
+    progress = options.display.progress()
     with ended_by_signals(progress):
         done = export_copy(
             options.file,
@@ -153,7 +156,7 @@ def _copy(options: argparse.Namespace) -> int:
             copy_times(options.file, Path(options.output))
         if options.receipt is not None:
             _write_receipt(options, checkpoint, plan, done, progress)
-    say(joined(options.output, copied(done)))
+    options.display.show(result_page(options.output, copied(done)))
     unchecked = unchecked_by_torch(done)
     if unchecked:
         remedy = "the copy was written, and compared by this program only"
@@ -163,20 +166,19 @@ def _copy(options: argparse.Namespace) -> int:
 
 def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan) -> int:
     """Write a copy of a folder, whole or not at all."""
-    from inspector.progress import Progress
     from inspector.remap.folders.export import export_folder
-    from inspector.report.words.results import copied, joined
+    from inspector.report.words.results import copied, result_page
 
     if options.receipt is not None or options.keep_times or options.verify == "torch":
         raise PlanError(
             "--receipt, --keep-times and --verify torch are for single files",
             remedy="leave them out; the files of the folder are compared one by one",
         )
-    progress = Progress()
+    progress = options.display.progress()
     verify: Verify = "none" if options.no_verify else options.verify
     with ended_by_signals(progress):
         done = export_folder(checkpoint, Path(options.output), plan, verify=verify, progress=progress)
-    say(joined(options.output, copied(done)))
+    options.display.show(result_page(options.output, copied(done)))
     return DONE
 
 
@@ -192,30 +194,29 @@ def _write_receipt(
 
 def _change(options: argparse.Namespace) -> int:
     """Change the file itself."""
-    from inspector.progress import Progress
     from inspector.remap.relabel.in_place import patch_in_place
-    from inspector.report.words.results import joined, patched
+    from inspector.report.words.results import patched, result_page
 
     if options.receipt is not None or options.keep_times:
         raise PlanError("--receipt and --keep-times go with a copy", remedy="write a copy, with -o")
     _, plan = _open(options)
-    progress = Progress()
+    progress = options.display.progress()
     with ended_by_signals(progress):
         done = patch_in_place(
             options.file, plan, force=options.force, verify=not options.no_verify, progress=progress
         )
-    say(joined(options.file, patched(done, str(done.record))))
+    options.display.show(result_page(options.file, patched(done, str(done.record))))
     return DONE
 
 
 def _undo(options: argparse.Namespace) -> int:
     """Take a change of the file itself back."""
     from inspector.remap.relabel.in_place import undo_patch
-    from inspector.report.words.results import joined, undone
+    from inspector.report.words.results import result_page, undone
 
     if options.map or options.target:
         raise PlanError("--undo restores the file as it was, whatever the map", remedy="leave the map out")
-    say(joined(options.file, [undone(undo_patch(options.file, force=options.force))]))
+    options.display.show(result_page(options.file, [undone(undo_patch(options.file, force=options.force))]))
     if options.force:
         _remark_on_safety(options.file)
     return DONE
@@ -273,15 +274,15 @@ def _read_form(options: argparse.Namespace) -> Form | None:
 def _convert(options: argparse.Namespace, form: Form) -> int:
     """Write the checkpoint in another form."""
     from inspector.containers.formats import refuse_step
-    from inspector.progress import Progress
     from inspector.remap.convert.export import export_form
     from inspector.remap.files.destination import copy_times
-    from inspector.report.words.results import converted, joined, left_out
+    from inspector.report.page.blocks import Line
+    from inspector.report.words.results import converted, left_out, result_page
 
     checkpoint, plan = _open(options)
     if form.shape == "safetensors" and (options.map or options.target):
         refuse_step(checkpoint.format, "remap", options.file)
-    progress = Progress()
+    progress = options.display.progress()
     with ended_by_signals(progress):
         done = export_form(
             options.file,
@@ -294,12 +295,12 @@ def _convert(options: argparse.Namespace, form: Form) -> int:
         )
         if options.keep_times:
             copy_times(options.file, Path(options.output))
-    lines = [f"  {line}\n" for line in left_out(done.left_out, _MOST_LEFT_OUT)]
-    say(joined(options.output, converted(done)) + "".join(lines))
+    more = [Line(line, indent="  ") for line in left_out(done.left_out, _MOST_LEFT_OUT)]
+    options.display.show(result_page(options.output, converted(done), more))
     return NEGATIVE if options.strict and any(row.is_lost for row in done.left_out) else DONE
 
 
-def _preview(checkpoint: Checkpoint, form: Form, known: tuple[LeftOut, ...] | None) -> str:
+def _preview(checkpoint: Checkpoint, form: Form, known: tuple[LeftOut, ...] | None) -> list[Line]:
     """Return what would be written, and line by line what would not.
 
     Raises:
@@ -307,14 +308,19 @@ def _preview(checkpoint: Checkpoint, form: Form, known: tuple[LeftOut, ...] | No
         PlanError: This checkpoint has no such form.
     """
     from inspector.remap.convert.preview import preview_form
+    from inspector.report.page.blocks import Line
     from inspector.report.words.results import form_contents, left_out
 
     found = preview_form(checkpoint, form)
     if found.refusals:
         raise ExportError(found.refusals[0], remedy="leave it out with --exclude, or choose another format")
     contents = "; ".join(form_contents(found, form.format_from(checkpoint.format)))
-    lines = [f"  {line}" for line in left_out(known or found.left_out, _MOST_LEFT_OUT)]
-    return "\n".join([f"Would write about {contents}", *lines, "", "Of what is written:", ""])
+    return [
+        Line(f"Would write about {contents}"),
+        *(Line(line, indent="  ") for line in left_out(known or found.left_out, _MOST_LEFT_OUT)),
+        Line(""),
+        Line("Of what is written:", "heading"),
+    ]
 
 
 def _left_out(path: str, plan: Plan, form: Form) -> tuple[LeftOut, ...] | None:

@@ -16,10 +16,11 @@ from inspector.cli.common import (
     say,
     say_json,
 )
-from inspector.errors import CancelledError, QueryError
+from inspector.errors import CancelledError, ExportError, QueryError
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
+    from inspector.report.page.blocks import Page
     from inspector.report.query import Query, Rows
 
 SUMMARY = "Show what checkpoints contain; nothing in them is executed."
@@ -52,11 +53,14 @@ def _depth(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Print what files hold; files that cannot be read do not stop the others."""
-    code, between = DONE, ""
+    code = DONE
     for path in options.files:
         try:
-            answer = _json(path, options) if options.json else between + _text(path, options)
-        except CancelledError:
+            if options.json:
+                say(_json(path, options))
+            else:
+                options.display.show(_page(path, options), apart=True)
+        except (CancelledError, ExportError, BrokenPipeError):
             raise
         except QueryError as error:
             code = USAGE
@@ -69,9 +73,6 @@ def run(options: argparse.Namespace) -> int:
                 say_json(error_document(path, failure))
             else:
                 complain_of(failure, path)
-        else:
-            say(answer)
-            between = "\n"
     return code
 
 
@@ -84,7 +85,7 @@ def _json(path: str, options: argparse.Namespace) -> str:
 
     with collector_paused():  # also while the rows are written: all of them live to the end
         started = time.perf_counter()
-        checkpoint = open_checkpoint(path, beside=True)
+        checkpoint = open_checkpoint(path, beside=True, progress=options.display.progress())
         seconds = time.perf_counter() - started
         safety = judge(checkpoint)
         findings = diagnose(checkpoint, safety)
@@ -93,14 +94,14 @@ def _json(path: str, options: argparse.Namespace) -> str:
         return "".join(write_show(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
 
 
-def _text(path: str, options: argparse.Namespace) -> str:
+def _page(path: str, options: argparse.Namespace) -> Page:
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
-    from inspector.report.text import format_report
+    from inspector.report.text import report_page
     from inspector.report.tree import build_tree
     from inspector.safety.verdict import judge
 
-    checkpoint = open_checkpoint(path, beside=True)
+    checkpoint = open_checkpoint(path, beside=True, progress=options.display.progress())
     safety = judge(checkpoint)
     tree = build_tree(checkpoint, {})
     only = None
@@ -109,7 +110,7 @@ def _text(path: str, options: argparse.Namespace) -> str:
 
         only = matching_nodes(*_searched(checkpoint, options.filter), tree)
     findings = diagnose(checkpoint, safety)
-    return format_report(checkpoint, safety, findings, tree, depth=options.depth, only=only)
+    return report_page(checkpoint, safety, findings, tree, depth=options.depth, only=only)
 
 
 def _searched(checkpoint: Checkpoint, text: str) -> tuple[Query, Rows]:

@@ -12,7 +12,6 @@ from inspector.cli.common import (
     complain_of,
     ended_by_signals,
     remark,
-    say,
     say_json,
 )
 from inspector.errors import PlanError
@@ -20,8 +19,8 @@ from inspector.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.cli.progress import TerminalProgress
     from inspector.model.checkpoint import Checkpoint
+    from inspector.progress import Progress
     from inspector.values.asking import ValueReader
     from inspector.values.statistics import Ranks
 
@@ -55,11 +54,10 @@ def run(options: argparse.Namespace) -> int:
     """Print statistics; tensors without values do not stop the others."""
     if options.scan == bool(options.paths):
         raise PlanError("name the tensors, or use --scan for all of them", remedy="see stats --help")
-    from inspector.cli.progress import TerminalProgress
     from inspector.model.build import open_checkpoint
     from inspector.values.asking import ValueReader
 
-    progress = TerminalProgress()
+    progress = options.display.progress()
     with ended_by_signals(progress), ValueReader() as reader:
         checkpoint = open_checkpoint(options.file, progress=progress)
         if options.scan:
@@ -75,10 +73,10 @@ def _stats(
     checkpoint: Checkpoint,
     rows: Sequence[int],
     reader: ValueReader,
-    progress: TerminalProgress,
+    progress: Progress,
 ) -> int:
     from inspector.errors import ValuesError
-    from inspector.report.values import statistics_document, statistics_text
+    from inspector.report.values import statistics_document, statistics_page
 
     code = DONE
     for row in rows:
@@ -87,43 +85,37 @@ def _stats(
             ranks = _ranks(checkpoint, row, reader, progress) if options.rank else None
         except ValuesError as error:
             code = UNREADABLE
-            progress.clear()
             complain_of(error, checkpoint.tensors[row].path)
             continue
-        progress.clear()
         if options.json:
             say_json(statistics_document(checkpoint, row, found, ranks))
         else:
-            say(statistics_text(checkpoint.tensors[row], found, ranks))
+            options.display.show(statistics_page(checkpoint.tensors[row], found, ranks))
     return code
 
 
-def _ranks(checkpoint: Checkpoint, row: int, reader: ValueReader, progress: TerminalProgress) -> Ranks | None:
+def _ranks(checkpoint: Checkpoint, row: int, reader: ValueReader, progress: Progress) -> Ranks | None:
     """Return the ranks of a matrix; None, and say why, where there are none."""
     from inspector.errors import ValuesError
 
     try:
         return reader.ranks(checkpoint, row, progress)
     except ValuesError as error:
-        progress.clear()
         remark(f"{checkpoint.tensors[row].path}: no rank: {error.what}")
         return None
 
 
 def _scan(
-    options: argparse.Namespace, checkpoint: Checkpoint, reader: ValueReader, progress: TerminalProgress
+    options: argparse.Namespace, checkpoint: Checkpoint, reader: ValueReader, progress: Progress
 ) -> int:
     from inspector.diagnose.findings.values import value_findings
-    from inspector.report.values import scan_document, scan_text
+    from inspector.report.values import scan_document, scan_page
     from inspector.values.scan import Oddity, scan_checkpoint
 
-    try:
-        scan = scan_checkpoint(checkpoint, reader, progress)
-    finally:
-        progress.clear()
+    scan = scan_checkpoint(checkpoint, reader, progress)
     findings = value_findings(checkpoint, scan)
     if options.json:
         say_json(scan_document(checkpoint, scan, findings))
     else:
-        say(scan_text(checkpoint, scan))
+        options.display.show(scan_page(checkpoint, scan))
     return NEGATIVE if scan.unread or scan.with_oddity(Oddity.NAN, Oddity.INF) else DONE

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         say(resource_path(PROBE).read_text(encoding="utf-8"))
         return DONE
     from inspector.doctor.examine import examine
-    from inspector.report.machine import format_machine, machine_document
+    from inspector.report.machine import machine_document, machine_page
     from inspector.target.machine.wish import parse_wish
 
     profile = profile_of(parse_wish(options.target), options)
@@ -39,5 +39,5 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         say_json(machine_document(profile, diagnoses))
     else:
-        say(format_machine(profile, diagnoses))
+        options.display.show(machine_page(profile, diagnoses))
     return DONE

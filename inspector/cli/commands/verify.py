@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, say, say_json
+from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, say_json
 from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, rules_of
 
 if TYPE_CHECKING:
     from inspector.remap.compare.files import Comparison
+    from inspector.report.page.blocks import Page
 
 SUMMARY = "Compare a copy with the file it was made from, byte by byte."
 EXAMPLES = ("verify cpu.pth --against best.pth",)
@@ -27,14 +28,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare every tensor, value and byte of a copy with the original's; 1 means that it failed."""
     from inspector.model.build import open_checkpoint
-    from inspector.progress import Progress
     from inspector.remap.compare.files import compare_files
 
     said, target = parse_map(options)
     rules = None
     if options.map or options.target is not None:
         rules = rules_of(open_checkpoint(options.against), options, said, target)
-    progress = Progress()
+    progress = options.display.progress()
     with ended_by_signals(progress):
         found = compare_files(
             options.file,
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         say_json(_document(options, found))
     else:
-        say(_text(options, found, planned=rules is not None))
+        options.display.show(_page(options, found, planned=rules is not None))
     return DONE if found.is_same else NEGATIVE
 
 
@@ -64,12 +64,12 @@ def _document(options: argparse.Namespace, found: Comparison) -> dict[str, objec
     }
 
 
-def _text(options: argparse.Namespace, found: Comparison, *, planned: bool) -> str:
-    from inspector.report.words.results import compared, joined
+def _page(options: argparse.Namespace, found: Comparison, *, planned: bool) -> Page:
+    from inspector.report.page.blocks import page_of
+    from inspector.report.page.facts import Result
+    from inspector.report.words.results import compared, result_page
 
     parts = compared(found, planned=planned)
-    return (
-        joined(options.file, parts)
-        if found.is_same
-        else "".join(joined(options.file, [one]) for one in parts)
-    )
+    if found.is_same:
+        return result_page(options.file, parts)
+    return page_of([Result(options.file, (part,), is_good=False) for part in parts])

@@ -6,7 +6,7 @@ import argparse
 
 from inspector import __version__
 from inspector.cli.common import DONE, PROGRAM
-from inspector.cli.display import require_display, window_libraries
+from inspector.cli.screen import require_display, window_libraries
 
 SUMMARY = (
     "Open PyTorch checkpoints without executing them, and fix the devices they name.\n"

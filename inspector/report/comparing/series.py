@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from inspector.diff.series import Point, Series
-from inspector.units import cut_text, escape_text, format_count
+from inspector.report.page.blocks import Line as TextLine
+from inspector.report.page.blocks import Page, page_of, plain_text
+from inspector.report.page.facts import Columns
+from inspector.units import escape_text, format_count
 
 _DIGITS = ".4g"
-_MOST_NAME = 48
 _UNKNOWN = "\u2013"
 _MARK = "*"
 _WHOLE = "all of it"
@@ -58,20 +60,35 @@ def _length(parts: Iterable[float | None]) -> float | None:
 
 
 def format_series(series: Series) -> str:
-    """Return the table that `diff --series` prints: a line for each module, a column for each file."""
-    lines = [format_count(len(series.paths), "checkpoint")]
-    lines += [f"  {place + 1}  {escape_text(path)}" for place, path in enumerate(series.paths)]
+    """Return the tables that `diff --series` prints as plain text, see `series_page`."""
+    return plain_text(series_page(series))
+
+
+def series_page(series: Series) -> Page:
+    """Return the files, and for each figure a table: a row for each module, a column for each file."""
+    head = [TextLine(format_count(len(series.paths), "checkpoint"), "heading")]
+    head += [
+        TextLine(escape_text(path), "file", f"  {place + 1}  ") for place, path in enumerate(series.paths)
+    ]
     modules = modules_of(series)
-    for title, field in (
-        ("Norm", "norm"),
-        ("Distance from the one before", "step"),
-        ("Distance from the first", "drift"),
-    ):
-        lines += ["", title, _row("", [str(place + 1) for place in range(len(series.paths))])]
-        lines += [_row(line.name, [_figure(point, field) for point in line.points]) for line in modules]
-    if any(point is not None and point.skipped for line in modules for point in line.points):
-        lines += ["", f"{_MARK} without the elements that are NaN or infinite in a file"]
-    return "\n".join(lines) + "\n"
+    header = tuple(str(place + 1) for place in range(len(series.paths)))
+    tables = [
+        [
+            Columns(
+                title,
+                header,
+                tuple((line.name, tuple(_figure(point, field) for point in line.points)) for line in modules),
+            )
+        ]
+        for title, field in (
+            ("Norm", "norm"),
+            ("Distance from the one before", "step"),
+            ("Distance from the first", "drift"),
+        )
+    ]
+    skips = any(point is not None and point.skipped for line in modules for point in line.points)
+    left_out = f"{_MARK} without the elements that are NaN or infinite in a file"
+    return page_of(head, *tables, [TextLine(left_out, "aside")] * skips)
 
 
 def _figure(point: Point | None, field: str) -> str:
@@ -79,15 +96,6 @@ def _figure(point: Point | None, field: str) -> str:
     if point is None or number is None:
         return _UNKNOWN
     return f"{number:{_DIGITS}}{_MARK if point.leaves_out(field) else ''}"
-
-
-def _row(name: str, cells: list[str]) -> str:
-    return (
-        "  "
-        + " ".join(
-            [f"{cut_text(name, _MOST_NAME):<{_MOST_NAME}}", *(f"{cell:>10}" for cell in cells)]
-        ).rstrip()
-    )
 
 
 def series_document(series: Series) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from inspector.report.comparing.words import (
     safety_texts,
     verdict_text,
 )
+from inspector.report.page.blocks import Block, Line, Page, page_of, plain_text
+from inspector.report.page.facts import Change, Pointed
 from inspector.units import escape_text, format_count, format_nbytes
 
 _FEW = 3
@@ -25,33 +27,22 @@ _GROUPED = frozenset({"device", "dtype", "requires_grad", "role", "class", "layo
 
 
 def format_diff(diff: Diff, *, equal: bool = False, every: bool = False) -> str:
-    """Return the text of a comparison.
+    """Return a comparison as plain text, see `diff_page`."""
+    return plain_text(diff_page(diff, equal=equal, every=every))
+
+
+def diff_page(diff: Diff, *, equal: bool = False, every: bool = False) -> Page:
+    """Return a comparison.
 
     Args:
         diff: What was found.
         equal: Whether to list tensors that do not differ as well.
         every: Whether to list each tensor of a change that many have in common.
     """
-    return "\n".join(_lines(diff, equal=equal, every=every)) + "\n"
-
-
-def _lines(diff: Diff, *, equal: bool, every: bool) -> Iterator[str]:
-    yield from (f"{mark} {_file(one)}" for mark, one in (("a", diff.a), ("b", diff.b)))
-    yield from safety_texts(diff)
-    yield verdict_text(diff)
-    yield from doubt_texts(diff)
-    rules = [
-        rule for rule in diff.rules if rule.tensors > 1 or rule.how == "prefix"
-    ]  # others have a line each
-    if rules:
-        yield from ("", "Names")
-        yield from (f"  > {rule_text(rule)}" for rule in rules)
     rows = diff_rows(diff, equal=equal)
     common = {} if every else _common(diff, rows)
-    if common:
-        yield from ("", "Changes that many tensors share")
-        yield from (f"  ~ {text}   {format_count(len(group), 'tensor')}" for text, group in common.items())
     said = {row for group in common.values() for row in group}
+    sections = []
     for section, title in SECTIONS.items():
         shown = [
             row
@@ -59,14 +50,38 @@ def _lines(diff: Diff, *, equal: bool, every: bool) -> Iterator[str]:
             if row.section == section and row not in said and _is_news(row, equal=equal or every)
         ]
         if shown:
-            yield from ("", f"{title} ({len(shown):,})")
-            yield from map(_line, shown) if every else _folded(diff, shown)
+            changes = map(_line, shown) if every else _folded(diff, shown)
+            sections.append((Line(f"{title} ({len(shown):,})", "heading"), *changes))
+    return page_of(_head(diff), _names(diff), _shared(common), *sections)
 
 
-def _file(checkpoint: Checkpoint) -> str:
+def _head(diff: Diff) -> Iterator[Block]:
+    yield from (_file(one, f"{mark} ") for mark, one in (("a", diff.a), ("b", diff.b)))
+    yield from (Line(text, "bad") for text in safety_texts(diff))
+    yield Line(verdict_text(diff), "good" if diff.is_equal else "caution")
+    yield from (Line(text) for text in doubt_texts(diff))
+
+
+def _names(diff: Diff) -> Iterator[Block]:
+    # Others have a line each.
+    rules = [rule for rule in diff.rules if rule.tensors > 1 or rule.how == "prefix"]
+    if rules:
+        yield Line("Names", "heading")
+    yield from (Change(">", rule_text(rule), "") for rule in rules)
+
+
+def _shared(common: dict[str, list[DiffRow]]) -> Iterator[Block]:
+    if common:
+        yield Line("Changes that many tensors share", "heading")
+    for text, group in common.items():
+        yield Change("~", text, format_count(len(group), "tensor"))
+
+
+def _file(checkpoint: Checkpoint, mark: str) -> Pointed:
     tensors = format_count(len(checkpoint.tensors), "tensor")
     size = format_nbytes(checkpoint.file_nbytes)
-    return f"{escape_text(checkpoint.path)}   {checkpoint.format}, {tensors}, {size}"
+    said = f"{checkpoint.format}, {tensors}, {size}"
+    return Pointed(escape_text(checkpoint.path), said, mark, "   ", is_title=True)
 
 
 def _is_news(row: DiffRow, *, equal: bool) -> bool:
@@ -86,7 +101,7 @@ def _common(diff: Diff, rows: Iterable[DiffRow]) -> dict[str, list[DiffRow]]:
     return {text: group for text, group in groups.items() if len(group) > _FEW}
 
 
-def _folded(diff: Diff, rows: list[DiffRow]) -> Iterator[str]:
+def _folded(diff: Diff, rows: list[DiffRow]) -> Iterator[Block]:
     """Yield a line for each row, but one for a whole branch that the other file has nothing of."""
     branches = {"-": branches_of(diff.b), "+": branches_of(diff.a)}
     groups: dict[tuple[str, str], list[DiffRow]] = defaultdict(list)
@@ -95,7 +110,7 @@ def _folded(diff: Diff, rows: list[DiffRow]) -> Iterator[str]:
         groups[row.mark, place or f"{row.a_path}\0{row.b_path}"].append(row)
     for (mark, place), group in groups.items():
         if len(group) > _FEW and "\0" not in place:
-            yield f"  {mark} {place}   all of it: {_counted(group)}"
+            yield Change(mark, place, f"all of it: {_counted(group)}")
         else:
             yield from map(_line, group)
 
@@ -126,6 +141,5 @@ def _counted(group: list[DiffRow]) -> str:
     return ", ".join([*parts, *([format_count(values, "value")] if values else [])])
 
 
-def _line(row: DiffRow) -> str:
-    path = row.a_path or row.b_path
-    return f"  {row.mark} {path or '(root)'}" + (f"   {row.detail}" if row.detail else "")
+def _line(row: DiffRow) -> Change:
+    return Change(row.mark, row.a_path or row.b_path or "(root)", row.detail)

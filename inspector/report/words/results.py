@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from inspector.report.page.blocks import Block, Page, page_of
+from inspector.report.page.facts import Result
 from inspector.report.words.verdicts import SAFETY
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
@@ -35,9 +37,9 @@ def as_lines(parts: Iterable[str]) -> list[str]:
     ]
 
 
-def joined(name: str, parts: Iterable[str]) -> str:
-    """Return the parts as one line about a file."""
-    return f"{escape_text(name)}: {'; '.join(parts)}\n"
+def result_page(name: str, parts: Iterable[str], more: Iterable[Block] = ()) -> Page:
+    """Return the parts as one sentence about a file, and what stands below it."""
+    return page_of([Result(name, tuple(parts)), *more])
 
 
 # --- a copy, a change in place ------------------------------------------------------------------------------

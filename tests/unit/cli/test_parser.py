@@ -12,6 +12,7 @@ import pytest
 
 from inspector import __version__
 from inspector.cli.commands import COMMANDS, WINDOW
+from inspector.cli.display import add_display_options
 from inspector.cli.parser import parse, parser_tree
 
 ROOT = Path(__file__).parents[3]
@@ -195,6 +196,7 @@ def test_the_tree_holds_every_command_with_its_options() -> None:
     for name, parser in commands.choices.items():
         own = argparse.ArgumentParser()
         import_module(COMMANDS[name]).add_options(own)
+        add_display_options(own)
         assert set(own._option_string_actions) == set(parser._option_string_actions)
         assert parser.prog == f"checkpoint-inspector {name}"
         assert parser.format_help().startswith(f"usage: checkpoint-inspector {name} ")

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from inspector.cli import progress as module
+from inspector.cli.common import hide_bars
 from inspector.cli.progress import TerminalProgress
 
 
@@ -21,7 +22,7 @@ def test_a_terminal_sees_how_far_it_is_and_then_nothing(monkeypatch: pytest.Monk
     progress.advance(5)
     progress.start("reading values", 2000)
     progress.advance(500)
-    progress.clear()
+    hide_bars()
     progress.clear()
     assert sys.stderr.getvalue().split("\r\x1b[K") == [
         "",

@@ -9,6 +9,7 @@ from inspector.doctor.diagnosis import Diagnosis
 from inspector.doctor.examine import examine
 from inspector.pythons import Python
 from inspector.report.machine import format_diagnosis, format_machine, machine_document, target_document
+from inspector.report.page.blocks import plain_lines
 from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import is_harmless
@@ -114,7 +115,7 @@ def test_text_of_a_diagnosis() -> None:
         steps=("paste " * 30, "b"),
         certainty="likely",
     )
-    assert list(format_diagnosis(diagnosis)) == [
+    assert list(plain_lines(format_diagnosis(diagnosis))) == [
         " ! t (likely)",
         "   " + " ".join(["word"] * 19),
         "   " + " ".join(["word"] * 11),

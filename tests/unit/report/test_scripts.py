@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.model.build import open_checkpoint
+from inspector.report.page.blocks import plain_lines
 from inspector.report.scripts import script_document, script_lines
 from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
@@ -11,7 +12,7 @@ FAILS = 'import torch\nsd = torch.load("sd_cuda.pth")\nx = torch.zeros(2).cuda()
 
 
 def lines(answer: ScriptAnswer) -> str:
-    return "\n".join(script_lines(answer))
+    return "\n".join(plain_lines(script_lines(answer)))
 
 
 def test_line_message_reason_and_patch() -> None:

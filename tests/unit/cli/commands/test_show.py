@@ -123,12 +123,12 @@ def test_what_is_no_regular_file_is_refused_at_once(cli, tmp_path) -> None:
 
 @pytest.mark.parametrize("json_option", [[], ["--json"]])
 def test_a_mistake_of_ours_does_not_keep_the_other_files(cli, monkeypatch, json_option) -> None:
-    real = show._json if json_option else show._text
+    real = show._json if json_option else show._page
 
     def mistaken(path: str, options: object) -> str:
         return real(path, options) if path == str(DEMO) else str(1 // 0)
 
-    monkeypatch.setattr(show, "_json" if json_option else "_text", mistaken)
+    monkeypatch.setattr(show, "_json" if json_option else "_page", mistaken)
     answer = cli("show", "broken", DEMO, *json_option)
     assert answer.code == 3
     assert "unexpected ZeroDivisionError" in (answer.out if json_option else answer.err)
@@ -139,6 +139,6 @@ def test_interruption_ends_all(cli, monkeypatch) -> None:
     def cancelled(path: str, options: object) -> str:
         raise CancelledError
 
-    monkeypatch.setattr(show, "_text", cancelled)
+    monkeypatch.setattr(show, "_page", cancelled)
     answer = cli("show", "a", "b")
     assert (answer.code, answer.out, answer.err) == (130, "", "")

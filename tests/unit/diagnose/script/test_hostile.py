@@ -9,6 +9,7 @@ import pytest
 from inspector.diagnose.script.reading import read_script
 from inspector.diagnose.script.simulate import context
 from inspector.errors import ModelError
+from inspector.report.page.blocks import plain_lines
 from inspector.report.scripts import script_lines
 from tests.unit.diagnose.script.following import follow
 
@@ -75,7 +76,7 @@ def test_huge_files_are_not_read_whole(tmp_path: Path) -> None:
 
 def test_answers_show_no_control_characters() -> None:
     evil = "import torch\nsd = torch.load('sd_cuda.pth')['\x1b[31m\u202e']  # \x1b]0;title\x07\n"
-    lines = "\n".join(script_lines(follow(evil, "sd_cuda.pth", "cuda"))).replace("\n", "")
+    lines = "\n".join(plain_lines(script_lines(follow(evil, "sd_cuda.pth", "cuda")))).replace("\n", "")
     assert lines.isprintable()
     raised = 'raise RuntimeError("\\x1b[31m\\u202e" + chr(7))\nraise RuntimeError("\\x1b[31m\\u202e")\n'
-    assert "".join(script_lines(follow(raised))).isprintable()
+    assert "".join(plain_lines(script_lines(follow(raised)))).isprintable()

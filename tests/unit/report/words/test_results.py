@@ -14,6 +14,7 @@ from inspector.remap.recover.recover import Recovery
 from inspector.remap.recover.values import Lost
 from inspector.remap.relabel.export import Export
 from inspector.remap.relabel.in_place import Patched
+from inspector.report.page.blocks import plain_text
 from inspector.report.words import results
 
 CHECKED = "reopened and compared: same tensors and values, devices as planned"
@@ -194,7 +195,7 @@ def test_what_is_left_out_is_listed_but_not_without_end() -> None:
 
 def test_lines_and_a_line() -> None:
     assert results.as_lines(["a b", "torch said: no."]) == ["A b.", "torch said: no."]
-    assert results.joined("o\nut", ["a", "b"]) == "o\\u000aut: a; b\n"
+    assert plain_text(results.result_page("o\nut", ["a", "b"])) == "o\\u000aut: a; b\n"
 
 
 def test_lost_and_overflowed_are_counted() -> None:

@@ -1,0 +1,70 @@
+"""A page as lines of a terminal: which block goes where, and what comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import cast
+
+from inspector.cli.terminal.lines import lay_line
+from inspector.cli.terminal.paint import Paint
+from inspector.cli.terminal.tables import (
+    lay_bars,
+    lay_change,
+    lay_columns,
+    lay_devices,
+    lay_facts,
+    lay_pointed,
+    lay_result,
+)
+from inspector.cli.terminal.tree import lay_tree
+from inspector.report.page.blocks import Block, Line, Page
+from inspector.report.page.facts import Bars, Change, Columns, DeviceRow, Fact, Pointed, Result
+from inspector.report.page.rows import TreeRows
+
+
+def lay_out(page: Page, paint: Paint) -> Iterator[str]:
+    """Yield the lines of a page, without their ends.
+
+    A tree that is longer than the screen comes last: what was found about it would stand a thousand lines
+    below the verdict.
+    """
+    late = [section for section in page.sections if _is_long(section, paint.look.height)]
+    for number, section in enumerate([*(one for one in page.sections if one not in late), *late]):
+        if number:
+            yield ""
+        for kind, blocks in groupby(section, type):
+            yield from _lay(kind, list(blocks), paint)
+
+
+def _is_long(section: Iterable[Block], height: int) -> bool:
+    return any(isinstance(block, TreeRows) and len(block.rows) > height for block in section)
+
+
+def _lay(kind: type[Block], blocks: list[Block], paint: Paint) -> Iterator[str]:
+    if kind is DeviceRow:
+        yield from lay_devices(cast("list[DeviceRow]", blocks), paint)
+    elif kind is Fact:
+        yield from lay_facts(cast("list[Fact]", blocks), paint)
+    else:
+        for block in blocks:
+            yield from _lay_one(block, paint)
+
+
+def _lay_one(block: Block, paint: Paint) -> Iterator[str]:
+    lay = _LAYOUTS.get(type(block))
+    if lay is None:
+        return map(paint.text, block.plain())
+    lines: Iterator[str] = lay(block, paint)
+    return lines
+
+
+_LAYOUTS: dict[type[Block], Callable[..., Iterator[str]]] = {
+    Line: lay_line,
+    TreeRows: lay_tree,
+    Bars: lay_bars,
+    Change: lay_change,
+    Pointed: lay_pointed,
+    Result: lay_result,
+    Columns: lay_columns,
+}

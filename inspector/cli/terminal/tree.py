@@ -1,0 +1,183 @@
+"""The tree on a terminal: dots in the colors of devices, columns that fit its width, sums at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from inspector.cli.terminal.paint import Paint
+from inspector.report.colors import device_colors
+from inspector.report.outline.node import Node
+from inspector.report.page.cells import cut_end, cut_middle, width_of
+from inspector.report.page.rows import HEADER, NOTHING_FOUND, TreeRows, facts_of
+from inspector.units import format_count
+
+_GAP = 2
+_NAME, _DEVICE, _SHAPE, _TYPE, _SIZE = range(5)
+_MOST = (64, 28, 44, 24, 12)
+_EASY = (30, 14, 15, 8, 8)
+"""Columns down to which the widest column gives way first."""
+_LEAST = (22, 9, 10, 7, 8)
+"""Columns below which a column is left out rather than made smaller."""
+_LEFT_OUT = (_TYPE, _SHAPE, _SIZE)
+_MOST_DOTS = 3
+_STEP = 2
+"""Columns of one level of the tree, if there is room."""
+_LEAST_NAME = 14
+"""Columns of a name behind its indent."""
+
+
+class _Grid(NamedTuple):
+    """How the rows are laid out.
+
+    Attributes:
+        widths: The width of each column.
+        step: The columns of one level.
+        deepest: The level from which on its number stands for the indent.
+        dots: How many dots the device column has room for.
+        colors: The color of each device.
+        paint: The colors.
+    """
+
+    widths: list[int]
+    step: int
+    deepest: int
+    dots: int
+    colors: dict[str, int]
+    paint: Paint
+
+
+def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
+    """Yield the rows of a tree as lines of a terminal."""
+    if not block.rows:
+        yield from [NOTHING_FOUND] * block.sought
+        return
+    nodes = block.tree.nodes
+    dots = min(max(len(nodes[id_].devices) for id_, _ in block.rows), _MOST_DOTS)
+    natural = _natural(block, dots)
+    widths = fitted([min(width, most) for width, most in zip(natural, _MOST, strict=True)], paint.look.width)
+    step, deepest = _STEP, max(level for _, level in block.rows)
+    if widths[_NAME] < natural[_NAME]:
+        room = max(widths[_NAME] - _LEAST_NAME, 1)
+        step = _STEP if _STEP * deepest <= room else 1
+        deepest = min(deepest, room)
+    colors = device_colors({device for id_, _ in block.rows for device, _ in nodes[id_].devices})
+    grid = _Grid(widths, step, deepest, dots, colors, paint)
+    yield _header(grid)
+    for id_, level in block.rows:
+        yield _row(nodes[id_], level, grid)
+
+
+def _natural(block: TreeRows, dots: int) -> list[int]:
+    """Return the columns that each column would take."""
+    widths = list(map(width_of, HEADER))
+    spread = 0
+    for id_, level in block.rows:
+        node = block.tree.nodes[id_]
+        device, shape, type_text, size = facts_of(node)
+        if _is_sum(node):
+            spread, shape = max(spread, width_of(shape)), ""
+        row = (node.name, device, shape, type_text, size)
+        more = (_STEP * level, dots + 1 if device else 0, 0, 0, 0)
+        widths = [
+            max(width, width_of(text) + add) for width, text, add in zip(widths, row, more, strict=True)
+        ]
+    widths[_SHAPE] = max(widths[_SHAPE], spread - _GAP - widths[_TYPE])
+    return widths
+
+
+def _is_sum(node: Node) -> bool:
+    return node.kind not in {"tensor", "value"}
+
+
+def fitted(natural: Sequence[int], room: int) -> list[int]:
+    """Return the width of each column, 0 for one that there is no room for."""
+    widths = list(natural)
+    least = [min(width, floor) for width, floor in zip(natural, _LEAST, strict=True)]
+    for column in _LEFT_OUT:
+        if _total(least) <= room:
+            break
+        least[column] = widths[column] = 0
+    for floors in (_EASY, _LEAST):
+        _shrink(widths, [min(width, floor) for width, floor in zip(widths, floors, strict=True)], room)
+    widths[_NAME] = max(widths[_NAME] - max(_total(widths) - room, 0), 1)
+    return widths
+
+
+def _shrink(widths: list[int], floors: Sequence[int], room: int) -> None:
+    """Take columns from the widest, until all fit or none is left above its floor."""
+    while _total(widths) > room:
+        spare = [column for column, width in enumerate(widths) if width > floors[column]]
+        if not spare:
+            return
+        widths[max(spare, key=lambda column: widths[column] - floors[column])] -= 1
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (sum(width > 0 for width in widths) - 1)
+
+
+def _header(grid: _Grid) -> str:
+    cells = []
+    for column, (title, width) in enumerate(zip(HEADER, grid.widths, strict=True)):
+        if width:
+            text = cut_end(title, width)
+            cells.append(f"{text:>{width}}" if column == _SIZE else f"{text:<{width}}")
+    return grid.paint.style((" " * _GAP).join(cells).rstrip(), "heading")
+
+
+def _row(node: Node, level: int, grid: _Grid) -> str:
+    device, shape, type_text, size = facts_of(node)
+    widths = grid.widths
+    cells = [_named(node, level, grid), _device(node, device, grid)]
+    if _is_sum(node):
+        spread = widths[_SHAPE] + widths[_TYPE] + (_GAP if widths[_SHAPE] and widths[_TYPE] else 0)
+        middle = [(cut_end(_short(shape, spread), spread), spread, True)] if spread else []
+    else:
+        middle = [
+            (cut_end(text, width), width, False)
+            for text, width in ((shape, widths[_SHAPE]), (type_text, widths[_TYPE]))
+            if width
+        ]
+    if widths[_SIZE]:
+        middle.append((size, widths[_SIZE], True))
+    cells += (_cell(*cell, grid.paint) for cell in middle)
+    return (" " * _GAP).join(cells).rstrip()
+
+
+def _short(text: str, width: int) -> str:
+    """Return a sum without its second figure where there is no room for both."""
+    return text if width_of(text) <= width else text.partition(", ")[0]
+
+
+def _cell(text: str, width: int, is_right: bool, paint: Paint) -> str:  # noqa: FBT001 - a field of a cell
+    blank = " " * (width - width_of(text))
+    return blank + paint.text(text) if is_right else paint.text(text) + blank
+
+
+def _device(node: Node, text: str, grid: _Grid) -> str:
+    """Return the dots of the first devices, and their names."""
+    width = grid.widths[_DEVICE]
+    if not text:
+        return " " * width
+    devices = node.devices[: grid.dots]
+    colors = sorted((grid.colors[device] for device, _ in devices), key=lambda color: (color < 0, color))
+    dots = "".join(map(grid.paint.dot, colors))
+    room = width - grid.dots - 1
+    if width_of(text) > room and len(node.devices) > 1:
+        text = format_count(len(node.devices), "device")
+    name = cut_end(text, room)
+    return (
+        f"{dots}{' ' * (grid.dots - len(devices) + 1)}{grid.paint.text(name)}{' ' * (room - width_of(name))}"
+    )
+
+
+def _named(node: Node, level: int, grid: _Grid) -> str:
+    """Return a name below its parent's; from some level on, its number stands for the indent."""
+    width = grid.widths[_NAME]
+    indent = " " * (grid.step * level)
+    if level > grid.deepest:
+        indent = f"{' ' * max(grid.deepest - 3, 0)}{level}: "
+    name = cut_middle(node.name, max(width - len(indent), 1))
+    blank = " " * (width - width_of(name) - len(indent))
+    return indent + grid.paint.style(name, "bold" if _is_sum(node) else "") + blank

@@ -1,0 +1,40 @@
+"""Sentences broken into lines by the columns that they take, not by their characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inspector.report.page.cells import width_of
+
+LEAST = 12
+"""Columns that a sentence is given even where its indent leaves less."""
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break a text at blanks; a word that is wider than a line is broken where the line ends."""
+    lines: list[str] = []
+    line, used, width = "", 0, max(width, LEAST)
+    for word in text.split(" "):
+        for part in _pieces(word, width):
+            size = width_of(part)
+            if line and used + 1 + size > width:
+                lines.append(line)
+                line, used = part, size
+            else:
+                line, used = (f"{line} {part}", used + 1 + size) if line else (part, size)
+    return [*lines, line] if line else lines
+
+
+def _pieces(word: str, width: int) -> Iterator[str]:
+    """Yield a word as parts that fit into a line."""
+    if width_of(word) <= width:
+        yield word
+        return
+    part, used = "", 0
+    for char in word:
+        size = width_of(char)
+        if used + size > width:
+            yield part
+            part, used = "", 0
+        part, used = part + char, used + size
+    yield part

@@ -1,0 +1,150 @@
+"""Captions with what they say, and figures in columns, as blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from inspector.report.words.values import sparkline
+from inspector.units import cut_text, escape_text
+
+_MOST_NAME = 48
+
+
+class DeviceRow(NamedTuple):
+    """A device with how much is on it.
+
+    Attributes:
+        device: The device, as the file has it.
+        name: Its name, as it is shown.
+        tensors: How many tensors.
+        size: Their size.
+    """
+
+    device: str
+    name: str
+    tensors: str
+    size: str
+
+    def plain(self) -> Iterator[str]:
+        """Return it with its figures right-aligned."""
+        yield f"  {self.name:<10} {self.tensors:>16} {self.size:>10}"
+
+
+class Fact(NamedTuple):
+    """A caption and what it says.
+
+    Attributes:
+        caption: The caption.
+        text: What it says.
+        width: The columns of the longest caption beside it.
+        gap: What stands behind the captions in plain text.
+    """
+
+    caption: str
+    text: str
+    width: int
+    gap: str = "  "
+
+    def plain(self) -> Iterator[str]:
+        """Return it with what it says behind the captions."""
+        yield f"  {self.caption:<{self.width}}{self.gap}{self.text}"
+
+
+class Bars(NamedTuple):
+    """A histogram.
+
+    Attributes:
+        caption: Its caption.
+        counts: How many values are in each bin.
+        edges: The ends of the bins.
+        width: The columns of the longest caption beside it.
+    """
+
+    caption: str
+    counts: tuple[int, ...]
+    edges: tuple[float, ...]
+    width: int
+
+    def plain(self) -> Iterator[str]:
+        """Return it as one line of bars."""
+        yield f"  {self.caption:<{self.width}}  |{sparkline(self.counts)}|"
+
+
+class Change(NamedTuple):
+    """A line of a comparison.
+
+    Attributes:
+        mark: What became of it: `+`, `-`, `~` (changed), `>` (another name), `=`, or `!` (what loading runs).
+        path: What it is about.
+        detail: What differs, in words.
+    """
+
+    mark: str
+    path: str
+    detail: str
+
+    def plain(self) -> Iterator[str]:
+        """Return it with its mark in front."""
+        yield f"  {self.mark} {self.path}" + (f"   {self.detail}" if self.detail else "")
+
+
+class Columns(NamedTuple):
+    """A table of figures, with a name in front of each row.
+
+    Attributes:
+        title: What the figures are.
+        header: What the columns are called.
+        rows: The name of each row with its figures.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def plain(self) -> Iterator[str]:
+        """Return it with columns of one width."""
+        yield self.title
+        for name, cells in (("", self.header), *self.rows):
+            shown = f"{cut_text(name, _MOST_NAME):<{_MOST_NAME}}"
+            yield "  " + " ".join([shown, *(f"{cell:>10}" for cell in cells)]).rstrip()
+
+
+class Pointed(NamedTuple):
+    """A tensor or a file, and what is said of it.
+
+    Attributes:
+        path: The tensor or the file.
+        text: What is said of it.
+        indent: What stands before it in plain text.
+        gap: What stands between the two.
+        is_title: Whether it is what the lines below are about.
+    """
+
+    path: str
+    text: str
+    indent: str = "  "
+    gap: str = "  "
+    is_title: bool = False
+
+    def plain(self) -> Iterator[str]:
+        """Return both in one line."""
+        yield f"{self.indent}{self.path}{self.gap}{self.text}"
+
+
+class Result(NamedTuple):
+    """What was done with a file.
+
+    Attributes:
+        name: The file.
+        parts: The parts of the sentence about it.
+        is_good: Whether it is good news.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    is_good: bool = True
+
+    def plain(self) -> Iterator[str]:
+        """Return it as one sentence."""
+        yield f"{escape_text(self.name)}: {'; '.join(self.parts)}"

@@ -1,0 +1,88 @@
+"""The rows of the tree as a block."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from inspector.report.outline.node import Node, Tree
+from inspector.report.page.cells import cut_end, cut_middle, width_of
+from inspector.units import format_nbytes
+
+HEADER = ("Name", "Device", "Shape or value", "Type", "Size")
+NOTHING_FOUND = "Nothing matches the filter."
+_MOST_WIDE = (48, 24, 40, 32, 12)
+_MOST_LEVELS = 12
+Cells = tuple[str, str, str, str, str]
+
+
+class TreeRows(NamedTuple):
+    """Rows of a tree.
+
+    Attributes:
+        tree: The tree.
+        rows: The id and the level of each row, in the order of display.
+        sought: Whether they were searched for.
+    """
+
+    tree: Tree
+    rows: list[tuple[int, int]]
+    sought: bool = False
+
+    def plain(self) -> Iterator[str]:
+        """Align the columns; one is as wide as its widest text, up to a limit, and longer texts are cut."""
+        if not self.rows:
+            if self.sought:
+                yield NOTHING_FOUND
+            return
+        rows = (_cells(self.tree.nodes[id_], level) for id_, level in self.rows)
+        cut = [HEADER, *(tuple(map(cut_end, row, _MOST_WIDE)) for row in rows)]
+        widths = [max(map(width_of, column)) for column in zip(*cut, strict=True)]
+        for *cells, size in cut:
+            padded = [
+                cell + " " * (width - width_of(cell)) for cell, width in zip(cells, widths[:-1], strict=True)
+            ]
+            yield "  ".join([*padded, size.rjust(widths[-1])]).rstrip()
+
+
+def tree_rows(tree: Tree, depth: int | None = None, only: Collection[int] | None = None) -> TreeRows:
+    """Return the rows of a tree down to a level, or the rows with these ids together with their ancestors."""
+    return TreeRows(tree, list(_rows(tree, depth, only)), only is not None)
+
+
+def _rows(tree: Tree, depth: int | None, only: Collection[int] | None) -> Iterator[tuple[int, int]]:
+    shown = None if only is None else _with_ancestors(tree, only)
+    stack = [(id_, 0) for id_ in reversed(tree.nodes[0].children)]
+    while stack:
+        id_, level = stack.pop()
+        node = tree.nodes[id_]
+        if (shown is None or id_ in shown) and (depth is None or level < depth):
+            yield id_, level
+            stack.extend((child, level + 1) for child in reversed(node.children))
+
+
+def _with_ancestors(tree: Tree, only: Collection[int]) -> set[int]:
+    shown: set[int] = set()
+    for found in only:
+        id_ = found
+        while id_ >= 0 and id_ not in shown:
+            shown.add(id_)
+            id_ = tree.nodes[id_].parent
+    return shown
+
+
+def _cells(node: Node, level: int) -> Cells:
+    indent = "  " * min(level, _MOST_LEVELS)
+    return (indent + cut_middle(node.name, _MOST_WIDE[0] - len(indent)), *facts_of(node))
+
+
+def facts_of(node: Node) -> tuple[str, str, str, str]:
+    """Return what stands behind the name of a row."""
+    if node.kind == "value":
+        return "", node.text, node.type_text, ""
+    if not node.tensors:
+        return "", "", "", ""
+    if node.kind == "tensor":
+        return node.device_text, node.shape_text, node.type_text, format_nbytes(node.nbytes)
+    below = ", ".join(filter(None, (node.type_text, node.shape_text)))
+    return node.device_text, below, "", format_nbytes(node.nbytes)

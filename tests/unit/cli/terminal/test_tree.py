@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from inspector.cli.terminal.tree import fitted, lay_tree
+from inspector.records import replace
+from inspector.report.page.cells import width_of
+from inspector.report.page.rows import tree_rows
+from inspector.report.tree import build_tree
+from tests.unit.cli.terminal.looks import PLAIN, paint, seen
+from tests.unit.report.rows import BLANK, tensor, value
+
+WIDTHS = (20, 27, 38, 40, 52, 60, 80, 140, 400)
+
+
+def tree(*tensors: object, values: tuple = ()) -> object:
+    return tree_rows(build_tree(replace(BLANK, tensors=tensors, values=values), {}))
+
+
+def deep(levels: int) -> object:
+    keys = [part for number in range(levels) for part in (f"level{number}", "x")]
+    side = [tensor(*keys[: 2 * number], "side", device=f"cuda:{number % 9}") for number in range(levels)]
+    return tree(*side, tensor(*keys, "weight_with_a_very_long_name_that_ends_here"))
+
+
+MIXED = tree(
+    *(tensor("net", f"layer{number}.weight", device=f"cuda:{number}", shape=(64, 3)) for number in range(16)),
+    tensor("名前", "重み", device="cpu", shape=(2,) * 20),
+    tensor("e\u0301" * 30, device="privateuseone:12345678901234567890", dtype="float8_e4m3fn"),
+    values=(value("text", text="word " * 30, type="str"),),
+)
+
+
+@pytest.mark.parametrize("block", [MIXED, deep(40), deep(3)], ids=["mixed", "deep", "shallow"])
+def test_rows_fit_the_width_and_sizes_end_in_one_column(block) -> None:
+    for width in WIDTHS:
+        lines = seen(lay_tree(block, paint(width)))
+        assert len(lines) == len(block.rows) + 1
+        assert max(map(width_of, lines)) <= width
+        ends = {width_of(line) for line in lines if line.endswith(" B")}
+        assert len(ends) == (width >= 40), (width, ends)
+
+
+def test_a_device_is_told_by_its_name_and_its_color() -> None:
+    lines = list(lay_tree(MIXED, paint(80, depth="16")))
+    assert "\x1b[34m●\x1b[0m   cuda:0" in lines[3]
+    assert "\x1b[33m●\x1b[0m   cuda:1" in lines[5]
+    assert "●●● 16 devices" in seen(lines)[2]
+
+
+def test_levels_beyond_the_room_are_numbers() -> None:
+    lines = seen(lay_tree(deep(40), paint(80)))
+    assert any("39: " in line for line in lines)
+    assert any(line.startswith("        level") for line in lines)
+    assert lines[-1].split()[1].endswith("s_here")
+    assert not any(": " in line for line in seen(lay_tree(deep(3), PLAIN)))
+
+
+def test_sums_are_right_aligned_and_shorter_where_there_is_little_room() -> None:
+    wide, narrow = (seen(lay_tree(MIXED, paint(width)))[2] for width in (140, 60))
+    assert "16 tensors, 3,072 params  " in wide
+    assert "16 tensors " in narrow
+    assert "params" not in narrow
+
+
+def test_nothing_sought_is_found() -> None:
+    assert list(lay_tree(tree(), PLAIN)) == []
+    assert list(lay_tree(tree()._replace(sought=True), PLAIN)) == ["Nothing matches the filter."]
+
+
+def test_columns_give_way_in_turn() -> None:
+    natural = [64, 28, 44, 24, 12]
+    for room in range(10, 200):
+        widths = fitted(natural, room)
+        shown = [width for width in widths if width]
+        assert sum(shown) + 2 * (len(shown) - 1) <= max(room, 1 + 2 + 9)
+        assert widths[0] >= 1
+        assert widths[1] >= 9
+    assert fitted([5, 4, 3, 2, 1], 80) == [5, 4, 3, 2, 1]
