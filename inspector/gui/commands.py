@@ -178,7 +178,7 @@ class Commands(QObject):
 
     def on_copy_rows(self) -> None:
         """Copy the selected rows, ready for a spreadsheet."""
-        self.copy(self._window.tree.rows_as_tsv())
+        self._window.tree.copy_rows()
 
     def on_copy_path(self) -> None:
         """Copy the path of the selected node."""

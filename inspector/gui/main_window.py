@@ -249,7 +249,7 @@ class MainWindow(Frame):
         space = self._stack.built_workspace
         if space is not None:
             self._settings.keep_layout("splitter", space.split_state())
-            self._settings.keep_layout("tree_columns", space.tree.header().saveState())
+            self._settings.keep_layout("tree_columns", space.tree.columns.state())
         event.accept()
         self.closed.emit()
 
@@ -351,7 +351,7 @@ class MainWindow(Frame):
         if session is not None:
             self._connect_workspace(session)
         self._restore_layout("splitter", space.restore_split)
-        self._restore_layout("tree_columns", space.tree.restore_columns)
+        self._restore_layout("tree_columns", space.tree.columns.restore)
 
     def _connect_workspace(self, session: Session) -> None:
         """Connect the workspace to the session, whichever of them came first."""

@@ -1,4 +1,6 @@
-"""Work in threads, whose results come back to the main thread through one queued signal.
+"""Work that does not hold the window up: in threads, or on the main thread in slices.
+
+The results of threads come back to the main thread through one queued signal.
 
 A `ThreadPoolExecutor` rather than a `QThreadPool`, whose threads coverage does not see. Only a bound method
 of a `QObject` is called in that object's own thread: a lambda would run in the worker.
@@ -6,7 +8,7 @@ of a `QObject` is called in that object's own thread: a lambda would run in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
+_END = object()
 Tell = Callable[[Any], None]
 _MOST_THREADS = 256
 """More than are ever started: no job waits for another, however long that takes."""
@@ -96,3 +99,48 @@ class ThreadRunner(QObject):
     def _leave(self) -> None:
         if self._closed and not self._running:
             QTimer.singleShot(0, partial(_ALIVE.discard, self))  # nothing is deleted within its own slot
+
+
+class Turns(QObject):
+    """Goes through an iterator: the first step at once, then one in each turn of the event loop.
+
+    What is small is therefore done when the call returns. New work replaces what is left of the old.
+    """
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._steps: Iterator[object] | None = None
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._step)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is more to do."""
+        return self._steps is not None
+
+    def begin(self, steps: Iterator[object]) -> None:
+        """Take the first step now, and the others in the turns that follow."""
+        self.stop()
+        self._steps = steps
+        self._step()
+
+    def stop(self) -> None:
+        """Leave what is not done yet."""
+        self._steps = None
+        self._timer.stop()
+
+    def finish(self) -> None:
+        """Do all that is left at once."""
+        while self._steps is not None:
+            self._step()
+
+    def _step(self) -> None:
+        steps, is_done = self._steps, True
+        try:
+            is_done = steps is None or next(steps, _END) is _END
+        finally:  # a mistake in the work ends it too
+            if steps is self._steps:
+                if is_done:
+                    self.stop()
+                else:
+                    self._timer.start()

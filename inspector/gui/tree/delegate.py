@@ -11,7 +11,9 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QP
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
 from inspector.gui.theme.theme import Theme, Tokens
+from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
+from inspector.gui.tree.selection import Rows
 from inspector.overriding import override
 from inspector.report.query import Query
 from inspector.report.search.globs import Span
@@ -76,6 +78,8 @@ class RowDelegate(QStyledItemDelegate):
         self._theme = theme
         self._model = model
         self._view = view
+        self.rows: Rows = model
+        """What the view shows at present: the tree, or a list of its rows."""
         self.query: Query | None = None
         self.sparks: tuple[tuple[int, ...], ...] = ()
         self.indents = (INDENT, 0)
@@ -124,14 +128,15 @@ class RowDelegate(QStyledItemDelegate):
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> QRectF:
         """Paint the arrow of a row that has others below; return the place that is left for its name."""
-        place = QRectF(self.arrow_of(option.rect, self._model.level(self._model.node_id(index))))
-        if self._model.hasChildren(index):
+        node_id = int(index.data(NODE_ROLE))
+        place = QRectF(self.arrow_of(option.rect, self.rows.level(node_id)))
+        if self.rows.hasChildren(index):
             painter.setPen(QPen(self._theme.tokens.color("muted"), 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawPolyline(
                 _chevron(
                     place.center(),
-                    is_open=self._view.isExpanded(self._model.index_of(self._model.node_id(index))),
+                    is_open=self._view.isExpanded(self.rows.index_of(node_id)),
                 )
             )
         return QRectF(option.rect).adjusted(place.right() - option.rect.left() - 4, 0, 0, 0)
@@ -152,7 +157,7 @@ class RowDelegate(QStyledItemDelegate):
 
     def _spans(self, query: Query, node_id: int) -> list[Span]:
         """Return what to mark in a name: what matched, or all of it where that stands elsewhere."""
-        node, name = self._model.node(node_id), self._model.text(node_id, Column.NAME)
+        node, name = self._model.node(node_id), self.rows.text(node_id, Column.NAME)
         spans = spans_in_name(query, node, name)
         if spans or self._model.is_filtered or not self._model.is_match(node_id):
             return spans
@@ -164,7 +169,7 @@ class RowDelegate(QStyledItemDelegate):
         """Paint the ground of parts of a name; of all of it where it is cut."""
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.tokens.color("match"))
-        room, name = area.width() - _NAME_LEFT - 4, self._model.text(node_id, Column.NAME)
+        room, name = area.width() - _NAME_LEFT - 4, self.rows.text(node_id, Column.NAME)
         if spans and metrics.horizontalAdvance(name) > room:
             spans = [(0, len(name))]
         for start, end in spans:
@@ -176,14 +181,18 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_text(
         self, painter: QPainter, area: QRectF, node_id: int, column: int, metrics: QFontMetrics
     ) -> None:
-        text = self._model.text(node_id, column)
+        text = self.rows.text(node_id, column)
         if not text:
             return
         left, right = (_NAME_LEFT if column == Column.NAME else _PAD), (_PAD if column == Column.SIZE else 4)
         room = area.adjusted(left, 0, -right, 0)
         mode = Qt.TextElideMode.ElideRight
         if column == Column.NAME:  # of a path the end says most
-            mode = Qt.TextElideMode.ElideLeft if self._model.is_flat else Qt.TextElideMode.ElideMiddle
+            mode = (
+                Qt.TextElideMode.ElideLeft
+                if isinstance(self.rows, ListModel)
+                else Qt.TextElideMode.ElideMiddle
+            )
         align = _CENTER_LEFT
         if column == Column.SIZE:
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight

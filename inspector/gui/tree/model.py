@@ -3,12 +3,14 @@
 Indexes carry the integer id of their node, since `createIndex` keeps no Python object alive. Two things are
 added to the plain tree: a sort order (by a column, else as in the file) and a filter (only the matches of a
 search, their ancestors, and what is below them). Both are lists of children made when a row is first needed.
+`list_model` has the same rows as one list.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
@@ -19,7 +21,7 @@ from inspector.report.outline.flat import Column, Order, rank_by
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_exact, format_nbytes
 
-__all__ = ["NODE_ROLE", "Column", "TreeModel", "cell_text"]
+__all__ = ["NODE_ROLE", "TITLES", "Column", "TreeModel", "alignment", "cell_text", "remark", "spoken"]
 AnyIndex = QModelIndex | QPersistentModelIndex
 NODE_ROLE = Qt.ItemDataRole.UserRole + 1
 _NO_INDEX = QModelIndex()
@@ -47,13 +49,13 @@ _EMPTY = Tree(
     value_nodes=(),
     colors={},
 )
-_FETCHED = 1000
-_TITLES = ("Name", "Device", "Shape", "Type", "Size", "Value")
+TITLES = ("Name", "Device", "Shape", "Type", "Size", "Value")
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
-def _alignment(column: int) -> int:
+def alignment(column: int) -> int:
+    """Return how the texts of a column stand."""
     return _RIGHT if column == Column.SIZE else _LEFT
 
 
@@ -84,28 +86,42 @@ def _counts(node: Node) -> str:
     return ", ".join(counts) + left
 
 
-class TreeModel(QAbstractItemModel):
-    """A read-only view of one `Tree`, sorted and filtered, or of its rows as one list."""
+def remark(node: Node, column: int) -> str:
+    """Return the tooltip of a cell, as markup."""
+    if column == Column.NAME:
+        return plain_tooltip(f"{node.path.rstrip('/.') or node.name}\n{_counts(node)}".rstrip())
+    if column == Column.DEVICE:
+        return plain_tooltip("\n".join(f"{name}: {format_nbytes(nbytes)}" for name, nbytes in node.devices))
+    return plain_tooltip(_counts(node) if column == Column.SIZE else cell_text(node, column))
 
-    sort_wanted = Signal(int, bool)
+
+def spoken(column: int, text: str) -> str:
+    """Return what a screen reader says of a cell."""
+    return f"{TITLES[column]}: {text or 'none'}"
+
+
+class TreeModel(QAbstractItemModel):
+    """A read-only view of one `Tree`, sorted and filtered."""
+
+    sort_begun = Signal()
+    sort_ended = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tree = _EMPTY
         self._matches: tuple[int, ...] = ()
         self._is_filtered = False
-        self._flat: tuple[int, ...] | None = None
-        self._listed: tuple[int, ...] = ()
-        self._title = _TITLES[Column.NAME]
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
         self._children: dict[int, Sequence[int]] = {}
         self._rows: dict[int, int] = {}
         self._readers: dict[int, Callable[[int, int], object]] = {
             NODE_ROLE: lambda node_id, _column: node_id,
             Qt.ItemDataRole.DisplayRole: self.text,
-            Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: _alignment(column),
-            Qt.ItemDataRole.ToolTipRole: self._tooltip,
-            Qt.ItemDataRole.AccessibleTextRole: self._accessible,
+            Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: alignment(column),
+            Qt.ItemDataRole.ToolTipRole: lambda node_id, column: remark(self.node(node_id), column),
+            Qt.ItemDataRole.AccessibleTextRole: lambda node_id, column: spoken(
+                column, self.text(node_id, column)
+            ),
         }
 
     @property
@@ -122,8 +138,7 @@ class TreeModel(QAbstractItemModel):
         """Show another tree, without a filter."""
         self.beginResetModel()
         self._tree = tree or _EMPTY
-        self._matches, self._is_filtered, self._flat = (), False, None
-        self._title = _TITLES[Column.NAME]
+        self._matches, self._is_filtered = (), False
         self._forget()
         self.endResetModel()
 
@@ -149,22 +164,6 @@ class TreeModel(QAbstractItemModel):
         column, order = self._order
         return Order(column, order == Qt.SortOrder.DescendingOrder)
 
-    @property
-    def is_flat(self) -> bool:
-        """Whether the rows are one list instead of a tree."""
-        return self._flat is not None
-
-    def set_flat(self, nodes: tuple[int, ...] | None, total: int = 0) -> None:
-        """Show rows as one list, in this order, the first of so many; None shows the tree again."""
-        self.beginResetModel()
-        self._title = _TITLES[Column.NAME]
-        if nodes is not None:
-            self._title = "Path" if len(nodes) >= total else f"Path (first {len(nodes):,} of {total:,})"
-        self._flat = nodes
-        self._listed = (nodes or ())[:_FETCHED]
-        self._forget()
-        self.endResetModel()
-
     def is_match(self, node_id: int) -> bool:
         """Return whether a search found a node."""
         return self._has_match(node_id, node_id)
@@ -185,8 +184,6 @@ class TreeModel(QAbstractItemModel):
 
     def level(self, node_id: int) -> int:
         """Return how many rows a node is below."""
-        if self._flat is not None:
-            return 0
         level, node_id = 0, self.node(node_id).parent
         while node_id > 0:
             level, node_id = level + 1, self.node(node_id).parent
@@ -194,8 +191,6 @@ class TreeModel(QAbstractItemModel):
 
     def in_order(self, node_ids: Iterable[int]) -> list[int]:
         """Return nodes from top to bottom, as they are sorted at present."""
-        if self._flat is not None:
-            return sorted(node_ids, key=self._row)
         if self._order[0] < 0:
             return sorted(node_ids)  # ids are numbered so
         places: dict[int, tuple[int, ...]] = {0: ()}
@@ -210,8 +205,6 @@ class TreeModel(QAbstractItemModel):
 
     def below(self, node_id: int) -> Sequence[int]:
         """Return the ids below a node, sorted and filtered."""
-        if self._flat is not None:
-            return () if node_id else self._listed
         if not self._is_filtered and self._order[0] < 0:
             return self._tree.nodes[node_id].children
         known = self._children.get(node_id)
@@ -222,10 +215,7 @@ class TreeModel(QAbstractItemModel):
         """Sort the rows by a column; -1 restores the order of the file. Selection and expansion are kept."""
         if self._order == (column, order):
             return
-        if self._flat is not None:
-            self._order = column, order  # the list comes sorted
-            self.sort_wanted.emit(column, order == Qt.SortOrder.DescendingOrder)
-            return
+        self.sort_begun.emit()  # while it still stands as it was
         self.layoutAboutToBeChanged.emit()
         before = self.persistentIndexList()
         self._order = (column, order)
@@ -233,12 +223,13 @@ class TreeModel(QAbstractItemModel):
         after = [self.index_of(self.node_id(index), index.column()) for index in before]
         self.changePersistentIndexList(before, after)
         self.layoutChanged.emit()
+        self.sort_ended.emit()
 
     # QAbstractItemModel.
 
     @override
     def index(self, row: int, column: int, parent: AnyIndex = _NO_INDEX) -> QModelIndex:
-        if not 0 <= column < len(_TITLES) or parent.column() > 0:
+        if not 0 <= column < len(TITLES) or parent.column() > 0:
             return _NO_INDEX
         ids = self.below(parent.internalId())
         return self.createIndex(row, column, ids[row]) if 0 <= row < len(ids) else _NO_INDEX
@@ -246,8 +237,6 @@ class TreeModel(QAbstractItemModel):
     @override
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
         """Return the index of the parent row."""
-        if self._flat is not None:
-            return _NO_INDEX
         above = self._tree.nodes[index.internalId()].parent  # that of an invalid index is -1, as the root's
         return self.createIndex(self._row(above), 0, above) if above > 0 else _NO_INDEX
 
@@ -257,44 +246,27 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def hasChildren(self, parent: AnyIndex = _NO_INDEX) -> bool:
-        return self.rowCount(parent) > 0
-
-    @override
-    def canFetchMore(self, parent: AnyIndex) -> bool:
-        return self._flat is not None and not parent.isValid() and len(self._listed) < len(self._flat)
-
-    @override
-    def fetchMore(self, parent: AnyIndex) -> None:
-        self._fetch(len(self._listed) + _FETCHED)
-
-    def reach(self, node_id: int) -> None:
-        """Fetch the rows of a list up to one."""
-        if self._flat is not None and self._row(node_id) >= len(self._listed):
-            self._fetch(self._row(node_id) + 1)
-
-    def _fetch(self, count: int) -> None:
-        """Show that many rows of the list: Qt lays out all that it is told of."""
-        more = (self._flat or ())[:count]
-        if len(more) > len(self._listed):
-            self.beginInsertRows(_NO_INDEX, len(self._listed), len(more) - 1)
-            self._listed = more
-            self.endInsertRows()
+        # Asked of every row that Qt lays out. A row that a filter shows has something of its branch below it.
+        if parent.column() > 0:
+            return False
+        node_id = parent.internalId()
+        return bool(self._tree.nodes[node_id].children) and (node_id > 0 or bool(self.below(0)))
 
     @override
     def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:  # all rows have the same
-        return len(_TITLES)
+        return len(TITLES)
 
     @override
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> object:
-        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(_TITLES):
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(TITLES):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
+            return alignment(section)
         if role != Qt.ItemDataRole.DisplayRole:
             return None
-        return self._title if section == Column.NAME else _TITLES[section]
+        return TITLES[section]
 
     @override
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -304,31 +276,10 @@ class TreeModel(QAbstractItemModel):
         return None if read is None else read(int(index.internalId()), index.column())
 
     def text(self, node_id: int, column: int) -> str:
-        """Return the text of a cell; in a list the name is the whole path."""
-        node = self._tree.nodes[node_id]
-        if self._flat is not None and column == Column.NAME:
-            return node.path or node.name
-        return cell_text(node, column)
-
-    def _tooltip(self, node_id: int, column: int) -> str:
-        return plain_tooltip(self._remark(self.node(node_id), column))
-
-    def _remark(self, node: Node, column: int) -> str:
-        if column == Column.NAME:
-            return f"{node.path.rstrip('/.') or node.name}\n{_counts(node)}".rstrip()
-        if column == Column.DEVICE:
-            return "\n".join(f"{device}: {format_nbytes(nbytes)}" for device, nbytes in node.devices)
-        if column == Column.SIZE:
-            return _counts(node)
-        return cell_text(node, column)
-
-    def _accessible(self, node_id: int, column: int) -> str:
-        text = self.text(node_id, column)
-        return f"{_TITLES[column]}: {text}" if text else f"{_TITLES[column]}: none"
+        """Return the text of a cell."""
+        return cell_text(self._tree.nodes[node_id], column)
 
     def _is_shown(self, node_id: int) -> bool:
-        if self._flat is not None:
-            return 0 <= self._row(node_id) < len(self._listed)
         if not self._is_filtered:
             return True
         return self._has_match(node_id, last_below(self._tree.nodes, node_id)) or self._is_within(node_id)
@@ -338,11 +289,11 @@ class TreeModel(QAbstractItemModel):
         place = bisect_left(self._matches, first)
         return place < len(self._matches) and self._matches[place] <= last
 
-    def _matching(self, ids: Sequence[int], last: int) -> list[int]:
+    def _matching(self, ids: Sequence[int], last: int, most: int | None = None) -> list[int]:
         """Return which of the rows below one have a match in them, from match to match and not row by row."""
         found: list[int] = []
         place = bisect_left(self._matches, ids[0]) if ids else len(self._matches)
-        while place < len(self._matches) and self._matches[place] <= last:
+        while place < len(self._matches) and self._matches[place] <= last and len(found) != most:
             row = bisect_right(ids, self._matches[place])
             found.append(ids[row - 1])
             place = bisect_left(self._matches, ids[row], place) if row < len(ids) else len(self._matches)
@@ -358,9 +309,6 @@ class TreeModel(QAbstractItemModel):
         return node_id <= last and not self._has_match(match + 1, last)
 
     def _row(self, node_id: int) -> int:
-        if self._flat is not None:
-            self._rows = self._rows or {child: row for row, child in enumerate(self._flat)}
-            return self._rows.get(node_id, -1)
         if not self._is_filtered and self._order[0] < 0:
             return self._tree.nodes[node_id].row
         if node_id not in self._rows:
@@ -368,9 +316,7 @@ class TreeModel(QAbstractItemModel):
         return self._rows[node_id]
 
     def _arrange(self, node_id: int) -> Sequence[int]:
-        ids: Sequence[int] = self.node(node_id).children
-        if self._is_filtered and not self._is_within(node_id):
-            ids = self._matching(ids, last_below(self._tree.nodes, node_id))
+        ids = self._found_below(node_id)
         column, order = self._order
         if column >= 0:
             rank = rank_by(column)
@@ -378,6 +324,16 @@ class TreeModel(QAbstractItemModel):
             ids = sorted(ids, key=lambda child: rank(self.node(child)), reverse=descending)
         self._children[node_id] = ids
         self._rows.update((child, row) for row, child in enumerate(ids))
+        return ids
+
+    def first_below(self, node_id: int, most: int) -> list[int]:
+        """Return some of the ids below a node, in the order of the file: no more work than so many."""
+        return list(islice(self._found_below(node_id, most), most))
+
+    def _found_below(self, node_id: int, most: int | None = None) -> Sequence[int]:
+        ids: Sequence[int] = self.node(node_id).children
+        if self._is_filtered and not self._is_within(node_id):
+            return self._matching(ids, last_below(self._tree.nodes, node_id), most)
         return ids
 
     def _forget(self) -> None:

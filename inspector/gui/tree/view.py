@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from PySide6.QtCore import (
-    QByteArray,
     QElapsedTimer,
+    QItemSelection,
     QItemSelectionModel,
     QModelIndex,
     QPoint,
@@ -15,16 +15,20 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QAction, QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
+from PySide6.QtGui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTreeView
 
 from inspector.containers.persistent_ids import NO_DEVICE
+from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
-from inspector.gui.tree.columns import WIDTHS, build_column_menu
+from inspector.gui.tree.columns import TreeColumns
+from inspector.gui.tree.copying import tsv_parts
 from inspector.gui.tree.delegate import RowDelegate, indents_for
-from inspector.gui.tree.folding import first_to_unfold, rows_to_unfold
+from inspector.gui.tree.folding import Unfolder, first_to_unfold, rows_to_unfold
+from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import Column, TreeModel
-from inspector.gui.tree.selection import branches_in_sight, nodes_of, rows_below
+from inspector.gui.tree.selection import Rows, branches_in_sight, nodes_of, rows_below
+from inspector.gui.tree.sorting import Sorting
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
 from inspector.report.outline.flat import Order
@@ -32,10 +36,10 @@ from inspector.report.query import Query
 from inspector.report.tree import Tree
 
 _MATCH_ROWS = 400
-_LEAST_NAME = 180
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
+_MANY_RANGES = 8
 
 
 class TensorTreeView(QTreeView):
@@ -46,30 +50,32 @@ class TensorTreeView(QTreeView):
     rows_chosen = Signal(object)  # the nodes of several rows, or nothing of one
     node_activated = Signal(int)
     menu_wanted = Signal(QPoint)
+    rows_copied = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._model = TreeModel(self)
-        self._model.sort_wanted.connect(self.sort_wanted)
+        self._list = ListModel(self._model, self)
+        self._list.sort_wanted.connect(self.sort_wanted)
+        self._rows: Rows = self._model
         self.setModel(self._model)
         self._delegate = RowDelegate(theme, self._model, self)
         self.setItemDelegate(self._delegate)
-        self._unfolded: set[int] = set()
+        self._folds = Unfolder(self, self._model)
+        self._copying = Turns(self)
+        self._sorting = Sorting(self, self._model, self._folds)
         self._before_search: set[int] | None = None
         self._taking_focus = False
         self._typed = ""
         self._since_typed = QElapsedTimer()
         self._set_behavior()
-        self._set_header()
+        self.columns = TreeColumns(self)
         self.expanded.connect(self._on_expanded)
         self.collapsed.connect(self._on_collapsed)
-        self._is_name_fitted, self._is_fitting = True, False
-        self._fitted = {Column.DEVICE, Column.VALUE}
         self._selection_pause = QTimer(self)
         self._selection_pause.setSingleShot(True)
         self._selection_pause.timeout.connect(self._tell_rows)
-        self.selectionModel().currentChanged.connect(self._on_current_changed)
-        self.selectionModel().selectionChanged.connect(self._on_selection_changed)
+        self._follow_selection()
 
     def _set_behavior(self) -> None:
         self.setAccessibleName("Contents of the checkpoint")
@@ -85,33 +91,19 @@ class TensorTreeView(QTreeView):
         self.setAcceptDrops(False)  # the window takes what is dropped
         self.viewport().setAcceptDrops(False)
 
-    def _set_header(self) -> None:
-        header = self.header()
-        header.setStretchLastSection(False)
-        header.setSectionsMovable(True)
-        header.setMinimumSectionSize(48)
-        header.setHighlightSections(False)
-        header.setSortIndicatorShown(True)
-        header.setSortIndicatorClearable(True)
-        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(self._on_header_menu)
-        self.setSortingEnabled(True)
-        for column, width in WIDTHS.items():
-            header.resizeSection(column, width)
-        header.sectionResized.connect(self._on_section_resized)
-        header.sectionHandleDoubleClicked.connect(self._on_handle_double_clicked)
-
     # What the window shows.
 
     def show_tree(self, tree: Tree | None) -> None:
         """Show another tree, unfolded over about one page."""
         with blocked(self):
+            self._use(self._model)
+            self._sorting.leave()
+            self._folds.forget()
             self._model.set_tree(tree)
-            self._unfolded, self._before_search = set(), None
+            self._before_search = None
             self._delegate.query, self._delegate.sparks = None, ()
             if tree is not None:
-                self._unfold(first_to_unfold(self._model))
+                self._folds.unfold(first_to_unfold(self._model))
                 self._fit_columns(tree)
 
     def show_sparks(self, sparks: tuple[tuple[int, ...], ...]) -> None:
@@ -126,46 +118,64 @@ class TensorTreeView(QTreeView):
             Column.DEVICE: set(tree.colors) == {NO_DEVICE},
             Column.VALUE: not self._delegate.sparks and all(node < 0 for node in tree.value_nodes),
         }
-        for column in self._fitted:
-            self.setColumnHidden(column, empty[column])
-        self._fit_name()
+        self.columns.hide_empty(empty)
 
     def show_matches(
         self, matches: tuple[int, ...] | None, query: Query | None = None, *, only: bool
     ) -> None:
         """Mark the matches of a search and what matches in them, and hide everything else if `only`."""
         with blocked(self):
+            self._sorting.end()
             current, filtered = self.current_node(), matches is not None and only
             if filtered and self._before_search is None:
-                self._before_search = self._unfolded
-            before = self._unfolded if self._before_search is None else self._before_search
+                self._before_search = self._folds.rows
+            before = self._folds.forget() if self._before_search is None else self._before_search
             if not filtered:
                 self._before_search = None
             self._model.set_filter(matches if filtered else None)
             self._model.set_matches(matches)
             self._delegate.query = query if matches is not None else None
-            self._unfolded = set()  # a search unfolds what it shows; its end collapses that again
-            self._unfold(rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if filtered else before)
-            self._set_current(current)
+            self._folds.forget()  # a search unfolds what it shows; its end collapses that again
+            found = rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if filtered else before
+            self._unfold(found)
+            self.set_current(current)
 
     def show_flat(self, nodes: tuple[int, ...] | None, total: int = 0) -> None:
         """Show rows as one list, or the tree again, unfolded as it was."""
         with blocked(self):
+            self._sorting.end()
             current = self.current_node()
-            if nodes is None and not self._model.is_flat:
+            if nodes is None and self._rows is self._model:
                 return
-            self._model.set_flat(nodes, total)
+            if nodes is not None:
+                self._list.set_rows(nodes, total)
+            self._use(self._model if nodes is None else self._list)
             if nodes is None:
-                unfolded, self._unfolded = self._unfolded, set()
-                found = rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if self._model.is_filtered else None
-                self._unfold(unfolded if found is None else found)
-            self._set_current(current)
+                unfolded = self._folds.forget()
+                found = (
+                    rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if self._model.is_filtered else unfolded
+                )
+                self._unfold(found)
+            self.set_current(current)
+
+    def _use(self, rows: Rows) -> None:
+        """Show the tree or the list; nothing is selected or unfolded then."""
+        if rows is not self._rows:
+            self._rows, before = rows, self.selectionModel()
+            self._delegate.rows = rows
+            self.setModel(rows)
+            before.deleteLater()
+            self._follow_selection()
+
+    def _follow_selection(self) -> None:
+        self.selectionModel().currentChanged.connect(self._on_current_changed)
+        self.selectionModel().selectionChanged.connect(self._on_selection_changed)
 
     def show_selected(self, node_id: int | None) -> None:
         """Make a node current and scroll to it."""
         if node_id != self.current_node():
             with blocked(self):
-                self._set_current(node_id)
+                self.set_current(node_id)
 
     @property
     def order(self) -> Order:
@@ -174,33 +184,33 @@ class TensorTreeView(QTreeView):
 
     def current_node(self) -> int | None:
         """Return the id of the current node."""
-        return self._model.node_id(self.currentIndex()) or None
+        return self._rows.node_id(self.currentIndex()) or None
 
     def selected_nodes(self) -> list[int]:
         """Return the ids of the selected rows from top to bottom, as many as a spreadsheet can take."""
-        found = nodes_of(self._model, self.selectionModel().selection())
-        return self._model.in_order(found[:_MOST_COPIED])
+        found = nodes_of(self._rows, self.selectionModel().selection())[:_MOST_COPIED]
+        return found if self._rows is self._list else self._model.in_order(found)
 
     def rows_as_tsv(self) -> str:
         """Return the selected rows for a spreadsheet: the visible columns in order, below their titles."""
-        header = self.header()
-        places = [header.logicalIndex(place) for place in range(header.count())]
-        columns = [column for column in places if not header.isSectionHidden(column)]
-        titles = [str(self._model.headerData(column, Qt.Orientation.Horizontal)) for column in columns]
-        text, nodes = self._model.text, self.selected_nodes()
-        rows = [[text(node_id, column).replace("\t", " ") for column in columns] for node_id in nodes]
-        return "\n".join("\t".join(row) for row in [titles, *rows])
+        return "\n".join(line for part in tsv_parts(self, self._rows, self.selected_nodes()) for line in part)
+
+    def copy_rows(self) -> None:
+        """Copy them, thousands of them in slices; `rows_copied` tells what is to be copied."""
+        self._copying.begin(self._copied(self.selected_nodes()))
+
+    def _copied(self, nodes: list[int]) -> Iterator[None]:
+        lines: list[str] = []
+        for part in tsv_parts(self, self._rows, nodes):
+            lines += part
+            if len(lines) <= len(nodes):  # below the titles
+                yield
+        self.rows_copied.emit("\n".join(lines))
 
     def name_of(self, node_id: int) -> str:
         """Return the name by which a user finds a row."""
         node = self._model.node(node_id)
         return node.path.rstrip("/.") or node.name
-
-    def restore_columns(self, state: QByteArray) -> None:
-        """Put the columns where they were; the name takes the room that they leave."""
-        self.header().restoreState(state)
-        self._is_name_fitted = True
-        self._fit_name()
 
     # Folding.
 
@@ -210,31 +220,28 @@ class TensorTreeView(QTreeView):
         Returns:
             The rows that stay folded, since too much is below them.
         """
+        if self._rows is self._list:
+            return []
         found, left = rows_to_unfold(self._model, self.selected_nodes() or [0], _MOST_ROWS)
-        self._unfold(found)
+        self._folds.unfold(found)
         return self._model.in_order(left)
 
     def collapse_all_rows(self) -> None:
         """Collapse everything."""
+        self._folds.forget()
         self.collapseAll()
-        self._unfolded = set()
+        self._sorting.end()
 
     def _unfold(self, node_ids: Iterable[int]) -> None:
-        """Expand nodes from the innermost out, so that rows are laid out once; below a list later."""
-        if self._model.is_flat:
-            self._unfolded.update(node_ids)
-            return
-        self.setUpdatesEnabled(False)
-        for node_id in sorted(node_ids, reverse=True):
-            index = self._model.index_of(node_id)
-            if index.isValid():
-                self.expand(index)
-                self._unfolded.add(node_id)
-        self.setUpdatesEnabled(True)
+        """Unfold rows, or remember them while there is a list."""
+        if self._rows is self._list:
+            self._folds.remember(node_ids)
+        else:
+            self._folds.unfold(node_ids)
 
-    def _set_current(self, node_id: int | None) -> None:
-        self._model.reach(node_id or 0)
-        index = QModelIndex() if node_id is None else self._model.index_of(node_id)
+    def set_current(self, node_id: int | None) -> None:
+        """Select one row and scroll to it, or none."""
+        index = QModelIndex() if node_id is None else self._rows.index_of(node_id)
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, flags)
         if index.isValid():
@@ -248,9 +255,19 @@ class TensorTreeView(QTreeView):
     def selectAll(self) -> None:
         """Select all rows in sight; Qt's own would compare each branch with all others."""
         flags = QItemSelectionModel.SelectionFlag
-        branches = branches_in_sight(self._model, self._unfolded)
-        self.selectionModel().select(rows_below(self._model, branches), flags.ClearAndSelect)
-        self.viewport().update()
+        branches = [0] if self._rows is self._list else branches_in_sight(self._rows, self._folds.rows)
+        self.selectionModel().select(rows_below(self._rows, branches), flags.ClearAndSelect)
+
+    @override
+    def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        # Qt looks where each of these rows stands, to paint those alone.
+        if selected.count() + deselected.count() <= _MANY_RANGES:
+            super().selectionChanged(selected, deselected)
+            return
+        updates = self.updatesEnabled()
+        self.setUpdatesEnabled(False)
+        super().selectionChanged(selected, deselected)
+        self.setUpdatesEnabled(updates)
 
     @override
     def keyboardSearch(self, search: str) -> None:
@@ -260,7 +277,7 @@ class TensorTreeView(QTreeView):
         self._typed = self._typed + search.casefold() if going_on else search.casefold()
         self._since_typed.start()
         for index in islice(self._visible_from(self.currentIndex(), include=going_on), _TYPED_SEARCH_ROWS):
-            name = self._model.text(self._model.node_id(index), Column.NAME)
+            name = self._rows.text(self._rows.node_id(index), Column.NAME)
             if name.casefold().startswith(self._typed):
                 self.setCurrentIndex(index)
                 return
@@ -268,7 +285,7 @@ class TensorTreeView(QTreeView):
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self.node_activated.emit(self._model.node_id(self.currentIndex()))
+            self.node_activated.emit(self._rows.node_id(self.currentIndex()))
             return
         super().keyPressEvent(event)
 
@@ -292,8 +309,8 @@ class TensorTreeView(QTreeView):
             or index.column() != Column.NAME
         ):
             return False
-        arrow = self._delegate.arrow_of(self.visualRect(index), self._model.level(self._model.node_id(index)))
-        if not arrow.contains(place) or not self._model.hasChildren(index):
+        arrow = self._delegate.arrow_of(self.visualRect(index), self._rows.level(self._rows.node_id(index)))
+        if not arrow.contains(place) or not self._rows.hasChildren(index):
             return False
         self.setExpanded(index, not self.isExpanded(index))
         return True
@@ -310,14 +327,14 @@ class TensorTreeView(QTreeView):
         """Return the level of the deepest row that is visible."""
         deepest, index = 0, self.indexAt(QPoint(1, 1))
         while index.isValid() and self.visualRect(index).top() < self.viewport().height():
-            deepest = max(deepest, self._model.level(self._model.node_id(index)))
+            deepest = max(deepest, self._rows.level(self._rows.node_id(index)))
             index = self.indexBelow(index)
         return deepest
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit_name()
+        self.columns.fit_name()
 
     @override
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -331,7 +348,7 @@ class TensorTreeView(QTreeView):
 
     def _visible_from(self, start: QModelIndex, *, include: bool) -> Iterator[QModelIndex]:
         """Yield the visible rows from one row on, wrapping around at the end."""
-        first = self._model.index(0, 0)
+        first = self._rows.index(0, 0)
         index = start if start.isValid() and include else self.indexBelow(start)
         while index.isValid():
             yield index
@@ -341,51 +358,21 @@ class TensorTreeView(QTreeView):
             yield index
             index = self.indexBelow(index)
 
-    def _fit_name(self) -> None:
-        """Stretch the name column over the room that the others leave, until the user gives it a width."""
-        if self._is_name_fitted:
-            others = sum(self.columnWidth(column) for column in list(Column)[1:])
-            self._is_fitting = True
-            self.header().resizeSection(Column.NAME, max(_LEAST_NAME, self.viewport().width() - others))
-            self._is_fitting = False
-
-    def _on_section_resized(self, column: int, _old: int, _new: int) -> None:
-        if column != Column.NAME:
-            self._fit_name()
-        elif not self._is_fitting:
-            self._is_name_fitted = False
-
-    def _on_handle_double_clicked(self, column: int) -> None:
-        if column == Column.NAME:
-            self._is_name_fitted = True
-            self._fit_name()
-
     def _on_expanded(self, index: QModelIndex) -> None:
-        self._unfolded.add(self._model.node_id(index))
+        self._folds.rows.add(self._model.node_id(index))
 
     def _on_collapsed(self, index: QModelIndex) -> None:
-        self._unfolded.discard(self._model.node_id(index))
+        self._folds.rows.discard(self._model.node_id(index))
 
     def _on_current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if current.isValid() and not self._taking_focus:
-            self.node_chosen.emit(self._model.node_id(current))
+            self.node_chosen.emit(self._rows.node_id(current))
 
     def _on_selection_changed(self) -> None:
         self._selection_pause.start(0)  # Ctrl+A changes it once for each branch
 
     def _tell_rows(self) -> None:
+        if self._sorting.is_busy:  # the same rows will be selected again
+            return
         nodes = self.selected_nodes()
         self.rows_chosen.emit(tuple(nodes) if len(nodes) > 1 else ())
-
-    def build_header_menu(self) -> QMenu:
-        """Build the menu that hides and shows columns; the name stays."""
-        menu = build_column_menu(self)
-        menu.triggered.connect(self._on_column_toggled)
-        return menu
-
-    def _on_header_menu(self, place: QPoint) -> None:
-        self.build_header_menu().popup(self.header().mapToGlobal(place))
-
-    def _on_column_toggled(self, action: QAction) -> None:
-        self._fitted.discard(action.data())
-        self.setColumnHidden(int(action.data()), not action.isChecked())

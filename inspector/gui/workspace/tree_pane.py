@@ -49,6 +49,7 @@ class TreePane(QWidget):
     def connect_commands(self, commands: Commands) -> None:
         """Connect what the window does."""
         self.tree.node_activated.connect(commands.on_node_activated)
+        self.tree.rows_copied.connect(commands.copy)
         self.strip.copy_wanted.connect(commands.copy)
         self.nothing.end_wanted.connect(commands.on_find_end)
 

@@ -233,30 +233,10 @@ def test_a_filter_shows_what_its_words_say_for_any_matches(model, tree):
         assert all(model.is_match(node) == (node in matches) for node in range(1, len(tree.nodes)))
 
 
-def test_rows_as_one_list_come_when_they_are_needed(model, tree, qtmodeltester):
-    nodes = tuple(node for node in range(1, len(tree.nodes)) if tree.nodes[node].kind == "tensor")[::-1]
-    wanted = []
-    model.sort_wanted.connect(lambda *asked: wanted.append(asked))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inspector.gui.tree.model._FETCHED", 10)
-        model.set_flat(nodes, total=99_999)
-        assert (model.rowCount(), model.is_flat, model.canFetchMore(QModelIndex())) == (10, True, True)
-        shown = model.rowCount()
-        assert model.index(0, 0).data() == tree.nodes[nodes[0]].path
-        assert (model.level(nodes[0]), model.hasChildren(model.index(0, 0))) == (0, False)
-        assert not model.parent(model.index(3, 0)).isValid()
-        assert not model.index_of(nodes[50]).isValid()
-        model.reach(nodes[50])
-        assert model.index_of(nodes[50]).row() == 50 > shown
-        model.fetchMore(QModelIndex())
-        assert model.rowCount() == 61
-        assert model.in_order([nodes[7], nodes[3]]) == [nodes[3], nodes[7]]
-        model.sort(Column.SIZE, Qt.SortOrder.DescendingOrder)
-        qtmodeltester.check(model)
-    assert wanted == [(Column.SIZE, True)]
-    title = model.headerData(0, Qt.Orientation.Horizontal)
-    assert title == f"Path (first {len(nodes):,} of 99,999)"
-    model.set_flat(None)
-    model.sort(-1)
-    assert model.headerData(0, Qt.Orientation.Horizontal) == "Name"
-    assert model.rowCount() == len(tree.nodes[0].children)
+@pytest.mark.parametrize("is_filtered", [False, True])
+def test_some_rows_below_a_node_cost_no_more_than_those(model, tree, is_filtered):
+    if is_filtered:
+        model.set_filter(range(1, len(tree.nodes)))
+    branch = find(tree, "model")
+    assert model.first_below(branch, 3) == list(model.below(branch))[:3]
+    assert model.first_below(0, 99) == list(model.below(0))

@@ -62,5 +62,6 @@ def test_a_list_takes_the_place_of_the_tree_and_gives_it_back(qtbot, theme) -> N
     pane.tree.header().setSortIndicator(4, Qt.SortOrder.DescendingOrder)
     session.list_flat.assert_called_once_with(Order(4, descending=True))
     pane.show_found(listed, screen, only=True)
+    model = pane.tree.model()
     assert model.rowCount() == len(screen.tree.nodes[0].children)
     assert pane.tree.isExpanded(model.index_of(find(screen.tree, "model")))
