@@ -113,6 +113,7 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         records=compare_records(a, b, progress),
         verdicts=verdicts,
         compared_nbytes=comparing.nbytes,
+        tolerated=comparing.tolerated,
         unlisted=any(note.kind in _UNLISTED for note in (*first.notes, *second.notes)),
     )
 
@@ -148,6 +149,7 @@ class _Tensors:
         self._equalities = Equalities(a, b, progress)
         self._has_pickles = a.checkpoint.safety is not None and b.checkpoint.safety is not None
         self._has_roles = a.checkpoint.is_program and b.checkpoint.is_program
+        self.tolerated = 0
 
     @property
     def nbytes(self) -> int:
@@ -194,6 +196,7 @@ class _Tensors:
             except CheckpointError as error:
                 why, what = str(error), (*what, "unread")
             else:
+                self.tolerated += "values" in what and not numbers.differing
                 what = _with_numbers(what, numbers)
         return TensorChange(pair, what, numbers, why) if what else None
 

@@ -180,6 +180,7 @@ class Diff:
         verdicts: The words of both safety verdicts.
         compared_nbytes: How many bytes were read of each.
         unlisted: Whether either file has values that no row lists, so that those were not compared.
+        tolerated: How many tensors differ within the tolerance alone, which counts as equal.
     """
 
     a: Checkpoint
@@ -199,6 +200,7 @@ class Diff:
     verdicts: tuple[str, str]
     compared_nbytes: int
     unlisted: bool
+    tolerated: int = 0
 
     @property
     def renamed(self) -> tuple[Pair, ...]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
 from inspector.child import Worker
+from inspector.diff.compare import Chosen
 from inspector.diff.content.elements import has_elements
 from inspector.diff.content.numbers import Differences
 from inspector.diff.pairs.pairing import Pairing
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side, open_side
-from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
-from inspector.model.checkpoint import Tensor
+from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError
+from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.tensors.dtypes import is_whole
 from inspector.progress import Progress
 
@@ -109,18 +110,31 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     ]
 
 
-def compare_series(paths: Sequence[str], progress: Progress) -> Series:
+def compare_series(
+    paths: Sequence[str], progress: Progress, choose: Callable[[Checkpoint], Chosen] | None = None
+) -> Series:
     """Compare each checkpoint with the one before it, and with the first.
+
+    Args:
+        paths: The files, in their order.
+        progress: Told of the bytes, asked for cancellation.
+        choose: Returns the rows of the first file that matter; None for all.
 
     Raises:
         CheckpointError: One of them cannot be read.
+        PlanError: No row was chosen that holds numbers.
         ExportError: Numbers cannot be compared here.
         CancelledError: The work was cancelled.
     """
     with open_side(paths[0], progress) as first, Worker() as worker:
         desk = _Desk(progress, worker)
         rows = first.checkpoint.tensors
-        wanted = [number for number, row in enumerate(rows) if _counts(row)]
+        among = range(len(rows)) if choose is None else sorted(choose(first.checkpoint).tensors)
+        wanted = [number for number in among if _counts(rows[number])]
+        if choose is not None and not wanted:
+            raise PlanError(
+                "the first checkpoint has no such row with numbers", remedy="look at what show --filter finds"
+            )
         columns = [_first_points(first, wanted, desk)]
         for before, path in pairwise(paths):
             with open_side(path, progress) as current:

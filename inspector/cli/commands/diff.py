@@ -111,14 +111,31 @@ def _run(options: argparse.Namespace, progress: Progress) -> int:
 
 def _run_series(options: argparse.Namespace, progress: Progress) -> int:
     from inspector.diff.series import compare_series, series_paths
+    from inspector.errors import PlanError
     from inspector.report.comparing.series import series_document, series_page
 
-    found = compare_series(series_paths(options.files), progress)
+    unused = [name for name, value in _others(options) if value]
+    if unused:
+        raise PlanError(f"--series takes no {' and no '.join(unused)}", remedy="leave it out")
+    found = compare_series(series_paths(options.files), progress, _chooser(options.filter))
     if options.json:
         say_json(series_document(found))
     else:
         options.display.show(series_page(found))
     return DONE
+
+
+def _others(options: argparse.Namespace) -> tuple[tuple[str, object], ...]:
+    """Return the options of a comparison of two, which a series has no use for, with what was given."""
+    return (
+        ("--compare", options.compare),
+        ("--values", options.values),
+        ("--rtol", options.rtol is not None),
+        ("--atol", options.atol is not None),
+        ("--only-differences", options.only_differences),
+        ("--all", options.all),
+        ("--each", options.each),
+    )
 
 
 def _say(found: Diff, options: argparse.Namespace) -> None:

@@ -157,10 +157,13 @@ def verdict_text(diff: Diff) -> str:
     if diff.differs:
         return f"Different: {', '.join(summary_parts(diff))}."
     equal = "Equal as far as it was compared" if diff.unlisted else "Equal"
+    if diff.tolerated:
+        equal = f"{equal}, {format_count(diff.tolerated, 'tensor')} only within the tolerance"
     same = format_count(len(diff.pairs), "tensor")
     if diff.mode == "none":
         return f"The same names and facts: {same}. The bytes of tensors were not compared."
-    what = f"{same}, {format_nbytes(diff.compared_nbytes)} compared byte by byte"
+    how = "number by number" if diff.tolerated else "byte by byte"
+    what = f"{same}, {format_nbytes(diff.compared_nbytes)} compared {how}"
     bits = sum(change.what == ("bits",) for change in diff.tensors)
     more = f"; {format_count(bits, 'tensor')} with the same numbers in other bits" if bits else ""
     return f"{equal}: {what}{more}."

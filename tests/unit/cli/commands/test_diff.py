@@ -77,3 +77,26 @@ def test_a_series_is_a_table(files: list[str], capsys: pytest.CaptureFixture[str
     for given in (files[:1], [*files, files[0]]):
         assert main(["diff", *given]) == 2
         assert "two checkpoints are compared" in capsys.readouterr().err
+
+
+def test_a_series_takes_a_filter_and_refuses_what_it_has_no_use_for(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = [save_zip(tmp_path / f"m{n}.pt", {"w": T([1.0, n]), "v": T([2.0])}) for n in (1.0, 2.0)]
+    assert main(["diff", "--series", "--json", *more, "--filter", "v"]) == 0
+    assert [row["path"] for row in document(capsys)["tensors"]] == ["v"]
+    assert main(["diff", "--series", *files, "--filter", "nowhere"]) == 2
+    assert "has no such row" in capsys.readouterr().err
+    for option in ("--values", "--all", "--each", "--only-differences", "--rtol=0", "--compare=facts"):
+        assert main(["diff", "--series", *files, option]) == 2
+        assert f"--series takes no {option.partition('=')[0]}" in capsys.readouterr().err
+
+
+def test_equal_within_a_tolerance_is_not_called_equal_byte_by_byte(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", *files, "--atol", "2"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "Equal, 1 tensor only within the tolerance: 1 tensor, 8 B compared number by number."
+    assert main(["diff", files[0], files[0], "--atol", "2"]) == 0
+    assert "byte by byte" in capsys.readouterr().out
