@@ -4,10 +4,11 @@
 # make hostile    opens every hostile file, also the largest, and prints what each came to
 # make fuzz       throws bytes at the readers for FUZZ_MINUTES (10)
 # make dist       builds the wheel and the source archive, a bundle that needs no Python, and a package of Debian
+# make docs       builds the site of the documentation into build/site, to be opened from the disk
 # make lint end2end fmt setup pins clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: run test dist others sweep compiled lint end2end fmt setup pins clean hostile fuzz
+.PHONY: run test docs dist others sweep compiled lint end2end fmt setup pins clean hostile fuzz
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
@@ -36,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # of them has changed. Those of the real screen mostly wait for it, and run beside all others; two would share a pointer.
 test: $(READY)/test-$(KEY)
 	@mkdir -p build
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled docs
 	@$(MAKE) --no-print-directory --jobs 2 end2end others
 	@$(BIN)/coverage report --omit='inspector/gui/*,inspector/worker/*' --fail-under=100
 	@$(BIN)/coverage report --fail-under=90
@@ -64,6 +65,11 @@ lint: $(READY)/test-$(KEY)
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# Strict: a warning, a link or an anchor that leads nowhere, and a request to another host end it.
+docs: $(READY)/test-$(KEY)
+	$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet docs build/site
+	$(BIN)/python -m tests.docs.site build/site
 
 fmt: $(READY)/test-$(KEY)
 	$(BIN)/ruff check --fix --select I

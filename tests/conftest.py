@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # What runs other programs, or the same lines for each of many files.
-WIDE = ("end2end", "formats", "fuzz", "hostile", "property", "torch")
+WIDE = ("docs", "end2end", "formats", "fuzz", "hostile", "property", "torch")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

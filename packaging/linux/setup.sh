@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # A screen without a monitor, a window manager and a file manager to drop from: for tests/end2end.
 declare -A TEST_TOOLS=([Xvfb]=xvfb [openbox]=openbox [pcmanfm]=pcmanfm [xdotool]=xdotool [xprop]=x11-utils
   [dbus-launch]=dbus-x11 [import]=imagemagick [update-mime-database]=shared-mime-info
-  [desktop-file-validate]=desktop-file-utils)
+  [desktop-file-validate]=desktop-file-utils [jq]=jq)
 
 say() { printf '%s\n' "setup: $*" >&2; }
 die() { say "$@"; exit 1; }

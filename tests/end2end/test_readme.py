@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sysconfig
 import venv
 from pathlib import Path
 
 from inspector.cli.commands import COMMANDS
-from tests.end2end.conftest import DEMO, ROOT
+from tests.docs.pages import README, blocks
+from tests.docs.running import PROGRAM, commands
+from tests.docs.samples import write_samples
 
-PROGRAM = "checkpoint-inspector"
-ERROR = (
-    "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False."
-)
-SCRIPT = 'import torch\n\ncheckpoint = torch.load("best.pth")\n'
 NEEDS_TORCH = f"{PROGRAM} run -- python train.py"
 ANSWERS_NO = {
-    f"{PROGRAM} check best.pth --error-file e.txt",
+    f"{PROGRAM} check best.pth --target cpu",
+    f"{PROGRAM} check best.pth --error-file traceback.txt",
     f"{PROGRAM} check best.pth --script train.py",
     f"{PROGRAM} check best.pth --beliefs",
+    f"{PROGRAM} diff epoch-1.pth epoch-2.pth --values",
 }
-"""This machine has no GPU, and the checkpoint was saved on two."""
+"""This machine has no GPU, and the checkpoint was saved on two; the second epoch differs from the first."""
 
 
 def lines() -> list[str]:
-    """Return the lines of the README's blocks that give the program a command."""
-    blocks = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[1::2]
-    found = [line.split(" # ")[0].strip() for block in blocks for line in block.splitlines()]
+    """Return the README's lines that give the program a command."""
+    found = [
+        command.line.split(" # ")[0].strip()
+        for block in blocks(README)
+        if block.language == "console"
+        for command in commands(block)
+    ]
     return [line for line in found if line.split()[:1] == [PROGRAM]]
 
 
@@ -39,12 +41,7 @@ def test_every_command_of_the_readme_works_without_torch(tmp_path: Path) -> None
     folder = tmp_path / "here"
     environment = _without_torch(tmp_path)
     folder.mkdir()
-    shutil.copy(DEMO, folder / "best.pth")
-    for epoch in ("epoch-1.pth", "epoch-2.pth"):
-        shutil.copy(DEMO, folder / epoch)
-    (folder / "half.pth").write_bytes(DEMO.read_bytes()[:-90_000])
-    (folder / "e.txt").write_text(ERROR, encoding="utf-8")
-    (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
+    write_samples(folder)
     wrong = {}
     for line in given:
         done = subprocess.run(

@@ -1,0 +1,153 @@
+"""The reference of the command line, made from the options that the commands declare."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from importlib import import_module
+
+from inspector.cli.commands import COMMANDS, WINDOW
+from inspector.cli.parser import _Parser
+from tests.docs.exits import EXITS
+from tests.docs.pages import DOCS
+
+PROGRAM = "checkpoint-inspector"
+PAGE = DOCS / "cli.md"
+INTRODUCTION = f"""\
+# Command line
+
+`{PROGRAM}` without a command opens the window. Each command below has the same text under
+`{PROGRAM} COMMAND --help`. `python -m inspector` is the same program.
+
+This page is made from the program's own parsers by `python -m tests.docs`; a test compares the two.
+
+Answers go to stdout, messages to stderr. With `--json`, stdout holds JSON and nothing else.
+An error is one line, `{PROGRAM}: error: WHAT: WHERE`.
+
+## Exit codes
+
+| code | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | done, and the answer is "no": it would not load, it is not safe, the files differ |
+| 2 | the command line is wrong |
+| 3 | the input cannot be read |
+| 4 | the output cannot be written, or not be checked as asked; nothing half-written is left |
+| 130 | interrupted |
+
+`run` ends with the exit code of the program that it ran.
+"""
+NOT_RUN = {
+    "": "it opens a window",
+    "run": "it needs torch and a program of yours",
+    "desktop": "it changes the desktop of the user",
+    "screenshot": "it opens a window, and is run with the README",
+    "target --python": "it names an environment of yours",
+}
+"""Why examples are not run with the page, by how they begin; the README's own are run all the same."""
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [INTRODUCTION, *_command("", WINDOW)]
+    for name, module in COMMANDS.items():
+        parts += _command(name, module)
+    return "\n".join(parts)
+
+
+def _command(name: str, place: str) -> Iterator[str]:
+    module = import_module(place)
+    title = f"{PROGRAM} {name}".rstrip()
+    parser = _Parser(module, title)
+    yield f"## {name or 'The window'}\n"
+    yield f"{module.SUMMARY}\n"
+    yield f"```text\n{_usage(parser, title)}\n```\n"
+    if rows := list(_rows(parser)):
+        yield "| word or option | meaning |\n| --- | --- |\n" + "".join(
+            f"| {left} | {right} |\n" for left, right in rows
+        )
+    if notes := getattr(module, "NOTES", ""):
+        yield f"{notes}\n"
+    yield from _examples(name, getattr(module, "EXAMPLES", ()))
+    if name in EXITS:
+        yield "| exit code | when |\n| --- | --- |\n" + "".join(
+            f"| {row.code} | {row.when} |\n" for row in EXITS[name]
+        )
+
+
+def _usage(parser: argparse.ArgumentParser, title: str) -> str:
+    """Return the usage on one line for each group of words that belong together, at most 100 wide."""
+    parser.prog = title
+    words = " ".join(parser.format_usage().removeprefix("usage: ").split()).replace("[-h] ", "")
+    lines, indent = [""], " " * (len(title) + 1)
+    for part in _parts(words):
+        if lines[-1] and len(lines[-1]) + len(part) >= 100:
+            lines.append(indent + part)
+        else:
+            lines[-1] = f"{lines[-1]} {part}".lstrip() if len(lines) == 1 else f"{lines[-1]} {part}"
+    return "\n".join(lines)
+
+
+def _parts(usage: str) -> Iterator[str]:
+    """Yield the words of a usage, what stands in brackets as one."""
+    depth, part = 0, ""
+    for word in usage.split():
+        part = f"{part} {word}".lstrip()
+        depth += word.count("[") - word.count("]")
+        if depth == 0:
+            yield part
+            part = ""
+
+
+def _rows(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    for action in parser._actions:
+        if action.help == argparse.SUPPRESS or isinstance(action, argparse._HelpAction):
+            continue
+        yield _left(action), _right(parser, action)
+
+
+def _left(action: argparse.Action) -> str:
+    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else "")
+    value = value if isinstance(value, str) else " ".join(value)
+    if not action.option_strings:
+        return f"`{value or action.dest}`"
+    return ", ".join(f"`{option} {value}`".replace(" `", "`") for option in action.option_strings)
+
+
+def _right(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    text = parser._get_formatter()._expand_help(action) if action.help else ""
+    if action.choices and isinstance(action.metavar, str) and action.metavar not in {"{}", ""}:
+        text = f"{text}; one of {', '.join(f'`{each}`' for each in action.choices)}"
+    is_said = action.default in (None, False, argparse.SUPPRESS, [], "") or "default" in text
+    text = text if is_said else f"{text}; default: `{action.default}`"
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def _examples(name: str, examples: tuple[str, ...]) -> Iterator[str]:
+    """Yield the examples as blocks; those that are not run stand in one of their own."""
+    groups: dict[str, list[str]] = {}
+    for line in examples:
+        groups.setdefault(_reason(name, line), []).append(line)
+    for reason, lines in groups.items():
+        mark = (
+            f"not run: {reason}" if reason else f"exit: {' '.join(str(CODES.get(each, 0)) for each in lines)}"
+        )
+        commands = "\n".join(f"$ {PROGRAM} {line}".rstrip() for line in lines)
+        yield f"<!-- {mark} -->\n```console\n{commands}\n```\n"
+
+
+def _reason(name: str, line: str) -> str:
+    return next(
+        (why for start, why in NOT_RUN.items() if start == name or (start and line.startswith(start))), ""
+    )
+
+
+CODES = {
+    "check best.pth": 1,
+    "check best.pth --target cuda@24gb": 1,
+    "check best.pth --error-file traceback.txt": 1,
+    "check best.pth --script train.py": 1,
+    "diff epoch-1.pth epoch-2.pth": 1,
+    "diff model.safetensors best.pth --values --filter role:parameter": 1,
+}
+"""Examples that end with another code than 0 in the folder of samples."""

@@ -1,0 +1,162 @@
+"""What stands on the pages is true: their blocks run, their links lead somewhere, what is made is current."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.docs import exits, reference, troubles
+from tests.docs.links import anchors, dead_links
+from tests.docs.pages import DOCS, LANGUAGES, README, blocks, pages
+from tests.docs.running import Command, WrongBlockError, commands, matches, run_line, run_page, shortened
+from tests.docs.samples import write_samples
+from tests.sweep import IS_SWEEP
+
+ALWAYS = {"guide/inside.md", "guide/export.md", "guide/unknown-files.md", "guide/damaged.md"}
+"""Pages whose blocks run in every run; those of the others by turns of pages, and all in a sweep."""
+
+
+def test_every_link_and_picture_leads_somewhere() -> None:
+    assert [wrong for page in pages() for wrong in dead_links(page)] == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.docs import links
+
+    monkeypatch.setattr(links, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    (tmp_path / "other.md").write_text("# One thing\n\n## One thing\n", encoding="utf-8")
+    page.write_text(
+        "[a](other.md#one-thing-1) [b](other.md#two) [c](gone.md) ![](other.md) [d](../x.md) [e](https://x.test)\n"
+        "```\n[f](gone.md)\n```\n`[g](gone.md)`\n",
+        encoding="utf-8",
+    )
+    assert [wrong.split(": ", 1)[1] for wrong in dead_links(page)] == [
+        "other.md#two: there is no such heading",
+        "gone.md: there is no such file",
+        "other.md: the picture has no description",
+        "../x.md: leads out of the repository",
+    ]
+    assert anchors(tmp_path / "other.md") == {"one-thing", "one-thing-1"}
+
+
+def test_every_page_has_its_place_in_the_navigation() -> None:
+    source = (DOCS / "conf.py").read_text(encoding="utf-8")
+    listed = re.findall(r'"([\w/-]+)"', source[source.index("NAVIGATION") : source.index('"""Every page')])
+    there = {page.relative_to(DOCS).with_suffix("").as_posix() for page in pages() if page != README}
+    assert there - set(listed) == {"index"}
+    assert set(filter(lambda name: (DOCS / f"{name}.md").exists(), listed)) == there - {"index"}
+
+
+def test_every_block_says_what_it_is() -> None:
+    wrong = []
+    for page in pages():
+        for block in blocks(page):
+            if block.language not in LANGUAGES:
+                wrong.append(f"{block.name}: its language is {block.language!r}")
+            elif block.language == "console":
+                commands(block)
+            elif block.language == "text" and any(
+                re.match(r"\$ |checkpoint-inspector \w+ \w+\.\w+", line) for line in block.lines
+            ):
+                wrong.append(f"{block.name}: a command that is not run")
+            if block.marks.get("not run") == "":
+                wrong.append(f"{block.name}: no reason why it is not run")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("made", [reference, troubles], ids=["reference", "troubleshooting"])
+def test_pages_that_are_made_are_current(made: ModuleType) -> None:
+    assert made.PAGE.read_text(encoding="utf-8") == made.page(), "python -m tests.docs writes it"
+
+
+def test_each_error_of_the_table_is_recognized_as_what_it_is() -> None:
+    rows = [row for group in troubles.read_troubles().values() for row in group]
+    assert [row for row in rows if troubles.answer_to(row).id != row.id] == []
+
+
+def test_commands_end_with_the_codes_that_the_reference_states(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_samples(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    wrong = {}
+    for name, rows in exits.EXITS.items():
+        for row in rows:
+            code, text = run_line(f"checkpoint-inspector {name} {row.line}", tmp_path)
+            if code != row.code:
+                wrong[f"{name} {row.line}"] = (code, row.code, text[-500:])
+    assert wrong == {}
+
+
+def _chosen() -> list[Path]:
+    """Return the pages whose blocks run this time."""
+    return [
+        page
+        for page in pages()
+        if IS_SWEEP or (page != README and page.relative_to(DOCS).as_posix() in ALWAYS)
+    ]
+
+
+def test_the_blocks_of_the_pages_run_and_print_what_they_say(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    wrong = []
+    for number, page in enumerate(_chosen()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        wrong += run_page(page, folder, update=request.config.getoption("--update-golden"))
+    assert not wrong, "\n\n".join(wrong)
+
+
+def test_a_block_that_does_something_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.docs import pages as module
+
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```console\n$ checkpoint-inspector show best.pth\nbest.pth\n...\n$ echo one\ntwo\n```\n"
+        "<!-- exit: 1 -->\n```console\n$ echo\n```\n"
+        "```python\n1 / 0\n```\n"
+        "<!-- not run: why -->\n```python\n1 / 0\n```\n",
+        encoding="utf-8",
+    )
+    folder = tmp_path / "here"
+    folder.mkdir()
+    wrong = run_page(page, folder)
+    assert [text.split("\n")[0] for text in wrong] == [
+        "page.md:2: echo one prints something else (python -m tests.docs writes it):",
+        "page.md:10: echo: exit code 0, not 1",
+        "page.md:13: ZeroDivisionError: division by zero",
+    ]
+    (tmp_path / "again").mkdir()
+    assert len(run_page(page, tmp_path / "again", update=True)) == 2
+    assert "$ echo one\none\n```" in page.read_text(encoding="utf-8")
+
+
+def test_outputs_are_compared_and_shortened_around_their_dots() -> None:
+    assert matches(("a", "...", "c"), ("a", "b", "b", "c"))
+    assert matches(("...",), ())
+    assert not matches(("a", "..."), ("b",))
+    assert not matches(("a",), ("a", "b"))
+    assert shortened(("a", "...", "c"), ("1", "2", "3", "4")) == ("1", "...", "4")
+    assert shortened(("a",), ("1", "2")) == ("1", "2")
+    assert shortened(("...", "b", "c", "..."), ("1", "b", "2", "3")) == ("...", "b", "2", "...")
+    with pytest.raises(WrongBlockError, match="by hand"):
+        shortened(("...", "b", "..."), ("1",))
+    with pytest.raises(WrongBlockError, match="begins with"):
+        commands(next(iter(blocks_of("```console\nls\n```\n"))))
+    block = next(iter(blocks_of("```console\n$ ls\na\n$ pwd\n```\n")))
+    assert commands(block) == [Command("ls", ("a",)), Command("pwd", ())]
+
+
+def blocks_of(text: str) -> list[object]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.md"
+        page.write_text(text, encoding="utf-8")
+        return list(blocks(page))
