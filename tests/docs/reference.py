@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 
 from inspector.cli.commands import COMMANDS, WINDOW
-from inspector.cli.parser import _Parser
+from inspector.cli.display import add_display_options
+from inspector.cli.parser import parser_of
 from tests.docs.exits import EXITS
 from tests.docs.pages import DOCS
 
@@ -49,23 +51,41 @@ NOT_RUN = {
 
 def page() -> str:
     """Return the page."""
-    parts = [INTRODUCTION, *_command("", WINDOW)]
+    parts = [INTRODUCTION, *_options_of_all(), *_command("", WINDOW)]
     for name, module in COMMANDS.items():
         parts += _command(name, module)
     return "\n".join(parts)
 
 
+def _options_of_all() -> Iterator[str]:
+    yield "## Options of every command\n"
+    yield _table(_rows(_display_parser()))
+
+
+def _display_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_display_options(parser)
+    return parser
+
+
+def _shared() -> frozenset[str]:
+    return frozenset(action.dest for action in _display_parser()._actions)
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    lines = "".join(f"| {left} | {right} |\n" for left, right in rows)
+    return f"| word or option | meaning |\n| --- | --- |\n{lines}"
+
+
 def _command(name: str, place: str) -> Iterator[str]:
     module = import_module(place)
     title = f"{PROGRAM} {name}".rstrip()
-    parser = _Parser(module, title)
+    parser = parser_of(name)
     yield f"## {name or 'The window'}\n"
     yield f"{module.SUMMARY}\n"
     yield f"```text\n{_usage(parser, title)}\n```\n"
-    if rows := list(_rows(parser)):
-        yield "| word or option | meaning |\n| --- | --- |\n" + "".join(
-            f"| {left} | {right} |\n" for left, right in rows
-        )
+    if rows := list(_rows(parser, _shared())):
+        yield _table(rows)
     if notes := getattr(module, "NOTES", ""):
         yield f"{notes}\n"
     yield from _examples(name, getattr(module, "EXAMPLES", ()))
@@ -79,6 +99,8 @@ def _usage(parser: argparse.ArgumentParser, title: str) -> str:
     """Return the usage on one line for each group of words that belong together, at most 100 wide."""
     parser.prog = title
     words = " ".join(parser.format_usage().removeprefix("usage: ").split()).replace("[-h] ", "")
+    for action in _display_parser()._actions:
+        words = re.sub(rf"\[{re.escape(action.option_strings[0])}( [^]]*)?\] ?", "", words)
     lines, indent = [""], " " * (len(title) + 1)
     for part in _parts(words):
         if lines[-1] and len(lines[-1]) + len(part) >= 100:
@@ -99,9 +121,9 @@ def _parts(usage: str) -> Iterator[str]:
             part = ""
 
 
-def _rows(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+def _rows(parser: argparse.ArgumentParser, shared: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
     for action in parser._actions:
-        if action.help == argparse.SUPPRESS or isinstance(action, argparse._HelpAction):
+        if action.help == argparse.SUPPRESS or action.dest in shared | {"help"}:
             continue
         yield _left(action), _right(parser, action)
 
