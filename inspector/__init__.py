@@ -1,3 +1,96 @@
-"""Checkpoint Inspector: opens PyTorch checkpoints without executing them, and fixes the devices they name."""
+"""Checkpoint Inspector: opens PyTorch checkpoints without executing them, and fixes the devices they name.
+
+    import inspector
+
+    checkpoint = inspector.open("best.pth")
+    checkpoint["model/layer1.weight"].device
+
+The names in `__all__` are its library, and keep their meaning within a major version; every other name may
+change with each release. Nothing is imported before it is used. docs/library.md describes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from inspector.library import names
+
+if TYPE_CHECKING:
+    from inspector.errors import (
+        CheckpointError,
+        ContainerError,
+        DamagedError,
+        ExportError,
+        NotACheckpointError,
+        PickleError,
+        PlanError,
+        QueryError,
+        TooLargeError,
+        UnsupportedFormatError,
+        ValuesError,
+    )
+    from inspector.library.checking import Check, check
+    from inspector.library.checkpoint import Checkpoint
+    from inspector.library.comparing import Diff, diff
+    from inspector.library.opening import open  # noqa: A004 - the library's word: inspector.open
+    from inspector.library.recovering import Recovered, recover
+    from inspector.library.remapping import Remapped, remap
+    from inspector.library.rows import Global, Safety, Storage, Value
+    from inspector.library.snippets import snippet
+    from inspector.library.statistics import Histogram, Statistics, stats
+    from inspector.library.tensor import Tensor
+    from inspector.library.verifying import Verified, verify
+    from inspector.model.checkpoint import Optimizer
+    from inspector.model.findings import Finding, Fix
+    from inspector.model.totals import DeviceTotal
+    from inspector.remap.convert.forms import LeftOut
+    from inspector.remap.describe import PlanRow
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Check",
+    "Checkpoint",
+    "CheckpointError",
+    "ContainerError",
+    "DamagedError",
+    "DeviceTotal",
+    "Diff",
+    "ExportError",
+    "Finding",
+    "Fix",
+    "Global",
+    "Histogram",
+    "LeftOut",
+    "NotACheckpointError",
+    "Optimizer",
+    "PickleError",
+    "PlanError",
+    "PlanRow",
+    "QueryError",
+    "Recovered",
+    "Remapped",
+    "Safety",
+    "Statistics",
+    "Storage",
+    "Tensor",
+    "TooLargeError",
+    "UnsupportedFormatError",
+    "Value",
+    "ValuesError",
+    "Verified",
+    "__version__",
+    "check",
+    "diff",
+    "open",
+    "recover",
+    "remap",
+    "snippet",
+    "stats",
+    "verify",
+]
+
+__getattr__ = names.find
+__dir__ = names.listed
+sys.modules[__name__].__class__ = names.Package

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, remark, remark_runs, say
 from inspector.cli.mapping import add_map_options, parse_map
-from inspector.errors import ContainerError, PlanError
+from inspector.errors import ContainerError
 
 if TYPE_CHECKING:
     from inspector.target.machine.profile import Profile
@@ -36,28 +36,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the code."""
     from inspector.model.build import open_checkpoint
-    from inspector.model.totals import device_totals
-    from inspector.remap.rules import Rules
-    from inspector.remap.unmatched import refuse_unmatched
+    from inspector.remap.asking import device_map, refuse_other_than_devices
     from inspector.snippet.styles.table import render
     from inspector.target.machine.profile import CPU_ONLY, Profile
 
     rules, wish = parse_map(options)
-    if any(rule.device is None for rule in rules):
-        raise PlanError("snippets can map devices only, not paths", remedy="use remap for path:GLOB@TO")
+    refuse_other_than_devices(rules)
     target = wish.profile(lambda: Profile(id="this", label="this machine"))
     try:
         checkpoint = open_checkpoint(options.file)
     except ContainerError as error:
         to_cpu = bool(rules) and all(rule.to == "cpu" for rule in rules)
         return _unopened(options, CPU_ONLY if to_cpu else target, error)
-    refuse_unmatched(rules, checkpoint)
-    ordered = Rules(rules)
-    mapping = tuple(
-        (total.device, to)
-        for total in device_totals(checkpoint)
-        if (to := ordered.by_device(total.device)) is not None
-    )
+    mapping = device_map(checkpoint, rules)
     code = render(
         checkpoint,
         style=options.style,

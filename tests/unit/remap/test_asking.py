@@ -8,7 +8,7 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
-from inspector.remap.asking import plan_for, rules_for
+from inspector.remap.asking import device_map, plan_for, refuse_other_than_devices, rules_for
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -45,3 +45,14 @@ def test_what_else_moves_is_asked_for(tmp_path: Path) -> None:
     every = (parse_rule("*=cuda:0"),)
     assert plan_for(demo, every, None).kept
     assert not plan_for(demo, every, None, move_all=True).kept
+
+
+def test_loading_code_maps_devices_only() -> None:
+    demo = open_checkpoint(str(demo_path()))
+    said = (parse_rule("cuda:1=cuda:0"),)
+    refuse_other_than_devices(said)
+    assert device_map(demo, said) == (("cuda:1", "cuda:0"),)
+    with pytest.raises(PlanError, match="not paths"):
+        refuse_other_than_devices((*said, parse_rule("path:model/**@cpu")))
+    with pytest.raises(PlanError, match="matches nothing"):
+        device_map(demo, (parse_rule("xpu:1=cpu"),))

@@ -1,0 +1,106 @@
+"""`inspector.check`: whether `torch.load` works on a machine, and is safe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inspector.diagnose.run import diagnose
+from inspector.doctor.examine import examine
+from inspector.library.sources import CheckpointLike, Path, machine_of, opened_of, shown
+from inspector.model.findings import Finding
+from inspector.overriding import override
+from inspector.report.checking import Check as Found
+from inspector.report.checking import check_document, format_check
+from inspector.report.words.verdicts import understood
+from inspector.target.default_load import judge_load
+from inspector.target.machine.wish import THIS, parse_wish
+
+
+class Check:
+    """What `inspector.check` found. It is true where the file loads and holds nothing but weights."""
+
+    def __init__(self, found: Found) -> None:
+        self._found = found
+
+    @property
+    def loads(self) -> bool:
+        """Whether `torch.load(path)` works on the target, and what is loaded fits into its memory."""
+        return self._found.loads
+
+    @property
+    def safe(self) -> bool:
+        """Whether `torch.load(weights_only=True)` takes the file: loading it runs no code in it."""
+        return self._found.load.is_safe
+
+    @property
+    def error(self) -> str | None:
+        """What `torch.load(path)` raises there, in torch's words; None where it raises nothing."""
+        failure = self._found.load.failure
+        return None if failure is None else failure.message
+
+    @property
+    def target(self) -> str:
+        """The machine, as it was understood."""
+        return understood(self._found.target)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What there is to know about the file on this machine, worst first."""
+        return self._found.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of `check --json`."""
+        return check_document(self._found)
+
+    def __bool__(self) -> bool:
+        """Return whether it loads and is safe."""
+        return self._found.is_good
+
+    @override
+    def __str__(self) -> str:
+        return format_check(self._found)
+
+    @override
+    def __repr__(self) -> str:
+        path, target = shown(self._found.checkpoint.path), shown(self.target)
+        return f"<Check of {path} on {target}: loads={self.loads}, safe={self.safe}>"
+
+
+def check(
+    source: CheckpointLike,
+    *,
+    target: str = THIS,
+    python: Path | None = None,
+    error_text: str | None = None,
+) -> Check:
+    """Find out whether `torch.load(path)` works on a machine, without loading anything.
+
+    Args:
+        source: A path, or an open checkpoint.
+        target: The machine, as `--target` takes it: `this`, `cpu`, `cuda`, `2xcuda`, `cuda@24gb`, ...
+        python: The Python whose torch `this` means; the one that runs this, if it is None.
+        error_text: An error message or traceback to be explained.
+
+    Raises:
+        PlanError: There is no such machine.
+        CheckpointError: The file cannot be read.
+    """
+    wish = parse_wish(target)
+    facts = opened_of(source).facts
+    machine = machine_of(wish, python)
+    load = judge_load(facts, machine)
+    explanation = None
+    if error_text is not None:
+        from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - a large table, seldom used
+
+        explanation = explain_error(error_text, facts, machine)
+    return Check(
+        Found(
+            checkpoint=facts,
+            target=machine,
+            load=load,
+            findings=diagnose(facts, load.safety, machine),
+            explanation=explanation,
+            diagnoses=() if machine.evidence is None else examine(machine),
+        )
+    )

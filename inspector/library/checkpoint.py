@@ -1,0 +1,250 @@
+"""An open checkpoint."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from inspector.library.notebook.page import page_of
+from inspector.library.opened import Opened
+from inspector.library.rows import Global, Safety, Storage, Value
+from inspector.library.sources import shown
+from inspector.library.tensor import Tensor
+from inspector.model.checkpoint import Key, Optimizer
+from inspector.model.findings import Finding
+from inspector.model.totals import DeviceTotal, device_totals
+from inspector.overriding import override
+from inspector.report.colors import device_name
+from inspector.report.jsonable import write_show
+from inspector.report.words.verdicts import verdict_words
+from inspector.safety.verdict import FileVerdict
+from inspector.units import format_count, format_nbytes
+
+if TYPE_CHECKING:
+    from inspector.model.checkpoint import Tensor as Row
+
+_WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
+_MOST_DEVICES, _MOST_COMPARED = 4, 2000
+
+
+class Checkpoint:
+    """What a checkpoint file says, read without executing anything in it. `inspector.open` returns one.
+
+    It is a mapping of the paths of tensors to `Tensor` objects, in the order of the file: `checkpoint[path]`,
+    `path in checkpoint`, `len`, `keys`, `values`, `items`, `get`, and iteration over the paths. A path is
+    also found with dots all through, `model.layer1.weight`, where only one tensor is meant by it.
+
+    It holds no file open. What it says is what the file said when it was opened.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    # --- the file -------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        """The file, as it was named."""
+        return self._opened.facts.path
+
+    @property
+    def format(self) -> str:
+        """Its format, in the words of `show --json`: `zip`, `legacy`, `safetensors`, ..."""
+        return self._opened.facts.format
+
+    @property
+    def file_nbytes(self) -> int:
+        """The size of the file, or of all files of a folder that belong to it."""
+        return self._opened.facts.file_nbytes
+
+    @property
+    def devices(self) -> tuple[DeviceTotal, ...]:
+        """The devices that it was saved on, each with its tensors, storages and bytes."""
+        return device_totals(self._opened.facts)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions that the file names."""
+        return dict(self._opened.facts.versions)
+
+    @property
+    def optimizers(self) -> tuple[Optimizer, ...]:
+        """The optimizer state dicts in it, and how their slots came by the names of parameters."""
+        return self._opened.facts.optimizers
+
+    @cached_property
+    def storages(self) -> tuple[Storage, ...]:
+        """The runs of bytes that tensors view, in the order of their first use."""
+        rows = self._opened.facts.storages
+        names = ("key", "device", "dtype", "nbytes", "file_offset")
+        return tuple([Storage(**{name: getattr(row, name) for name in names}) for row in rows])
+
+    @cached_property
+    def other_values(self) -> tuple[Value, ...]:
+        """What is no tensor: numbers, texts and objects, in the order of the file."""
+        rows = self._opened.facts.values
+        return tuple(Value(path=row.path, type=row.type, text=row.text) for row in rows)
+
+    # --- what loading it does -------------------------------------------------------------------------------
+
+    @property
+    def verdict(self) -> FileVerdict:
+        """What loading it runs: `weights-only`, `needs-allow-list`, `runs-code` or `dangerous`."""
+        return self._opened.safety.verdict
+
+    @property
+    def safety(self) -> Safety:
+        """The verdict with its reasons, and the classes that torch has to be told to allow."""
+        found = self._opened.safety
+        return Safety(
+            verdict=found.verdict,
+            weights_only=found.weights_only,
+            globals_to_allow=found.to_allow,
+            reasons=found.reasons,
+        )
+
+    @property
+    def globals(self) -> tuple[Global, ...]:
+        """The names that loading it would import, each with its verdict."""
+        rows = zip(self._opened.facts.globals, self._opened.safety.globals, strict=True)
+        return tuple(Global(name=use.name, count=use.count, verdict=verdict) for use, verdict in rows)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What its owner should know, worst first: devices, safety, damage."""
+        return self._opened.findings
+
+    # --- tensors --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All tensors, in the order of the file."""
+        return tuple([Tensor(self._opened, index) for index in range(len(self))])
+
+    def filter(self, query: str) -> tuple[Tensor, ...]:
+        """Return the tensors that a query finds, as `show --filter` does: `"role:parameter size>10MB"`.
+
+        Raises:
+            QueryError: A word of it can find nothing in any file.
+        """
+        from inspector.report.query import parse_query, searchable  # noqa: PLC0415 - few ask
+        from inspector.report.search.reasons import refuse_mistakes  # noqa: PLC0415 - the same
+
+        rows = searchable(self._opened.facts)
+        refuse_mistakes(query, rows)
+        found, _ = parse_query(query).find(rows)
+        return tuple([self.tensors[index] for index in found])
+
+    def __getitem__(self, path: str) -> Tensor:
+        """Return the tensor at a path.
+
+        Raises:
+            KeyError: There is none, or there are several.
+        """
+        rows = self._rows(path)
+        if len(rows) == 1:
+            return self.tensors[rows[0]]
+        raise KeyError(self._why_not(path, len(rows)))
+
+    def __contains__(self, path: object) -> bool:
+        """Return whether a tensor has this path."""
+        return isinstance(path, str) and bool(self._rows(path))
+
+    def __len__(self) -> int:
+        """Return how many tensors there are."""
+        return len(self._opened.facts.tensors)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the paths of all tensors."""
+        return iter(self.keys())
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the paths of all tensors."""
+        return tuple([row.path for row in self._opened.facts.tensors])
+
+    def values(self) -> tuple[Tensor, ...]:
+        """Return all tensors."""
+        return self.tensors
+
+    def items(self) -> tuple[tuple[str, Tensor], ...]:
+        """Return all tensors, each with its path."""
+        return tuple(zip(self.keys(), self.tensors, strict=True))
+
+    def get(self, path: str) -> Tensor | None:
+        """Return the tensor at a path; None where there is none, or there are several."""
+        rows = self._rows(path)
+        return self.tensors[rows[0]] if len(rows) == 1 else None
+
+    def _rows(self, path: str) -> list[int]:
+        return self._by_path.get(path) or self._by_name.get(path, [])
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[int]]:
+        return _index(row.path for row in self._opened.facts.tensors)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        return _index(map(_dotted, self._opened.facts.tensors))
+
+    def _why_not(self, path: str, count: int) -> str:
+        named = shown(str(path))
+        if count:
+            return f"{count} tensors have the path {named}: look for them in .tensors"
+        from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
+
+        near = get_close_matches(str(path), self.keys()[:_MOST_COMPARED], 1)
+        meant = f"; did you mean {shown(near[0])}?" if near else ""
+        return f"there is no tensor {named}{meant}"
+
+    # --- as documents ---------------------------------------------------------------------------------------
+
+    def json(self) -> str:
+        """Return the document of `show --json`, as text."""
+        opened = self._opened
+        return "".join(write_show(opened.facts, opened.safety, opened.findings, open_seconds=opened.seconds))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of `show --json`."""
+        found: dict[str, Any] = json.loads(self.json())
+        return found
+
+    def text(self, *, depth: int | None = None) -> str:
+        """Return what `show` prints; `depth` is how many levels of the tree."""
+        from inspector.report.text import format_report  # noqa: PLC0415 - few ask
+        from inspector.report.tree import build_tree  # noqa: PLC0415 - the same
+
+        opened = self._opened
+        tree = build_tree(opened.facts, {})
+        return format_report(opened.facts, opened.safety, opened.findings, tree, depth=depth)
+
+    @override
+    def __repr__(self) -> str:
+        names = [device_name(total.device) for total in self.devices]
+        more = f" and {len(names) - _MOST_DEVICES:,} more" if len(names) > _MOST_DEVICES else ""
+        devices = f" on {', '.join(names[:_MOST_DEVICES])}{more}" if names else ""
+        return (
+            f"<Checkpoint {shown(self.path)}: {self.format}, {format_count(len(self), 'tensor')}{devices}, "
+            f"{format_nbytes(self.file_nbytes)}; {verdict_words(self._opened.safety)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the page that a notebook shows: verdict, devices and the tree."""
+        return page_of(self._opened.facts, self._opened.safety, self._opened.findings)
+
+
+def _index(names: Iterator[str]) -> dict[str, list[int]]:
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(names):
+        found[name].append(index)
+    return dict(found)
+
+
+def _dotted(row: Row) -> str:
+    return ".".join(map(_step, (key for key in row.keys if key not in _WRAPPERS)))
+
+
+def _step(key: Key) -> str:
+    return str(key).removeprefix(".")

@@ -1,0 +1,105 @@
+"""The names of the library: where each is defined, and how three of them can be packages as well.
+
+`inspector.remap` is a package of this program and a function of its library. The package is made callable
+when it is imported, whoever imports it first, so that both can be had under the one name.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from inspector.overriding import override
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+_ROOT = "inspector"
+_LIBRARY = f"{_ROOT}.library"
+_ERRORS = (
+    "CheckpointError ContainerError DamagedError ExportError NotACheckpointError PickleError PlanError "
+    "QueryError TooLargeError UnsupportedFormatError ValuesError"
+)
+HOMES: dict[str, str] = {
+    **dict.fromkeys(_ERRORS.split(), f"{_ROOT}.errors"),
+    **dict.fromkeys(("Check", "check"), f"{_LIBRARY}.checking"),
+    "Checkpoint": f"{_LIBRARY}.checkpoint",
+    **dict.fromkeys(("Diff", "diff"), f"{_LIBRARY}.comparing"),
+    "open": f"{_LIBRARY}.opening",
+    **dict.fromkeys(("Recovered", "recover"), f"{_LIBRARY}.recovering"),
+    **dict.fromkeys(("Remapped", "remap"), f"{_LIBRARY}.remapping"),
+    **dict.fromkeys(("Global", "Safety", "Storage", "Value"), f"{_LIBRARY}.rows"),
+    "snippet": f"{_LIBRARY}.snippets",
+    **dict.fromkeys(("Histogram", "Statistics", "stats"), f"{_LIBRARY}.statistics"),
+    "Tensor": f"{_LIBRARY}.tensor",
+    **dict.fromkeys(("Verified", "verify"), f"{_LIBRARY}.verifying"),
+    "Optimizer": f"{_ROOT}.model.checkpoint",
+    **dict.fromkeys(("Finding", "Fix"), f"{_ROOT}.model.findings"),
+    "DeviceTotal": f"{_ROOT}.model.totals",
+    "LeftOut": f"{_ROOT}.remap.convert.forms",
+    "PlanRow": f"{_ROOT}.remap.describe",
+}
+"""The module that defines each name."""
+
+PACKAGES = frozenset({"diff", "remap", "snippet"})
+"""Names of functions that packages have, too."""
+
+
+class Package(ModuleType):
+    """The package `inspector`, whose packages of those names can be called."""
+
+    @override
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in PACKAGES and isinstance(value, ModuleType):
+            value.__class__ = _Callable
+        super().__setattr__(name, value)
+
+
+class _Callable(ModuleType):
+    """A package that is a function of the library as well; it has the function's signature and docstring."""
+
+    def __call__(self, *given: object, **named: object) -> object:
+        return _function(self)(*given, **named)
+
+    @property
+    @override
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        doc: str | None = _function(self).__doc__
+        return doc
+
+    @property
+    def __signature__(self) -> Signature:
+        from inspect import signature  # noqa: PLC0415 - it takes as long to import as all else here
+
+        return signature(_function(self))
+
+
+def _function(package: ModuleType) -> Any:  # noqa: ANN401 - each has a signature of its own
+    name = package.__name__.rpartition(".")[2]
+    return getattr(import_module(HOMES[name]), name)
+
+
+def find(name: str) -> object:
+    """Return what a name of the library means; what `from inspector import NAME` and `inspector.NAME` ask.
+
+    Raises:
+        AttributeError: The library has no such name.
+    """
+    if name in PACKAGES:
+        return import_module(f"{_ROOT}.{name}")
+    if name not in HOMES:
+        raise AttributeError(f"module {_ROOT!r} has no attribute {name!r}", name=name, obj=_package())
+    found = getattr(import_module(HOMES[name]), name)
+    setattr(_package(), name, found)
+    return found
+
+
+def listed() -> list[str]:
+    """Return what `dir(inspector)` shows: what there is, and what would be imported when it is used."""
+    return sorted({*vars(_package()), *HOMES})
+
+
+def _package() -> ModuleType:
+    return sys.modules[_ROOT]

@@ -1,0 +1,62 @@
+"""`inspector.recover`: what is intact in a damaged file, as a checkpoint that loads."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+from inspector.library.opened import telling_what_runs
+from inspector.library.sources import Path
+from inspector.overriding import override
+from inspector.records import dataclass
+from inspector.remap.recover import recover as saving
+from inspector.report.words.results import as_lines, lost, lost_row, recovered, recovered_safety
+from inspector.safety.verdict import FileVerdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """What was saved of a damaged file.
+
+    Attributes:
+        output: The new file.
+        tensors: How many tensors were saved; one that stands in two places counts twice.
+        lost: The paths of those that are not whole, in the order of the file.
+        verdict: What loading the new file runs, as `Checkpoint.verdict`.
+    """
+
+    output: pathlib.Path
+    tensors: int
+    lost: tuple[str, ...]
+    verdict: FileVerdict
+    _text: str
+
+    @override
+    def __str__(self) -> str:
+        return self._text
+
+
+def recover(source: Path, output: Path, *, force: bool = False) -> Recovered:
+    """Save what is intact in a damaged file as a new one; the file itself is only read.
+
+    Args:
+        source: The damaged file.
+        output: The new file.
+        force: Whether a file that stands there may be replaced.
+
+    Raises:
+        PlanError: The new file is named as one of another format.
+        ExportError: It cannot be written. Nothing is left behind.
+        CheckpointError: Nothing in the file can be saved.
+    """
+    with telling_what_runs():
+        done = saving.recover(os.fsdecode(source), pathlib.Path(os.fsdecode(output)), overwrite=force)
+    safety = recovered_safety(done)
+    words = [*recovered(done), *([f"the new file: {safety}"] if safety else []), lost(done)]
+    return Recovered(
+        output=done.destination,
+        tensors=done.tensors,
+        lost=tuple(row.path for row in done.lost),
+        verdict=done.verdict,
+        _text="\n".join([*as_lines(words), *(f"  {lost_row(row)}" for row in done.lost)]),
+    )

@@ -1,0 +1,236 @@
+"""`inspector.remap`: a copy of a checkpoint with other devices, or in another form."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+from inspector.containers.formats import refuse_step
+from inspector.errors import ExportError, PlanError
+from inspector.library.opened import Opened, telling_what_runs
+from inspector.library.sources import (
+    CheckpointLike,
+    Map,
+    Path,
+    machine_of,
+    path_of,
+    rules_of,
+    texts_of,
+)
+from inspector.overriding import override
+from inspector.records import dataclass
+from inspector.remap.asking import plan_for
+from inspector.remap.convert.choosing import choose_shape
+from inspector.remap.convert.export import export_form, list_left_out
+from inspector.remap.convert.forms import Form, LeftOut, Shape, check_form
+from inspector.remap.convert.preview import preview_form
+from inspector.remap.describe import PlanRow, describe_plan, format_hidden, format_plan
+from inspector.remap.files.destination import refuse_destination
+from inspector.remap.folders.export import export_folder
+from inspector.remap.plan import Plan
+from inspector.remap.relabel.export import Verify, export_copy
+from inspector.report.words.results import as_lines, converted, copied, form_contents, unchecked_by_torch
+from inspector.target.machine.wish import parse_wish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remapped:
+    """A copy that was written, or with `dry_run` would be.
+
+    Attributes:
+        output: The new file; None where nothing was written.
+        format: Its format, in the words of `show --json`.
+        nbytes: Its size; nearly that, where nothing was written.
+        moves: What becomes of every tensor of the source, in groups: `what` is `moves`, `kept` or `stays`.
+            Empty where another form was written, which need not hold them all.
+        left_out: What another form does not hold, and why.
+        verified: Whether it was opened again and compared.
+    """
+
+    output: pathlib.Path | None
+    format: str
+    nbytes: int
+    moves: tuple[PlanRow, ...]
+    left_out: tuple[LeftOut, ...]
+    verified: bool
+    _text: str
+
+    @override
+    def __str__(self) -> str:
+        return self._text
+
+
+class _How(NamedTuple):
+    """How a copy is written."""
+
+    force: bool
+    verify: Verify
+    python: str | None
+
+
+def remap(  # noqa: PLR0913 - the command line's options
+    source: CheckpointLike,
+    output: Path | None = None,
+    *,
+    map: Map = (),  # noqa: A002 - the command line's word
+    target: str | None = None,
+    python: Path | None = None,
+    only: Literal["weights"] | None = None,
+    exclude: str | Sequence[str] = (),
+    strip_prefix: str | None = None,
+    format: Shape | None = None,  # noqa: A002 - the same
+    compact: bool = False,
+    move_all: bool = False,
+    hidden_devices: bool = False,
+    force: bool = False,
+    verify: Verify = "quick",
+    dry_run: bool = False,
+) -> Remapped:
+    """Write a copy with other devices; the source is only read. Without a map and a target: all to the CPU.
+
+    Nothing is executed, and a copy appears once it is complete, compared and on the disk, or not at all.
+
+    Args:
+        source: A path, or an open checkpoint; the file is read as it is now.
+        output: The new file; its suffix may ask for safetensors.
+        map: Where saved devices go: `"cuda:*=cpu"`, several of them in a list, or `{"cuda:*": "cpu"}`; the
+            first match counts. `path:GLOB@TO`, `role:ROLE@TO` and `dtype:DTYPE@TO` are rules, too.
+        target: The machine that the copy is for, as `--target` takes it; what exists there stays.
+        python: The Python whose torch `this` means, and that loads the copy with `verify="torch"`.
+        only: `weights`: the model's weights alone, without training state.
+        exclude: Paths that are left out: `"optimizer"`, `"model/head.*"`.
+        strip_prefix: What is removed from the front of every name, or the path of the model that is meant.
+        format: `same`, `state-dict` or `safetensors`; None for what the name of the output tells.
+        compact: Whether bytes that no tensor views are left out.
+        move_all: Whether state that torch keeps on the CPU moves as well.
+        hidden_devices: Whether devices outside of tensors change as well.
+        force: Whether a file that stands there may be replaced.
+        verify: `quick` opens the copy again and compares samples of its bytes, `full` all of them, `torch`
+            has torch load it, too; `none` trusts.
+        dry_run: Whether to say what would be done, and write nothing.
+
+    Raises:
+        PlanError: What is asked for is wrong, or cannot be had of this file.
+        ExportError: The copy cannot be written, or is not as planned. Nothing is left behind.
+        CheckpointError: The source cannot be read.
+    """
+    said = rules_of(map)
+    wish = None if target is None else parse_wish(target)
+    named = None if output is None else os.fsdecode(output)
+    if named is None and not dry_run:
+        raise PlanError("remap was not told where to write", remedy="name a new file, or say dry_run=True")
+    asked = None if python is None else os.fsdecode(python)
+    path, how = path_of(source), _How(force=force, verify=verify, python=asked)
+    with telling_what_runs():
+        shape, container = choose_shape(path, named, format)
+        form = Form(
+            only_weights=only == "weights",
+            shape=shape,
+            exclude=texts_of(exclude),
+            strip_prefix=strip_prefix,
+            compact=compact,
+            container=container,
+        )
+        _refuse_wrong(form, only, verify)
+        opened = Opened(path)
+        if named is not None and not dry_run:
+            refuse_destination(path, pathlib.Path(named), overwrite=force)
+        machine = None if wish is None else lambda: machine_of(wish, python)
+        plan = plan_for(opened.facts, said, machine, move_all=move_all, hidden=hidden_devices)
+        if form.shape == "safetensors" and (said or wish is not None):
+            refuse_step(opened.facts.format, "remap", path)
+        if named is None or dry_run:
+            return _planned(opened, plan, form)
+        write = _copied if form.is_plain else _converted
+        return write(opened, pathlib.Path(named), plan, form, how)
+
+
+def _refuse_wrong(form: Form, only: str | None, verify: str) -> None:
+    """Refuse words that nobody knows, and forms that cannot be.
+
+    Raises:
+        PlanError: There is one.
+    """
+    for name, word, words in (
+        ("only", only, (None, "weights")),
+        ("format", form.shape, get_args(Shape)),
+        ("verify", verify, get_args(Verify)),
+    ):
+        if word not in words:
+            known = " or ".join(map(repr, words))
+            raise PlanError(f"{name}={word!r} is not understood", remedy=f"use {known}")
+    if form.is_plain:
+        return
+    check_form(form)
+    if verify in {"full", "torch"}:
+        raise PlanError(f"verify={verify!r} compares a copy with its source, and another form is no copy")
+
+
+def _planned(opened: Opened, plan: Plan, form: Form) -> Remapped:
+    """Return what would be written."""
+    facts, rows = opened.facts, describe_plan(opened.facts, plan)
+    if form.is_plain:
+        return Remapped(
+            output=None,
+            format=facts.format,
+            nbytes=facts.file_nbytes,
+            moves=rows,
+            left_out=(),
+            verified=False,
+            _text=(format_plan(rows) + format_hidden(facts, plan)).rstrip("\n"),
+        )
+    found = preview_form(facts, form)
+    if found.refusals:
+        raise ExportError(found.refusals[0], remedy="leave it out with exclude, or choose another format")
+    made = form.format_from(facts.format)
+    return Remapped(
+        output=None,
+        format=made,
+        nbytes=found.nbytes,
+        moves=(),
+        left_out=list_left_out(opened.file, plan, form) if form.exclude else found.left_out,
+        verified=False,
+        _text="\n".join(as_lines(form_contents(found, made))),
+    )
+
+
+def _converted(opened: Opened, out: pathlib.Path, plan: Plan, form: Form, how: _How) -> Remapped:
+    """Write another form."""
+    done = export_form(
+        opened.file, out, plan, form, overwrite=how.force, verify=how.verify != "none", python=how.python
+    )
+    return Remapped(
+        output=out,
+        format=done.format,
+        nbytes=done.nbytes,
+        moves=(),
+        left_out=done.left_out,
+        verified=done.verified,
+        _text="\n".join(as_lines(converted(done))),
+    )
+
+
+def _copied(opened: Opened, out: pathlib.Path, plan: Plan, _form: Form, how: _How) -> Remapped:
+    """Write a copy of a file or of a folder with other devices."""
+    facts = opened.located
+    if facts.parts:
+        if how.verify == "torch":
+            raise PlanError("verify='torch' is for single files", remedy="say 'full': every byte is compared")
+        done = export_folder(facts, out, plan, verify=how.verify)
+    else:
+        done = export_copy(opened.file, out, plan, overwrite=how.force, verify=how.verify, python=how.python)
+    unchecked = unchecked_by_torch(done)
+    if unchecked:
+        remedy = "the copy was written, and compared by this program only"
+        raise ExportError(unchecked, where=str(out), remedy=remedy)
+    return Remapped(
+        output=out,
+        format=facts.format,
+        nbytes=done.nbytes,
+        moves=describe_plan(facts, plan),
+        left_out=(),
+        verified=done.verified,
+        _text="\n".join(as_lines(copied(done))),
+    )

@@ -1,0 +1,39 @@
+"""`inspector.snippet`: Python code that loads a file."""
+
+from __future__ import annotations
+
+from inspector.library.sources import CheckpointLike, Map, opened_of, rules_of
+from inspector.remap.asking import device_map, refuse_other_than_devices
+from inspector.snippet.styles.table import render
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.wish import THIS, parse_wish
+
+
+def snippet(
+    source: CheckpointLike,
+    *,
+    target: str = THIS,
+    map: Map = (),  # noqa: A002 - the command line's word
+    style: str | None = None,
+) -> str:
+    """Return Python code that loads a file.
+
+    Args:
+        source: A path, or an open checkpoint.
+        target: The machine that the code is for, as `--target` takes it. For `this` the code finds out where
+            it runs.
+        map: Where saved devices go: `"cuda:*=cpu"`, several of them in a list, or `{"cuda:*": "cpu"}`.
+        style: `plain`, `resume`, `module`, `lightning`, ...; None for the one that fits the file best.
+
+    Raises:
+        PlanError: The file offers no such style, or a rule or the target is wrong.
+        CheckpointError: The file cannot be read.
+    """
+    said, wish = rules_of(map), parse_wish(target)
+    refuse_other_than_devices(said)
+    machine = wish.profile(lambda: Profile(id=THIS, label="this machine"))
+    facts = opened_of(source).facts
+    mapping = device_map(facts, said)
+    return render(
+        facts, style=style, target=machine, mapping=mapping, path=facts.path, is_exact=bool(mapping)
+    )

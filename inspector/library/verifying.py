@@ -1,0 +1,82 @@
+"""`inspector.verify`: whether a copy is what it was to become."""
+
+from __future__ import annotations
+
+from inspector.library.opened import telling_what_runs
+from inspector.library.sources import CheckpointLike, Map, Path, machine_of, opened_of, path_of, rules_of
+from inspector.overriding import override
+from inspector.records import dataclass
+from inspector.remap.asking import rules_for
+from inspector.remap.compare.files import compare_files
+from inspector.report.words.results import as_lines, compared
+from inspector.target.machine.wish import parse_wish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What comparing a copy with its original found. It is true where nothing is wrong.
+
+    Attributes:
+        same: Whether both hold the same tensors, values and bytes, on the devices that were planned.
+        differences: What is not as it should be, a sentence each, at most twenty.
+        tensors: How many tensors the original has.
+        compared_nbytes: How many bytes were compared one by one.
+    """
+
+    same: bool
+    differences: tuple[str, ...]
+    tensors: int
+    compared_nbytes: int
+    _text: str
+
+    def __bool__(self) -> bool:
+        """Return whether nothing is wrong."""
+        return self.same
+
+    @override
+    def __str__(self) -> str:
+        return self._text
+
+
+def verify(  # noqa: PLR0913 - the command line's options
+    output: CheckpointLike,
+    against: CheckpointLike,
+    *,
+    map: Map = (),  # noqa: A002 - the command line's word
+    target: str | None = None,
+    python: Path | None = None,
+    move_all: bool = False,
+    hidden_devices: bool = False,
+) -> Verified:
+    """Compare a copy with the file that it was made from: tensors, values, devices and bytes.
+
+    Args:
+        output: The copy.
+        against: The file that it was made from.
+        map: The map that it was made by; without one and without a target, any devices are accepted.
+        target: The machine that it was made for.
+        python: The Python whose torch `this` means.
+        move_all: Whether state that torch keeps on the CPU was to move as well.
+        hidden_devices: Whether devices outside of tensors were to change as well.
+
+    Raises:
+        PlanError: A rule or the target is wrong.
+        CheckpointError: One of the files cannot be read.
+    """
+    said = rules_of(map)
+    wish = None if target is None else parse_wish(target)
+    with telling_what_runs():
+        rules = None
+        if said or wish is not None:
+            machine = None if wish is None else lambda: machine_of(wish, python)
+            rules = rules_for(opened_of(path_of(against)).facts, said, machine, hidden=hidden_devices)
+        found = compare_files(
+            path_of(output), path_of(against), rules, move_all=move_all, hidden=hidden_devices
+        )
+    return Verified(
+        same=found.is_same,
+        differences=found.differences,
+        tensors=found.tensors,
+        compared_nbytes=found.compared_nbytes,
+        _text="\n".join(as_lines(compared(found, planned=rules is not None))),
+    )

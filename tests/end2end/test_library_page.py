@@ -1,0 +1,61 @@
+"""The code of docs/library.md, block by block."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import inspector
+from tests.end2end.conftest import DEMO, ROOT
+
+PAGE = ROOT / "docs" / "library.md"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as the recipes expect it: a run with one file that is no checkpoint."""
+    (tmp_path / "runs").mkdir()
+    for name in ("best.pth", "runs/best.pth", "runs/last.pth", "epoch-1.pth"):
+        shutil.copy(DEMO, tmp_path / name)
+    (tmp_path / "runs" / "half.pth").write_bytes(DEMO.read_bytes()[:-90_000])
+    later = bytearray(DEMO.read_bytes())
+    start = inspector.open(DEMO).storages[0].file_offset
+    assert start is not None
+    later[start + 3] ^= 1
+    (tmp_path / "epoch-2.pth").write_bytes(later)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def blocks() -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_every_block_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They run one after the other: the check in CI is about the copy of the recipe before it."""
+    said = []
+    for number, block in enumerate(blocks()):
+        exec(compile(block, f"{PAGE.name}, block {number}", "exec"), {"__name__": "block"})
+        said.append(capsys.readouterr().out)
+    quick, devices, sizes, remapped, checked, changed, numbers = said
+    assert "<Checkpoint 'best.pth': zip, 283 tensors on cuda:0, cuda:1, cpu" in quick
+    assert "torch.load(" in quick
+    assert [line.split()[0] for line in devices.splitlines()] == ["cuda:0", "cuda:1", "cpu"]
+    assert sizes.startswith("model/layer3.1 ")
+    assert "runs/half.pth: the zip has no directory" in remapped
+    assert remapped.count("233 tensors moved") == 2
+    assert {total.device for total in inspector.open("cpu/last.pth").devices} == {"cpu"}
+    assert checked == ""
+    assert changed.splitlines()[0].startswith("False 1")
+    assert "Standard deviation" in numbers
+
+
+def test_the_check_of_ci_refuses_what_it_is_to_refuse(folder: Path) -> None:
+    (check,) = (block for block in blocks() if "assert result.safe" in block)
+    (folder / "cpu").mkdir()
+    shutil.copy(DEMO, folder / "cpu" / "best.pth")
+    with pytest.raises(AssertionError, match="DOES NOT LOAD"):
+        exec(compile(check, "block", "exec"), {})

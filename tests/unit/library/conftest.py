@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import inspector
+from inspector.resources import demo_path
+
+
+@pytest.fixture(scope="session")
+def demo() -> inspector.Checkpoint:
+    return inspector.open(demo_path())
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copy(demo_path(), tmp_path / "demo.pth"))

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import inspector
+from inspector.report.colors import device_name
+from tests.unit.remap.samples import mapping, stream, tensor, text, written, zip_of
+
+WEIGHT = "model/stem.conv.weight"
+CUDA = text("cuda:0")
+
+
+def opened(tmp_path: Path, body: bytes, name: str = "x.pth") -> inspector.Checkpoint:
+    path = written(tmp_path, zip_of(stream(body), {str(number): bytes(16) for number in range(9)}))
+    return inspector.open(path.rename(tmp_path / name))
+
+
+def test_it_says_what_show_says(demo: inspector.Checkpoint) -> None:
+    document = demo.to_dict()
+    assert json.loads(demo.json()) == document
+    assert document["path"] == demo.path
+    assert demo.format == document["format"] == "zip"
+    assert demo.file_nbytes == document["file_nbytes"]
+    assert demo.versions == document["versions"]
+    assert demo.verdict == demo.safety.verdict == document["safety"]["verdict"]
+    assert demo.safety.weights_only is document["safety"]["weights_only"]
+    assert list(demo.safety.globals_to_allow) == document["safety"]["globals_to_allow"]
+    assert [one.id for one in demo.findings] == [one["id"] for one in document["findings"]]
+    assert [(one.path, one.parameters) for one in demo.optimizers] == [
+        (one["path"], one["parameters"]) for one in document["optimizers"]
+    ]
+    for rows, key in (
+        (demo.devices, "devices"),
+        (demo.globals, "globals"),
+        (demo.storages, "storages"),
+        (demo.other_values, "values"),
+        (demo.tensors, "tensors"),
+    ):
+        assert len(rows) == len(document[key]) > 0
+        for row, expected in zip(rows, document[key], strict=True):
+            found = {name: getattr(row, name) for name in expected}
+            assert json.loads(json.dumps(found)) == expected
+
+
+def test_it_is_a_mapping_of_paths(demo: inspector.Checkpoint) -> None:
+    assert len(demo) == len(demo.tensors) == len(demo.keys())
+    assert list(demo) == list(demo.keys()) == [one.path for one in demo.values()]
+    assert dict(demo) == dict(demo.items())
+    assert demo[WEIGHT] is demo.get(WEIGHT) is demo.tensors[0]
+    assert demo["model.stem.conv.weight"] is demo.tensors[0]
+    assert WEIGHT in demo
+    assert "model.stem.conv.weight" in demo
+    assert "stem" not in demo
+    assert 3 not in demo
+    assert demo.get("stem") is None
+
+
+def test_what_is_not_there_is_a_key_error_that_helps(demo: inspector.Checkpoint) -> None:
+    with pytest.raises(KeyError, match=r"did you mean 'model/stem\.conv\.weight'"):
+        demo["model/stem.conv.weigth"]
+    with pytest.raises(KeyError) as found:
+        demo["\u202eabc"]
+    assert found.value.args == (r"there is no tensor '\u202eabc'",)
+    with pytest.raises(KeyError):
+        demo[0]  # type: ignore[index]
+
+
+def test_two_tensors_of_one_path_are_never_mistaken_for_each_other(tmp_path: Path) -> None:
+    """An int and its text are two keys of a dict, and one path."""
+    found = opened(tmp_path, b"}(K\x01" + tensor(CUDA) + text("1") + tensor(text("cpu"), key="1") + b"u")
+    assert found.keys() == ("1", "1")
+    assert len(found) == len(found.values()) == len(found.items()) == 2
+    assert "1" in found
+    assert found.get("1") is None
+    with pytest.raises(KeyError, match="2 tensors have the path '1'"):
+        found["1"]
+
+
+def test_names_with_dots_are_those_of_a_state_dict(tmp_path: Path) -> None:
+    """A path wins over a name with dots, and a name that means two tensors means none."""
+    body = mapping(a=mapping(**{"b.c": tensor(CUDA)}), **{"a.b": mapping(c=tensor(CUDA, key="1"))})
+    found = opened(tmp_path, body)
+    assert found.keys() == ("a/b.c", "a.b/c")
+    assert found["a/b.c"].storage == "0"
+    assert found.get("a.b.c") is None
+    module = inspector.open(next(Path("tests/data/corpus/zip").glob("*module*.pt")))
+    (weight, *_) = (one for one in module.tensors if "._parameters" in one.keys)
+    name = ".".join(str(key) for key in weight.keys if not str(key).startswith(("._par", "._mod")))
+    assert module[name.removeprefix(".")] is weight
+
+
+def test_a_query_finds_tensors(demo: inspector.Checkpoint) -> None:
+    found = demo.filter("role:parameter device:cuda:1")
+    assert found
+    assert {(one.role, one.device) for one in found} == {("parameter", "cuda:1")}
+    assert demo.filter("nothing-of-the-kind") == ()
+    with pytest.raises(inspector.QueryError):
+        demo.filter("size>10XB")
+
+
+def test_a_line_says_what_it_is(demo: inspector.Checkpoint, tmp_path: Path) -> None:
+    line = repr(demo)
+    assert line.endswith(
+        "demo.pth': zip, 283 tensors on cuda:0, cuda:1, cpu, 788 KB; "
+        "loads with weights_only=True, runs no code>"
+    )
+    many = mapping(**{f"w{n}": tensor(text(f"cuda:{n}\u202e"), key=str(n)) for n in range(9)})
+    hostile = repr(opened(tmp_path, many, "a\u202e\x1b[31m" + 100 * "x" + ".pth"))
+    assert hostile.isprintable()
+    assert len(hostile) < 400
+    assert device_name("cuda:3\u202e") + " and 5 more" in hostile
+    assert "0 tensors, " in repr(opened(tmp_path, mapping(), "empty.pth"))
+
+
+def test_its_text_is_that_of_show(demo: inspector.Checkpoint) -> None:
+    text = demo.text()
+    assert "Saved on" in text
+    assert "stem" in text
+    assert len(demo.text(depth=1).splitlines()) < len(text.splitlines())
+
+
+def test_a_notebook_shows_a_page(demo: inspector.Checkpoint) -> None:
+    assert demo._repr_html_().startswith('<div class="ckpt-inspector">')

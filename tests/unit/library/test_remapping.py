@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import inspector
+from inspector.library import remapping
+from inspector.resources import demo_path
+from tests.corpus import CORPUS
+
+
+def devices(path) -> set[str]:
+    return {one.device for one in inspector.open(path).devices}
+
+
+def test_a_copy_with_other_devices(demo: inspector.Checkpoint, tmp_path) -> None:
+    out = tmp_path / "out.pth"
+    found = inspector.remap(demo, out, map={"cuda:1": "cuda:0"}, verify="full")
+    assert devices(out) == {"cuda:0", "cpu"}
+    assert (found.output, found.format, found.verified) == (out, "zip", True)
+    assert found.nbytes == out.stat().st_size
+    assert {(row.device, row.to) for row in found.moves if row.what == "moves"} == {("cuda:1", "cuda:0")}
+    assert sum(row.tensors for row in found.moves) == len(demo)
+    assert found.left_out == ()
+    assert "relabeled" in str(found)
+    inspector.remap(demo, out, force=True)
+    assert devices(out) == {"cpu"}
+    inspector.remap(demo.path, str(out), target="cuda", python="/nowhere", force=True)
+    assert devices(out) == {"cuda:0", "cpu"}
+
+
+def test_another_form(demo: inspector.Checkpoint, tmp_path) -> None:
+    out = tmp_path / "weights.safetensors"
+    found = inspector.remap(demo, out, only="weights", exclude="head.*", strip_prefix="model")
+    assert (found.format, found.moves, found.verified) == ("safetensors", (), True)
+    assert any(row.path.startswith("optimizer") for row in found.left_out)
+    assert not any("head" in path for path in inspector.open(out).keys())  # noqa: SIM118 - no dict
+    with pytest.raises(inspector.PlanError, match="another form is no copy"):
+        inspector.remap(demo, out, only="weights", verify="full")
+
+
+def test_what_would_be_done(demo: inspector.Checkpoint, tmp_path) -> None:
+    out = tmp_path / "out.pth"
+    plain = inspector.remap(demo, out, dry_run=True)
+    assert (plain.output, plain.verified, plain.nbytes) == (None, False, demo.file_nbytes)
+    assert {row.to for row in plain.moves} == {"cpu"}
+    assert "cuda:0 -> cpu" in str(plain)
+    form = inspector.remap(demo, dry_run=True, only="weights")
+    assert (form.moves, form.format) == ((), "zip")
+    assert form.left_out
+    less = inspector.remap(demo, dry_run=True, exclude=["optimizer"])
+    assert [row.path for row in less.left_out if row.is_asked] == ["optimizer"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder(tmp_path) -> None:
+    """A folder of weights has no device, and is joined."""
+    source = tmp_path / "shards"
+    shutil.copytree(CORPUS / "hf_sharded", source)
+    found = inspector.remap(source, tmp_path / "copy", map="*=cuda:0")
+    assert found.output == tmp_path / "copy"
+    assert devices(tmp_path / "copy") == {"cuda:0"}
+    with pytest.raises(inspector.PlanError, match="is for single files"):
+        inspector.remap(source, tmp_path / "other", map="*=cuda:0", verify="torch")
+
+
+def test_wrong_wishes_write_nothing(demo: inspector.Checkpoint, tmp_path) -> None:
+    out = tmp_path / "out.pth"
+    wrong = {}
+    for arguments, words in (
+        ({"output": None}, "not told where to write"),
+        ({"map": "xpu:7=cpu"}, "matches nothing"),
+        ({"map": "nonsense"}, "not understood"),
+        ({"target": "moon"}, "unknown target"),
+        ({"only": "biases"}, "only='biases' is not understood"),
+        ({"format": "onnx"}, "format='onnx' is not understood"),
+        ({"verify": "maybe"}, "verify='maybe' is not understood"),
+        ({"output": tmp_path / "out.safetensors", "format": "same"}, "file name"),
+        ({"output": demo.path}, ""),
+        ({"exclude": ["optimizer"], "format": "safetensors"}, "file name"),
+        ({"output": None, "dry_run": True, "only": "weights", "exclude": "**"}, "no weights are left"),
+    ):
+        try:
+            inspector.remap(demo, **({"output": out} | arguments))
+        except inspector.CheckpointError as error:
+            if words not in str(error):
+                wrong[str(arguments)] = str(error)
+        else:
+            wrong[str(arguments)] = "nothing was said"
+    assert wrong == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_safetensors_have_no_device_to_map_to(tmp_path) -> None:
+    source = CORPUS / "safetensors" / "all.safetensors"
+    with pytest.raises(inspector.CheckpointError):
+        inspector.remap(source, tmp_path / "out.safetensors", map="*=cuda:0")
+
+
+def test_what_torch_says_of_the_copy_is_an_error_where_it_is_bad(demo, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(remapping, "unchecked_by_torch", lambda done: "torch did not check the copy")
+    with pytest.raises(inspector.ExportError, match="torch did not check the copy"):
+        inspector.remap(demo, tmp_path / "out.pth", verify="quick")
+    assert (tmp_path / "out.pth").exists()
+
+
+def test_open_checkpoints_are_read_where_they_were_opened(copy, monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(copy.parent)
+    here = inspector.open("demo.pth")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    inspector.remap(here, "out.pth", verify="none")
+    assert devices("out.pth") == {"cpu"}
+    assert demo_path() != copy
