@@ -19,16 +19,18 @@ class Progress:
         label: What is being done at the moment, in a few words.
         done: Units finished (bytes when copying).
         total: Units altogether; 0 while unknown.
+        is_counted: Whether the units are things that are counted, and no bytes.
         first_rows: The first rows that were found, as (name, what it is), to be shown meanwhile.
         on_values: Called by readers with the first values that they have; None where nobody wants them.
     """
 
-    __slots__ = ("_cancelled", "done", "first_rows", "label", "on_values", "total")
+    __slots__ = ("_cancelled", "done", "first_rows", "is_counted", "label", "on_values", "total")
 
     def __init__(self, label: str = "") -> None:
         self.label = label
         self.done = 0
         self.total = 0
+        self.is_counted = False
         self._cancelled = False
         self.first_rows: tuple[tuple[str, str], ...] = ()
         self.on_values: Callable[[list[list[Any]]], None] | None = None
@@ -43,13 +45,13 @@ class Progress:
         """The finished part from 0 to 1, or None while the total is unknown."""
         return min(self.done / self.total, 1.0) if self.total > 0 else None
 
-    def start(self, label: str, total: int = 0) -> None:
-        """Begin a stage of the work that has `total` units.
+    def start(self, label: str, total: int = 0, *, is_counted: bool = False) -> None:
+        """Begin a stage of the work that has `total` units: bytes, or things that are counted.
 
         Raises:
             CancelledError: The work was cancelled.
         """
-        self.label, self.done, self.total = label, 0, total
+        self.label, self.done, self.total, self.is_counted = label, 0, total, is_counted
         self.advance(0)
 
     def advance(self, units: int = 0) -> None:

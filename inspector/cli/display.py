@@ -81,7 +81,7 @@ class Display:
             return Progress()
         from inspector.cli.progress import TerminalProgress
 
-        return TerminalProgress()
+        return TerminalProgress(self.color)
 
     def _is_laid_out(self) -> bool:
         return self.color == "always" or sys.stdout.isatty()

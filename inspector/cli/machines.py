@@ -38,7 +38,6 @@ def profile_of(wish: Wish, options: argparse.Namespace) -> Profile:
         PlanError: The machine lacks what is wanted, or there is no such Python.
         CheckpointError: torch gave no answer about this machine.
     """
-    from inspector.progress import Progress
     from inspector.target.machine.this_machine import probe_this_machine
 
-    return wish.profile(lambda: probe_this_machine(Progress(), options.python))
+    return wish.profile(lambda: probe_this_machine(options.display.progress(), options.python))

@@ -1,44 +1,59 @@
-"""Progress on a terminal: one line on stderr, written over again and taken away at the end."""
+"""Progress on a terminal: a bar on stderr for work that takes longer than a moment."""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from inspector.cli.common import bars
 from inspector.overriding import override
 from inspector.progress import Progress
-from inspector.units import format_nbytes
 
-_EVERY_S = 0.2
-_CLEAR = "\r\x1b[K"
+if TYPE_CHECKING:
+    from inspector.cli.terminal.bar import Bar
+
+_AFTER_S = 0.5
+"""What is done sooner shows no bar."""
+_EVERY_S = 0.1
 
 
 class TerminalProgress(Progress):
-    """Shows itself while it advances, if somebody is looking; its units are bytes."""
+    """Shows itself while it advances, if somebody is looking and it takes long."""
 
-    __slots__ = ("_is_shown", "_told")
+    __slots__ = ("_bar", "_color", "_due")
 
-    def __init__(self, label: str = "") -> None:
-        super().__init__(label)
-        self._told = time.monotonic()
-        self._is_shown = False
+    def __init__(self, color: str = "auto") -> None:
+        super().__init__()
+        self._color = color
+        self._bar: Bar | None = None
+        self._due = time.monotonic() + _AFTER_S
 
     @override
     def advance(self, units: int = 0) -> None:
         """Add finished units, and show how far it is."""
         super().advance(units)
-        if self.total and sys.stderr.isatty() and time.monotonic() - self._told >= _EVERY_S:
-            if not self._is_shown:
-                bars.append(self.clear)
-            self._told, self._is_shown = time.monotonic(), True
-            share = f"{self.fraction or 0:.0%}, {format_nbytes(self.done)} of {format_nbytes(self.total)}"
-            sys.stderr.write(f"{_CLEAR}{self.label}: {share}")
-            sys.stderr.flush()
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + _EVERY_S
+            self._show()
 
-    def clear(self) -> None:
-        """Take the line away, so that an answer can be written."""
-        if self._is_shown:
-            sys.stderr.write(_CLEAR)
-            sys.stderr.flush()
-            self._is_shown = False
+    def _show(self) -> None:
+        if self._bar is None:
+            if not sys.stderr.isatty():
+                return  # a pager has the terminal
+            try:
+                from inspector.cli.terminal.bar import Bar
+            except ImportError:  # the work is done without a picture of it
+                self._due = math.inf
+                return
+            self._bar = Bar(sys.stderr, self._color)
+            bars.append(self._hide)
+        self._bar.show(self)
+
+    def _hide(self) -> None:
+        """Take the bar away, so that something else can be written; it comes back with the next step."""
+        if self._bar is not None:
+            self._bar.hide()
+            self._bar = None

@@ -256,7 +256,7 @@ def _find_storages(
     source: Source, layout: LegacyLayout, storage_ids: dict[str, StorageId], progress: Progress
 ) -> Places:
     """Walk over the storages; what the end of the file cuts off, or zeros took the place of, has no entry."""
-    progress.start("finding storages", len(layout.keys))
+    progress.start("finding storages", len(layout.keys), is_counted=True)
     stored: dict[str, StoredBytes] = {}
     before_damage: set[str] = set()
     filled = ""

@@ -107,7 +107,7 @@ def _open(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
     from inspector.remap.files.destination import refuse_destination
 
     said, target = parse_map(options)
-    checkpoint = open_checkpoint(options.file)
+    checkpoint = open_checkpoint(options.file, progress=options.display.progress())
     if options.output is not None and not options.dry_run:
         refuse_destination(options.file, Path(options.output), overwrite=options.force)
         if options.receipt is not None:

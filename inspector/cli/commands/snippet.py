@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_other_than_devices(rules)
     target = wish.profile(lambda: Profile(id="this", label="this machine"))
     try:
-        checkpoint = open_checkpoint(options.file)
+        checkpoint = open_checkpoint(options.file, progress=options.display.progress())
     except ContainerError as error:
         to_cpu = bool(rules) and all(rule.to == "cpu" for rule in rules)
         return _unopened(options, CPU_ONLY if to_cpu else target, error)

@@ -33,7 +33,9 @@ def run(options: argparse.Namespace) -> int:
     said, target = parse_map(options)
     rules = None
     if options.map or options.target is not None:
-        rules = rules_of(open_checkpoint(options.against), options, said, target)
+        rules = rules_of(
+            open_checkpoint(options.against, progress=options.display.progress()), options, said, target
+        )
     progress = options.display.progress()
     with ended_by_signals(progress):
         found = compare_files(

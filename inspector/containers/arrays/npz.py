@@ -75,7 +75,7 @@ def open_npz(
     limits = limits.started(progress.advance)
     entries = {entry.name: entry for entry in records.directory.entries}
     reading = _Reading(source, limits, progress)
-    progress.start("reading the arrays", len(entries))
+    progress.start("reading the arrays", len(entries), is_counted=True)
     for entry in records.directory.entries:
         progress.advance(1)
         reading.read(entry, is_kept=entries[entry.name] is entry)

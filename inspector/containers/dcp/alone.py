@@ -28,7 +28,7 @@ def read_alone(source: Source, limits: Limits, progress: Progress) -> Container:
             where=source.path,
             remedy="fetch the folder that it is from again",
         )
-    progress.start("reading", len(row.spans))
+    progress.start("reading", len(row.spans), is_counted=True)
     values = Values(source.programs, limits, progress)
     unread: list[str] = []
     root: list[Value] = [_read(values, source, number, span, unread) for number, span in enumerate(row.spans)]

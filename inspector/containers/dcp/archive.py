@@ -132,7 +132,7 @@ class _Joining:
     def join(self, metadata: str) -> Container:
         described = self._described
         entries = described.entries
-        self._progress.start("reading the metadata", len(entries))
+        self._progress.start("reading the metadata", len(entries), is_counted=True)
         nesting = Nesting(len(entries))
         try:
             for entry in entries:

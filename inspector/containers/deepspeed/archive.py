@@ -49,7 +49,7 @@ def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Contai
     """
     tag, other_tags = _tag_of(folder)
     files = states_files(folder.sizes, tag)
-    progress.start("reading", len(files))
+    progress.start("reading", len(files), is_counted=True)
     members = []
     for file in files:
         progress.advance(1)

@@ -60,7 +60,7 @@ def read_megatron(folder: Folder, limits: Limits, progress: Progress) -> Contain
     files = list(_files([*folder.sizes, *folder.outside]))  # links that lead out are refused one by one
     iteration, others = _iteration(folder, files)
     files = sorted(file for file in files if file.iteration == iteration)
-    progress.start("reading the parts", len(files))
+    progress.start("reading the parts", len(files), is_counted=True)
     members, errors = _members(folder, files, limits, progress)
     branches: dict[str, list[tuple[Value, Value]]] = {}
     for file in files:

@@ -110,7 +110,7 @@ class _Reading:
         self._notes: list[Note] = []
 
     def read(self, index: str) -> Container:
-        self._progress.start("reading the parts", len(self._wanted))
+        self._progress.start("reading the parts", len(self._wanted), is_counted=True)
         for file in sorted(self._wanted):
             self._progress.advance(1)
             self._read_file(file)

@@ -28,7 +28,7 @@ def read_training(folder: Folder, limits: Limits, progress: Progress) -> Contain
     """
     names = [name for name in folder.sizes if "/" not in name]
     files = files_of(names)
-    progress.start("reading the parts", len(files))
+    progress.start("reading the parts", len(files), is_counted=True)
     members: list[Member] = []
     errors: list[tuple[str, CheckpointError]] = []
     for name in files:

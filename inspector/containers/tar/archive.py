@@ -128,7 +128,7 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> TarLayout
         raise _cut_off(source, members)
     cursor = Cursor(source, members[STORAGES], limits, progress)
     count = cursor.count()
-    progress.start("finding storages", count)
+    progress.start("finding storages", count, is_counted=True)
     storages = []
     for _ in range(count):
         cursor.breathe()
@@ -217,7 +217,7 @@ class _Reader:
         """Read the tensors, each as the call that newer files make it with."""
         cursor = self._cursor(TENSORS)
         count = cursor.count()
-        self._progress.start("finding tensors", count)
+        self._progress.start("finding tensors", count, is_counted=True)
         found = {}
         for _ in range(count):
             cursor.breathe()

@@ -165,7 +165,7 @@ def find_storages(
     source: Source, records: Records, storage_ids: dict[str, StorageId], progress: Progress
 ) -> Places:
     """Place the storages."""
-    progress.start("finding storages", len(storage_ids))
+    progress.start("finding storages", len(storage_ids), is_counted=True)
     entries = zip(storage_ids, records.storages(storage_ids), strict=True)
     found = sorted(((entry.header_offset, key, entry) for key, entry in entries if entry), key=itemgetter(0))
     stored: dict[str, StoredBytes] = {}

@@ -30,7 +30,7 @@ def look_for_pythons(progress: Progress) -> tuple[Found, ...]:
         CancelledError: The work was cancelled.
     """
     pythons = find_pythons()[:_MOST]
-    progress.start("asking each Python for its torch", len(pythons))
+    progress.start("asking each Python for its torch", len(pythons), is_counted=True)
     found = []
     for python in pythons:
         found.append(Found(python=python, installed=ask_python(python, progress)))

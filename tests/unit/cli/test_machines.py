@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.cli.display import Display
 from inspector.cli.machines import add_target_options, profile_of
 from inspector.errors import PlanError
 from inspector.progress import Progress
@@ -17,7 +18,7 @@ from inspector.target.machine.wish import parse_wish
 def options(*given: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_target_options(parser, "this")
-    return parser.parse_args(given)
+    return parser.parse_args(given, argparse.Namespace(display=Display()))
 
 
 def test_this_machine_is_asked_in_the_python_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:

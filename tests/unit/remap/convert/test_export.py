@@ -149,7 +149,7 @@ class CancelledAt(Progress):
         super().__init__()
         self.wanted = label
 
-    def start(self, label: str, total: int = 0) -> None:
+    def start(self, label: str, total: int = 0, *, is_counted: bool = False) -> None:
         if label == self.wanted:
             self.cancel()
         super().start(label, total)

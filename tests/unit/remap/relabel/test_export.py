@@ -500,7 +500,7 @@ class Meddler(Progress):
         self.stage = stage
         self.work: Callable[[], object] | None = work
 
-    def start(self, label: str, total: int = 0) -> None:
+    def start(self, label: str, total: int = 0, *, is_counted: bool = False) -> None:
         super().start(label, total)
         if label == self.stage and self.work is not None:
             work, self.work = self.work, None

@@ -288,7 +288,7 @@ class Meddler(Progress):
         self.stage = stage
         self.work = work
 
-    def start(self, label: str, total: int = 0) -> None:
+    def start(self, label: str, total: int = 0, *, is_counted: bool = False) -> None:
         super().start(label, total)
         if label == self.stage:
             self.work()
