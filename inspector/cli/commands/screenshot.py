@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         from inspector.desktop.thumbnail.picture import draw_file
 
         picture = draw_file(options.file, options.thumbnail)
-        _write(options, lambda part: part.write_bytes(picture))
+        _write(options, lambda part: part.write_bytes(picture), into=_is_waiting(Path(options.output)))
         return DONE
     from inspector.model.build import open_checkpoint
     from inspector.target.machine.wish import parse_wish
@@ -97,16 +97,17 @@ def _take(options: argparse.Namespace, part: Path, target: Profile | None) -> No
         )
 
 
-def _write(options: argparse.Namespace, draw: Callable[[Path], object]) -> None:
-    """Let a picture be drawn beside the place where it belongs, and put it there."""
+def _write(options: argparse.Namespace, draw: Callable[[Path], object], *, into: bool = False) -> None:
+    """Let a picture be drawn beside the place where it belongs, and put it there, or `into` what is there."""
     from inspector.remap.files.destination import refuse_destination
 
     output = Path(options.output)
     refuse_destination(options.file, output, overwrite=options.force or _is_picture(output))
     part = output.with_name(f".{os.urandom(6).hex()}.part")
     try:
-        draw(part)
-        part.replace(output)
+        draw(output if into else part)
+        if not into:
+            part.replace(output)
     except TimeoutError as error:
         raise ContainerError(str(error), where=options.file) from error
     except OSError as error:
@@ -114,6 +115,11 @@ def _write(options: argparse.Namespace, draw: Callable[[Path], object]) -> None:
         raise ExportError(f"the picture cannot be written: {reason}", where=options.output) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _is_waiting(path: Path) -> bool:
+    """Return whether there is an empty file: Thunar's thumbnailer holds it open, and reads no other."""
+    return path.is_file() and not path.stat().st_size
 
 
 def _is_picture(path: Path) -> bool:

@@ -101,11 +101,13 @@ def test_only_linux_is_told_what_debian_calls_it(cli, copy, camera, monkeypatch)
 
 
 def test_a_thumbnail_needs_no_window(cli, copy, camera) -> None:
-    """The desktop makes an empty file first and hands it over; nothing else is replaced."""
+    """The desktop makes an empty file first, and reads that very file; nothing else is replaced."""
     out = copy.with_name("out.png")
-    out.touch()
-    assert cli("screenshot", copy, out, "--thumbnail", "64").code == 0
-    assert out.read_bytes()[:24].endswith((64).to_bytes(4, "big") * 2)
+    with out.open("w+b") as held:
+        assert cli("screenshot", copy, out, "--thumbnail", "64").code == 0
+        assert held.read()[:24].endswith((64).to_bytes(4, "big") * 2)
+    assert cli("screenshot", copy, out, "--thumbnail", "32").code == 0
+    assert out.read_bytes()[:24].endswith((32).to_bytes(4, "big") * 2)
     assert camera == {"error": None}
     out.write_text("mine")
     assert cli("screenshot", copy, out, "--thumbnail", "64").code == 4
