@@ -336,7 +336,7 @@ NOTHING = Safety(opcodes=(), protocol=0, oddities=())
 """What loading needs that runs no pickle."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class Checkpoint:
     """Everything known of one file, complete and without a handle on it.
 

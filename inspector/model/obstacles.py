@@ -15,6 +15,7 @@ from inspector.containers.formats import format_of
 from inspector.containers.notes import AMBIGUOUS, NoteKind
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.model.checkpoint import Checkpoint, Storage
+from inspector.model.once import once
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
 _MOST_DIGITS = 19
@@ -161,6 +162,7 @@ def _refusing(checkpoint: Checkpoint) -> ObstacleKind:
     return ObstacleKind.CUT_OFF if is_cut else ObstacleKind.ARCHIVE
 
 
+@once
 def storage_obstacles(checkpoint: Checkpoint) -> dict[str, Obstacle]:
     """Return, by storage, what torch says to records of a zip before it asks for their device."""
     return dict(_iter_storage_obstacles(checkpoint))
@@ -211,7 +213,7 @@ def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Return the first reason, or None if torch can read the file somewhere."""
     found = file_obstacle(checkpoint)
     if found is None:
-        found = next((one for _, one in _iter_storage_obstacles(checkpoint)), None)
+        found = next(iter(storage_obstacles(checkpoint).values()), None)
     return found or legacy_obstacle(checkpoint)
 
 
@@ -225,6 +227,7 @@ def lost_directory(checkpoint: Checkpoint) -> bool:
     return _has(checkpoint, *_DIRECTORY_LOST)
 
 
+@once
 def is_damaged(checkpoint: Checkpoint) -> bool:
     """Return whether bytes of the file are lost, so that saving what is whole is worth offering."""
     if lost_directory(checkpoint) or _has(checkpoint, NoteKind.CUT_PICKLE):

@@ -10,6 +10,7 @@ from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.once import once
 from inspector.model.roles.device_types import device_type
 from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.records import dataclass, field, replace
@@ -18,6 +19,8 @@ from inspector.target.machine.profile import Profile
 
 TOGETHER = "give them one device"
 _MOST_NAMES = 4
+_UNMOVED = frozenset({"cpu", "meta"})
+"""The only devices of which anything stays where it is though a rule names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +65,23 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
         PlanError: torch would refuse a destination, or rules send tensors that belong together to different
             devices.
     """
-    for rule in rules:
+    return _planned(checkpoint, tuple(rules), move_all)
+
+
+@once
+def _planned(checkpoint: Checkpoint, given: tuple[Rule, ...], move_all: bool) -> Plan:  # noqa: FBT001 - by position
+    for rule in given:
         check_destination(rule.to)
-    rules = Rules(rules)
+    rules = Rules(given)
     if any(rule.device is None for rule in rules):
         moves = _moves_by_tensor(checkpoint, rules)
     else:
         moves = _moves_by_device(checkpoint, _going(rules, device_texts(checkpoint)))
     if format_of(checkpoint.format).unchecked:  # arrays have no device, and get none in a copy of their kind
         moves = {index: to for index, to in moves.items() if checkpoint.tensors[index].device != NO_DEVICE}
-    kept = [index for index in moves if _stays(checkpoint, index, move_all=move_all)]
+    rows, nowhere = checkpoint.tensors, device_texts(checkpoint) & _UNMOVED
+    stays = [index for index in moves if rows[index].device in nowhere]
+    kept = [index for index in stays if _stays(checkpoint, index, move_all=move_all)]
     for index in kept:
         del moves[index]
     _refuse_unholdable(checkpoint, moves)
@@ -138,6 +148,7 @@ def destinations(storages: Iterable[StorageId], plan: Plan) -> dict[str, str | N
     return found
 
 
+@once
 def device_texts(checkpoint: Checkpoint) -> frozenset[str]:
     """Return every device text that a checkpoint's storages and tensors carry."""
     tags = {storage.device for storage in checkpoint.storages}
@@ -194,8 +205,8 @@ def _moves_by_device(checkpoint: Checkpoint, going: Mapping[str, str]) -> dict[i
     """Apply rules that look at nothing but the device: decided once for each device, not for each tensor."""
     if not going:
         return {}
-    rows = checkpoint.tensors
-    return {index: going[row.device] for index, row in enumerate(rows) if row.device in going}
+    devices = [row.device for row in checkpoint.tensors]
+    return {index: going[device] for index, device in enumerate(devices) if device in going}
 
 
 def _moves_by_tensor(checkpoint: Checkpoint, rules: Rules) -> dict[int, str]:
@@ -287,7 +298,9 @@ def _storage_moves(checkpoint: Checkpoint, moves: Mapping[int, str]) -> dict[str
     found: dict[str, str] = {}
     for index, to in moves.items():
         row = rows[index]
-        if row.storage is not None and not _is_sent(row) and found.setdefault(row.storage, to) != to:
+        if row.storage is None or (row.stride is None and _is_sent(row)):
+            continue
+        if found.setdefault(row.storage, to) != to:
             raise _shared(checkpoint, moves, row.storage)
     if not found or len(moves) == len(rows):
         return found

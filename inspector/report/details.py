@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from keyword import iskeyword
 
@@ -56,7 +56,7 @@ class Lookup:
 
     Attributes:
         storages: The storages by key.
-        viewers: The indexes of the tensors that view a storage, by its key.
+        viewers: The indexes of the tensors that view a storage, by its key, where they are several.
         optimizers: The optimizers by path.
         after: What becomes of a tensor after the load, by its index.
     """
@@ -72,8 +72,10 @@ def look_up(checkpoint: Checkpoint) -> Lookup:
     from inspector.report.words.after import AfterWords  # noqa: PLC0415 - only when a tensor is looked at
 
     viewers: dict[str, list[int]] = defaultdict(list)
-    for index, tensor in enumerate(checkpoint.tensors):
-        if tensor.storage is not None:
+    counts = Counter([tensor.storage for tensor in checkpoint.tensors if tensor.storage is not None])
+    several = {key for key, count in counts.items() if count > 1}
+    for index, tensor in enumerate(checkpoint.tensors if several else ()):
+        if tensor.storage in several:
             viewers[tensor.storage].append(index)
     return Lookup(
         storages={storage.key: storage for storage in checkpoint.storages},
@@ -93,7 +95,7 @@ def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[Fa
     storage = None if tensor.storage is None else lookup.storages.get(tensor.storage)
     if storage is not None:
         groups.append(_group("Storage", _storage(storage)))
-        others = [other for other in lookup.viewers[storage.key] if other != index]
+        others = [other for other in lookup.viewers.get(storage.key, ()) if other != index]
         if others:
             paths = [("", checkpoint.tensors[other].path) for other in others[:_MOST_LISTED]]
             groups.append(_group(f"Shares its bytes with {format_count(len(others), 'tensor')}", paths))

@@ -86,13 +86,19 @@ def searchable(checkpoint: Checkpoint) -> Rows:
     return Rows(
         checkpoint=checkpoint,
         tensors=tuple(
-            tensor.path.lower()
+            _lower(tensor.path)
             if tensor.parameter is None
             else f"{tensor.path}\n{tensor.parameter}/{tensor.slot}".lower()
             for tensor in checkpoint.tensors
         ),
         values=tuple(value.path.lower() for value in checkpoint.values),
     )
+
+
+def _lower(path: str) -> str:
+    """Return a path in lower case; the same object where it is, since there may be a million."""
+    lower = path.lower()
+    return path if lower == path else lower
 
 
 def matching_nodes(query: Query, rows: Rows, tree: Tree) -> tuple[int, ...] | None:

@@ -118,7 +118,7 @@ def _of_rule(text: str, judged: Judged) -> Iterator[Remedy]:
     ):
         return
     path = judged.checkpoint.path
-    word = device_word({*plan.tensors.values(), *plan.storages.values()})
+    word = device_word(set(plan.tensors.values()).union(plan.storages.values()))
     mapped = f"--map {shell_word(text)}"
     out = file_word(free_folder(path, word) if judged.checkpoint.parts else _beside(path, word))
     yield Remedy(kind="copy", text=command("remap", file_word(path), "-o", out, mapped))
@@ -188,11 +188,11 @@ def _fits_in_place(plan: Plan, checkpoint: Checkpoint) -> bool:
     if is_gzipped(checkpoint) or is_ambiguous(checkpoint) or checkpoint.parts:
         return False
     form = format_of(checkpoint.format)
+    if form.has_records:
+        return True
     old = {row.key: row.device for row in checkpoint.storages}
     spare = {len(old[key]) - len(to) for key, to in plan.storages.items() if key in old}
     spare |= {len(checkpoint.tensors[index].device) - len(to) for index, to in plan.tensors.items()}
-    if form.has_records:
-        return True
     is_short = min(spare, default=0) >= 0 and (form.is_stream or 1 not in spare)
     return is_short and not _is_shared({old[key] for key in plan.storages if key in old}, checkpoint)
 

@@ -6,7 +6,8 @@ import os
 import time
 from pathlib import Path
 
-from inspector.model.build import collector_paused, open_checkpoint
+from inspector.containers.collector import collector_paused, keep_from_collector
+from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.progress import Progress
@@ -20,6 +21,8 @@ from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.session.cache import remembered
 from inspector.target.default_load import DefaultLoad, judge_load
 from inspector.target.machine.profile import Profile
+
+_MANY_TENSORS = 20_000
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
@@ -58,7 +61,7 @@ def open_document(path: str, progress: Progress) -> Document:
         progress.start("arranging")
         totals = device_totals(checkpoint)
         tree = build_tree(checkpoint, device_colors(total.device for total in totals))
-        return Document(
+        document = Document(
             checkpoint=checkpoint,
             safety=judge(checkpoint),
             totals=totals,
@@ -66,6 +69,9 @@ def open_document(path: str, progress: Progress) -> Document:
             open_seconds=time.perf_counter() - started,
             can_undo=os.path.lexists(record_path(Path(path))),
         )
+    if len(checkpoint.tensors) >= _MANY_TENSORS:
+        keep_from_collector(document)
+    return document
 
 
 @remembered

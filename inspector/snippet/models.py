@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from inspector.model.checkpoint import Checkpoint, Key, OddKey, Tensor
+from inspector.model.once import once
 from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
 from inspector.records import dataclass
 from inspector.snippet.literals import is_reachable
@@ -31,6 +32,8 @@ _WORDS = """
 """
 _COLUMNS = frozenset(_WORDS.split())
 _MOST_ALIKE = 4
+_OF_MODEL = frozenset({"parameter", "buffer", "ema", "other"})
+"""The roles of tensors that can be part of a model; the last needs a name that says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +85,17 @@ class Model:
 
 
 def has_model(checkpoint: Checkpoint) -> bool:
-    """Return whether there is a model; quickly, as the first tensors usually are of one."""
-    return any(_homes(checkpoint))
+    """Return whether there is a model."""
+    return bool(_homes(checkpoint))
 
 
+@once
 def has_parameters(checkpoint: Checkpoint) -> bool:
     """Return whether an object in the file is a module: it keeps parameters in an attribute of its own."""
     return any("._parameters/" in tensor.path for tensor in checkpoint.tensors)
 
 
+@once
 def find_models(checkpoint: Checkpoint) -> tuple[Model, ...]:
     """List the models; of several copies of one, such as the last and the best, the first."""
     found: dict[tuple[str, bool], list[Tensor]] = {}
@@ -112,12 +117,17 @@ def _is_copy(model: Model) -> bool:
     return any(isinstance(key, str) and _COPY.search(key) for key in model.keys)
 
 
-def _homes(checkpoint: Checkpoint) -> Iterator[tuple[str, bool, list[Tensor]]]:
-    """Yield the tensors that stand side by side in a model, with the model's place and what it is."""
+@once
+def _homes(checkpoint: Checkpoint) -> tuple[tuple[str, bool, list[Tensor]], ...]:
+    """Return the tensors that stand side by side in a model, with the model's place and what it is."""
     folders: dict[str, list[Tensor]] = {}
     for tensor in checkpoint.tensors:
-        if _is_weight(tensor):
+        if tensor.role in _OF_MODEL and _is_weight(tensor):
             folders.setdefault(tensor.path.rpartition("/")[0], []).append(tensor)
+    return tuple(_iter_homes(folders))
+
+
+def _iter_homes(folders: dict[str, list[Tensor]]) -> Iterator[tuple[str, bool, list[Tensor]]]:
     alike: dict[str, int] = {}
     for folder, tensors in folders.items():
         home = _home(tensors[0].keys[:-1])
@@ -146,14 +156,20 @@ def _describe(checkpoint: Checkpoint, path: str, tensors: list[Tensor], *, is_mo
 
 def _parameters(tensors: list[Tensor]) -> Iterator[Shape]:
     """Yield the shapes of parameters as `Module.parameters` does: tied ones once."""
-    seen: set[object] = set()
+    first: dict[str, Tensor] = {}
+    others: set[object] = set()
     for tensor in tensors:
         if tensor.role == "buffer":
             continue
-        view = (tensor.storage, tensor.storage_offset, str(tensor.shape))
-        if tensor.storage is None or view not in seen:
-            seen.add(view)
-            yield tensor.shape
+        known = tensor if tensor.storage is None else first.setdefault(tensor.storage, tensor)
+        if known is not tensor:
+            if (known.storage_offset, known.shape) == (tensor.storage_offset, tensor.shape):
+                continue
+            view = (tensor.storage, tensor.storage_offset, str(tensor.shape))
+            if view in others:
+                continue
+            others.add(view)
+        yield tensor.shape
 
 
 def _is_weight(tensor: Tensor) -> bool:
@@ -168,7 +184,7 @@ def _is_weight(tensor: Tensor) -> bool:
         return _WEIGHT.search(name) is not None or (
             isinstance(above, str) and _LOSS.search(above) is not None
         )
-    return tensor.role in {"parameter", "buffer", "ema"}
+    return True
 
 
 def _home(above: Keys) -> tuple[Keys, bool] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from inspector.model.checkpoint import Checkpoint
+from inspector.model.once import once
 from inspector.records import dataclass
 from inspector.snippet.datasets import find_data
 from inspector.snippet.models import has_model, has_parameters
@@ -46,6 +47,7 @@ class Traits:
     is_deepspeed: bool = False
 
 
+@once
 def look_at(checkpoint: Checkpoint) -> Traits:
     """Look at a file's rows, and at its name."""
     is_data = find_data(checkpoint) is not None

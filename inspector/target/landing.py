@@ -10,6 +10,7 @@ from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.obstacles import Obstacle, ObstacleKind
+from inspector.model.once import once
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
 from inspector.target.map_location import (
@@ -43,6 +44,19 @@ def is_wrapper(tensor: Tensor) -> bool:
     So have tensors on the meta device, for which it makes no difference.
     """
     return tensor.storage is None and tensor.stride is not None and tensor.device != "meta"
+
+
+@once
+def sent_tensors(checkpoint: Checkpoint) -> tuple[Tensor, ...]:
+    """Return the tensors that are sent to their devices."""
+    return tuple([row for row in checkpoint.tensors if row.stride is None and is_sent(row)])
+
+
+@once
+def _odd_rows(checkpoint: Checkpoint) -> tuple[int, ...]:
+    """Return the rows without a storage or a geometry, by their indexes."""
+    rows = enumerate(checkpoint.tensors)
+    return tuple([index for index, row in rows if row.storage is None or row.stride is None])
 
 
 class Landing:
@@ -96,11 +110,11 @@ class Landing:
 
     def of_tensors(self, checkpoint: Checkpoint) -> tuple[str, ...]:
         """Return the device of each tensor row, of a load that does not fail."""
-        places = {tag: self.of_tag(tag)[0] for tag in {row.device for row in checkpoint.tensors}}
-        landed = [places[row.device] for row in checkpoint.tensors]
-        for index, row in enumerate(checkpoint.tensors):
-            if row.storage is None or row.stride is None:
-                landed[index] = self._of_odd(row, landed[index])
+        tags = [row.device for row in checkpoint.tensors]
+        places = {tag: self.of_tag(tag)[0] for tag in set(tags)}
+        landed = [places[tag] for tag in tags]
+        for index in _odd_rows(checkpoint):
+            landed[index] = self._of_odd(checkpoint.tensors[index], landed[index])
         return tuple(landed)
 
     def _of_odd(self, row: Tensor, landed: str) -> str:

@@ -32,6 +32,7 @@ from inspector.target.memory_steps import (
     Sizes,
     Stage,
     Use,
+    sizes_of,
     stages_of_rank,
     together,
 )
@@ -108,7 +109,7 @@ def forecast(
     """
     if ranks < 1:
         raise ValueError("at least one process loads a checkpoint")
-    sizes = Sizes(checkpoint)
+    sizes = sizes_of(checkpoint)
     memories = []
     for rank in range(ranks):
         call = how if ranks == 1 else replace(how, current=rank)

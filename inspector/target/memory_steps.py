@@ -8,9 +8,10 @@ from typing import Literal
 
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
+from inspector.model.once import once
 from inspector.model.roles.device_types import device_type
 from inspector.records import dataclass
-from inspector.target.landing import Landing, is_sent
+from inspector.target.landing import Landing, sent_tensors
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
 from inspector.target.restore import landing_place
@@ -22,6 +23,7 @@ HOST = "host"
 StageName = Literal["load", "read", "load_state_dict", "to"]
 
 _PIECE_NBYTES = 512
+_OF_MODEL = frozenset({"parameter", "buffer"})
 # Bytes by tensor in Python objects, when loaded and at the peak, by (legacy, weights_only).
 _OBJECTS = {
     (False, False): (1600, 1800),
@@ -108,16 +110,22 @@ class Sizes:
         for storage in checkpoint.storages:
             stored[storage.device].append(storage.nbytes)
         seen = set()
-        for row in checkpoint.tensors:
-            if row.role in {"parameter", "buffer"} and row.part_of is None:
-                view = row.storage, row.storage_offset, row.nbytes
-                if row.storage is None or view not in seen:  # tied weights are one parameter
-                    seen.add(view)
-                    model[row.device].append(row.nbytes)
-            if is_sent(row):
-                sent[row.device].append(row.nbytes)
+        rows = [row for row in checkpoint.tensors if row.role in _OF_MODEL and row.part_of is None]
+        for row in rows:
+            view = row.storage, row.storage_offset, row.nbytes
+            if row.storage is None or view not in seen:  # tied weights are one parameter
+                seen.add(view)
+                model[row.device].append(row.nbytes)
+        for row in sent_tensors(checkpoint):
+            sent[row.device].append(row.nbytes)
         self.rows = len(checkpoint.tensors)
         self.stored, self.model, self.sent = map(_summed, (stored, model, sent))
+
+
+@once
+def sizes_of(checkpoint: Checkpoint) -> Sizes:
+    """Return what a file holds, added up once."""
+    return Sizes(checkpoint)
 
 
 def _summed(sizes: Mapping[str, Sequence[int]]) -> dict[str, _Size]:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from itertools import chain, takewhile
 
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.model.checkpoint import Checkpoint, HiddenPlace, Tensor
+from inspector.model.checkpoint import Checkpoint, HiddenPlace, Storage, Tensor
 from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacles
+from inspector.model.once import once
 from inspector.records import dataclass
-from inspector.target.landing import Landing, is_sent, is_wrapper
+from inspector.target.landing import Landing, is_wrapper, sent_tensors
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
 from inspector.target.opening import opening_failure
@@ -84,8 +85,8 @@ def simulate(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> LoadOutc
 
 def device_failures(checkpoint: Checkpoint, target: Profile) -> dict[str, Failure]:
     """Return, by device, what torch says to it on a machine; devices that it takes are left out."""
-    restored = {storage.device for storage in checkpoint.storages}
-    sent = {tensor.device for tensor in checkpoint.tensors if is_sent(tensor)}
+    restored = {storage.device for storage in _first_of_tags(checkpoint)}
+    sent = {tensor.device for tensor in sent_tensors(checkpoint)}
     failures = {device: send_failure(device, target) for device in sent}
     landing = Landing(checkpoint.format, target, LoadCall())
     failures |= {device: landing.of_tag(device)[1] for device in restored - {NO_DEVICE}}
@@ -148,7 +149,8 @@ def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[Load
     """Yield the errors of storages, and of tensors that are sent on as soon as their storage is read."""
     obstacles = storage_obstacles(checkpoint) if landing.reads_records else {}
     own = _own_by_storage(checkpoint)
-    for storage in checkpoint.storages:
+    # Where nothing but its tag can stop a storage, the first with each tag tells of the rest.
+    for storage in checkpoint.storages if obstacles or own else _first_of_tags(checkpoint):
         key = storage.key
         if key in obstacles and landing.meets(obstacles[key]):
             yield _of_obstacle(obstacles[key], storage=key)
@@ -159,6 +161,16 @@ def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[Load
             yield from _own_failure(tensor, landing)
 
 
+@once
+def _first_of_tags(checkpoint: Checkpoint) -> tuple[Storage, ...]:
+    """Return the first storage with each location tag."""
+    found: dict[str, Storage] = {}
+    for storage in checkpoint.storages:
+        found.setdefault(storage.device, storage)
+    return tuple(found.values())
+
+
+@once
 def _own_by_storage(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
     """Return the tensors that name a device themselves by the storage after which they are made.
 
@@ -166,10 +178,11 @@ def _own_by_storage(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
     """
     own: dict[str, list[Tensor]] = {}
     last: dict[int, str] = {}
-    wrappers = {index: row for index, row in enumerate(checkpoint.tensors) if is_wrapper(row)}
-    for row in checkpoint.tensors:
-        if row.storage is not None and is_sent(row):
+    for row in sent_tensors(checkpoint):
+        if row.storage is not None:
             own.setdefault(row.storage, []).append(row)
+    wrappers = {index: row for index, row in enumerate(checkpoint.tensors) if is_wrapper(row)}
+    for row in checkpoint.tensors if wrappers else ():
         if row.part_of in wrappers and row.storage is not None:
             last[row.part_of] = row.storage
     for index, key in last.items():
@@ -179,8 +192,8 @@ def _own_by_storage(checkpoint: Checkpoint) -> dict[str, list[Tensor]]:
 
 def _own_failures(checkpoint: Checkpoint, target: Profile, landing: Landing) -> Iterator[LoadFailure]:
     """Yield the errors that no storage raises: of NumPy arrays, tensors made late, random generators."""
-    for tensor in checkpoint.tensors:
-        if is_sent(tensor) and tensor.storage is None:
+    for tensor in sent_tensors(checkpoint):
+        if tensor.storage is None:
             yield from _own_failure(tensor, landing)
     unmade = rebuild_failure(checkpoint, landing)
     if unmade is not None:

@@ -46,6 +46,8 @@ def find_mixed(case: Case) -> Iterator[Finding]:
 
 def _is_apart(checkpoint: Checkpoint, part: Part) -> bool:
     """Return whether tensors of a part cannot meet where they were saved."""
+    if len(part.devices(checkpoint)) < 2:
+        return False
     places = meeting(checkpoint, part, landed_places(checkpoint, part))
     return mixing_failure(place for place in places if place.device not in _NOWHERE) is not None
 
@@ -115,8 +117,9 @@ def _parallel(case: Case, parts: Sequence[Part]) -> Iterator[Finding]:
     checkpoint = case.checkpoint
     for part in islice((part for part in parts if part.form is Form.OBJECT), _MOST):
         first = first_of_parallel(checkpoint, part)
-        rows = [row for row in part.tensors(checkpoint) if is_registered(row) and row.device != first]
-        if first and rows and _is_there(case, first):
+        others = part.tensors(checkpoint) if first else ()
+        rows = [row for row in others if is_registered(row) and row.device != first]
+        if rows and _is_there(case, first):
             yield finding(
                 "data-parallel-device",
                 "warning",

@@ -95,10 +95,12 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors
 
 def flows_of(checkpoint: Checkpoint, moved: Mapping[str, str]) -> Flows:
     """Add up stored bytes by the device where they were saved, and by the one where a map puts them."""
-    flows: Flows = Counter()
+    sums: dict[tuple[str, str], int] = {}
     for storage in checkpoint.storages:
-        flows[storage.device, moved.get(storage.key, storage.device)] += storage.nbytes
-    return flows
+        device = storage.device
+        pair = device, moved.get(storage.key, device)
+        sums[pair] = sums.get(pair, 0) + storage.nbytes
+    return Counter(sums)
 
 
 def role_chart(checkpoint: Checkpoint) -> Chart:

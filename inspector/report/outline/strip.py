@@ -85,7 +85,7 @@ def _sharing(checkpoint: Checkpoint, tensor: Tensor, index: int, lookup: Lookup)
     if tensor.storage is None:
         return ""
     key = f"storage {cut_text(tensor.storage, 24)}"
-    viewers = lookup.viewers[tensor.storage]
+    viewers = lookup.viewers.get(tensor.storage, ())
     if len(viewers) <= 1:
         return key
     other = next(viewer for viewer in viewers[:2] if viewer != index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.target.after.course import is_registered
-from inspector.target.after.parts import Form, Kind, Sorter
+from inspector.target.after.parts import Form, Kind, sorter_of
 
 _STAYS = "It stays where torch.load puts it."
 _COPIED = "load_state_dict copies it to the device of your model's own tensor."
@@ -31,7 +31,7 @@ class AfterWords:
     def __init__(self, checkpoint: Checkpoint) -> None:
         """Look it through."""
         self._checkpoint = checkpoint
-        self._sorter = Sorter(checkpoint)
+        self._sorter = sorter_of(checkpoint)
         self._moves_counters = {one.path for one in checkpoint.optimizers if one.capturable}
 
     def of(self, index: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.checkpoint import Checkpoint
+from inspector.model.once import once
 from inspector.units import format_count
 
 _ARTICLES = ("a ", "an ")
@@ -19,6 +20,7 @@ def format_label(checkpoint: Checkpoint) -> str:
     return f"{what}{parts}"
 
 
+@once
 def names_devices(checkpoint: Checkpoint) -> bool:
     """Return whether a file says of anything in it which device it was saved on; one without tensors may."""
     devices = {tensor.device for tensor in checkpoint.tensors} | {row.device for row in checkpoint.storages}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from inspector.containers.collector import collector_paused
 from inspector.containers.notes import NoteKind
 from inspector.diagnose.findings.files import PART_OF_CHECKPOINT
 from inspector.diagnose.run import diagnose
@@ -77,6 +78,7 @@ _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"
 Branches = tuple[Rule, ...]
 
 
+@collector_paused()
 def compose(state: State) -> Screen:
     """Return the screen that shows a state."""
     title = PROGRAM if state.phase == "empty" else f"{shown_name(state.path)} - {PROGRAM}"

@@ -18,6 +18,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor
+from inspector.model.once import once
 from inspector.model.roles.roles import DICTIONARIES, names_model
 from inspector.records import dataclass
 
@@ -77,7 +78,8 @@ class Part:
 
     def devices(self, checkpoint: Checkpoint) -> tuple[str, ...]:
         """Return the devices that its tensors were saved on, each once, those without data left out."""
-        found = dict.fromkeys(checkpoint.tensors[row].device for row in self.rows)
+        rows = checkpoint.tensors
+        found = dict.fromkeys([rows[row].device for row in self.rows])
         return tuple(device for device in found if device != "meta")
 
 
@@ -113,17 +115,22 @@ def is_loss_weight(key: Key) -> bool:
     return isinstance(key, str) and _patterns()[1].fullmatch(key[-_MOST_NAME:]) is not None
 
 
+@once
 def parts_of(checkpoint: Checkpoint) -> tuple[Part, ...]:
     """Sort the tensors of a checkpoint into parts, in the order of their first tensor."""
-    sorter = Sorter(checkpoint)
+    sorter = sorter_of(checkpoint)
     drafts: dict[tuple[str, Place], _Draft] = {}
     known: dict[tuple[str, Role], list[int]] = {}
+    wide: dict[tuple[str, Role], list[int]] = {}
     for index, row in enumerate(checkpoint.tensors):
         if row.part_of is not None:
             continue
         # Most rows stand beside one of the same role, and belong where that belongs.
-        beside = row.path[: row.path.rfind("/") + 1], row.role
-        rows = known.get(beside)
+        folder = row.path[: row.path.rfind("/") + 1]
+        beside = folder, row.role
+        # So do the slots of all parameters of an optimizer.
+        around = folder[: folder.rfind("/", 0, -1) + 1], row.role
+        rows = known.get(beside) or wide.get(around)
         if rows is None:
             place = sorter.place(row)
             start = _start(row.path, place.length)
@@ -131,6 +138,8 @@ def parts_of(checkpoint: Checkpoint) -> tuple[Part, ...]:
             rows = draft.rows
             if not _is_by_name(row, place):
                 known[beside] = rows
+            if place.kind is Kind.OPTIMIZER and place.length < len(row.keys) - 1:
+                wide[around] = rows
         rows.append(index)
     return tuple(
         Part(kind=place.kind, form=place.form, keys=draft.keys, path=path, rows=tuple(draft.rows))
@@ -220,6 +229,12 @@ class Sorter:
         return Place(Kind.LOSS if is_loss else Kind.DATA, form, above)
 
 
+@once
+def sorter_of(checkpoint: Checkpoint) -> Sorter:
+    """Return what sorts the tensors of a checkpoint, which is looked through once."""
+    return Sorter(checkpoint)
+
+
 def _places_of(row: Tensor, names: frozenset[str]) -> Iterator[int]:
     """Return where these names stand among the keys of a row, the first few."""
     found = (at for at, key in enumerate(row.keys) if key in names)
@@ -228,7 +243,7 @@ def _places_of(row: Tensor, names: frozenset[str]) -> Iterator[int]:
 
 def _pickled_optimizers(checkpoint: Checkpoint) -> Iterator[str]:
     """Find whole optimizers: objects that list their parameters themselves, not by number."""
-    for row in checkpoint.tensors:
+    for row in _with_attributes(checkpoint):
         keys = row.keys
         if len(keys) > 3 and keys[-4] == ".param_groups" and keys[-2] == "params":
             yield _start(row.path, len(keys) - 4)
@@ -236,9 +251,13 @@ def _pickled_optimizers(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _modules(checkpoint: Checkpoint) -> Iterator[str]:
     """Find whole modules: objects with dictionaries of parameters, buffers or other modules."""
-    for row in checkpoint.tensors:
-        if _has_attributes(row):
-            yield from (_start(row.path, at) for at in islice(_places_of(row, DICTIONARIES), 1))
+    for row in _with_attributes(checkpoint):
+        yield from (_start(row.path, at) for at in islice(_places_of(row, DICTIONARIES), 1))
+
+
+@once
+def _with_attributes(checkpoint: Checkpoint) -> tuple[Tensor, ...]:
+    return tuple(filter(_has_attributes, checkpoint.tensors))
 
 
 def _has_attributes(row: Tensor) -> bool:
@@ -264,19 +283,22 @@ def _weight_folders(checkpoint: Checkpoint) -> set[str]:
     """
     found = set()
     for row in checkpoint.tensors:
+        if row.role not in _OF_MODEL and not (row.keys[1:] and isinstance(row.keys[-2], str)):
+            continue
         folder = row.path[: row.path.rfind("/") + 1]
         if folder not in found and row.part_of is None and row.keys and _is_weight(row, row.keys[-1]):
             found.add(folder)
     return found
 
 
+_OF_MODEL = frozenset({"parameter", "buffer", "ema"})
 _LAYER = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked", "pos_weight"})
 
 
 def _is_weight(row: Tensor, last: Key) -> bool:
     if not isinstance(last, str):
         return False
-    if row.role not in {"parameter", "buffer", "ema"} and not is_loss_name(
+    if row.role not in _OF_MODEL and not is_loss_name(
         row.keys[-2] if row.keys[1:] else ""
     ):
         return False
