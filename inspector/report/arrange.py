@@ -7,16 +7,17 @@ so no file can provoke collisions, as it could with integers.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
 from itertools import accumulate
 
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.values.text import step_text
-from inspector.records import dataclass, field
+from inspector.records import dataclass
 from inspector.units import cut_text
 
-Leaf = tuple[str, int]
-"""A row's name, and its index: `i` among the tensors, `~i` among the values."""
+Leaf = int
+"""A row's index: `i` among the tensors, `~i` among the values. Its name is made when it is shown."""
 
 MOST_NAME = 512
 _MOST_NESTED = 64
@@ -42,24 +43,16 @@ class Group:
     Attributes:
         name: Its name.
         path: What the paths of all its rows begin with, the `/` or `.` at its end included.
-        is_bucket: Whether it is only a slice of a very long list of rows.
         below: The rows below in file order.
-        groups: The groups among them, by path: a mapping and a prefix of dotted names may have one name.
+        is_bucket: Whether it is only a slice of a very long list of rows.
+        is_above: Whether there are groups among the rows below.
     """
 
     name: str
-    path: str = ""
+    path: str
+    below: list[Group | Leaf]
     is_bucket: bool = False
-    below: list[Group | Leaf] = field(default_factory=list)
-    groups: dict[str, Group] = field(default_factory=dict)
-
-    def enter(self, name: str, path: str) -> Group:
-        """Return the group at this path, a new one of this name if there is none."""
-        found = self.groups.get(path)
-        if found is None:
-            found = self.groups[path] = Group(name, path)
-            self.below.append(found)
-        return found
+    is_above: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,72 +62,128 @@ class Arrangement:
     Attributes:
         root: The invisible root.
         parts: The parts of each composite tensor, by its index.
+        name_of: Returns the name of a leaf.
     """
 
     root: Group
     parts: dict[int, list[Leaf]]
+    name_of: Callable[[Leaf], str]
 
 
 def arrange(checkpoint: Checkpoint) -> Arrangement:
     """Return each tensor and value in its place, without the empty attributes that every module has."""
     places = _Places(checkpoint)
     parts: dict[int, list[Leaf]] = defaultdict(list)
+    add = places.add
     values = [(i, value) for i, value in enumerate(checkpoint.values) if not _is_empty_part_of_module(value)]
     values.reverse()
     for index, tensor in enumerate(checkpoint.tensors):
         while values and values[-1][1].after <= index:
-            places.add_value(*values.pop())
+            turn, value = values.pop()
+            add(~turn, value)
         if tensor.part_of is None:
-            places.add_tensor(index, tensor)
+            add(index, tensor)
         else:
-            parts[tensor.part_of].append((_cut(tensor.path.rpartition("/")[2]), index))
+            parts[tensor.part_of].append(index)
     for turn, value in reversed(values):
-        places.add_value(turn, value)
-    return Arrangement(places.root, parts)
+        add(~turn, value)
+    return Arrangement(places.root, parts, Names(checkpoint).of)
+
+
+class Names:
+    """Knows where the name of a row begins in its path: behind its container, and behind the last dot."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Look at no row yet."""
+        self._checkpoint = checkpoint
+
+    def of(self, leaf: Leaf) -> str:
+        """Return the name of a row."""
+        row = self._checkpoint.tensors[leaf] if leaf >= 0 else self._checkpoint.values[~leaf]
+        if not row.keys:
+            return "(tensor)" if leaf >= 0 else "(value)"
+        start = row.path.rfind("/") + 1
+        is_part = isinstance(row, Tensor) and row.part_of is not None
+        return _cut(row.path[start if is_part else self.dot_in(row, start) or start :])
+
+    def dot_in(self, row: Tensor | ValueRow, start: int) -> int:
+        """Return where the last step of a dotted name begins; 0 where the name, from `start` on, is whole.
+
+        That of a value is split only where tensors beside it have dotted names.
+        """
+        if not _is_dotted(row.path[start:]):
+            return 0
+        is_split = isinstance(row, Tensor) or _container(row) in self._state_dicts
+        return row.path.rfind(".") + 1 if is_split else 0
+
+    @cached_property
+    def _state_dicts(self) -> set[str | None]:
+        """The containers of tensors with dotted names."""
+        rows = self._checkpoint.tensors
+        return {_container(row) for row in rows if _is_dotted(row.path.rpartition("/")[2])}
 
 
 class _Places:
     """Finds the group that a row belongs to, by the path of its container and the dotted name within that."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        self.root = Group("")
+        self.root = Group("", "", [])
         self._checkpoint = checkpoint
-        self._known: dict[tuple[str | None, str], Group] = {}
+        self._names = Names(checkpoint)
+        # By what the paths of its rows begin with. A mapping and a prefix of dotted names may have one name.
+        self._known: dict[str, Group] = {"": self.root}
         self._states = {_join(optimizer.path, "state") for optimizer in checkpoint.optimizers}
 
-    def add_tensor(self, index: int, tensor: Tensor) -> None:
-        """Put a tensor in its place."""
-        container, name = _split(tensor)
-        self._add(container, name, index, nested="." in name and _is_dotted(name))
+    def add(self, leaf: Leaf, row: Tensor | ValueRow) -> None:
+        """Put a row in its place."""
+        path = row.path
+        dot = path.rfind(".") + 1
+        last = path[dot:]
+        group = None
+        if dot and last and "/" not in last and "(" not in last:
+            group = self._known.get(path[:dot]) or self._beside(path, dot)
+        if group is None:
+            start = path.rfind("/") + 1
+            dot = self._names.dot_in(row, start)
+            group = self._known.get(path[: dot or start]) or self._group(_container(row), path[start:dot])
+        group.below.append(leaf)
 
-    def add_value(self, index: int, value: ValueRow) -> None:
-        """Put a value in its place; its name is split only where tensors beside it have dotted names."""
-        container, name = _split(value)
-        self._add(container, name, ~index, nested=_is_dotted(name) and container in self._state_dicts)
-
-    def _add(self, container: str | None, name: str, index: int, *, nested: bool) -> None:
-        head = ""
-        if nested:
-            head, _, name = name.rpartition(".")
-        group = self._known.get((container, head)) or self._group(container, head)
-        group.below.append((name if 0 < len(name) <= MOST_NAME else _cut(name), index))
+    def _beside(self, path: str, dot: int) -> Group | None:
+        """Return a new group for a dotted name, where the level above it is known, and so its container."""
+        above = path.rfind(".", 0, dot - 1) + 1
+        group = self._known.get(path[:above]) if above else None
+        name = path[above : dot - 1]
+        if group is None or not name or "/" in name or "(" in name or path.count(".") > _MOST_NESTED:
+            return None
+        return self._enter(group, name, path[:dot])
 
     def _group(self, container: str | None, head: str) -> Group:
-        found = self._known.get((container, head))
+        """Return the group of a container, or of a head of dotted names in it, which ends with a dot."""
+        within = "" if container is None else f"{container}/"
+        found = self._known.get(within + head)
         if found is None:
-            found = self._known[container, head] = self._new_group(container, head)
+            found = self._known[within + head] = self._new_group(container, head)
         return found
 
     def _new_group(self, container: str | None, head: str) -> Group:
         if head:
-            above, _, name = head.rpartition(".")
+            above, dot, name = head[:-1].rpartition(".")
             within = "" if container is None else f"{container}/"
-            return self._group(container, above).enter(_cut(name), f"{within}{head}.")
+            return self._enter(self._group(container, above + dot), name, within + head)
         group = self.root
         for step, path in () if container is None else self._steps(container):
             if step not in _WRAPPERS:
-                group = group.enter(_cut(step), path)
+                group = self._enter(group, step, path)
         return group
+
+    def _enter(self, above: Group, step: str, path: str) -> Group:
+        """Return the group at a path, a new one if there is none; a path stands below one group only."""
+        found = self._known.get(path)
+        if found is None:
+            found = self._known[path] = Group(_cut(step), path, [])
+            above.below.append(found)
+            above.is_above = True
+        return found
 
     def _steps(self, container: str) -> list[tuple[str, str]]:
         """Split a path into steps, each with the path up to it.
@@ -151,12 +200,6 @@ class _Places:
         return found
 
     @cached_property
-    def _state_dicts(self) -> set[str | None]:
-        """The containers of tensors with dotted names."""
-        split = (_split(tensor) for tensor in self._checkpoint.tensors)
-        return {container for container, name in split if _is_dotted(name)}
-
-    @cached_property
     def _parameters(self) -> dict[str, str]:
         """The parameter's name for the path of its state (`optimizer/state/0`)."""
         return {
@@ -166,12 +209,9 @@ class _Places:
         }
 
 
-def _split(row: Tensor | ValueRow) -> tuple[str | None, str]:
-    """Split a path into that of the container (None for the root) and the last step."""
-    container, _, name = row.path.rpartition("/")
-    if len(row.keys) > 1:
-        return container, name
-    return None, name if row.keys else f"({'tensor' if isinstance(row, Tensor) else 'value'})"
+def _container(row: Tensor | ValueRow) -> str | None:
+    """Return the path of the container that a row stands in; None for the root."""
+    return row.path.rpartition("/")[0] if len(row.keys) > 1 else None
 
 
 def _is_dotted(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from inspector.records import dataclass
@@ -12,7 +13,7 @@ NodeKind = Literal["group", "tensor", "value", "bucket"]
 
 @dataclass(slots=True)
 class Node:
-    """One row. Filled while the tree is built, then only read.
+    """One row; nobody changes it.
 
     Attributes:
         parent: Id of the parent row; -1 for the root.
@@ -67,8 +68,8 @@ class Tree:
         runs: The bytes that several tensors share.
     """
 
-    nodes: tuple[Node, ...]
-    tensor_nodes: tuple[int, ...]
-    value_nodes: tuple[int, ...]
+    nodes: Sequence[Node]
+    tensor_nodes: Sequence[int]
+    value_nodes: Sequence[int]
     colors: dict[str, int]
     runs: tuple[Run, ...] = ()

@@ -1,10 +1,17 @@
-"""The sums of groups: bytes by device, tensors and parameters, each shared run of bytes once."""
+"""The sums of groups: bytes by device, tensors and parameters, each shared run of bytes once.
+
+Ids are numbers in the order of display, so all rows below a row stand right behind it: a sum of theirs is
+that of all rows up to the last of them, less that of all rows before the first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from math import prod
+from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.roles.devices import device_order
@@ -15,44 +22,152 @@ from inspector.units import format_count, format_quantity
 
 OTHERS = "other devices"
 """Stands for all devices of a group beyond the first 64: no machine has more, but a file can name more."""
+GROUP = -(1 << 31)
+"""The code of a row that is neither tensor nor value."""
 _MOST_SUMMED = 64
 _MOST_LISTED = 3
 _MATRIX = 2
 _PACKING_DTYPES = frozenset({"uint8", "int8", "int16", "int32", "uint16", "uint32"})
 """Dtypes that packed weights are stored as; indexes, which are no weights, are int64."""
-_NOTHING: dict[str, int] = {}
 
 
-def sum_up(
-    nodes: Sequence[Node], checkpoint: Checkpoint, tensor_nodes: Sequence[int], runs: Sequence[Run]
-) -> None:
-    """Fill the sums of groups from below; ids of children are larger than their parent's."""
-    tensors = checkpoint.tensors
-    sums: dict[int, dict[str, int]] = {id_: {} for id_, node in enumerate(nodes) if node.children}
-    sums.setdefault(0, {})
-    _count_parameters(nodes, tensors)
-    _take_shared_once(nodes, sums, tensors, tensor_nodes, runs)
-    for id_ in range(len(nodes) - 1, 0, -1):
-        node = nodes[id_]
-        own = sums.get(id_, _NOTHING)
-        totals = sums[node.parent]
-        if node.kind == "tensor":
-            tensor = tensors[node.index]
-            if own and tensor.storage is None:
-                node.nbytes -= tensor.nbytes  # a sparse tensor takes what its parts take
-            else:
-                _add(totals, tensor.device, tensor.nbytes)
-        elif not own:
-            continue
-        if own:
-            _hand_up(node, own, totals)
-        above = nodes[node.parent]
-        above.nbytes += node.nbytes
-        above.parameters += node.parameters
-        above.integers += node.integers
-        if above.kind != "tensor":
-            above.tensors += node.tensors
-    _fill_group(nodes[0], sums[0])
+class Places(NamedTuple):
+    """Where rows stand, by id.
+
+    Attributes:
+        codes: The index of a tensor, `~index` of a value, or `GROUP`.
+        parents: The id of the parent; -1 for the root.
+        rows: The position among the parent's children.
+        ends: The id behind the last row below.
+    """
+
+    codes: array[int]
+    parents: array[int]
+    rows: array[int]
+    ends: array[int]
+
+
+class _Shared(NamedTuple):
+    """Bytes that count once at a row, where tensors that share them first meet."""
+
+    meeting: int
+    device: str
+    nbytes: int
+
+
+class Sums:
+    """What stands in any rows from one id up to another."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, places: Places, tensor_nodes: Sequence[int], runs: Sequence[Run]
+    ) -> None:
+        """Add up all rows once; a sparse tensor takes what its parts take."""
+        tensors, codes, ends = checkpoint.tensors, places.codes, places.ends
+        self._tensors, self._codes = tensors, codes
+        sizes, parameters = [0] * len(codes), [0] * len(codes)
+        counts, integers = bytearray(len(codes)), bytearray(len(codes))
+        devices = _DeviceRuns()
+        for id_, code in enumerate(codes):
+            if code < 0:
+                continue
+            tensor = tensors[code]
+            if tensor.storage is not None or ends[id_] == id_ + 1:
+                sizes[id_] = tensor.nbytes
+                if tensor.device is not devices.last:
+                    devices.begin(id_, tensor.device)
+                devices.end = id_
+            if tensor.part_of is None:
+                counts[id_] = 1
+                if tensor.role == "parameter":
+                    parameters[id_] = _elements(tensor)
+                elif tensor.role == "buffer":
+                    integers[id_] = _is_packed(tensor)
+        devices.finish(len(codes))
+        self._devices = devices
+        shared = sorted(_take_shared_once(tensors, places, parameters, tensor_nodes, runs))
+        self._shared, self._shared_at = shared, [one.meeting for one in shared]
+        self._shared_sizes = _summed([one.nbytes for one in shared])
+        self._sizes, self._parameters = _summed(sizes), _summed(parameters)
+        self._counts, self._integers = _summed(counts), _summed(integers)
+
+    def nbytes(self, start: int, end: int) -> int:
+        """Return the bytes of rows; what several of them share counts once."""
+        first, last = self._shared_in(start, end)
+        twice = self._shared_sizes[last] - self._shared_sizes[first]
+        return self._sizes[end] - self._sizes[start] - twice
+
+    def parameters(self, start: int, end: int) -> int:
+        """Return the parameters of rows; those that are tied count once."""
+        return self._parameters[end] - self._parameters[start]
+
+    def integers(self, start: int, end: int) -> int:
+        """Return how many rows are weights made of integers."""
+        return self._integers[end] - self._integers[start]
+
+    def tensors(self, start: int, end: int) -> int:
+        """Return how many rows are tensors that are no parts of others."""
+        return self._counts[end] - self._counts[start]
+
+    def is_part(self, id_: int) -> bool:
+        """Return whether a row is a part of a tensor."""
+        code = self._codes[id_]
+        return code >= 0 and self._tensors[code].part_of is not None
+
+    def devices(self, start: int, end: int) -> tuple[tuple[str, int], ...]:
+        """Return the bytes of rows by device, the largest first; those beyond the first ones share a sum.
+
+        A file can name a hundred thousand devices two hundred levels deep.
+        """
+        totals: dict[str, int] = {}
+        for one in self._shared[slice(*self._shared_in(start, end))]:
+            totals[one.device] = totals.get(one.device, 0) - one.nbytes
+        for device, low, high in self._devices.within(start, end):
+            known = device if device in totals or len(totals) < _MOST_SUMMED else OTHERS
+            totals[known] = totals.get(known, 0) + self._sizes[high] - self._sizes[low]
+        found = tuple(totals.items())
+        return found if len(found) == 1 else tuple(sorted(found, key=lambda item: -item[1]))
+
+    def _shared_in(self, start: int, end: int) -> tuple[int, int]:
+        return bisect_left(self._shared_at, start), bisect_left(self._shared_at, end)
+
+
+class _DeviceRuns:
+    """Rows one after the other with tensors of one device: nearly always few, however many rows there are.
+
+    Attributes:
+        last: The device of the last run.
+        end: The last tensor of that.
+    """
+
+    def __init__(self) -> None:
+        self.last = ""
+        self.end = -1
+        self._starts = array("i")
+        self._ends = array("i")
+        self._names: list[str] = []
+
+    def begin(self, id_: int, device: str) -> None:
+        """Begin a run, or go on with the last if that is of the same device."""
+        if device != self.last or not self._starts:
+            self.finish(id_)
+            self._names.append(device)
+        self.last = device
+
+    def finish(self, id_: int) -> None:
+        """Finish the last run before an id."""
+        self._ends.append(self.end)
+        self._starts.append(id_)
+
+    def within(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+        """Yield each run that has tensors among some rows, the last first, with the rows that it is among."""
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        for place in range(bisect_left(self._starts, end) - 1, first - 1, -1):
+            if self._ends[place + 1] >= start:
+                yield (
+                    self._names[place],
+                    max(self._starts[place], start),
+                    min(self._starts[place + 1], end),
+                )
 
 
 def parameters_text(node: Node) -> str:
@@ -67,81 +182,61 @@ def quantities_text(parameters: int, integers: int) -> str:
     return " + ".join(filter(None, (counted, packed if integers else "")))
 
 
-def _count_parameters(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> None:
-    """Count those of each tensor: slots, buffers and averages have none; what is packed has more."""
-    for node in nodes:
-        tensor = tensors[node.index] if node.kind == "tensor" else None
-        if tensor is None or tensor.part_of is not None:
-            continue
-        if tensor.role == "parameter":
-            node.parameters = prod(tensor.shape) if tensor.nbytes.bit_length() <= MOST_BITS else tensor.nbytes
-        elif tensor.role == "buffer" and tensor.dtype in _PACKING_DTYPES and len(tensor.shape) == _MATRIX:
-            node.integers = 1
+def devices_text(devices: Sequence[tuple[str, int]]) -> str:
+    """Name the devices below a group in their order, the first few of many."""
+    shown = [device_name(device) for device in sorted((device for device, _ in devices), key=device_order)]
+    if len(shown) > _MOST_LISTED:
+        or_more = " or more" if len(devices) > _MOST_SUMMED else ""
+        shown = [*shown[: _MOST_LISTED - 1], f"+{len(shown) - _MOST_LISTED + 1}{or_more}"]
+    return ", ".join(shown)
+
+
+def _elements(tensor: Tensor) -> int:
+    """Return how many parameters a tensor is; slots, buffers and averages are none."""
+    return prod(tensor.shape) if tensor.nbytes.bit_length() <= MOST_BITS else tensor.nbytes
+
+
+def _is_packed(tensor: Tensor) -> bool:
+    """Return whether a buffer is weights made of integers: those have more parameters than elements."""
+    return tensor.dtype in _PACKING_DTYPES and len(tensor.shape) == _MATRIX
+
+
+def _summed(values: Iterable[int]) -> Sequence[int]:
+    """Return the sum of all values before each, and of all at the end; in few bytes where they are small."""
+    sums = list(accumulate(values, initial=0))
+    low, high = min(sums), max(sums)
+    most = max(high, -low)
+    return sums if most >> 63 else array("q" if most >> 31 else "i", sums)
 
 
 def _take_shared_once(
-    nodes: Sequence[Node],
-    sums: dict[int, dict[str, int]],
     tensors: Sequence[Tensor],
+    places: Places,
+    parameters: list[int],
     tensor_nodes: Sequence[int],
     runs: Sequence[Run],
-) -> None:
-    """Subtract what is shared where the tensors that share it first meet: at the row that has both below it.
+) -> Iterator[_Shared]:
+    """Yield what is shared where the tensors that share it first meet: at the row that has both below it.
 
     Of the rows that share something in display order, each but the first takes it away again where it meets
-    the one before it. So every group counts it once, wherever it stands.
+    the one before it. So every group counts it once, wherever it stands. Parameters are taken away here.
     """
+    codes, parents = places.codes, places.parents
     for run in runs:
-        places = sorted(id_ for index in run.tensors if (id_ := tensor_nodes[index]) >= 0)
-        for before, after in pairwise(places):
-            device, meeting = tensors[nodes[after].index].device, _meeting(nodes, before, after)
-            sums[meeting][device] = sums[meeting].get(device, 0) - run.nbytes
-            nodes[meeting].nbytes -= run.nbytes
-        for before, after in pairwise([id_ for id_ in places if nodes[id_].parameters]):
-            part = run.nbytes / tensors[nodes[after].index].nbytes
-            nodes[_meeting(nodes, before, after)].parameters -= round(nodes[after].parameters * part)
+        shown = sorted(id_ for index in run.tensors if (id_ := tensor_nodes[index]) >= 0)
+        for before, after in pairwise(shown):
+            yield _Shared(_meeting(parents, before, after), tensors[codes[after]].device, run.nbytes)
+        for before, after in pairwise([id_ for id_ in shown if parameters[id_]]):
+            part = run.nbytes / tensors[codes[after]].nbytes
+            parameters[_meeting(parents, before, after)] -= round(parameters[after] * part)
 
 
-def _meeting(nodes: Sequence[Node], one: int, other: int) -> int:
+def _meeting(parents: Sequence[int], one: int, other: int) -> int:
     """Return the innermost row that two rows are below; a parent's id is smaller than its children's."""
-    one, other = nodes[one].parent, nodes[other].parent
+    one, other = parents[one], parents[other]
     while one != other:
         if one > other:
-            one = nodes[one].parent
+            one = parents[one]
         else:
-            other = nodes[other].parent
+            other = parents[other]
     return one
-
-
-def _hand_up(node: Node, own: dict[str, int], totals: dict[str, int]) -> None:
-    """Fill a row that has others below, and add its sums to those of its parent."""
-    if node.kind != "tensor":
-        _fill_group(node, own)
-    for device, nbytes in own.items():
-        _add(totals, device, nbytes)
-
-
-def _add(totals: dict[str, int], device: str, nbytes: int) -> None:
-    """Add to the sum of a device; those beyond the first ones of a group share a sum.
-
-    A file can name a hundred thousand devices two hundred levels deep, and each level would sum up all.
-    """
-    if len(totals) >= _MOST_SUMMED and device not in totals:
-        device = OTHERS
-    totals[device] = totals.get(device, 0) + nbytes
-
-
-def _fill_group(node: Node, totals: dict[str, int]) -> None:
-    """Name the devices below a group in their order, the first few of many; and count what is below."""
-    node.devices = tuple(totals.items())
-    node.shape_text = parameters_text(node)
-    node.type_text = format_count(node.tensors, "tensor")
-    if len(totals) == 1:
-        node.device_text = device_name(*totals)
-        return
-    node.devices = tuple(sorted(node.devices, key=lambda item: -item[1]))
-    shown = [device_name(device) for device in sorted(totals, key=device_order)]
-    if len(shown) > _MOST_LISTED:
-        or_more = " or more" if len(totals) > _MOST_SUMMED else ""
-        shown = [*shown[: _MOST_LISTED - 1], f"+{len(shown) - _MOST_LISTED + 1}{or_more}"]
-    node.device_text = ", ".join(shown)

@@ -298,9 +298,7 @@ _LAYER = frozenset({"weight", "bias", "running_mean", "running_var", "num_batche
 def _is_weight(row: Tensor, last: Key) -> bool:
     if not isinstance(last, str):
         return False
-    if row.role not in _OF_MODEL and not is_loss_name(
-        row.keys[-2] if row.keys[1:] else ""
-    ):
+    if row.role not in _OF_MODEL and not is_loss_name(row.keys[-2] if row.keys[1:] else ""):
         return False
     named = len(row.keys) > 1 and (names_model(row.keys[-2]) or row.role == "ema")
     return named or "." in last or last in _LAYER or last.startswith(("weight_", "bias_"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.model.totals import device_totals, dtype_totals, role_totals, wasted_nbytes
+from inspector.records import replace
 from tests.builders.pickles import list_, name, number, op, text
 from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
 
@@ -47,3 +48,10 @@ def test_a_storage_counts_once_with_the_first_that_views_it() -> None:
 def test_waste() -> None:
     assert wasted_nbytes(CHECKPOINT.storages) == 384
     assert wasted_nbytes([]) == 0
+
+
+def test_a_storage_that_is_not_among_the_files_own_counts_nowhere() -> None:
+    assert role_totals(replace(CHECKPOINT, storages=CHECKPOINT.storages[1:])) == (
+        ("buffer", 16),
+        ("other", 400),
+    )

@@ -21,9 +21,9 @@ def shown(rows: Checkpoint) -> list[str]:
             lines.append(f"{'  ' * level}{item.name}")
             stack += [(below, level + 1) for below in reversed(item.below)]
         else:
-            name, index = item
-            lines.append(f"{'  ' * level}{name} {index if index >= 0 else f'~{~index}'}")
-            stack += [(part, level + 1) for part in reversed(arrangement.parts.get(index, []))]
+            name = arrangement.name_of(item)
+            lines.append(f"{'  ' * level}{name} {item if item >= 0 else f'~{~item}'}")
+            stack += [(part, level + 1) for part in reversed(arrangement.parts.get(item, []))]
     return lines
 
 
@@ -60,7 +60,8 @@ def test_rows_stand_in_the_order_of_the_file() -> None:
 
 def test_values_that_claim_another_order_are_not_lost() -> None:
     late, early = value("late", after=9), value("early")
-    assert [name for name, _ in arrange(checkpoint_of(late, early)).root.below] == ["late", "early"]
+    found = arrange(checkpoint_of(late, early))
+    assert [found.name_of(leaf) for leaf in found.root.below] == ["late", "early"]
 
 
 def checkpoint_of(*values: object) -> Checkpoint:

@@ -57,3 +57,13 @@ def test_every_node_has_a_path_and_a_tensor_an_expression() -> None:
     assert {node: text for node, text in expressions.items() if text} == {
         weight: "checkpoint['model']['a.weight']"
     }
+
+
+def test_a_large_document_is_kept_from_the_collector_while_it_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("inspector.session.document._MANY_TENSORS", 100)
+    document = open_document(str(demo_path()), Progress())
+    assert gc.get_freeze_count() > len(document.checkpoint.tensors)
+    del document
+    assert gc.get_freeze_count() == 0

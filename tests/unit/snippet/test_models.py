@@ -161,5 +161,7 @@ def test_shapes_of_parameters_count_tied_ones_once() -> None:
     first = tensor("m", "a.w")._replace(storage="0", storage_offset=0)
     tied = tensor("m", "b.w")._replace(storage="0", storage_offset=0)
     mean = tensor("m", "mean", role="buffer")
+    halves = [tensor("m", f"h{at}")._replace(storage="0", storage_offset=2, shape=(2,)) for at in range(2)]
+    assert only(first, *halves, tied, *halves).shapes == ((4,), (2,))
     assert only(first, tied, tensor("m", "c.w", nbytes=9), mean).shapes == ((4,), (9,))
     assert only(first, mean._replace(dtype="int64")).dtypes == {"float32", "int64"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
@@ -132,7 +133,7 @@ class BoxModel(QAbstractItemModel):
     # The rows.
 
     @property
-    def _nodes(self) -> tuple[Node, ...]:
+    def _nodes(self) -> Sequence[Node]:
         return () if self._boxes is None else self._boxes.tree.nodes
 
     def _below(self, parent: AnyIndex) -> tuple[int, ...] | list[int]:

@@ -123,7 +123,7 @@ def test_a_map_that_is_refused_cannot_be_exported(monkeypatch: pytest.MonkeyPatc
 def test_findings_lead_to_their_nodes() -> None:
     document = saved_on(*("cuda:0" for _ in range(30)))
     (finding,) = ready(document).findings
-    assert finding.nodes == document.tree.tensor_nodes[:20]
+    assert finding.nodes == tuple(document.tree.tensor_nodes[:20])
 
 
 def test_findings_about_no_tensor_lead_nowhere() -> None:
