@@ -33,7 +33,7 @@ def collector_paused() -> Iterator[None]:
 
 
 def keep_from_collector(holder: object) -> None:
-    """Keep all there is by now from the collector for as long as `holder` lives, which refers to most of it."""
+    """Keep all there is by now from the collector as long as `holder` lives, which refers to most of it."""
     global _holders  # noqa: PLW0603 - there is one collector
     gc.freeze()
     _holders += 1
