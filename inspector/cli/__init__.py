@@ -9,23 +9,27 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from inspector.cli.common import (
     DONE,
     INTERRUPTED,
+    UnsaidError,
     as_checkpoint_error,
     complain_of,
     exit_code,
     prepare_streams,
+    say_failure,
 )
 from inspector.cli.display import display_for
 from inspector.cli.parser import parse
-from inspector.errors import CancelledError
+from inspector.errors import CancelledError, CheckpointError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; no failure leaves as a traceback."""
     prepare_streams()
+    options = argparse.Namespace()
     try:
         options = parse(list(sys.argv[1:] if arguments is None else arguments))
         command: Callable[[argparse.Namespace], int] = options.run
@@ -38,5 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     except Exception as error:  # noqa: BLE001 - whatever it is, it is reported in one line
         failure = as_checkpoint_error(error)
-        complain_of(failure)
+        _report(failure, options)
         return exit_code(failure)
+
+
+def _report(failure: CheckpointError, options: argparse.Namespace) -> None:
+    """Say what failed on stderr, and where JSON was asked for also as the document of the answer."""
+    if getattr(options, "json", False) and not isinstance(failure, UnsaidError):
+        files = getattr(options, "files", None) or [getattr(options, "file", None)]
+        with suppress(BrokenPipeError, UnsaidError):  # the exit code says as much
+            say_failure(failure, files[0])
+    complain_of(failure)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
+from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError, QueryError
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ DONE, NEGATIVE, USAGE, UNREADABLE, UNWRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 bars: list[Callable[[], None]] = []
 """What takes the progress bar off the screen, while there is one: nothing is written beside it."""
+
+
+class UnsaidError(ExportError):
+    """An answer could not be written to stdout: nothing more is said there."""
 
 
 def hide_bars() -> None:
@@ -47,7 +51,7 @@ def say(text: str) -> None:
 
     Raises:
         BrokenPipeError: The reader of a pipe left.
-        ExportError: There is no room for it.
+        UnsaidError: There is no room for it.
     """
     hide_bars()
     try:
@@ -59,7 +63,7 @@ def say(text: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise
-        raise ExportError(f"the output cannot be written: {error.strerror}") from error
+        raise UnsaidError(f"the output cannot be written: {error.strerror}") from error
 
 
 def say_json(document: dict[str, Any]) -> None:
@@ -120,11 +124,18 @@ def as_checkpoint_error(error: Exception) -> CheckpointError:
     return CheckpointError(f"unexpected {type(error).__name__}: {error}", remedy=remedy)
 
 
+def say_failure(error: CheckpointError, path: str | None) -> None:
+    """Write an error to stdout as the document that stands in place of an answer."""
+    from inspector.report.jsonable import error_document
+
+    say_json(error_document(path, error))
+
+
 def exit_code(error: CheckpointError) -> int:
     """Return the exit code of an error, as the contract fixes it."""
     if isinstance(error, CancelledError):
         return INTERRUPTED
-    if isinstance(error, PlanError):
+    if isinstance(error, (PlanError, QueryError)):
         return USAGE
     return UNWRITTEN if isinstance(error, ExportError) else UNREADABLE
 

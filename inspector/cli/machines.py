@@ -20,13 +20,13 @@ PYTHONS = (
 )
 
 
-def add_target_options(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+def add_target_options(parser: argparse._ActionsContainer, default: str | None = None) -> None:
     """Declare both options."""
     parser.add_argument("--target", metavar="T", default=default, help=TARGETS)
     add_python_option(parser)
 
 
-def add_python_option(parser: argparse.ArgumentParser) -> None:
+def add_python_option(parser: argparse._ActionsContainer) -> None:
     """Declare the option that names the Python whose torch is asked."""
     parser.add_argument("--python", metavar="PATH", help=PYTHONS)
 
@@ -34,10 +34,15 @@ def add_python_option(parser: argparse.ArgumentParser) -> None:
 def profile_of(wish: Wish, options: argparse.Namespace) -> Profile:
     """Return the machine that is wished for; this one is probed in the Python that `--python` names.
 
+    That takes a second, so it is done once for all files of a command line.
+
     Raises:
         PlanError: The machine lacks what is wanted, or there is no such Python.
         CheckpointError: torch gave no answer about this machine.
     """
     from inspector.target.machine.this_machine import probe_this_machine
 
-    return wish.profile(lambda: probe_this_machine(options.display.progress(), options.python))
+    known: dict[str, Profile] = vars(options).setdefault("machines", {})
+    if not known:
+        known["this"] = wish.profile(lambda: probe_this_machine(options.display.progress(), options.python))
+    return known["this"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from inspector.target.machine.wish import Wish
 
 
-def add_map_options(parser: argparse.ArgumentParser) -> None:
+def add_map_options(parser: argparse._ActionsContainer) -> None:
     """Declare `--map`, `--target` and `--python`."""
     parser.add_argument(
         "--map",
@@ -27,7 +27,7 @@ def add_map_options(parser: argparse.ArgumentParser) -> None:
     add_target_options(parser)
 
 
-def add_plan_options(parser: argparse.ArgumentParser) -> None:
+def add_plan_options(parser: argparse._ActionsContainer) -> None:
     """Declare the options that say what else moves."""
     parser.add_argument("--move-all", action="store_true", help="also move state that torch keeps on the CPU")
     parser.add_argument(

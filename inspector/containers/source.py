@@ -320,7 +320,9 @@ def _open(path: str) -> int:
             errno.ENOENT: "no such file",
             errno.EACCES: "the file may not be read",
         }.get(code or 0, "the file cannot be opened")
-        raise ContainerError(what, where=path) from error
+        is_pattern = code == errno.ENOENT and any(char in path for char in "*?[")
+        remedy = "no file matches this pattern" if is_pattern else None
+        raise ContainerError(what, where=path, remedy=remedy) from error
 
 
 def _refusal(path: str, mode: int) -> ContainerError:

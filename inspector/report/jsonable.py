@@ -67,8 +67,8 @@ def _countable(count: int) -> int | None:
     return count if count.bit_length() <= _MOST_BITS else None
 
 
-def error_document(path: str, error: CheckpointError) -> Document:
-    """Return the document of `show --json` for a file that cannot be read."""
+def error_document(path: str | None, error: CheckpointError) -> Document:
+    """Return the document that stands in place of an answer about a file; the path is null for none."""
     return {
         "schema": SCHEMA,
         "path": path,

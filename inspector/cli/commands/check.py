@@ -15,7 +15,8 @@ from inspector.cli.common import (
     say_json,
 )
 from inspector.cli.machines import add_target_options, profile_of
-from inspector.errors import CancelledError, CheckpointError, ContainerError
+from inspector.cli.several import MANY, answer_each, expand
+from inspector.errors import CancelledError, CheckpointError, ContainerError, PlanError
 
 if TYPE_CHECKING:
     from inspector.diagnose.beliefs.belief import Belief
@@ -34,37 +35,58 @@ EXAMPLES = (
     "check best.pth --target cuda@24gb",
     "check best.pth --error-file traceback.txt",
     "check best.pth --script train.py",
+    "check runs/*.pth --target cpu",
+    "check - < best.pth",
 )
+NOTES = f"Exits with 1 where a file does not load there, or holds more than weights. {MANY}"
 _MOST_CHARS = 1 << 22
 """Of an error file: more than is looked at, and little enough to be read from anything."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
-    parser.add_argument("file", metavar="FILE", help="the checkpoint")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - reads standard input"
+    )
     add_target_options(parser, "this")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
     parser.add_argument("--beliefs", action="store_true", help="answer common beliefs from this file")
     error = parser.add_mutually_exclusive_group()
     error.add_argument("--error-text", metavar="TEXT", help="explain this error message or traceback")
     error.add_argument("--error-file", metavar="F", help="the same from a file; - reads standard input")
     parser.add_argument(
-        "--script", metavar="F.py", help="which line of this Python script or notebook fails with the file"
+        "--script",
+        metavar="F.py",
+        help="which line of this Python script or notebook fails with the file; - reads standard input",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the answer; 1 means that the file does not load there, or holds more than weights."""
+    from inspector.cli.streams import refuse_twice
+    from inspector.pythons import name_python
     from inspector.target.machine.wish import parse_wish
 
     target = parse_wish(options.target)
+    refuse_twice(*options.files, options.error_file, options.script)
+    if options.python is not None:
+        name_python(options.python)  # a wrong one is told before any file is read
     text, script = _error_text(options), _script(options.script)
+    files = expand(options.files)
+    return answer_each(
+        files, lambda path: _check(path, options, target, text, script), options, "check", apart=True
+    )
+
+
+def _check(
+    path: str, options: argparse.Namespace, target: Wish, text: str | None, script: tuple[str, str] | None
+) -> int:
     try:
-        found = _look(options, target, text, script)
-    except CancelledError:
+        found = _look(path, options, target, text, script)
+    except (CancelledError, PlanError):
         raise
     except Exception as error:  # noqa: BLE001 - the error text is explained even where the file cannot be read
-        return _refused(options, as_checkpoint_error(error), text, target)
+        return _refused(path, options, as_checkpoint_error(error), text, target)
     if options.json:
         from inspector.report.checking import check_document
 
@@ -72,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         from inspector.report.checking import check_page
 
-        options.display.show(check_page(found))
+        options.display.show(check_page(found), apart=True)
     return DONE if found.is_good else NEGATIVE
 
 
@@ -115,14 +137,16 @@ def _script(path: str | None) -> tuple[str, str] | None:
 
 
 def _look(
-    options: argparse.Namespace, target: Wish, text: str | None, script: tuple[str, str] | None
+    path: str, options: argparse.Namespace, target: Wish, text: str | None, script: tuple[str, str] | None
 ) -> Check:
+    from inspector.cli.streams import given
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.report.checking import Check
     from inspector.target.default_load import judge_load
 
-    checkpoint = open_checkpoint(options.file, progress=options.display.progress())
+    with given(path, options) as source:
+        checkpoint = open_checkpoint(source, progress=options.display.progress())
     machine = profile_of(target, options)
     load = judge_load(checkpoint, machine)
     explanation = None
@@ -167,7 +191,9 @@ def _answers(checkpoint: Checkpoint, load: DefaultLoad, target: Profile) -> tupl
     return answer_beliefs(checkpoint, load, target)
 
 
-def _refused(options: argparse.Namespace, error: CheckpointError, text: str | None, target: Wish) -> int:
+def _refused(
+    path: str, options: argparse.Namespace, error: CheckpointError, text: str | None, target: Wish
+) -> int:
     """Report why the file cannot be read, and what the error text means all the same."""
     from inspector.records import as_document
     from inspector.report.checking import explanation_document, explanation_lines, machine_lines
@@ -181,7 +207,7 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
         explanation = explain_error(text, None)
     diagnoses = _causes(explanation, target, options)
     if options.json:
-        document = error_document(options.file, error)
+        document = error_document(path, error)
         if explanation is not None:
             document |= {
                 "explanation": explanation_document(explanation),
@@ -191,8 +217,8 @@ def _refused(options: argparse.Namespace, error: CheckpointError, text: str | No
         return UNREADABLE
     if explanation is not None:
         blocks = (*explanation_lines(explanation), *machine_lines(diagnoses, is_asked=True))
-        options.display.show(page_of(blocks))
-    complain_of(error, options.file)
+        options.display.show(page_of(blocks), apart=True)
+    complain_of(error, path)
     return UNREADABLE
 
 

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import (
     DONE,
     NEGATIVE,
+    UnsaidError,
     as_checkpoint_error,
+    complain_of,
     ended_by_signals,
+    exit_code,
     say_json,
 )
+from inspector.errors import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +79,10 @@ def _tolerance(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Print what differs; 1 means that anything does."""
+    from inspector.cli.streams import refuse_stdin
     from inspector.errors import CancelledError, PlanError
 
+    refuse_stdin(*options.files)
     if len(options.files) != 2 and not options.series:
         remedy = "for several, say --series" if options.files[1:] else None
         raise PlanError("two checkpoints are compared, A and B", remedy=remedy)
@@ -84,9 +90,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         with ended_by_signals(progress):
             return _run_series(options, progress) if options.series else _run(options, progress)
-    except CancelledError:
+    except (CancelledError, BrokenPipeError, UnsaidError):
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the document names both files
         failure = as_checkpoint_error(error)
         if options.json:
             say_json(
@@ -97,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
                     "error": {"kind": failure.kind, "message": failure.what, "where": failure.where},
                 }
             )
-        raise failure from error
+        complain_of(failure)
+        return exit_code(failure)
 
 
 def _run(options: argparse.Namespace, progress: Progress) -> int:
@@ -168,13 +175,24 @@ def _wish(options: argparse.Namespace) -> Wish:
 def _chooser(text: str) -> Callable[[Checkpoint], Chosen] | None:
     from inspector.diff.compare import Chosen
     from inspector.report.query import parse_query, searchable
+    from inspector.report.search.reasons import refuse_mistakes
+    from inspector.report.search.terms import begun_fields
 
     query = parse_query(text)
-    if not query.terms:
+    if not query.terms and not begun_fields(text):
         return None
+    mistaken = False
 
     def choose(checkpoint: Checkpoint) -> Chosen:
-        tensors, values = query.find(searchable(checkpoint))
+        nonlocal mistaken
+        rows = searchable(checkpoint)
+        try:
+            refuse_mistakes(text, rows)
+        except QueryError:
+            if mistaken:  # what is a mistake for one file may be a name in the other
+                raise
+            mistaken = True
+        tensors, values = query.find(rows)
         return Chosen(frozenset(tensors), frozenset(values))
 
     return choose

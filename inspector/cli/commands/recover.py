@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from pathlib import Path
 
-from inspector.cli.common import DONE, ended_by_signals, remark
+from inspector.cli.common import DONE, ended_by_signals, remark, say_json
 
 SUMMARY = "Save what is intact in a damaged file as a new one, and list the rest."
 EXAMPLES = ("recover half.pth -o rest.pth",)
@@ -14,23 +16,50 @@ EXAMPLES = ("recover half.pth -o rest.pth",)
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `recover`."""
     parser.add_argument("file", metavar="FILE", help="the checkpoint")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the new file")
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="the new file, for torch.load; - writes it to standard output",
+    )
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
 def run(options: argparse.Namespace) -> int:
     """Save what is intact, and list the rest."""
+    from inspector.cli.streams import is_stream, refuse_stdin, refuse_stdout, streamed
+
+    refuse_stdin(options.file)
+    if not is_stream(options.output):
+        return _recover(options, options.output, options.output)
+    refuse_stdout(options)
+    with streamed("recovered.pth") as output:
+        return _recover(options, os.fspath(output), "standard output")
+
+
+def _recover(options: argparse.Namespace, output: str, name: str) -> int:
     from inspector.remap.recover.recover import recover
-    from inspector.report.page.blocks import Line
+    from inspector.report.page.blocks import Line, plain_text
     from inspector.report.words.results import lost, lost_row, recovered, recovered_safety, result_page
 
     progress = options.display.progress()
     with ended_by_signals(progress):
-        done = recover(options.file, Path(options.output), overwrite=options.force, progress=progress)
+        done = recover(options.file, Path(output), overwrite=options.force, progress=progress)
     safety = recovered_safety(done)
+    if options.json:
+        from inspector.report.documents.others import recover_document
+
+        say_json(recover_document(options.file, output, done))
+        return DONE
     more = [Line(f"the new file: {safety}", "caution")] if safety else []
     more += [Line(lost(done)), *(Line(lost_row(row), indent="  ") for row in done.lost)]
-    options.display.show(result_page(options.output, recovered(done), more))
+    page = result_page(name, recovered(done), more)
+    if name == output:
+        options.display.show(page)
+    else:
+        sys.stderr.write(plain_text(page))
     if safety:
-        remark(f"{options.output}: {safety}")
+        remark(f"{name}: {safety}")
     return DONE

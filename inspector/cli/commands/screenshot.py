@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import DONE, plain_number
 from inspector.cli.machines import add_target_options, profile_of
 from inspector.cli.screen import window_libraries
-from inspector.errors import ContainerError, ExportError
+from inspector.errors import ContainerError, ExportError, PlanError
 
 if TYPE_CHECKING:
     from inspector.target.machine.profile import Profile
@@ -22,6 +22,8 @@ EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
 _SMALLEST_THUMBNAIL, _LARGEST_THUMBNAIL = 32, 1024
+_OTHERS = frozenset({".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg", ".pdf", ".tif", ".tiff"})
+"""Suffixes that would say another format than the picture has."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -67,6 +69,13 @@ def _edge(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Render the window on a file, or the file's small picture, which appears whole or not at all."""
+    from inspector.cli.streams import refuse_stdin
+
+    refuse_stdin(options.file)
+    if Path(options.output).suffix.lower() in _OTHERS:
+        raise PlanError(
+            "the picture would be a PNG", where=options.output, remedy="name it with the suffix .png"
+        )
     if options.thumbnail is not None:
         from inspector.desktop.thumbnail.picture import draw_file
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import (
     DONE,
     UNREADABLE,
-    USAGE,
     as_checkpoint_error,
     complain_of,
+    exit_code,
     plain_number,
     say,
-    say_json,
+    say_failure,
 )
-from inspector.errors import CancelledError, ExportError, QueryError
+from inspector.errors import CancelledError, ExportError
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
@@ -29,12 +29,15 @@ EXAMPLES = (
     "show best.pth --depth 2",
     'show best.pth --filter "device:cuda:1 size>10MB"',
     "show --json best.pth",
+    "show - < best.pth",
 )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `show`."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="checkpoints, or folders of one")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - reads standard input"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document for each file, one a line")
     parser.add_argument(
         "--filter",
@@ -53,8 +56,12 @@ def _depth(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Print what files hold; files that cannot be read do not stop the others."""
+    from inspector.cli.several import expand
+    from inspector.cli.streams import refuse_twice
+
+    refuse_twice(*options.files)
     code = DONE
-    for path in options.files:
+    for path in expand(options.files):
         try:
             if options.json:
                 say(_json(path, options))
@@ -62,21 +69,18 @@ def run(options: argparse.Namespace) -> int:
                 options.display.show(_page(path, options), apart=True)
         except (CancelledError, ExportError, BrokenPipeError):
             raise
-        except QueryError as error:
-            code = USAGE
-            complain_of(error, path)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other files are still shown
-            code, failure = UNREADABLE, as_checkpoint_error(error)
+            failure = as_checkpoint_error(error)
+            code = max(code, exit_code(failure))
             if options.json:
-                from inspector.report.jsonable import error_document
-
-                say_json(error_document(path, failure))
-            else:
+                say_failure(failure, path)
+            if not options.json or exit_code(failure) != UNREADABLE:
                 complain_of(failure, path)
     return code
 
 
 def _json(path: str, options: argparse.Namespace) -> str:
+    from inspector.cli.streams import given, is_stream
     from inspector.containers.collector import collector_paused
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
@@ -85,7 +89,10 @@ def _json(path: str, options: argparse.Namespace) -> str:
 
     with collector_paused():  # also while the rows are written: all of them live to the end
         started = time.perf_counter()
-        checkpoint = open_checkpoint(path, beside=True, progress=options.display.progress())
+        with given(path, options) as source:
+            checkpoint = open_checkpoint(
+                source, beside=not is_stream(path), progress=options.display.progress()
+            )
         seconds = time.perf_counter() - started
         safety = judge(checkpoint)
         findings = diagnose(checkpoint, safety)
@@ -95,13 +102,15 @@ def _json(path: str, options: argparse.Namespace) -> str:
 
 
 def _page(path: str, options: argparse.Namespace) -> Page:
+    from inspector.cli.streams import given, is_stream
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.report.text import report_page
     from inspector.report.tree import build_tree
     from inspector.safety.verdict import judge
 
-    checkpoint = open_checkpoint(path, beside=True, progress=options.display.progress())
+    with given(path, options) as source:
+        checkpoint = open_checkpoint(source, beside=not is_stream(path), progress=options.display.progress())
     safety = judge(checkpoint)
     tree = build_tree(checkpoint, {})
     only = None

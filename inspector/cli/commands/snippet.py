@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import DONE, remark, remark_runs, say
+from inspector.cli.common import DONE, remark, remark_runs, say, say_json
 from inspector.cli.mapping import add_map_options, parse_map
-from inspector.errors import ContainerError
+from inspector.cli.several import MANY
+from inspector.errors import ContainerError, PlanError
+from inspector.units import cut_text, escape_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from inspector.target.machine.profile import Profile
 
 SUMMARY = "Print Python code that loads the file."
 EXAMPLES = (
     "snippet best.pth",
     "snippet best.pth --target cuda --style resume",
+    "snippet best.pth -o load.py",
 )
+NOTES = MANY
 _STYLES = (
     "plain, resume, module, lightning, transformers, peft, data, distributed, fsdp, accelerate, "
     "deepspeed, ...; those that fit the file, the best of them if none is named"
@@ -25,7 +32,10 @@ _STYLES = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `snippet`."""
-    parser.add_argument("file", metavar="FILE", help="the checkpoint")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="the checkpoint, or several")
+    parser.add_argument("-o", "--output", metavar="OUT.py", help="write the code to a file; - prints it")
+    parser.add_argument("--force", action="store_true", help="replace OUT.py if it exists")
+    parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
     add_map_options(parser)
     style = parser.add_mutually_exclusive_group()
     style.add_argument("--style", metavar="NAME", help=_STYLES)
@@ -34,41 +44,121 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the code."""
+    """Print the code, or write it to a file."""
+    from inspector.cli.several import answer_each, expand
+    from inspector.cli.streams import is_stream, refuse_stdin
+    from inspector.remap.asking import refuse_other_than_devices
+
+    refuse_stdin(*options.files)
+    files = expand(options.files)
+    if options.output is None or is_stream(options.output):
+        options.output = None
+    elif len(files) > 1:
+        raise PlanError("-o is for the code of one file", remedy="run snippet for each of them")
+    _refuse_style(options.style)
+    refuse_other_than_devices(parse_map(options)[0])
+    return answer_each(files, lambda path: _snippet(path, options), options, "snippet", to_stderr=True)
+
+
+def _refuse_style(style: str | None) -> None:
+    """Refuse a style that no file offers.
+
+    Raises:
+        PlanError: There is no such style.
+    """
+    from inspector.snippet.styles.table import STYLES
+
+    known = [row.id for row in STYLES]
+    if style is not None and style not in known:
+        from inspector.cli.mistakes import nearest
+
+        near = nearest(style, known)
+        meant = f"did you mean {near}? styles are " if near else "styles are "
+        raise PlanError(f"there is no style {cut_text(style, 100)!r}", remedy=meant + ", ".join(known))
+
+
+def _snippet(path: str, options: argparse.Namespace) -> int:
+    """Give the code for one file."""
     from inspector.model.build import open_checkpoint
-    from inspector.remap.asking import device_map, refuse_other_than_devices
-    from inspector.snippet.styles.table import render
+    from inspector.remap.asking import device_map
+    from inspector.snippet.styles.table import render, styles
     from inspector.target.machine.profile import CPU_ONLY, Profile
 
     rules, wish = parse_map(options)
-    refuse_other_than_devices(rules)
     target = wish.profile(lambda: Profile(id="this", label="this machine"))
     try:
-        checkpoint = open_checkpoint(options.file, progress=options.display.progress())
+        checkpoint = open_checkpoint(path, progress=options.display.progress())
     except ContainerError as error:
         to_cpu = bool(rules) and all(rule.to == "cpu" for rule in rules)
-        return _unopened(options, CPU_ONLY if to_cpu else target, error)
+        return _unopened(path, options, CPU_ONLY if to_cpu else target, error)
     mapping = device_map(checkpoint, rules)
     code = render(
         checkpoint,
         style=options.style,
         target=target,
         mapping=mapping,
-        path=options.file,
+        path=path,
         is_exact=bool(mapping),
     )
-    say(code)
+    offered = [style.id for style in styles(checkpoint)]
+    used = options.style or next(iter(offered), None)
+    _give(options, path, code, style=used, styles=offered)
     return DONE
 
 
-def _unopened(options: argparse.Namespace, target: Profile, error: ContainerError) -> int:
+def _unopened(path: str, options: argparse.Namespace, target: Profile, error: ContainerError) -> int:
     """Print the code for a file that is not read, if its format is all that it takes."""
     from inspector.snippet.unopened import code_for_refused
 
-    code = code_for_refused(options.file, error, target, style=options.style or "plain")
+    code = code_for_refused(path, error, target, style=options.style or "plain")
     if not code:
         raise error
-    say(code)
+    used = options.style or "plain"
+    _give(options, path, code, style=used, styles=[used], unread=error.what)
     remark(f"the file itself was not read: {error.what}")
     remark_runs(error)
     return DONE
+
+
+def _give(
+    options: argparse.Namespace,
+    path: str,
+    code: str,
+    *,
+    style: str | None,
+    styles: Sequence[str],
+    unread: str | None = None,
+) -> None:
+    """Write code where it was asked for: to a file, as a document, or below the name of its file."""
+    if options.output is not None:
+        _write(code, path, options)
+    if options.json:
+        from inspector.report.documents.others import snippet_document
+
+        say_json(snippet_document(path, code, style=style, styles=styles, unread=unread))
+    elif options.output is None:
+        say(f"# {escape_text(path)}\n{code}\n" if len(options.files) > 1 else code)
+
+
+def _write(code: str, path: str, options: argparse.Namespace) -> None:
+    """Write code to a file, whole or not at all.
+
+    Raises:
+        PlanError: The name is one of a checkpoint.
+        ExportError: It cannot be written there.
+    """
+    from inspector.containers.raw.copying import write_bytes
+    from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
+    from inspector.remap.files.destination import refuse_destination
+    from inspector.remap.files.outfile import writing
+
+    output = Path(options.output)
+    if output.suffix.lower() in TORCH_SUFFIXES | {SAFETENSORS_SUFFIX}:
+        raise PlanError(
+            "the file name is one for a checkpoint, but the file would hold Python code",
+            where=options.output,
+            remedy="choose another suffix, such as .py",
+        )
+    refuse_destination(path, output, overwrite=options.force)
+    with writing(output, like=None, overwrite=options.force, what="the code cannot be written") as out:
+        write_bytes(out.fd, code.encode("utf-8", "backslashreplace"))

@@ -54,9 +54,11 @@ def run(options: argparse.Namespace) -> int:
     """Print statistics; tensors without values do not stop the others."""
     if options.scan == bool(options.paths):
         raise PlanError("name the tensors, or use --scan for all of them", remedy="see stats --help")
+    from inspector.cli.streams import refuse_stdin
     from inspector.model.build import open_checkpoint
     from inspector.values.asking import ValueReader
 
+    refuse_stdin(options.file)
     progress = options.display.progress()
     with ended_by_signals(progress), ValueReader() as reader:
         checkpoint = open_checkpoint(options.file, progress=progress)

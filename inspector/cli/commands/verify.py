@@ -3,75 +3,102 @@
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, say_json
 from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, rules_of
+from inspector.cli.several import MANY, answer_each, expand
 
 if TYPE_CHECKING:
     from inspector.remap.compare.files import Comparison
     from inspector.report.page.blocks import Page
 
 SUMMARY = "Compare a copy with the file it was made from, byte by byte."
-EXAMPLES = ("verify cpu.pth --against best.pth",)
+EXAMPLES = ("verify cpu.pth --against best.pth", "verify cpu/*.pth --against runs/")
+NOTES = f"Exits with 1 where a copy differs. {MANY}"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `verify`."""
-    parser.add_argument("file", metavar="OUT", help="the copy")
-    parser.add_argument("--against", required=True, metavar="FILE", help="the file that it was made from")
+    parser.add_argument("files", nargs="+", metavar="OUT", help="the copy, or several")
+    parser.add_argument(
+        "--against",
+        required=True,
+        metavar="FILE",
+        help="the file that it was made from, or the folder in which the originals have the same names",
+    )
     add_map_options(parser)
     add_plan_options(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--json", action="store_true", help="one JSON document for each OUT, one a line")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare every tensor, value and byte of a copy with the original's; 1 means that it failed."""
+    """Compare copies with their originals; 1 means that one differs."""
+    from inspector.cli.streams import refuse_stdin
+
+    refuse_stdin(*options.files, options.against)
+    parse_map(options)  # a wrong rule is told before any file is read
+    files = expand(options.files)
+    return answer_each(files, lambda path: _verify(path, options), options, "verify")
+
+
+def _verify(path: str, options: argparse.Namespace) -> int:
+    """Compare every tensor, value and byte of a copy with the original's."""
     from inspector.model.build import open_checkpoint
     from inspector.remap.compare.files import compare_files
 
     said, target = parse_map(options)
+    against = original_of(path, options.against)
     rules = None
     if options.map or options.target is not None:
-        rules = rules_of(
-            open_checkpoint(options.against, progress=options.display.progress()), options, said, target
-        )
+        original = open_checkpoint(against, progress=options.display.progress())
+        rules = rules_of(original, options, said, target)
     progress = options.display.progress()
     with ended_by_signals(progress):
         found = compare_files(
-            options.file,
-            options.against,
+            path,
+            against,
             rules,
             move_all=options.move_all,
             hidden=options.hidden_devices,
             progress=progress,
         )
     if options.json:
-        say_json(_document(options, found))
+        from inspector.report.documents.others import verify_document
+
+        say_json(verify_document(path, against, found))
     else:
-        options.display.show(_page(options, found, planned=rules is not None))
+        options.display.show(_page(path, found, planned=rules is not None))
     return DONE if found.is_same else NEGATIVE
 
 
-def _document(options: argparse.Namespace, found: Comparison) -> dict[str, object]:
-    return {
-        "schema": 1,
-        "path": options.file,
-        "against": options.against,
-        "same": found.is_same,
-        "tensors": found.tensors,
-        "compared_nbytes": found.compared_nbytes,
-        "moves": [{"from": there, "to": here, "tensors": count} for there, here, count in found.moves],
-        "differences": list(found.differences),
-    }
+def original_of(path: str, against: str) -> str:
+    """Return what a copy is compared with: in a folder that is no checkpoint itself, the file of its name."""
+    if not Path(against).is_dir():
+        return against
+    from inspector.containers.folders.paths import open_path
+    from inspector.containers.formats import find_format
+    from inspector.errors import CheckpointError
+
+    beside = Path(against, Path(path).name)
+    if not os.path.lexists(beside):
+        return against
+    try:
+        with open_path(against) as source:
+            find_format(source)
+    except CheckpointError:
+        return str(beside)
+    return against
 
 
-def _page(options: argparse.Namespace, found: Comparison, *, planned: bool) -> Page:
+def _page(path: str, found: Comparison, *, planned: bool) -> Page:
     from inspector.report.page.blocks import page_of
     from inspector.report.page.facts import Result
     from inspector.report.words.results import compared, result_page
 
     parts = compared(found, planned=planned)
     if found.is_same:
-        return result_page(options.file, parts)
-    return page_of([Result(options.file, (part,), is_good=False) for part in parts])
+        return result_page(path, parts)
+    return page_of([Result(path, (part,), is_good=False) for part in parts])

@@ -25,7 +25,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Hand the files to the running program, or open a window on them."""
+    from inspector.cli.streams import refuse_stdin
     from inspector.desktop.handover import hand_over
+
+    refuse_stdin(*options.files)
 
     if not options.demo and hand_over(options.files):
         return DONE

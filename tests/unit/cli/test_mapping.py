@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.cli.display import Display
 from inspector.cli.mapping import parse_map, plan_of, rules_of
 from inspector.cli.parser import parse
 from inspector.model.build import open_checkpoint
@@ -51,6 +52,7 @@ def test_this_machine_is_asked_for_its_devices(monkeypatch) -> None:
     profile = Profile(id="this", label="this machine", accelerators=(("cuda", 1),))
     monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress, python=None: profile)
     asked = parse(["remap", "a", "--target", "this"])
+    asked.display = Display()
     said = rules_of(open_checkpoint(str(demo_path())), asked, *parse_map(asked))
     assert {rule.to for rule in said} == {"cuda:0"}
 

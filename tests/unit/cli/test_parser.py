@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import subprocess
 import sys
@@ -170,7 +171,7 @@ def test_every_command_has_examples_and_every_option_its_help() -> None:
         wanting += [(name, action.dest) for action in found._actions if not action.help]
         for example in command.EXAMPLES:
             assert example.split()[:1] == ([name] if name else example.split()[:1])
-            parse(shlex.split(example.partition(" > ")[0]))
+            parse(shlex.split(re.split(r" [<>|] ", example)[0]))
     assert wanting == []
 
 

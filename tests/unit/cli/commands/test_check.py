@@ -193,7 +193,7 @@ def test_an_error_file_is_no_fifo_and_read_within_bounds(cli, tmp_path, monkeypa
 
 
 def test_wrong_usage(cli) -> None:
-    for arguments in (("a", "--error-text", "x", "--error-file", "y"), (), ("a", "b")):
+    for arguments in (("a", "--error-text", "x", "--error-file", "y"), (), ("a", "--python", "/nonsense")):
         answer = cli("check", *arguments)
         assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     answer = cli("check", DEMO, "--target", "moon")

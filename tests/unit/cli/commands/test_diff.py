@@ -100,3 +100,18 @@ def test_equal_within_a_tolerance_is_not_called_equal_byte_by_byte(
     assert last == "Equal, 1 tensor only within the tolerance: 1 tensor, 8 B compared number by number."
     assert main(["diff", files[0], files[0], "--atol", "2"]) == 0
     assert "byte by byte" in capsys.readouterr().out
+
+
+def test_a_filter_with_a_mistake_is_wrong_usage(files, tmp_path, capsys) -> None:
+    for text, said in {
+        "devise:cuda:0": "did you mean device:?",
+        "device:": "device: has nothing behind it",
+        "dtype:flaot32": "There is no dtype flaot32",
+        "nan:": "needs a scan of all tensors first",
+    }.items():
+        assert main(["diff", *files, "--filter", text]) == 2, text
+        assert said in capsys.readouterr().err
+    odd = save_zip(tmp_path / "odd.pt", {"devise:cuda:0": T([1.0])})
+    for pair in ((odd, files[0]), (files[0], odd)):  # a name in one of them is no mistake
+        assert main(["diff", *pair, "--filter", "devise:cuda:0"]) == 1
+    assert capsys.readouterr().err == ""

@@ -115,3 +115,13 @@ def test_a_thumbnail_needs_no_window(cli, copy, camera) -> None:
     assert cli("screenshot", copy.with_name("none.pth"), out, "--thumbnail", "64").code == 3
     for wrong in ("31", "1025", "64x64", "-1"):
         assert cli("screenshot", copy, out, "--thumbnail", wrong).code == 2
+
+
+def test_a_suffix_of_another_format_is_refused(cli, copy, camera) -> None:
+    answer = cli("screenshot", copy, copy.with_name("window.JPG"))
+    assert answer.code == 2
+    assert (
+        f"the picture would be a PNG: {copy.with_name('window.JPG')} (name it with the suffix .png)"
+        in answer.err
+    )
+    assert list(copy.parent.iterdir()) == [copy]

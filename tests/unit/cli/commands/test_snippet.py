@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import json
 
 import pytest
 
@@ -55,7 +56,9 @@ def test_snippets_for_maps_and_targets(cli, style, options) -> None:
     [
         (["missing"], 3, "no such file: missing"),
         ([DEMO, "--map", "cuda0=cpu"], 2, "the rule matches nothing: nothing in the file is on 'cuda0'"),
-        ([DEMO, "--style", "baroque"], 2, "this file offers no snippet in the style 'baroque'"),
+        ([DEMO, "--style", "baroque"], 2, "there is no style 'baroque' (styles are lightning, "),
+        ([DEMO, "--style", "resme"], 2, "there is no style 'resme' (did you mean resume? styles are "),
+        ([DEMO, "--style", "peft"], 2, "this file offers no snippet in the style 'peft' (it offers resume, "),
         ([DEMO, "--target", "moon"], 2, "unknown target 'moon'"),
         ([DEMO, "--map", "moon"], 2, "the rule 'moon' is not understood"),
         ([DEMO, "--map", "path:optimizer/**@cpu"], 2, "snippets can map devices only, not paths"),
@@ -190,3 +193,36 @@ def test_every_style_takes_the_state_of_an_optimizer_that_was_pickled_whole(cli)
         answer = cli("snippet", FRAMEWORKS / "torch" / "optimizer_object.pt", "--style", style)
         if answer.code == 0 and 'checkpoint["optimizer"]' in answer.out:
             assert 'checkpoint["optimizer"].state_dict()' in answer.out, style
+
+
+def test_code_is_written_to_a_file_whole_or_not_at_all(cli, tmp_path) -> None:
+    out = tmp_path / "load.py"
+    answer = cli("snippet", DEMO, "-o", out)
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+    code = cli("snippet", DEMO, "-o", "-").out
+    assert out.read_text() == code == cli("snippet", DEMO).out
+    said = {
+        ("-o", out): (4, "the file already exists"),
+        ("-o", tmp_path / "x.pth"): (
+            2,
+            "the file name is one for a checkpoint, but the file would hold Python",
+        ),
+        ("-o", tmp_path / "x.safetensors", "--json"): (2, "the file name is one for a checkpoint"),
+        ("-o", tmp_path / "no" / "x.py"): (4, "no such folder"),
+        (DEMO, "-o", tmp_path / "y.py"): (2, "-o is for the code of one file"),
+    }
+    for options, (code_of, sentence) in said.items():
+        answer = cli("snippet", DEMO, *options)
+        assert (answer.code, sentence in answer.err) == (code_of, True), options
+    assert json.loads(cli("snippet", DEMO, "-o", out, "--force", "--json").out)["code"] == code
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_code_for_several_files_stands_below_their_names(cli) -> None:
+    answer = cli("snippet", DEMO, DEMO, "missing.pth")
+    ast.parse(answer.out)
+    assert [line for line in answer.out.splitlines() if line == f"# {DEMO}"] == [f"# {DEMO}"] * 2
+    assert answer.code == 3
+    assert answer.err.splitlines()[-1] == (
+        "checkpoint-inspector: 3 files: 2 have their code above, 1 could not be read"
+    )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.cli.commands.verify import original_of
 from inspector.resources import demo_path
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
@@ -90,3 +91,28 @@ def test_what_cannot_be_compared(cli, arguments, code, said) -> None:
     answer = cli("verify", *arguments)
     assert (answer.code, answer.out) == (code, "")
     assert said in answer.err
+
+
+def test_the_original_is_the_file_of_the_same_name_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.pth").touch()
+    for name, files in {"runs": ["a.pth"], "sharded": ["a.pth", ".metadata"]}.items():
+        (tmp_path / name).mkdir()
+        for file in files:
+            (tmp_path / name / file).touch()
+    corpus = Path(__file__).parents[3] / "data" / "corpus" / "dcp" / "plain"
+    part = next(path.name for path in corpus.iterdir() if path.suffix == ".distcp")
+    got = {
+        (copy, against): original_of(copy, str(against))
+        for copy, against in (
+            ("out/a.pth", tmp_path / "runs"),
+            ("out/b.pth", tmp_path / "runs"),  # no such file: the error names the folder
+            ("out/a.pth", tmp_path / "a.pth"),
+            (f"out/{part}", corpus),  # a checkpoint itself
+        )
+    }
+    assert list(got.values()) == [
+        str(tmp_path / "runs" / "a.pth"),
+        str(tmp_path / "runs"),
+        str(tmp_path / "a.pth"),
+        str(corpus),
+    ]

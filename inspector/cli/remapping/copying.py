@@ -1,0 +1,134 @@
+"""A copy with other devices, the file itself changed, and that change taken back."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.cli.common import ended_by_signals, remark
+from inspector.cli.remapping.answer import Answer, output_name
+from inspector.cli.remapping.opening import open_planned
+from inspector.errors import CheckpointError, ExportError, PlanError
+
+if TYPE_CHECKING:
+    from inspector.model.checkpoint import Checkpoint
+    from inspector.progress import Progress
+    from inspector.remap.plan import Plan
+    from inspector.remap.relabel.export import Export, Verify
+
+
+def copy(options: argparse.Namespace) -> Answer:
+    """Write a copy of the file with other devices."""
+    from inspector.remap.files.destination import copy_times
+    from inspector.remap.relabel.export import export_copy
+    from inspector.report.words.results import unchecked_by_torch
+
+    checkpoint, plan = open_planned(options)
+    if checkpoint.parts:
+        return _copy_folder(options, checkpoint, plan)
+    progress = options.display.progress()
+    with ended_by_signals(progress):
+        done = export_copy(
+            options.file,
+            Path(options.output),
+            plan,
+            overwrite=options.force,
+            verify="none" if options.no_verify else options.verify,
+            python=options.python,
+            progress=progress,
+        )
+        if options.keep_times:
+            copy_times(options.file, Path(options.output))
+        if options.receipt is not None:
+            _write_receipt(options, checkpoint, plan, done, progress)
+    unchecked = unchecked_by_torch(done)
+    remedy = "the copy was written, and compared by this program only"
+    failure = ExportError(unchecked, where=output_name(options), remedy=remedy) if unchecked else None
+    return _copied(options, done, failure)
+
+
+def _copied(options: argparse.Namespace, done: Export, failure: CheckpointError | None = None) -> Answer:
+    from inspector.report.documents.remapping import copy_document
+    from inspector.report.words.results import copied, result_page
+
+    name = output_name(options)
+    return Answer(
+        page=result_page(name, copied(done)),
+        document=copy_document(options.file, name, done),
+        failure=failure,
+    )
+
+
+def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan) -> Answer:
+    """Write a copy of a folder, whole or not at all."""
+    from inspector.remap.folders.export import export_folder
+
+    if options.receipt is not None or options.keep_times or options.verify == "torch":
+        raise PlanError(
+            "--receipt, --keep-times and --verify torch are for single files",
+            remedy="leave them out; the files of the folder are compared one by one",
+        )
+    progress = options.display.progress()
+    verify: Verify = "none" if options.no_verify else options.verify
+    with ended_by_signals(progress):
+        done = export_folder(checkpoint, Path(options.output), plan, verify=verify, progress=progress)
+    return _copied(options, done)
+
+
+def _write_receipt(
+    options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan, done: Export, progress: Progress
+) -> None:
+    from inspector import __version__
+    from inspector.remap.compare.receipt import make_receipt, write_receipt
+
+    receipt = make_receipt(checkpoint, plan, done, __version__, progress)
+    write_receipt(receipt, Path(options.receipt), overwrite=options.force)
+
+
+def change(options: argparse.Namespace) -> Answer:
+    """Change the file itself."""
+    from inspector.remap.relabel.in_place import patch_in_place
+    from inspector.report.documents.remapping import patch_document
+    from inspector.report.words.results import patched, result_page
+
+    if options.receipt is not None or options.keep_times:
+        raise PlanError("--receipt and --keep-times go with a copy", remedy="write a copy, with -o")
+    _, plan = open_planned(options)
+    progress = options.display.progress()
+    with ended_by_signals(progress):
+        done = patch_in_place(
+            options.file, plan, force=options.force, verify=not options.no_verify, progress=progress
+        )
+    page = result_page(options.file, patched(done, str(done.record)))
+    return Answer(page=page, document=patch_document(options.file, done))
+
+
+def undo(options: argparse.Namespace) -> Answer:
+    """Take a change of the file itself back."""
+    from inspector.remap.relabel.in_place import undo_patch
+    from inspector.report.documents.remapping import undo_document
+    from inspector.report.words.results import result_page, undone
+
+    if options.map or options.target:
+        raise PlanError("--undo restores the file as it was, whatever the map", remedy="leave the map out")
+    nbytes = undo_patch(options.file, force=options.force)
+    if options.force:
+        _remark_on_safety(options.file)
+    page = result_page(options.file, [undone(nbytes)])
+    return Answer(page=page, document=undo_document(options.file, nbytes))
+
+
+def _remark_on_safety(path: str) -> None:
+    """Write to stderr what loading a file would run that was restored although its record looked wrong."""
+    from inspector.model.build import open_checkpoint
+    from inspector.report.words.verdicts import SAFETY
+    from inspector.safety.verdict import judge
+
+    try:
+        verdict = judge(open_checkpoint(path)).verdict
+    except CheckpointError as error:
+        remark(f"{path}: it cannot be read: {error.what}")
+    else:
+        if verdict != "weights-only":
+            remark(f"{path}: {SAFETY[verdict]}")

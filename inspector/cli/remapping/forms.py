@@ -1,0 +1,157 @@
+"""A checkpoint in another form, and what would be written of it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.cli.common import DONE, NEGATIVE, ended_by_signals
+from inspector.cli.remapping.answer import Answer, output_name
+from inspector.cli.remapping.opening import open_planned
+from inspector.errors import ExportError, PlanError
+from inspector.units import escape_text
+
+if TYPE_CHECKING:
+    from inspector.model.checkpoint import Checkpoint
+    from inspector.remap.convert.forms import Form, FormPreview, LeftOut
+    from inspector.remap.plan import Plan
+    from inspector.report.page.blocks import Line
+
+_MOST_LEFT_OUT = 20
+
+
+def read_form(options: argparse.Namespace) -> Form | None:
+    """Return the form that is asked for; None for a plain copy.
+
+    Raises:
+        PlanError: The options contradict each other.
+    """
+    from inspector.remap.convert.choosing import choose_shape
+    from inspector.remap.convert.forms import Form, check_form
+
+    shape, container = choose_shape(options.file, options.output, options.format, in_place=options.in_place)
+    form = Form(
+        only_weights=options.only == "weights",
+        shape=shape,
+        exclude=tuple(options.exclude),
+        strip_prefix=options.strip_prefix,
+        compact=options.compact,
+        container=options.container or container,
+        cast=options.cast,
+        ema=options.ema,
+    )
+    if form.is_plain:
+        return None
+    check_form(form)
+    if form.ema and not form.takes_model:
+        remedy = "add --only weights, or a --format"
+        raise PlanError("--ema chooses which of the weights are written, and all are copied", remedy=remedy)
+    if options.output is None and not options.dry_run:
+        raise PlanError("another form is a new file", remedy="name it with -o")
+    if options.receipt is not None or options.verify != "quick":
+        raise PlanError(
+            "--receipt and --verify compare a copy with its file byte by byte, and another form is no copy",
+            remedy="leave them out: the names, types and shapes are compared anyway",
+        )
+    return form
+
+
+def convert(options: argparse.Namespace, form: Form) -> Answer:
+    """Write the checkpoint in another form."""
+    from inspector.containers.formats import refuse_step
+    from inspector.remap.convert.export import export_form
+    from inspector.remap.files.destination import copy_times
+    from inspector.report.documents.remapping import form_document
+    from inspector.report.page.blocks import Line
+    from inspector.report.words.results import converted, left_out, overflowed, result_page
+
+    checkpoint, plan = open_planned(options)
+    if form.shape == "safetensors" and (options.map or options.target):
+        refuse_step(checkpoint.format, "remap", options.file)
+    progress = options.display.progress()
+    with ended_by_signals(progress):
+        done = export_form(
+            options.file,
+            Path(options.output),
+            plan,
+            form,
+            progress,
+            overwrite=options.force,
+            verify=not options.no_verify,
+            python=options.python,
+        )
+        if options.keep_times:
+            copy_times(options.file, Path(options.output))
+    infinite = overflowed(done)
+    parts = [*converted(done), *([infinite] if infinite else [])]
+    more = [Line(line, indent="  ") for line in left_out(done.left_out, _MOST_LEFT_OUT)]
+    is_short = options.strict and any(row.is_lost for row in done.left_out)
+    return Answer(
+        page=result_page(output_name(options), parts, more),
+        document=form_document(options.file, output_name(options), done),
+        code=NEGATIVE if is_short else DONE,
+    )
+
+
+def describe(options: argparse.Namespace, form: Form | None) -> Answer:
+    """Return what another form holds, what the plan changes, what stays, and why; nothing is written."""
+    from inspector.remap.describe import describe_plan, format_hidden, format_plan
+    from inspector.report.documents.remapping import plan_document
+    from inspector.report.page.blocks import Line, lines_of, page_of
+
+    if options.undo:
+        raise PlanError("--undo restores the file as it was: there is no plan to describe")
+    checkpoint, plan = open_planned(options)
+    title = [Line(escape_text(options.file), "file")] if len(options.files) > 1 else []
+    blocks, made = [], None
+    if form is not None:
+        found = _preview(checkpoint, form)
+        left = _left_out(options.file, plan, form) or found.left_out
+        blocks, made = _preview_lines(checkpoint, form, found, left), (form, found, left)
+    rows = describe_plan(checkpoint, plan)
+    text = format_plan(rows) + format_hidden(checkpoint, plan)
+    return Answer(
+        page=page_of([*title, *blocks, *lines_of(text.split("\n")[:-1])]),
+        document=plan_document(checkpoint, options.output, plan, rows, made),
+    )
+
+
+def _preview(checkpoint: Checkpoint, form: Form) -> FormPreview:
+    """Return what would be written.
+
+    Raises:
+        ExportError: It cannot be written.
+        PlanError: This checkpoint has no such form.
+    """
+    from inspector.remap.convert.preview import preview_form
+
+    found = preview_form(checkpoint, form)
+    if found.refusals:
+        raise ExportError(found.refusals[0], remedy="leave it out with --exclude, or choose another format")
+    return found
+
+
+def _preview_lines(
+    checkpoint: Checkpoint, form: Form, found: FormPreview, left: tuple[LeftOut, ...]
+) -> list[Line]:
+    """Return what would be written, and line by line what would not."""
+    from inspector.report.page.blocks import Line
+    from inspector.report.words.results import form_contents, left_out
+
+    contents = "; ".join(form_contents(found, form.format_from(checkpoint.format)))
+    return [
+        Line(f"Would write about {contents}"),
+        *(Line(line, indent="  ") for line in left_out(left, _MOST_LEFT_OUT)),
+        Line(""),
+        Line("Of what is written:", "heading"),
+    ]
+
+
+def _left_out(path: str, plan: Plan, form: Form) -> tuple[LeftOut, ...] | None:
+    """Return what --exclude leaves out, asked of the objects: rows do not show two names of one object."""
+    if not form.exclude:
+        return None
+    from inspector.remap.convert.export import list_left_out
+
+    return list_left_out(path, plan, form)

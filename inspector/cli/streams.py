@@ -1,0 +1,188 @@
+"""`-` in place of a file: standard input as something to read, standard output as something to write.
+
+Formats are read from their end, and a copy is checked before anybody gets it, so neither is a stream: what
+comes from a pipe is kept in a file without a name, and what goes to one is written to a file first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.errors import ContainerError, ExportError, PlanError
+
+if TYPE_CHECKING:
+    from inspector.containers.source import Source
+
+STREAM = "-"
+MOST_PIPED_NBYTES = 8 * 10**9
+"""How much of a pipe is kept: the folder for temporary files is often in memory, or small."""
+_STEP_NBYTES = 1 << 20
+
+
+def is_stream(path: str | None) -> bool:
+    """Return whether a word of the command line means standard input or output."""
+    return path == STREAM
+
+
+def refuse_stdin(*paths: str | None) -> None:
+    """Refuse standard input where a file is read several times, or by another process.
+
+    Raises:
+        PlanError: One of the paths means it.
+    """
+    if any(is_stream(path) for path in paths):
+        raise PlanError(
+            "this command reads its files several times, so none of them can be standard input",
+            where=STREAM,
+            remedy="name the file; show and check read from a pipe",
+        )
+
+
+def shown_name(path: str, options: argparse.Namespace) -> str:
+    """Return what a file is called in the answer: in JSON as it was given, for people by what it is."""
+    return "stdin" if is_stream(path) and not options.json else path
+
+
+def refuse_twice(*paths: str | None) -> None:
+    """Refuse to read standard input for two things at once.
+
+    Raises:
+        PlanError: Several paths mean it.
+    """
+    if sum(is_stream(path) for path in paths) > 1:
+        raise PlanError("standard input can be read once only", where=STREAM, remedy="name the other file")
+
+
+# --- standard input -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def given(path: str, options: argparse.Namespace) -> Iterator[Source | str]:
+    """Yield what is read for a path: itself, or for `-` standard input as a source with a name.
+
+    Raises:
+        ContainerError: Nothing can be read of standard input.
+        PlanError: It is a terminal.
+    """
+    if not is_stream(path):
+        yield path
+        return
+    from inspector.containers.source import FileSource, looked_through
+
+    with looked_through(FileSource(shown_name(path, options), _stdin_file())) as source:
+        yield source
+
+
+def _stdin_file() -> int:
+    """Return a descriptor of a regular file with what is on standard input: that file, or a copy of a pipe.
+
+    Raises:
+        ContainerError: There is nothing to read.
+        PlanError: It is a terminal.
+    """
+    fd = _stdin()
+    if os.isatty(fd):
+        raise PlanError("standard input is the terminal", remedy="redirect a file: - < best.pth")
+    if stat.S_ISREG(os.fstat(fd).st_mode) and os.lseek(fd, 0, os.SEEK_CUR) == 0:
+        return os.dup(fd)
+    return _kept(fd)
+
+
+def _stdin() -> int:
+    try:
+        return sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError) as error:  # None where it was closed before the start
+        raise ContainerError("standard input is closed", where=STREAM) from error
+
+
+def _kept(pipe: int) -> int:
+    """Copy a pipe to a file that has no name, so that it is gone however this process ends.
+
+    Raises:
+        ContainerError: The pipe breaks, holds too much, or there is no room for it.
+    """
+    from inspector.containers.raw.copying import write_bytes
+    from inspector.units import format_nbytes
+
+    folder = tempfile.gettempdir()
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            nbytes = 0
+            while block := os.read(pipe, _STEP_NBYTES):
+                nbytes += write_bytes(file.fileno(), block)
+                if nbytes > MOST_PIPED_NBYTES:
+                    raise ContainerError(
+                        "standard input holds more than the "
+                        f"{format_nbytes(MOST_PIPED_NBYTES)} that are kept of a pipe",
+                        where=STREAM,
+                        remedy="redirect a file, which is read in place: - < best.pth",
+                    )
+            return os.dup(file.fileno())
+    except OSError as error:
+        what = f"what comes from standard input cannot be kept: {error.strerror or error}"
+        raise ContainerError(what, where=folder, remedy="TMPDIR names another folder") from error
+
+
+# --- standard output ----------------------------------------------------------------------------------------
+
+
+def refuse_stdout(options: argparse.Namespace) -> None:
+    """Refuse to write bytes where nobody can use them: to a terminal, or among the lines of JSON.
+
+    Raises:
+        PlanError: Standard output is one of those.
+    """
+    if sys.stdout.isatty():
+        remedy = "redirect it, as in: -o - > copy.pth"
+        raise PlanError("a checkpoint is nothing to show on a terminal", remedy=remedy)
+    if options.json:
+        raise PlanError("the new file and the JSON cannot both go to standard output", remedy="leave one out")
+
+
+@contextmanager
+def streamed(name: str) -> Iterator[Path]:
+    """Yield a path for a new file; once it is written and checked, its bytes go to standard output.
+
+    Raises:
+        ExportError: They cannot be written there, or the reader of a pipe left before the end.
+    """
+    from inspector.containers.raw.copying import write_bytes
+
+    with _removed_at_signals(), tempfile.TemporaryDirectory(prefix="checkpoint-inspector-") as folder:
+        path = Path(folder, name)
+        yield path
+        with path.open("rb") as file:
+            path.unlink()
+            sys.stdout.flush()
+            try:
+                while block := file.read(_STEP_NBYTES):
+                    write_bytes(sys.stdout.fileno(), block)
+            except OSError as error:
+                what = f"the copy cannot be written: {error.strerror or error}"
+                raise ExportError(what, where="standard output") from error
+
+
+@contextmanager
+def _removed_at_signals() -> Iterator[None]:
+    """Let the signals that would end this process at once end it through every `finally`."""
+    import signal
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            with suppress(TypeError):  # one that was not set from Python
+                signal.signal(number, handler)

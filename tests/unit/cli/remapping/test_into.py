@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.model.build import open_checkpoint
+from inspector.resources import demo_path
+
+DEMO = demo_path()
+CORPUS = Path(__file__).parents[3] / "data" / "corpus"
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "runs").mkdir()
+    return tuple(Path(shutil.copy(DEMO, tmp_path / "runs" / name)) for name in ("a.pth", "b.pth"))
+
+
+def devices(path: Path) -> set[str]:
+    return {storage.device for storage in open_checkpoint(str(path)).storages}
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_each_file_has_its_copy(cli, two, tmp_path) -> None:
+    out = tmp_path / "cpu"
+    missing = two[0].with_name("c.pth")
+    answer = cli("remap", *two, missing, "--into", out)
+    assert answer.code == 3
+    lines = answer.out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [str(out / "a.pth"), str(out / "b.pth"), "3 files"]
+    assert lines[-1] == "3 files: 2 were written, 1 could not be read"
+    assert answer.err == f"checkpoint-inspector: error: no such file: {missing}\n"
+    assert names(out) == ["a.pth", "b.pth"]
+    assert devices(out / "a.pth") == devices(out / "b.pth") == {"cpu"}
+    verified = cli("verify", out / "a.pth", out / "b.pth", "--against", two[0].parent)
+    assert (verified.code, verified.out.splitlines()[-1]) == (0, "2 files: 2 are as they should be")
+
+
+def test_nothing_is_written_unless_all_names_are_free(cli, two, tmp_path) -> None:
+    out = tmp_path / "cpu"
+    out.mkdir()
+    (out / "b.pth").write_bytes(b"precious")
+    answer = cli("remap", *two, "--into", out)
+    assert (answer.code, answer.out, names(out)) == (4, "", ["b.pth"])
+    assert f"the file already exists: {out / 'b.pth'} (choose another name, or use --force)" in answer.err
+    assert cli("remap", *two, "--into", out, "--force").code == 0
+    assert devices(out / "b.pth") == {"cpu"}
+    twice = cli("remap", two[0], two[0].parent / "." / ".." / "runs" / "a.pth", "--into", tmp_path / "new")
+    assert (twice.code, twice.out) == (2, "")
+    assert "this file is named twice: " in twice.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_folder_itself_is_no_place_for_copies(cli, two) -> None:
+    before = two[0].read_bytes()
+    for options in ((), ("--force",)):
+        answer = cli("remap", *two, "--into", two[0].parent, *options)
+        assert (answer.code, answer.out) == (4, "")
+        assert "the copy would replace the file itself" in answer.err
+    assert two[0].read_bytes() == before
+
+
+def test_a_folder_that_cannot_take_them_is_told_first(cli, two, tmp_path, monkeypatch) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    assert "this is no folder: " in cli("remap", *two, "--into", tmp_path / "file").err
+    answer = cli("remap", *two, "--into", tmp_path / "no" / "such")
+    assert (answer.code, answer.out) == (4, "")
+    assert "the folder cannot be made: No such file or directory" in answer.err
+    (tmp_path / "closed").mkdir()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    answer = cli("remap", *two, "--into", tmp_path / "closed")
+    assert (answer.code, answer.out, names(tmp_path / "closed")) == (4, "", [])
+    assert "nothing can be written into this folder" in answer.err
+
+
+def test_a_folder_made_for_nothing_is_removed(cli, tmp_path) -> None:
+    out = tmp_path / "out"
+    for words in (("x", "y"), ("x",)):
+        assert cli("remap", *words, "--into", out).code == 3
+        assert not out.exists()
+    out.mkdir()
+    assert cli("remap", "x", "--into", out).code == 3
+    assert out.exists()
+
+
+def test_the_form_decides_the_suffix(cli, two, tmp_path) -> None:
+    out = tmp_path / "st"
+    assert cli("remap", *two, "--into", out, "--format", "safetensors").code == 0
+    assert names(out) == ["a.safetensors", "b.safetensors"]
+    assert open_checkpoint(str(out / "a.safetensors")).format == "safetensors"
+    back = tmp_path / "back"
+    assert cli("remap", out / "a.safetensors", "--into", back, "--format", "state-dict").code == 0
+    assert names(back) == ["a.pth"]
+
+
+def test_what_would_be_done_writes_nothing(cli, two, tmp_path) -> None:
+    out = tmp_path / "cpu"
+    answer = cli("remap", *two, "--into", out, "--dry-run")
+    assert answer.code == 0
+    assert [line for line in answer.out.splitlines() if line in map(str, two)] == list(map(str, two))
+    assert answer.out.endswith("\n\n2 files: 2 can be written\n")
+    documents = cli("remap", *two, "--into", out, "--dry-run", "--json").out.splitlines()
+    assert [json.loads(line)["output"] for line in documents] == [str(out / "a.pth"), str(out / "b.pth")]
+    assert not out.exists()
+    plain = cli("remap", *two, "--dry-run", "--json").out.splitlines()
+    assert [json.loads(line)["output"] for line in plain] == [None, None]
+
+
+def test_options_for_one_file_are_refused_for_several(cli, two, tmp_path) -> None:
+    said = {
+        ("-o", "x"): "-o is for one file, and 2 are given (use --into and a folder)",
+        ("--in-place",): "--in-place is for one file",
+        ("--undo",): "--undo is for one file",
+        ("--into", tmp_path / "o", "--receipt", "r"): "a receipt is for one copy that has a name",
+        (
+            "--into",
+            tmp_path / "o",
+            "--no-verify",
+            "--verify",
+            "full",
+        ): "--no-verify contradicts --verify full",
+        ("--into", tmp_path / "o", "--map", "nonsense"): "the rule 'nonsense' is not understood",
+        (): "remap was not told where to write",
+    }
+    for options, sentence in said.items():
+        answer = cli("remap", *two, *options)
+        assert (answer.code, answer.out) == (2, ""), options
+        assert sentence in answer.err
+    assert names(tmp_path) == ["runs"]
+
+
+def test_a_checkpoint_of_several_files_is_one_copy(cli, tmp_path) -> None:
+    out = tmp_path / "out"
+    sharded, dcp = CORPUS / "hf_sharded", CORPUS / "dcp" / "plain"
+    assert cli("remap", f"{sharded}/", dcp / ".metadata", "--into", out, "--format", "safetensors").code == 0
+    assert names(out) == ["hf_sharded.safetensors", "plain.safetensors"]
+    index = sharded / "pytorch_model.bin.index.json"
+    answer = cli("remap", index, "--into", out)
+    assert (answer.code, (out / "hf_sharded").is_dir()) == (0, True), answer
+    assert sorted(names(out / "hf_sharded")) == sorted(names(sharded))

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from inspector.cli import several
+from inspector.cli.common import UnsaidError
+from inspector.cli.several import expand
+from inspector.errors import CancelledError
+from inspector.resources import demo_path
+
+DEMO = demo_path()
+
+
+def test_each_file_is_answered_and_the_worst_code_is_returned(cli, tmp_path) -> None:
+    bad = tmp_path / "bad.pth"
+    bad.write_bytes(b"no checkpoint, just some text that is long enough to be looked at")
+    answer = cli("check", DEMO, tmp_path / "*.pth", bad, DEMO, "--target", "cpu")
+    assert answer.code == 3
+    assert [line for line in answer.out.splitlines() if line == str(DEMO)] == [str(DEMO)] * 2
+    assert answer.out.endswith("\n\n4 files: 2 do not load or are not safe, 2 could not be read\n")
+    assert "\n\n\n" not in answer.out
+    first, second = answer.err.splitlines()
+    assert first == (
+        f"checkpoint-inspector: error: no such file: {tmp_path}/*.pth (no file matches this pattern)"
+    )
+    assert str(bad) in second
+    assert cli("check", DEMO, DEMO, "--target", "2xcuda").out.endswith("\n\n2 files: 2 load and are safe\n")
+    assert cli("check", bad, bad, "--target", "cpu").out == "2 files: 2 could not be read\n"
+
+
+def test_one_file_has_no_line_at_the_end(cli) -> None:
+    assert "file:" not in cli("check", DEMO, "--target", "cpu").out
+
+
+def test_documents_are_one_a_line(cli, tmp_path) -> None:
+    missing = tmp_path / "missing.pth"
+    for command in (
+        ("check", "--target", "cpu"),
+        ("show",),
+        ("verify", "--against", str(DEMO)),
+        ("snippet",),
+        ("remap", "--dry-run"),
+    ):
+        answer = cli(command[0], DEMO, missing, DEMO, *command[1:], "--json")
+        documents = [json.loads(line) for line in answer.out.splitlines()]
+        assert [document["path"] for document in documents] == [str(DEMO), str(missing), str(DEMO)], command
+        assert {document["schema"] for document in documents} == {1}
+        assert [
+            "error" in document and set(document["error"] or ()) == {"kind", "message", "where"}
+            for document in documents
+        ][1]
+        assert answer.code == 3
+
+
+def test_what_ends_everything_is_no_answer_about_one_file(cli, monkeypatch) -> None:
+    for error, code in ((CancelledError(), 130), (BrokenPipeError(), 0), (UnsaidError("no room"), 4)):
+        asked: list[str] = []
+
+        def fail(path: str, *_: object, error: Exception = error, asked: list[str] = asked) -> int:
+            asked.append(path)
+            raise error
+
+        monkeypatch.setattr("inspector.cli.commands.verify._verify", fail)
+        assert cli("verify", "a", "b", "--against", "c", "--json").code == code
+        assert asked == ["a"]
+
+
+def test_patterns_are_found_where_the_shell_leaves_them(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("b.pth", "a.pth", "[x].pth"):
+        Path(name).touch()
+    assert expand(["?.pth", "[x].pth", "no*.pth"], windows=True) == ["a.pth", "b.pth", "[x].pth", "no*.pth"]
+    assert expand(["?.pth"], windows=False) == ["?.pth"]
+
+
+def test_a_mistake_of_this_program_stops_no_other_file(cli, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.cli.commands.verify._verify", lambda *_: 1 // 0)
+    answer = cli("verify", "a", "b", "--against", "c")
+    assert (answer.code, answer.err.count("unexpected ZeroDivisionError")) == (3, 2)
+
+
+def test_the_note_is_part_of_the_help(cli) -> None:
+    words = " ".join(several.MANY.split())
+    for command in ("check", "verify", "snippet", "remap"):
+        assert words in " ".join(cli(command, "--help").out.split())

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from inspector.cli import main, streams
+from inspector.cli.streams import given, streamed
+from inspector.containers.source import Source
+from inspector.errors import ContainerError, ExportError, PlanError
+from inspector.model.build import open_checkpoint
+from inspector.resources import demo_path
+
+DEMO = demo_path()
+TEXT, JSON = argparse.Namespace(json=False), argparse.Namespace(json=True)
+
+
+@contextmanager
+def stdin(file: object) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", file)
+        yield
+
+
+@contextmanager
+def piped(data: bytes) -> Iterator[None]:
+    """Standard input is a pipe that holds this much, which fits into one."""
+    reader, writer = os.pipe()
+    os.write(writer, data)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file, stdin(file):
+        yield
+
+
+def test_a_redirected_file_is_read_in_place(cli, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(streams, "_kept", lambda _: pytest.fail("copied"))
+    with DEMO.open("rb") as file, stdin(file):
+        answer = cli("show", "-", "--depth", "1")
+        assert answer.out.startswith("stdin\n")
+        with given("-", JSON) as source:
+            assert isinstance(source, Source)
+            assert (source.path, source.nbytes) == ("-", DEMO.stat().st_size)
+    with given("a.pth", TEXT) as named:
+        assert named == "a.pth"
+
+
+def test_a_pipe_is_kept_in_a_file_that_has_no_name(cli, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    small = tmp_path / "small.pth"
+    assert cli("remap", DEMO, "-o", small, "--only", "weights", "--exclude", "**.weight").code == 0
+    data = small.read_bytes()
+    small.unlink()
+    assert len(data) < 60_000
+    with piped(data):
+        document = json.loads(cli("show", "-", "--json").out)
+    assert (document["path"], document["file_nbytes"]) == ("-", len(data))
+    assert {row["path"].rpartition(".")[2] for row in document["tensors"]} > {"bias"}
+    with piped(data):
+        checked = cli("check", "-", "--target", "cpu")
+    assert (checked.code, checked.out.partition("\n")[0]) == (0, "stdin")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_was_read_from_is_kept_from_there_on() -> None:
+    with DEMO.open("rb") as file, stdin(file):
+        os.lseek(file.fileno(), 4, os.SEEK_SET)
+        with given("-", TEXT) as source:
+            assert isinstance(source, Source)
+            assert source.nbytes == DEMO.stat().st_size - 4
+            assert source.read(0, 16) == DEMO.read_bytes()[4:20]
+
+
+def test_what_a_pipe_may_hold_is_bounded(cli, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(streams, "MOST_PIPED_NBYTES", 20_000)
+    with piped(bytes(30_000)):
+        answer = cli("show", "-")
+    assert (answer.code, answer.out) == (3, "")
+    assert "standard input holds more than the 20.0 KB that are kept of a pipe" in answer.err
+    assert "- < best.pth" in answer.err
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with piped(bytes(10)):
+        answer = cli("show", "-", "--json")
+    assert answer.code == 3
+    assert json.loads(answer.out)["error"]["where"] == str(tmp_path / "missing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_to_read_is_said(cli) -> None:
+    closed = io.StringIO()
+    for file in (None, closed):
+        with stdin(file):
+            answer = cli("check", "-", "--target", "cpu")
+        assert (answer.code, answer.out) == (3, "")
+        assert "standard input is closed" in answer.err
+    reader, writer = os.openpty()
+    try:
+        with os.fdopen(writer, "rb", closefd=False) as file, stdin(file):
+            answer = cli("show", "-")
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert answer.code == 2
+    assert "standard input is the terminal (redirect a file: - < best.pth)" in answer.err
+
+
+def test_where_standard_input_makes_no_sense_is_wrong_usage(cli) -> None:
+    lines = (
+        ("verify", "-", "--against", DEMO),
+        ("verify", DEMO, "--against", "-"),
+        ("snippet", "-"),
+        ("remap", "-", "-o", "never.pth"),
+        ("recover", "-", "-o", "never.pth"),
+        ("diff", "-", DEMO),
+        ("stats", "-", "model"),
+        ("screenshot", "-", "never.png"),
+        ("-",),
+    )
+    for line in lines:
+        answer = cli(*line)
+        assert (answer.code, answer.out) == (2, ""), line
+        assert "so none of them can be standard input: - (name the file" in answer.err, line
+    for line in (("show", "-", "-"), ("check", "-", "--error-file", "-"), ("check", "-", "--script", "-")):
+        answer = cli(*line)
+        assert answer.code == 2, line
+        assert "standard input can be read once only" in answer.err, line
+
+
+# --- standard output ----------------------------------------------------------------------------------------
+
+
+def written(capfdbinary: pytest.CaptureFixture[bytes], *words: object) -> tuple[int, bytes, bytes]:
+    code = main([os.fspath(word) for word in words])
+    out, err = capfdbinary.readouterr()
+    return code, out, err
+
+
+def test_a_copy_goes_to_standard_output_whole(capfdbinary, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    plain = Path(shutil.copy(DEMO, tmp_path / "plain.pth"))
+    out = tmp_path / "out.pth"
+    for options in ([], ["--only", "weights"], ["--format", "safetensors"]):
+        code, data, err = written(capfdbinary, "remap", plain, "-o", "-", *options)
+        assert code == 0
+        assert err.startswith(b"standard output: ")
+        assert b"reopened and compared" in err
+        out.write_bytes(data)
+        assert {row.device for row in open_checkpoint(str(out)).tensors} <= {"cpu", ""} | {
+            row.device for row in open_checkpoint(str(out)).tensors if options
+        }
+        assert open_checkpoint(str(out)).format == ("safetensors" if "--format" in options else "zip")
+    code, data, err = written(capfdbinary, "recover", plain, "-o", "-")
+    assert (code, b"283 of 283 tensors saved" in err) == (0, True)
+    out.write_bytes(data)
+    assert len(open_checkpoint(str(out)).tensors) == 283
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.pth", "plain.pth"]
+
+
+def test_nothing_goes_there_of_what_failed(capfdbinary, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for words, code in (
+        (("remap", DEMO, "-o", "-", "--map", "cuda:7=cpu"), 2),
+        (("remap", "missing", "-o", "-"), 3),
+        (("recover", "missing", "-o", "-"), 3),
+    ):
+        assert written(capfdbinary, *words)[:2] == (code, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_standard_output_cannot_take_is_wrong_usage(cli, tmp_path, monkeypatch) -> None:
+    (tmp_path / "sharded").mkdir()
+    said = {
+        ("remap", DEMO, "-o", "-", "--json"): "the new file and the JSON cannot both go to standard output",
+        ("remap", DEMO, "-o", "-", "--receipt", "r"): "a receipt is for one copy that has a name",
+        ("remap", DEMO, "-o", "-", "--keep-times"): "standard output has no times to keep",
+        ("remap", DEMO, DEMO, "-o", "-"): "-o is for one file, and 2 are given",
+        ("remap", tmp_path / "sharded", "-o", "-"): "a folder cannot go to standard output",
+    }
+    for words, sentence in said.items():
+        answer = cli(*words)
+        assert (answer.code, sentence in answer.err) == (2, True), words
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with pytest.raises(PlanError, match="a checkpoint is nothing to show on a terminal"):
+        streams.refuse_stdout(TEXT)
+
+
+def test_a_reader_who_left_did_not_get_the_file(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as out, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        with pytest.raises(ExportError, match="Broken pipe: standard output"), streamed("a.pth") as path:
+            path.write_bytes(b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_leaves_no_file(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = signal.getsignal(signal.SIGTERM)
+
+    def ended() -> None:
+        with streamed("a.pth") as path:
+            path.write_bytes(b"x")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        ended()
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_errors_name_what_is_wrong() -> None:
+    with pytest.raises(PlanError), stdin(None):
+        streams.refuse_stdin("a", "-")
+    with pytest.raises(ContainerError), stdin(None), given("-", TEXT):
+        pytest.fail("opened")
