@@ -29,8 +29,12 @@ class Requests:
     """Words requests about the tensors of one checkpoint."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        """Prepare; nothing is looked up before it is needed."""
+        """Begin; nothing is looked up before it is needed."""
         self._checkpoint = checkpoint
+
+    def prepare(self) -> None:
+        """Look up now what all requests need."""
+        self._storages, self._encodings  # noqa: B018 - both are worked out once
 
     @property
     def file(self) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import Signal
 
 from inspector.gui.pages.finding_card import FindingCard
@@ -27,6 +29,10 @@ class BeliefsPanel(ScrollPanel):
             return
         self.clear()
         self.cards.addWidget(plain_label(ABOUT, "muted", wrap=True))
+        self.fill(self._add_cards(screen))
+
+    def _add_cards(self, screen: Screen) -> Iterator[None]:
         for row in screen.beliefs:
             self.cards.addWidget(FindingCard(self.theme, row, None))
+            yield
         self.cards.addStretch(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import Signal
 
 from inspector.gui.pages.ask_box import AskBox
@@ -41,6 +43,10 @@ class FindingsPanel(ScrollPanel):
         """Show the findings of a screen."""
         self._ask.show_text(screen.error_text)
         clear_layout(self._list)
+        self.fill(self._add_all(screen))
+
+    def _add_all(self, screen: Screen) -> Iterator[None]:
+        """Add card by card."""
         if screen.explanation is not None:
             self._add(screen.explanation, screen)
         ails = any(card.tone in {"bad", "warning"} for card in screen.doctor)
@@ -50,6 +56,7 @@ class FindingsPanel(ScrollPanel):
             self._add_heading("In this file")
         for card in screen.findings[:_MOST_CARDS]:
             self._add(card, screen)
+            yield
         left = len(screen.findings) - _MOST_CARDS
         if left > 0:
             self._list.addWidget(

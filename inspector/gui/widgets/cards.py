@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from inspector.gui.tasks import Turns
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import CENTER, NO_MARGINS, TOP, Part, column, row
 from inspector.gui.widgets.labels import clear_layout, named, plain_label
 
 Scroll = TypeVar("Scroll", bound=QScrollArea)
+_FIRST_CARDS = 6
+"""About as many as are in sight; they are there at once."""
+_CARDS_A_TURN = 3
 
 
 def frameless_scroll(area: Scroll, content: QWidget) -> Scroll:
@@ -31,12 +36,31 @@ class ScrollPanel(QScrollArea):
         super().__init__()
         self.theme = theme
         self.setAccessibleName(name)
-        holder = named(QWidget(), "scrolled")
-        self.cards = column(spacing=12, margins=(16, 16, 16, 16), within=holder)
-        frameless_scroll(self, holder)
+        self._holder = named(QWidget(), "scrolled")
+        self.cards = column(spacing=12, margins=(16, 16, 16, 16), within=self._holder)
+        frameless_scroll(self, self._holder)
+        self._turns = Turns(self)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether all cards are there."""
+        return not self._turns.is_busy
+
+    def fill(self, cards: Iterable[object]) -> None:
+        """Add the cards that an iterator makes: a page of them now, the others in slices."""
+        self._turns.begin(self._slices(iter(cards)))
+
+    def _slices(self, cards: Iterator[object]) -> Iterator[None]:
+        holder = self._holder
+        holder.setMinimumHeight(holder.height() if self.verticalScrollBar().value() else 0)  # stay there
+        for place, _ in enumerate(cards, 1):
+            if place >= _FIRST_CARDS and place % _CARDS_A_TURN == 0:
+                yield
+        holder.setMinimumHeight(0)
 
     def clear(self) -> None:
         """Remove all cards."""
+        self._turns.stop()
         clear_layout(self.cards)
 
     def show_empty(self, icon: str, title: str, text: str) -> None:

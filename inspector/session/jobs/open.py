@@ -21,6 +21,8 @@ from inspector.session.jobs.running import start
 from inspector.session.pasted import is_script_name
 from inspector.session.present.compose import compose
 from inspector.session.present.failure import CANNOT_OPEN, failure_page, open_failure_page
+from inspector.session.present.presenter import is_large
+from inspector.session.present.rows import prepare_rows
 from inspector.session.screen import FailurePage
 from inspector.session.state import OPEN, State
 from inspector.session.targets import target_of
@@ -170,7 +172,10 @@ def _open(asked: State, progress: Progress) -> Document | _Unread:
     except CheckpointError as error:
         page = open_failure_page(error, asked.path, target_of(asked))
         return _Unread(page=page, gone=not os.path.lexists(asked.path))
-    compose(_opened(asked, document))
+    opened = _opened(asked, document)
+    compose(opened)
+    if is_large(opened):
+        prepare_rows(document)
     return document
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from inspector.progress import Progress
@@ -19,6 +21,7 @@ from inspector.session.values.showing import scan_of
 from inspector.session.view import TaskRunner, View
 
 _MANY_TENSORS = 5000
+_MANY_PICKED = 2000
 _COMPOSE = "compose"
 _NOT_SHOWN = "This could not be worked out"
 
@@ -37,21 +40,27 @@ class Presenter:
         self._good = state
         self._worked_out: object = None
         self._wanted: object = None
+        self._together = 0
         self.runner = runner
         self.state = state
         self.screen: Screen = compose(state)
 
     def show(self, state: State) -> None:
         """Take a new state and show it; jobs that are no longer in it are cancelled."""
+        if self._together:
+            state = with_log(self.state, state)
+            cancel_left(self.state, state)
+            self.state = state
+            return
         composing, state = state.job(_COMPOSE), with_log(self.state, state.without_job(_COMPOSE))
         asked = _asked(state)
-        if _is_large(state) and asked != self._worked_out:
+        if is_large(state) and asked != self._worked_out:
             is_new = composing is None or asked != self._wanted
             self._compose_elsewhere(state, asked, None if is_new else composing)
             return
         cancel_left(self.state, state)
         self.state = state
-        if not _is_large(state):
+        if not is_large(state):
             self._worked_out = self._wanted = None  # or a closed document would be held
         try:
             screen = compose(state)
@@ -59,6 +68,17 @@ class Presenter:
             self._recover(error)
         else:
             self._put(state, screen)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Show one screen for all states that are taken within: that of the last one."""
+        before, self._together = self.state, self._together + 1
+        try:
+            yield
+        finally:
+            self._together -= 1
+            if not self._together and self.state is not before:
+                self.show(self.state)
 
     def note_worked_out(self, state: State) -> None:
         """Note that a worker has composed the screen of a state, so that its parts are cached."""
@@ -111,7 +131,8 @@ class Presenter:
         self._put(state, compose(state))
 
 
-def _is_large(state: State) -> bool:
+def is_large(state: State) -> bool:
+    """Return whether the file of a state has so many tensors that a worker composes its screens."""
     return state.ready is not None and len(state.ready.checkpoint.tensors) >= _MANY_TENSORS
 
 
@@ -129,6 +150,7 @@ def _asked(state: State) -> object:
         state.map_by,
         state.query,
         state.flat,
+        state.picked if len(state.picked) > _MANY_PICKED else (),
         state.style,
         check_of(state),
         scan_of(state),

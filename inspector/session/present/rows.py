@@ -15,8 +15,9 @@ from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.screen import SearchPage
 from inspector.session.state import State
-from inspector.session.values.showing import scan_of
+from inspector.session.values.showing import requests_of, scan_of
 from inspector.units import format_count, format_exact, format_nbytes
+from inspector.values.scan import Scan
 
 Odd = tuple[tuple[str, frozenset[int]], ...] | None
 """What a scan found, by the field that asks for it."""
@@ -54,8 +55,11 @@ def search_page(document: Document, text: str, odd: Odd) -> SearchPage | None:
 def odd_of(state: State) -> Odd:
     """Return what the scan of all tensors found, if the search asks for that; None before a scan."""
     scan = scan_of(state) if parse_query(state.query).needs_scan else None
-    if scan is None:
-        return None
+    return None if scan is None or state.ready is None else _odd(state.ready, scan)
+
+
+@remembered
+def _odd(_document: Document, scan: Scan) -> Odd:
     found: dict[str, list[int]] = {}
     for one in scan.tensors:
         for oddity in one.oddities:
@@ -101,6 +105,12 @@ def can_go(visited: tuple[tuple[int, ...], int]) -> tuple[bool, bool]:
     """Return whether one can go back, and forward, through the rows that were selected."""
     nodes, place = visited
     return place > 0, place < len(nodes) - 1
+
+
+def prepare_rows(document: Document) -> None:
+    """Look up what the facts of each tensor need: a click should not wait for that of a large file."""
+    _lookup(document)
+    requests_of(document)
 
 
 @remembered

@@ -31,6 +31,7 @@ from inspector.session.values.showing import (
     SCAN,
     STATISTICS,
     choice_of,
+    prepare_scan,
     request_for,
     selected_row,
     slice_shape,
@@ -59,14 +60,16 @@ class Values(RowIntentions):
     @override
     def select(self, node: int | None) -> None:
         before = self._state.selected
-        super().select(node)
-        self._follow(before)
+        with self._desk.together():
+            super().select(node)
+            self._follow(before)
 
     @override
     def go(self, step: int) -> None:
         before = self._state.selected
-        super().go(step)
-        self._follow(before)
+        with self._desk.together():
+            super().go(step)
+            self._follow(before)
 
     def _follow(self, before: int | None) -> None:
         if self._state.selected != before:
@@ -76,9 +79,10 @@ class Values(RowIntentions):
         """Read the values of what is selected, now and later, or no more; what is read or known stays."""
         if watches == self._state.watches_values:
             return
-        self._show(replace(self._state, watches_values=watches))
-        if watches and self._state.job(STATISTICS) is None and self._state.job(PICTURE) is None:
-            self._read_selected()
+        with self._desk.together():
+            self._show(replace(self._state, watches_values=watches))
+            if watches and self._state.job(STATISTICS) is None and self._state.job(PICTURE) is None:
+                self._read_selected()
 
     def compute_values(self) -> None:
         """Read the values of the selected tensor, however large it is."""
@@ -103,8 +107,9 @@ class Values(RowIntentions):
         """Look at another slice of the selected tensor."""
         asked = self._asked()
         if asked is not None:
-            self._show(replace(self._state.without_job(PICTURE).without_job(CELLS), slice=choice))
-            self._read_picture(*asked)
+            with self._desk.together():
+                self._show(replace(self._state.without_job(PICTURE).without_job(CELLS), slice=choice))
+                self._read_picture(*asked)
 
     def look_at_cells(self, row: int, column: int, rows: int, columns: int, digits: int) -> None:
         """Read some cells of the slice as texts."""
@@ -207,7 +212,9 @@ def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress
 def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:
     from inspector.values.scan import scan_checkpoint  # noqa: PLC0415 - few files are scanned
 
-    return scan_checkpoint(document.checkpoint, reader, progress)
+    scan = scan_checkpoint(document.checkpoint, reader, progress)
+    prepare_scan(document, scan)
+    return scan
 
 
 def _save(reader: ValueReader, head: dict[str, Any], path: str, nbytes: int, progress: Progress) -> str:

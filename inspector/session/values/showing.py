@@ -54,10 +54,18 @@ def selected_row(state: State) -> int | None:
 
 
 @remembered
+def requests_of(document: Document) -> Requests:
+    """Return what words the requests; it looks all storages up."""
+    requests = Requests(document.checkpoint)
+    requests.prepare()
+    return requests
+
+
+@remembered
 def request_for(document: Document, row: int) -> Request | str:
     """Return what is asked about a tensor, or why it has no values."""
     try:
-        return Requests(document.checkpoint).of(row)
+        return requests_of(document).of(row)
     except ValuesError as error:
         return _said(error.what)
 
@@ -138,6 +146,12 @@ def scan_page(state: State) -> ScanPage:
     if scan is None:
         return ScanPage(progress=_progress(job), sentence=_error(job))
     return _scan_page(document, scan)
+
+
+def prepare_scan(document: Document, scan: Scan) -> None:
+    """Work out what is shown of a scan, which takes long for many tensors."""
+    _scan_page(document, scan)
+    sparks_of(document, scan)
 
 
 @remembered

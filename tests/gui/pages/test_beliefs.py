@@ -33,6 +33,20 @@ def test_answers_are_asked_for_when_the_page_is_looked_at(qtbot, theme):
     qtbot.waitUntil(lambda: len(panel.findChildren(FindingCard)) == 2)
 
 
+def test_many_cards_come_in_slices_and_a_new_screen_replaces_those_that_are_left(qtbot, theme):
+    panel = BeliefsPanel(theme)
+    qtbot.addWidget(panel)
+    many = replace(ASKED, beliefs=tuple(replace(ROW, id=f"b{place}") for place in range(20)))
+    panel.show_screen(many)
+    assert (len(panel.findChildren(FindingCard)), panel.is_drawn) == (6, False)
+    qtbot.waitUntil(lambda: panel.is_drawn)
+    assert len(panel.findChildren(FindingCard)) == 20
+    panel.show_screen(many)
+    panel.show_screen(ASKED)
+    qtbot.waitUntil(lambda: len(panel.findChildren(FindingCard)) == 2)
+    assert panel.is_drawn
+
+
 def test_a_card_is_plain_text_with_code_to_copy(qtbot, theme):
     panel = BeliefsPanel(theme)
     qtbot.addWidget(panel)

@@ -57,6 +57,7 @@ class ValuesPanel(ScrollPanel):
         self.cards.addStretch(1)
 
     @property
+    @override
     def is_drawn(self) -> bool:
         """Whether all is there that is read without being asked for."""
         return self._page is not None and self._page.progress is None

@@ -50,6 +50,38 @@ def test_with_many_tensors_the_answer_comes_from_the_worker(large, runner) -> No
     assert large.screen.selected == 1
 
 
+def test_the_sum_of_many_rows_comes_from_the_worker(large, runner, monkeypatch) -> None:
+    runner.waits = True
+    large.pick((1, 2))
+    assert large.screen.strip.title == "2 rows"
+    monkeypatch.setattr(presenter, "_MANY_PICKED", 2)
+    large.pick((1, 2, 3))
+    assert large.screen.strip.title == "2 rows"
+    runner.go_on()
+    assert large.screen.strip.title == "3 rows"
+
+
+def test_what_a_click_needs_is_looked_up_while_a_large_file_is_opened(large, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.session.present.rows.look_up", None)
+    monkeypatch.setattr("inspector.session.values.showing.Requests", None)
+    large.select(large.screen.tree.tensor_nodes[0])
+    assert large.screen.tensor
+
+
+def test_states_that_are_taken_together_are_one_screen(opened, view) -> None:
+    view.reset_mock()
+    desk = opened._desk
+    with desk.together(), desk.together():
+        opened.select(1)
+        opened.select(2)
+        assert desk.state.selected == 2
+    view.show_screen.assert_called_once_with(opened.screen)
+    assert opened.screen.selected == 2
+    with desk.together():
+        pass
+    view.show_screen.assert_called_once_with(opened.screen)
+
+
 def test_what_costs_little_is_shown_at_once(large, runner) -> None:
     runner.waits = True
     large.select(1)

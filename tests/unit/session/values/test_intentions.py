@@ -86,6 +86,28 @@ def test_values_are_read_when_they_are_looked_at(session) -> None:
     assert (session.screen.values.statistics, len(Here.asked)) == (None, 6)
 
 
+def test_one_click_is_one_screen(session, runner) -> None:
+    shown = session._desk.view.show_screen
+    session.watch_values(True)
+    for act in (
+        lambda: session.select(node(session, 0)),
+        lambda: session.select(node(session, 1)),
+        lambda: session.go(-1),
+        lambda: session.choose_slice(SliceChoice(row=1, column=0, index=(0, 0))),
+        lambda: session.watch_values(False),
+        lambda: session.watch_values(True),
+    ):
+        runner.waits = True
+        shown.reset_mock()
+        act()
+        assert shown.call_count == 1
+        runner.waits = False
+        while runner.waiting:
+            runner.go_on()
+    session.watch_values(True)
+    assert not shown.call_args_list[1:]
+
+
 def test_who_looks_elsewhere_for_a_while_loses_nothing(session, runner) -> None:
     session.watch_values(True)
     runner.waits = True

@@ -8,6 +8,8 @@ from inspector.session.values.showing import (
     SAVE,
     SCAN,
     STATISTICS,
+    prepare_scan,
+    requests_of,
     scan_page,
     slice_shape,
     sparks_of,
@@ -31,6 +33,22 @@ def test_a_tensor_without_values_says_why() -> None:
     assert page.refusal == "It was saved from the meta device, which keeps no values."
     assert values_page(State()).row is None
     assert values_page(replace(READY, selected=0)).row is None
+
+
+def test_what_all_requests_need_is_looked_up_once() -> None:
+    document = document_of(checkpoint(tensor("a"), stored()))
+    found = requests_of(document)
+    assert {"_storages", "_encodings"} <= vars(found).keys()
+    assert requests_of(document) is found
+
+
+def test_a_scan_is_prepared_where_it_was_made(monkeypatch) -> None:
+    scan = Scan(tensors=(Scanned(row=0, statistics=None, why="x", spark=(1,)),), nbytes=0)
+    prepare_scan(DOCUMENT, scan)
+    monkeypatch.setattr("inspector.session.values.showing.scan_sentence", None)
+    state = with_job(SCAN, status="done", result=scan)
+    assert scan_page(state).sentence == "0 tensors read: nothing odd; 1 could not be read."
+    assert sparks_of(DOCUMENT, scan) is sparks_of(DOCUMENT, scan)
 
 
 def test_how_work_ended_is_said() -> None:
