@@ -12,8 +12,9 @@ from inspector.quoting import command, file_word
 from inspector.records import as_document
 from inspector.remap.rules import Rule
 from inspector.report.jsonable import finding_document
+from inspector.report.page.bars import Bars
 from inspector.report.page.blocks import Block, Line, Page, page_of, plain_text
-from inspector.report.page.facts import Bars, Fact, Pointed
+from inspector.report.page.facts import Fact, Pointed
 from inspector.report.words.values import (
     THRESHOLDS,
     rank_lines,

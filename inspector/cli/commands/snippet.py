@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import DONE, remark, remark_runs, say, say_json
+from inspector.cli.common import DONE, remark, remark_runs, say_json
 from inspector.cli.mapping import add_map_options, parse_map
 from inspector.cli.several import MANY
 from inspector.errors import ContainerError, PlanError
@@ -137,7 +137,10 @@ def _give(
 
         say_json(snippet_document(path, code, style=style, styles=styles, unread=unread))
     elif options.output is None:
-        say(f"# {escape_text(path)}\n{code}\n" if len(options.files) > 1 else code)
+        from inspector.report.page.facts import code_page
+
+        name = f"# {escape_text(path)}"
+        options.display.show(code_page(f"{name}\n{code}\n" if len(options.files) > 1 else code))
 
 
 def _write(code: str, path: str, options: argparse.Namespace) -> None:

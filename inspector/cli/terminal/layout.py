@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import cast
 
+from inspector.cli.terminal.code import lay_code
 from inspector.cli.terminal.lines import lay_line
 from inspector.cli.terminal.paint import Paint
 from inspector.cli.terminal.tables import (
@@ -18,8 +19,9 @@ from inspector.cli.terminal.tables import (
     lay_result,
 )
 from inspector.cli.terminal.tree import lay_tree
+from inspector.report.page.bars import Bars
 from inspector.report.page.blocks import Block, Line, Page
-from inspector.report.page.facts import Bars, Change, Columns, DeviceRow, Fact, Pointed, Result
+from inspector.report.page.facts import Change, Code, Columns, DeviceRow, Fact, Pointed, Result
 from inspector.report.page.rows import TreeRows
 
 
@@ -64,6 +66,7 @@ _LAYOUTS: dict[type[Block], Callable[..., Iterator[str]]] = {
     TreeRows: lay_tree,
     Bars: lay_bars,
     Change: lay_change,
+    Code: lay_code,
     Pointed: lay_pointed,
     Result: lay_result,
     Columns: lay_columns,

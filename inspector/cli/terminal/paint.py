@@ -33,6 +33,11 @@ _STYLES = {
     ">": "36",
     "!": "1;31",
     "bar": "36",
+    "keyword": "35",
+    "string": "32",
+    "number": "33",
+    "comment": "2",
+    "name": "34",
 }
 _SIGNS = {
     "good": "\u2714",
@@ -118,8 +123,13 @@ class Paint(NamedTuple):
 
     def exactly(self, text: str) -> str:
         """Return a text that is copied from the terminal: nothing in it is replaced by what looks alike."""
-        shown = escape_text(text)
+        shown = "\t".join(map(escape_text, text.split("\t")))
         return shown if self.look.is_unicode else _in_ascii(shown)
+
+    def code(self, text: str, name: str) -> str:
+        """Return a part of code that is copied, in a style."""
+        shown, code = self.exactly(text), _STYLES.get(name)
+        return shown if code is None or not shown else f"\x1b[{code}m{shown}{RESET}"
 
     def sign(self, name: str) -> str:
         """Return a sign, in its color."""

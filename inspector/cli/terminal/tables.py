@@ -8,8 +8,9 @@ from inspector.cli.terminal.lines import columns_for
 from inspector.cli.terminal.paint import Paint
 from inspector.cli.terminal.wrapping import wrap
 from inspector.report.colors import device_colors
+from inspector.report.page.bars import Bars
 from inspector.report.page.cells import cut_middle, width_of
-from inspector.report.page.facts import Bars, Change, Columns, DeviceRow, Fact, Pointed, Result
+from inspector.report.page.facts import Change, Columns, DeviceRow, Fact, Pointed, Result
 from inspector.report.words.values import format_number, sparkline
 
 _LEAST_NAME = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.report.words.values import sparkline
+from inspector.report.page.blocks import Page, page_of
 from inspector.units import cut_text, escape_text
 
 _MOST_NAME = 48
@@ -51,26 +51,6 @@ class Fact(NamedTuple):
         yield f"  {self.caption:<{self.width}}{self.gap}{self.text}"
 
 
-class Bars(NamedTuple):
-    """A histogram.
-
-    Attributes:
-        caption: Its caption.
-        counts: How many values are in each bin.
-        edges: The ends of the bins.
-        width: The columns of the longest caption beside it.
-    """
-
-    caption: str
-    counts: tuple[int, ...]
-    edges: tuple[float, ...]
-    width: int
-
-    def plain(self) -> Iterator[str]:
-        """Return it as one line of bars."""
-        yield f"  {self.caption:<{self.width}}  |{sparkline(self.counts)}|"
-
-
 class Change(NamedTuple):
     """A line of a comparison.
 
@@ -87,6 +67,25 @@ class Change(NamedTuple):
     def plain(self) -> Iterator[str]:
         """Return it with its mark in front."""
         yield f"  {self.mark} {self.path}" + (f"   {self.detail}" if self.detail else "")
+
+
+class Code(NamedTuple):
+    """Python code to be copied.
+
+    Attributes:
+        lines: Its lines.
+    """
+
+    lines: tuple[str, ...]
+
+    def plain(self) -> Iterator[str]:
+        """Return it as it is."""
+        yield from self.lines
+
+
+def code_page(code: str) -> Page:
+    """Return code as a page."""
+    return page_of([Code(tuple(code.removesuffix("\n").split("\n")))])
 
 
 class Columns(NamedTuple):

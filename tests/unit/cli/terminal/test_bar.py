@@ -20,6 +20,7 @@ def drawn(monkeypatch, width: int, *stages: tuple, encoding: str = "utf-8", colo
         progress.start(label, total, is_counted=is_counted)
         progress.advance(done)
         bar.show(progress)
+        bar.show(progress)
         bar._rows.refresh()
     bar.hide()
     stream.seek(0)

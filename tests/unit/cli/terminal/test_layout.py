@@ -2,8 +2,17 @@ from __future__ import annotations
 
 from inspector.cli.terminal.layout import lay_out
 from inspector.records import replace
+from inspector.report.page.bars import Bars
 from inspector.report.page.blocks import Line, page_of
-from inspector.report.page.facts import Bars, Change, Columns, DeviceRow, Fact, Pointed, Result
+from inspector.report.page.facts import (
+    Change,
+    Code,
+    Columns,
+    DeviceRow,
+    Fact,
+    Pointed,
+    Result,
+)
 from inspector.report.page.rows import tree_rows
 from inspector.report.tree import build_tree
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen
@@ -36,6 +45,7 @@ def test_every_block_has_a_layout_that_obeys_no_name() -> None:
         Change("+", EVIL, EVIL),
         Pointed(EVIL, EVIL, EVIL, EVIL, is_title=True),
         Result(EVIL, (EVIL,)),
+        Code((EVIL,)),
         Columns(EVIL, (EVIL,), ((EVIL, (EVIL,)),)),
         Strange(),
     ]

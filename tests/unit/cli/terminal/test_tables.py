@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from inspector.cli.terminal import tables
+from inspector.report.page.bars import Bars
 from inspector.report.page.cells import width_of
-from inspector.report.page.facts import Bars, Change, Columns, DeviceRow, Fact, Pointed, Result
+from inspector.report.page.facts import Change, Columns, DeviceRow, Fact, Pointed, Result
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen
 
 WIDTHS = (20, 40, 60, 140)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.report.page.facts import Bars, Change, Columns, DeviceRow, Fact, Pointed, Result
+from inspector.report.page.facts import Change, Code, Columns, DeviceRow, Fact, Pointed, Result
 
 TABLE = Columns("Norm", ("1", "2"), (("head", ("1.5", "-")),))
 
@@ -13,10 +13,10 @@ TABLE = Columns("Norm", ("1", "2"), (("head", ("1.5", "-")),))
         (DeviceRow("cuda:0", "cuda:0", "3 tensors", "1 B"), ["  cuda:0            3 tensors        1 B"]),
         (Fact("Mean", "0", 6), ["  Mean    0"]),
         (Fact("Mean", "0", 6, " "), ["  Mean   0"]),
-        (Bars("Histogram", (0, 1, 8), (0.0, 1.0, 2.0, 3.0), 9), ["  Histogram  | ▁█|"]),
         (Change("+", "a/b", "new"), ["  + a/b   new"]),
         (Change("=", "a/b", ""), ["  = a/b"]),
         (Pointed("a/b", "float32", "", "   "), ["a/b   float32"]),
+        (Code(("a", "", " b")), ["a", "", " b"]),
         (Result("o\nut", ("one", "two")), ["o\\u000aut: one; two"]),
         (TABLE, ["Norm", f"{'':60}1          2", f"  {'head':<56}1.5          -"]),
     ],
