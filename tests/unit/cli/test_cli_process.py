@@ -187,3 +187,25 @@ def test_a_mistake_can_be_traced_by_a_developer() -> None:
 def test_it_runs_from_any_folder(tmp_path) -> None:
     shutil.copy(DEMO, tmp_path / "show")
     assert run("show", "show", "--depth", "1", cwd=tmp_path).stdout.startswith(b"show\n")
+
+
+def test_plain_text_imports_nothing_for_terminals() -> None:
+    code = (
+        "import sys; from inspector.cli import main;"
+        "main(['show', sys.argv[1]]); print(len(sys.modules), file=sys.stderr);"
+        "main(['check', sys.argv[1], '--target', 'cuda']); print(*sys.modules, sep='\\n', file=sys.stderr)"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(DEMO)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+        env=environment(None),
+    )
+    count, *imported = child.stderr.split("\n")
+    heavy = ("rich", "pygments", "inspector.cli.terminal", "inspector.cli.progress", "numpy", "PySide6")
+    assert [name for name in imported if name.startswith(heavy)] == []
+    assert sum(name.startswith("inspector.") for name in imported) <= 260
+    assert int(count) <= 340
