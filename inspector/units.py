@@ -1,8 +1,9 @@
-"""Numbers and foreign text as people read them: byte sizes, counts, shapes, escaped names."""
+"""Numbers and foreign text as people read them: byte sizes, counts, shapes, escaped names, mistyped words."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 _SUFFIXES = ("KB", "MB", "GB", "TB", "PB", "EB")
 _QUANTITIES = ("K", "M", "B", "T")
@@ -86,3 +87,16 @@ class _Escapes(dict[int, str]):
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _ESCAPES = _Escapes()
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return which of the known words was meant, as far as a slip of the finger tells."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
+
+    return next(iter(get_close_matches(word, tuple(known), 1)), None)
+
+
+def meant(word: str, known: Iterable[str], form: str = "{}") -> str:
+    """Return the question for the word that was meant, to stand before a remedy; empty where none is near."""
+    near = nearest(word, known)
+    return "" if near is None else f"did you mean {form.format(near)}? "

@@ -6,7 +6,7 @@ import argparse
 
 from inspector.cli.common import DONE, PROGRAM, say
 from inspector.errors import PlanError
-from inspector.units import cut_text
+from inspector.units import cut_text, nearest
 
 SUMMARY = "Explain a command, or list all of them."
 EXAMPLES = ("help", "help remap")
@@ -25,8 +25,6 @@ def run(options: argparse.Namespace) -> int:
 
     name = options.command or ""
     if name and name not in COMMANDS:
-        from inspector.cli.mistakes import nearest
-
         near = nearest(name, COMMANDS)
         remedy = f"did you mean {near}?" if near else f"{PROGRAM} help lists the commands"
         raise PlanError(f"there is no command {cut_text(name, _MOST_CHARS)!r}", remedy=remedy)

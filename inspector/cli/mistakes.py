@@ -10,18 +10,11 @@ from importlib import import_module
 
 from inspector.cli.commands import COMMANDS
 from inspector.cli.common import PROGRAM
-from inspector.units import cut_text
+from inspector.units import cut_text, nearest
 
 _MOST_CHARS = 100
 _MOST_COMMANDS = 4
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the one of the known words that was meant, as far as a slip of the finger tells."""
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(word, tuple(known), 1)), None)
 
 
 def find_unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str | None:

@@ -13,7 +13,7 @@ from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.common import PROGRAM, USAGE, complain
 from inspector.cli.display import add_display_options
 from inspector.overriding import override
-from inspector.units import cut_text
+from inspector.units import cut_text, nearest
 
 _HELP_COLUMN = 28
 _MOST_CHARS = 100
@@ -75,8 +75,6 @@ class _Parser(argparse.ArgumentParser):
         """Refuse a word that is none of the choices, in the same words under every Python."""
         if action.choices is None or value in action.choices:
             return
-        from inspector.cli.mistakes import nearest
-
         near = nearest(str(value), map(str, action.choices))
         known = ", ".join(map(str, action.choices))
         meant = f"did you mean {near}? it can be {known}" if near else f"it can be {known}"
@@ -133,8 +131,6 @@ def _is_mistaken(word: str) -> bool:
 
 def _meant(word: str) -> str:
     """Return which command may have been meant, or where they are listed."""
-    from inspector.cli.mistakes import nearest
-
     near = nearest(word, COMMANDS)
     return f"; did you mean {near}?" if near else f"; {PROGRAM} --help lists the commands"
 

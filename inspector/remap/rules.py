@@ -15,9 +15,11 @@ from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import split_device
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass
+from inspector.units import meant
 
 _KINDS = frozenset({"path", "role", "dtype"})
 _APPLE_NAMES = frozenset({"mps", "mps:0"})
+_DESTINATIONS = tuple(kind for kind, row in DEVICE_TYPES.items() if row.holds_data)
 _MOST_INDEX = 127  # c10::DeviceIndex has 8 bits
 _SPECIAL = re.compile(r"[*?]|\[(?=[*?[]\])")
 _EXAMPLE = "write FROM=TO such as '*=cpu' or 'cuda:1=cuda:0', or path:GLOB@TO such as 'path:optimizer/**@cpu'"
@@ -75,7 +77,8 @@ def _rule_of(kind: str, what: str, to: str) -> Rule:
         return Rule(path=what, to=to)
     known = list(ROLES) if kind == "role" else list(ITEMSIZES)
     if what not in known:
-        raise PlanError(f"there is no {kind} {what!r}", remedy=f"name one such as {', '.join(known[:7])}")
+        remedy = f"{meant(what, known)}name one such as {', '.join(known[:7])}"
+        raise PlanError(f"there is no {kind} {what!r}", remedy=remedy)
     return Rule(role=what, to=to) if kind == "role" else Rule(dtype=what, to=to)
 
 
@@ -99,13 +102,20 @@ def check_destination(device: str) -> str:
     parts = split_device(device)
     row = None if parts is None else DEVICE_TYPES.get(parts[0])
     if parts is None or row is None or not row.holds_data:
-        raise PlanError(f"{device!r} is not a device to map to", remedy="use cpu, cuda:0, mps, xpu:0, ...")
+        remedy = f"{_meant_device(device)}use cpu, cuda:0, mps, xpu:0, ..."
+        raise PlanError(f"{device!r} is not a device to map to", remedy=remedy)
     kind, index = parts
     if index is not None and not row.is_numbered:
         raise PlanError(f"torch refuses the device {device!r}", remedy=f"write {kind}")
     if index is not None and (index > _MOST_INDEX or device != f"{kind}:{index}"):
         raise PlanError(f"torch refuses the device {device!r}", remedy=f"write {kind}:0 or another number")
     return device
+
+
+def _meant_device(text: str) -> str:
+    """Return the question for the device that was meant; `meta` is a type that holds no data, and no slip."""
+    word, colon, number = text.partition(":")
+    return "" if word in DEVICE_TYPES else meant(word, _DESTINATIONS, f"{{}}{colon}{number}")
 
 
 def matches_device(pattern: str, device: str) -> bool:

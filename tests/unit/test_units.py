@@ -11,6 +11,8 @@ from inspector.units import (
     format_nbytes,
     format_quantity,
     format_shape,
+    meant,
+    nearest,
 )
 from tests.sweep import table
 
@@ -108,3 +110,10 @@ def test_quantities_have_three_digits() -> None:
 
 def test_a_count_that_nobody_can_read_is_not_written_out() -> None:
     assert [format_exact(count) for count in (0, 12_345, 10**5000)] == ["0", "12,345", "over 10^30"]
+
+
+def test_the_word_that_was_meant_is_asked_for() -> None:
+    assert nearest("cdua", ("cpu", "cuda")) == "cuda"
+    assert nearest("moon", ("cpu", "cuda")) is None
+    assert meant("cdua", ("cpu", "cuda"), "{}:1") == "did you mean cuda:1? "
+    assert meant("moon", ("cpu", "cuda")) == ""

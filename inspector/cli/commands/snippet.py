@@ -10,7 +10,7 @@ from inspector.cli.common import DONE, remark, remark_runs, say_json
 from inspector.cli.mapping import add_map_options, parse_map
 from inspector.cli.several import MANY
 from inspector.errors import ContainerError, PlanError
-from inspector.units import cut_text, escape_text
+from inspector.units import cut_text, escape_text, meant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,11 +70,8 @@ def _refuse_style(style: str | None) -> None:
 
     known = [row.id for row in STYLES]
     if style is not None and style not in known:
-        from inspector.cli.mistakes import nearest
-
-        near = nearest(style, known)
-        meant = f"did you mean {near}? styles are " if near else "styles are "
-        raise PlanError(f"there is no style {cut_text(style, 100)!r}", remedy=meant + ", ".join(known))
+        remedy = f"{meant(style, known)}styles are {', '.join(known)}"
+        raise PlanError(f"there is no style {cut_text(style, 100)!r}", remedy=remedy)
 
 
 def _snippet(path: str, options: argparse.Namespace) -> int:

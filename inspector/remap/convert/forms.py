@@ -174,8 +174,12 @@ def refuse_suffix(destination: Path, shape: Shape) -> None:
         raise PlanError(
             f"the file name is one for {said}, but the file would be for {other}",
             where=str(destination),
-            remedy="choose another suffix, or change --format",
+            remedy=f"name it {_renamed(destination, shape)}",
         )
+
+
+def _renamed(destination: Path, shape: Shape) -> str:
+    return destination.with_suffix(SAFETENSORS_SUFFIX if shape == "safetensors" else ".pth").name
 
 
 def check_form(form: Form) -> None:

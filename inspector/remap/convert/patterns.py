@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from inspector.errors import PlanError
 from inspector.quoting import command, file_word
 from inspector.remap.rules import Rule, path_of
+from inspector.remap.unmatched import meant_path
 
 _NONE: frozenset[int] = frozenset()
 
@@ -33,6 +34,7 @@ class Patterns:
                 self._globs.append((number, Rule(path=text, to="cpu")))
         self._above: dict[str, frozenset[int]] = {}
         self._used: set[int] = set()
+        self._steps: set[str] = set()
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -69,14 +71,17 @@ class Patterns:
             PlanError: There is one.
         """
         for pattern in self.unused[:1]:
+            near = meant_path(pattern, self._steps)
+            meant = "" if near is None else f"did you mean {near}? "
             raise PlanError(
                 "nothing in the file matches the pattern",
                 where=pattern,
-                remedy=f"list the paths with: {command('show', file_word(path))}",
+                remedy=f"{meant}list the paths with: {command('show', file_word(path))}",
             )
 
     def _find(self, paths: Iterable[str]) -> frozenset[int]:
         paths = tuple(paths)
+        self._steps.update(path.partition("/")[0] for path in paths)
         found = {self._paths[path] for path in paths if path in self._paths}
         if self._dotted:
             begun = (path[:end] for path in paths for end in _ends_at_dots(path))

@@ -126,7 +126,9 @@ def _why_fact(term: Term, rows: Rows) -> tuple[str, str, bool]:
     if term.field == "storage":
         return f"No tensor views the storage {_word(term.text)}.", "", False
     if term.field == "role" and not any(role.startswith(term.text) for role in ROLES):
-        return f"There is no role {_word(term.text)}; roles are {', '.join(ROLES)}.", "", True
+        close = get_close_matches(term.text, ROLES, 1)
+        words = f"There is no role {_word(term.text)}; roles are {', '.join(ROLES)}."
+        return words, f"role:{close[0]}" if close else "", True
     if term.field == "shape":
         known = [
             format_shape(shape) for shape, _ in Counter(row.shape for row in tensors).most_common(_LISTED)

@@ -14,7 +14,7 @@ from inspector.errors import PlanError
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.records import dataclass, replace
 from inspector.target.machine.profile import ROCM, Gpu, Profile, preset_of, presets
-from inspector.units import cut_text, format_count
+from inspector.units import cut_text, format_count, meant
 
 THIS = "this"
 """The word for the machine that the program runs on."""
@@ -31,6 +31,7 @@ _EXAMPLES = (
 _WORD = re.compile(r"(?:([0-9]{1,6})x)?([a-z]+)(?::([0-9]{1,6}))?", re.IGNORECASE)
 _MEMORY = re.compile(r"(?:([0-9]{1,6})x)?([0-9]{1,6}(?:\.[0-9]{1,3})?) ?([mgt])(i?)b?", re.IGNORECASE)
 _LAST_PART = re.compile(r"(.*?\S)(?: *@ *| +)((?:[0-9]+x)?[0-9.]+ ?[a-z]+|[a-z]+(?::[0-9]+)?)", re.IGNORECASE)
+_BEGINNING = re.compile(r"([0-9]{0,2})x?([a-z]+)", re.IGNORECASE)
 _POWERS = {"m": 2, "g": 3, "t": 4}
 
 
@@ -242,5 +243,17 @@ def _with_memory(target: Profile, memory: Memory) -> Profile:
 
 def _unknown(text: str) -> PlanError:
     words = ", ".join(preset.id for preset in presets() if preset.id[0].isalpha())
-    remedy = f"{THIS}, {words}, or the file of a machine profile; {_EXAMPLES}"
+    remedy = f"{_meant(text)}{THIS}, {words}, or the file of a machine profile; {_EXAMPLES}"
     return PlanError(f"unknown target {cut_text(text, _MOST_CHARS)!r}", remedy=remedy)
+
+
+def _meant(text: str) -> str:
+    """Return the question for the word that was meant; a number of GPUs stays one."""
+    match = _BEGINNING.match(text)
+    if match is None:
+        return ""
+    known = {THIS, *(preset.id for preset in presets() if preset.id.isalpha())}
+    count = f"{match[1]}x" if match[1] else ""
+    if match[2].lower() in known:
+        return f"did you mean {count}{match[2].lower()}? " if count and not match[0].startswith(count) else ""
+    return meant(match[2].lower(), known, f"{count}{{}}")
