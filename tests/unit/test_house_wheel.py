@@ -20,6 +20,7 @@ def test_wheel_holds_the_package_its_resources_and_the_command(tmp_path: Path) -
     (wheel,) = tmp_path.glob("checkpoint_inspector-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
+        (metadata,) = (archive.read(n).decode() for n in names if n.endswith("METADATA"))
         (entry_points,) = (archive.read(n).decode() for n in names if n.endswith("entry_points.txt"))
     for file in (ROOT / "resources").rglob("*"):
         if file.is_file() and file.parent.name != "__pycache__":
@@ -28,3 +29,6 @@ def test_wheel_holds_the_package_its_resources_and_the_command(tmp_path: Path) -
     assert modules | {"inspector/py.typed"} <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "packaging/"))]
     assert "checkpoint-inspector = inspector.cli:main" in entry_points
+    description = metadata.split("\n\n", 1)[1]
+    assert "# Checkpoint Inspector" in description
+    assert not [part for part in ("](", "![", "<!--") if part in description], "links to what a wheel has not"
