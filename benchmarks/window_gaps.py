@@ -35,12 +35,14 @@ class Beats:
     def __init__(self, *, count: bool) -> None:
         """Begin to beat."""
         self.longest_s = 0.0
+        self.busy_s = 0.0
         self.at_s = 0.0
         self.most_calls = 0
         self._calls = 0
         if count:
             sys.setprofile(self._on_call)
         self._started = self._last = time.perf_counter()
+        self._worked = time.thread_time()
         self._timer = QTimer(interval=BEAT_MS)
         self._timer.timeout.connect(self._on_beat)
         self._timer.start()
@@ -48,6 +50,7 @@ class Beats:
     def stop(self) -> None:
         """Beat no more."""
         sys.setprofile(None)
+        self._on_beat()
         self._timer.stop()
 
     def _on_call(self, _frame: object, event: str, _argument: object) -> None:
@@ -55,7 +58,9 @@ class Beats:
 
     def _on_beat(self) -> None:
         self.most_calls, self._calls = max(self.most_calls, self._calls), 0
-        now = time.perf_counter()
+        now, worked = time.perf_counter(), time.thread_time()
+        self.busy_s = max(self.busy_s, worked - self._worked)  # the same on a busy machine and on a quiet one
+        self._worked = worked
         if now - self._last > self.longest_s:
             self.longest_s, self.at_s = now - self._last, self._last - self._started
         self._last = now

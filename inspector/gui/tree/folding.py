@@ -21,7 +21,7 @@ _LOOKS = 4
 def first_to_unfold(model: TreeModel) -> list[int]:
     """Return what a new tree unfolds: along the largest branch first, as far as a page goes."""
     budget = FIRST_ROWS - len(model.below(0))
-    found, waiting = [0], _branches(model, 0)
+    found, waiting = [0], _branches(model, 0) if budget > 0 else []
     while waiting:
         _, node_id = heappop(waiting)
         children = model.below(node_id)
@@ -35,8 +35,9 @@ def first_to_unfold(model: TreeModel) -> list[int]:
 
 def _branches(model: TreeModel, node_id: int) -> list[tuple[int, int]]:
     """Return the rows below a node that have others below them, the largest first, as (-bytes, id)."""
-    nodes = ((child, model.node(child)) for child in model.below(node_id))
-    return sorted((-node.nbytes, child) for child, node in nodes if node.children and node.tensors)
+    branches = filter(model.shape.has_below, model.below(node_id))
+    nodes = ((child, model.node(child)) for child in branches)
+    return sorted((-node.nbytes, child) for child, node in nodes if node.tensors)
 
 
 def rows_to_unfold(model: TreeModel, roots: Iterable[int], budget: int) -> tuple[list[int], list[int]]:
@@ -51,7 +52,7 @@ def rows_to_unfold(model: TreeModel, roots: Iterable[int], budget: int) -> tuple
     while level:
         deeper: list[int] = []
         for node_id in level:
-            if not model.node(node_id).children:
+            if not model.shape.has_below(node_id):
                 continue
             children = model.first_below(node_id, budget + 1) if 0 < budget <= looks else []
             looks -= len(children)
@@ -60,7 +61,7 @@ def rows_to_unfold(model: TreeModel, roots: Iterable[int], budget: int) -> tuple
                 continue
             budget -= len(children)
             found.append(node_id)
-            deeper += (child for child in children if model.node(child).children)
+            deeper += filter(model.shape.has_below, children)
         level = deeper
     return found, left
 

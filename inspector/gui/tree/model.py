@@ -14,9 +14,9 @@ from itertools import islice
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
+from inspector.gui.tree.shape import Shape
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
-from inspector.report.outline.chosen import last_below
 from inspector.report.outline.flat import Column, Order, rank_by
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_exact, format_nbytes
@@ -109,6 +109,7 @@ class TreeModel(QAbstractItemModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tree = _EMPTY
+        self.shape = Shape(_EMPTY.nodes)
         self._matches: tuple[int, ...] = ()
         self._is_filtered = False
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
@@ -138,6 +139,7 @@ class TreeModel(QAbstractItemModel):
         """Show another tree, without a filter."""
         self.beginResetModel()
         self._tree = tree or _EMPTY
+        self.shape = Shape(self._tree.nodes)
         self._matches, self._is_filtered = (), False
         self._forget()
         self.endResetModel()
@@ -184,9 +186,9 @@ class TreeModel(QAbstractItemModel):
 
     def level(self, node_id: int) -> int:
         """Return how many rows a node is below."""
-        level, node_id = 0, self.node(node_id).parent
-        while node_id > 0:
-            level, node_id = level + 1, self.node(node_id).parent
+        level, parents = 0, self.shape.parents
+        while (node_id := parents[node_id]) > 0:
+            level += 1
         return level
 
     def in_order(self, node_ids: Iterable[int]) -> list[int]:
@@ -198,15 +200,13 @@ class TreeModel(QAbstractItemModel):
 
     def _place(self, node_id: int, known: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
         """Return the rows on the way to a node; `known` remembers those of parents."""
-        above = self.node(node_id).parent
+        above = self.shape.parents[node_id]
         if above not in known:
             known[above] = self._place(above, known)
         return (*known[above], self._row(node_id))
 
     def below(self, node_id: int) -> Sequence[int]:
         """Return the ids below a node, sorted and filtered."""
-        if not self._is_filtered and self._order[0] < 0:
-            return self._tree.nodes[node_id].children
         known = self._children.get(node_id)
         return self._arrange(node_id) if known is None else known
 
@@ -237,7 +237,7 @@ class TreeModel(QAbstractItemModel):
     @override
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
         """Return the index of the parent row."""
-        above = self._tree.nodes[index.internalId()].parent  # that of an invalid index is -1, as the root's
+        above = self.shape.parents[index.internalId()]  # that of an invalid index is -1, as the root's
         return self.createIndex(self._row(above), 0, above) if above > 0 else _NO_INDEX
 
     @override
@@ -250,7 +250,7 @@ class TreeModel(QAbstractItemModel):
         if parent.column() > 0:
             return False
         node_id = parent.internalId()
-        return bool(self._tree.nodes[node_id].children) and (node_id > 0 or bool(self.below(0)))
+        return self.shape.has_below(node_id) and (node_id > 0 or bool(self.below(0)))
 
     @override
     def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:  # all rows have the same
@@ -282,21 +282,24 @@ class TreeModel(QAbstractItemModel):
     def _is_shown(self, node_id: int) -> bool:
         if not self._is_filtered:
             return True
-        return self._has_match(node_id, last_below(self._tree.nodes, node_id)) or self._is_within(node_id)
+        return self._has_match(node_id, self.shape.last_below(node_id)) or self._is_within(node_id)
 
     def _has_match(self, first: int, last: int) -> bool:
         """Return whether a match is among these ids."""
         place = bisect_left(self._matches, first)
         return place < len(self._matches) and self._matches[place] <= last
 
-    def _matching(self, ids: Sequence[int], last: int, most: int | None = None) -> list[int]:
-        """Return which of the rows below one have a match in them, from match to match and not row by row."""
+    def _matching(self, node_id: int, most: int | None = None) -> list[int]:
+        """Return which of the rows below one have a match in them, from match to match."""
         found: list[int] = []
-        place = bisect_left(self._matches, ids[0]) if ids else len(self._matches)
-        while place < len(self._matches) and self._matches[place] <= last and len(found) != most:
-            row = bisect_right(ids, self._matches[place])
-            found.append(ids[row - 1])
-            place = bisect_left(self._matches, ids[row], place) if row < len(ids) else len(self._matches)
+        matches, parents, last = self._matches, self.shape.parents, self.shape.last_below(node_id)
+        place = bisect_right(matches, node_id)
+        while place < len(matches) and matches[place] <= last and len(found) != most:
+            child = matches[place]
+            while parents[child] != node_id:
+                child = parents[child]
+            found.append(child)
+            place = bisect_right(matches, self.shape.last_below(child), place)
         return found
 
     def _is_within(self, node_id: int) -> bool:
@@ -305,14 +308,14 @@ class TreeModel(QAbstractItemModel):
         if place < 0:
             return False
         match = self._matches[place]
-        last = last_below(self._tree.nodes, match)
+        last = self.shape.last_below(match)
         return node_id <= last and not self._has_match(match + 1, last)
 
     def _row(self, node_id: int) -> int:
         if not self._is_filtered and self._order[0] < 0:
-            return self._tree.nodes[node_id].row
+            return self.shape.rows[node_id]
         if node_id not in self._rows:
-            self._arrange(self.node(node_id).parent)
+            self._arrange(self.shape.parents[node_id])
         return self._rows[node_id]
 
     def _arrange(self, node_id: int) -> Sequence[int]:
@@ -328,13 +331,12 @@ class TreeModel(QAbstractItemModel):
 
     def first_below(self, node_id: int, most: int) -> list[int]:
         """Return some of the ids below a node, in the order of the file: no more work than so many."""
-        return list(islice(self._found_below(node_id, most), most))
+        return self._found_below(node_id, most)
 
-    def _found_below(self, node_id: int, most: int | None = None) -> Sequence[int]:
-        ids: Sequence[int] = self.node(node_id).children
+    def _found_below(self, node_id: int, most: int | None = None) -> list[int]:
         if self._is_filtered and not self._is_within(node_id):
-            return self._matching(ids, last_below(self._tree.nodes, node_id), most)
-        return ids
+            return self._matching(node_id, most)
+        return list(islice(self.shape.below(node_id), most))
 
     def _forget(self) -> None:
         self._children = {}

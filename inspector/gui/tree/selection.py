@@ -17,11 +17,11 @@ from inspector.gui.tree.model import Column, TreeModel
 Rows = TreeModel | ListModel
 
 
-def branches_in_sight(model: Rows, unfolded: Collection[int]) -> list[int]:
+def branches_in_sight(model: TreeModel, unfolded: Collection[int]) -> list[int]:
     """Return the unfolded rows of which all rows above are unfolded too, and the root."""
-    found = {0: True}
+    found, parents = {0: True}, model.shape.parents
     for node_id in sorted(unfolded):  # a parent's id is smaller than its children's
-        found[node_id] = found.get(model.node(node_id).parent, False)
+        found[node_id] = found.get(parents[node_id], False)
     return [node_id for node_id, is_in_sight in found.items() if is_in_sight]
 
 
@@ -39,7 +39,7 @@ def rows_of(model: TreeModel, node_ids: Iterable[int]) -> QItemSelection:
     """Return these rows, those that stand below each other as one range."""
     wanted: dict[int, set[int]] = {}
     for node_id in node_ids:
-        wanted.setdefault(model.node(node_id).parent, set()).add(node_id)
+        wanted.setdefault(model.shape.parents[node_id], set()).add(node_id)
     rows = QItemSelection()
     for parent, chosen in wanted.items():
         for is_chosen, run in groupby(model.below(parent), chosen.__contains__):

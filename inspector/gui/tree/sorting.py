@@ -68,8 +68,8 @@ class Sorting(QObject):
     def _is_much(self) -> bool:
         rows = 0
         for node_id in self._folds.rows:
-            rows += len(self._model.node(node_id).children)
-            if rows > _MANY_ROWS:
+            rows += len(self._model.first_below(node_id, _MANY_ROWS))
+            if rows >= _MANY_ROWS:
                 return True
         return False
 

@@ -255,7 +255,7 @@ class TensorTreeView(QTreeView):
     def selectAll(self) -> None:
         """Select all rows in sight; Qt's own would compare each branch with all others."""
         flags = QItemSelectionModel.SelectionFlag
-        branches = [0] if self._rows is self._list else branches_in_sight(self._rows, self._folds.rows)
+        branches = [0] if self._rows is self._list else branches_in_sight(self._model, self._folds.rows)
         self.selectionModel().select(rows_below(self._rows, branches), flags.ClearAndSelect)
 
     @override

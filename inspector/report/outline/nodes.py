@@ -42,6 +42,11 @@ class Nodes(Sequence[Node]):
         large = [id_ for id_ in named if places.ends[id_] - id_ > _LARGE]
         self._large = {id_: self._group(id_) for id_ in large}
 
+    @property
+    def places(self) -> Places:
+        """Where all rows stand."""
+        return self._places
+
     @override
     def __len__(self) -> int:
         return len(self._places.codes)

@@ -355,16 +355,16 @@ def test_no_tree_is_an_empty_one(view):
     assert view.rows_as_tsv() == "Name\tDevice\tShape\tType\tSize\tValue"
 
 
-def large_tree(rows: int) -> Tree:
+def large_tree(tensors: int, rows: int = 1_000) -> Tree:
     """A tree as a large file has it: buckets of a thousand; ids are numbered from top to bottom."""
     leaf, nodes = fakes.make_node, [fakes.make_node()]
-    for bucket in range(rows // 1_000):
+    for bucket in range(tensors // 1_000):
         id_ = len(nodes)
         nodes[0].children.append(id_)
-        below = list(range(id_ + 1, id_ + 1_001))
-        name = {"kind": "bucket", "name": str(bucket), "tensors": 1_000, "children": below}
+        below = list(range(id_ + 1, id_ + 1 + rows))
+        name = {"kind": "bucket", "name": str(bucket), "tensors": rows, "children": below}
         nodes.append(leaf(parent=0, row=bucket, **name))
-        nodes += [leaf(parent=id_, row=row, name=str(bucket * 1_000 + row)) for row in range(1_000)]
+        nodes += [leaf(parent=id_, row=row, name=str(bucket * 1_000 + row)) for row in range(rows)]
     return Tree(nodes=tuple(nodes), tensor_nodes=(), value_nodes=(), colors={})
 
 
