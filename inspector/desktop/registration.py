@@ -10,7 +10,9 @@ from typing import Protocol
 
 from inspector.child import python_command
 from inspector.desktop import PROGRAM
-from inspector.errors import ExportError
+
+WINDOW_PROGRAM = f"{PROGRAM}-window.exe"
+"""The program of a bundle for Windows that has no console: what the desktop starts."""
 
 
 class Registration(Protocol):
@@ -23,7 +25,7 @@ class Registration(Protocol):
             command: The command line that starts the program.
 
         Returns:
-            The files that were written.
+            The files (or keys of the registry) that were written.
 
         Raises:
             ExportError: Something could not be written; everything is as it was before.
@@ -41,19 +43,19 @@ class Registration(Protocol):
 
 
 def find_registration() -> Registration:
-    """Return the registration of the desktop that this machine has.
+    """Return the registration of the desktop that this machine has."""
+    # One of three: the others are not imported.
+    if sys.platform == "win32":
+        from inspector.desktop.windows import this_user as windows  # noqa: PLC0415
 
-    Raises:
-        ExportError: There is none for it.
-    """
-    if sys.platform in {"win32", "darwin"}:
-        raise ExportError(
-            "this desktop keeps no freedesktop.org registration",
-            remedy="open files from the window or on the command line, or choose this program with Open With",
-        )
-    from inspector.desktop.freedesktop.registration import for_this_user  # noqa: PLC0415 - one of several
+        return windows.for_this_user()
+    if sys.platform == "darwin":
+        from inspector.desktop.macos.registration import MacRegistration  # noqa: PLC0415
 
-    return for_this_user()
+        return MacRegistration(program=Path(sys.executable))
+    from inspector.desktop.freedesktop import registration as freedesktop  # noqa: PLC0415
+
+    return freedesktop.for_this_user()
 
 
 def find_running_command() -> list[str]:
@@ -63,9 +65,15 @@ def find_running_command() -> list[str]:
     package's own `__main__.py`. File managers start programs in the folder of the file that is opened, so
     nothing may be looked up there: no `python -m`, whose first place to look is the working directory.
     """
+    here = Path(sys.executable).parent
     if getattr(sys, "frozen", False):
-        return [sys.executable]
-    for candidate in (Path(sys.argv[0]), Path(sys.executable).parent / PROGRAM):
+        windowed = here / WINDOW_PROGRAM
+        return [str(windowed) if windowed.is_file() else sys.executable]
+    main = Path(__file__).resolve().parents[1] / "__main__.py"
+    if sys.platform == "win32":  # the script is a program of the console, which would open one
+        windowed = here / "pythonw.exe"
+        return [str(windowed), "-P", str(main)] if windowed.is_file() else python_command(main)
+    for candidate in (Path(sys.argv[0]), here / PROGRAM):
         if candidate.name == PROGRAM and (script := shutil.which(str(candidate.absolute()))):
             return [script]
-    return python_command(Path(__file__).resolve().parents[1] / "__main__.py")
+    return python_command(main)

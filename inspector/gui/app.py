@@ -20,6 +20,7 @@ from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.placing import TITLE_BAR, cascade
 from inspector.gui.settings import Settings
+from inspector.gui.start.file_open import Application, open_when_shown
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.motion import set_still
 from inspector.gui.theme.theme import Theme
@@ -266,6 +267,8 @@ def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # n
     errors.install()
     if server is not None:
         server.paths_received.connect(program.open_paths)
+    if isinstance(app, Application):
+        app.paths_wanted.connect(partial(open_when_shown, program))
     absolute = [str(Path(path).absolute()) for path in paths]
     leave_start_folder(app)
     for path in absolute[:MOST_AT_ONCE]:
@@ -287,7 +290,7 @@ def make_app() -> QApplication:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     app = QApplication.instance()
     if not isinstance(app, QApplication):
-        app = QApplication(["checkpoint-inspector"])
+        app = Application(["checkpoint-inspector"])
     app.setApplicationName(_NAME)
     app.setDesktopFileName(_NAME)
     app.setWindowIcon(app_icon())

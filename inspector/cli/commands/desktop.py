@@ -12,6 +12,12 @@ EXAMPLES = (
     "desktop install",
     "desktop remove",
 )
+NOTES = (
+    "Linux and the BSDs: file types, launcher, icon, thumbnails, and the default for checkpoints.\n"
+    "Windows: names and icons of files, Open With, an entry in the settings of default apps.\n"
+    "macOS: the file types of the application bundle.\n"
+    "Windows and macOS are untested on real hardware."
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -9,18 +9,24 @@ import pytest
 
 import inspector
 from inspector.desktop.freedesktop.registration import FreedesktopRegistration
+from inspector.desktop.macos.registration import MacRegistration
 from inspector.desktop.registration import find_registration, find_running_command
-from inspector.errors import ExportError
+from inspector.desktop.windows.registration import WindowsRegistration
+from tests.unit.desktop.windows.fake_winreg import FakeWinreg
 
 PACKAGE = Path(inspector.__file__).resolve().parent
 
 
-@pytest.mark.parametrize("platform", ["win32", "darwin"])
-def test_other_platforms_are_not_registered_with(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
-    assert isinstance(find_registration(), FreedesktopRegistration)
-    monkeypatch.setattr(sys, "platform", platform)
-    with pytest.raises(ExportError, match="Open With"):
-        find_registration()
+def test_each_platform_has_a_registration_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "winreg", FakeWinreg())
+    for platform, kind in (
+        ("linux", FreedesktopRegistration),
+        ("freebsd14", FreedesktopRegistration),
+        ("win32", WindowsRegistration),
+        ("darwin", MacRegistration),
+    ):
+        monkeypatch.setattr(sys, "platform", platform)
+        assert isinstance(find_registration(), kind), platform
 
 
 def make_program(path: Path) -> Path:
@@ -42,6 +48,18 @@ def interpreter(tmp_path, monkeypatch) -> Path:
 def test_a_bundle_starts_itself(monkeypatch, interpreter):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert find_running_command() == [str(interpreter)]
+
+
+def test_nothing_of_windows_opens_a_console(monkeypatch, interpreter):
+    main = str(PACKAGE / "__main__.py")
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert find_running_command() == [str(interpreter), "-P", main]
+    windowed = make_program(interpreter.parent / "pythonw.exe")
+    assert find_running_command() == [str(windowed), "-P", main]
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert find_running_command() == [str(interpreter)]
+    windowed = make_program(interpreter.parent / "checkpoint-inspector-window.exe")
+    assert find_running_command() == [str(windowed)]
 
 
 def test_the_script_that_runs_is_started_again(monkeypatch, interpreter, tmp_path):
