@@ -2,8 +2,9 @@
 
 A state dict of a hundred thousand tensors is three million instructions, and nearly all are the same thirty
 with other operands (`_rebuild_tensor_v2`, written by the C pickler in protocol 2). One expression reads those
-from behind one BINPERSID up to the next. Whatever it does not know to the last byte is left to the
-handlers, and what it does to the state is just what they would have done.
+from behind one BINPERSID up to the next, also from the last slot of one parameter to the first of the next
+in the state of an optimizer. Whatever it does not know to the last byte is left to the handlers, and what it
+does to the state is just what they would have done.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, compress
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from inspector.pickles.instructions import CODES
 from inspector.pickles.state import WEIGHT_SHIFT, Handler, PausedError, State
-from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 
 FEWEST = 128
 """So many persistent ids must a stream have before it is worth looking for runs."""
@@ -35,6 +36,8 @@ _RUN = re.compile(
     rb"(%b%b)(?:%b)?(%b)(?:%b)?([\x88\x89]%b)\)R%b" % (_INT, _SIZES, _PUT, _SIZES, _PUT, _GET, _PUT)
     # The tuple of all these, and the call.
     + rb"t%bR%b" % (_PUT, _PUT)
+    # The end of a dict, and the next with its number: the slots of an optimizer for one parameter.
+    + rb"(?:u(%b)\}%b\()?" % (_INT, _PUT)
     # Of the next: name, function, "storage", class, key, location and count; their tuple and persistent id.
     + rb"(?:X(..)\0\0([ -~]{1,%d})%b|(%b))(%b\(\(%b%b)" % (_MOST_NAME, _PUT, _GET, _GET, _GET, _GET)
     + rb"X(.)\0\0\0([0-9]{1,20})%b(?:X(.)\0\0\0([a-z]{1,12}(?::[0-9]{1,4})?)%b|(%b))" % (_PUT, _PUT, _GET)
@@ -53,6 +56,9 @@ _ALWAYS = frozenset(
 )
 _EMPTY_TUPLE, _WIDE = CODES["EMPTY_TUPLE"], 4
 _STEPS, _CREATED = 16, 5  # of each run, beyond those of its numbers and slots
+_STEPS_BETWEEN, _CREATED_BETWEEN = 3, 2  # of each step from dict to dict, beyond its number, pairs and slot
+_OWNER = 8  # which group of the expression is the number behind such a step
+_BETWEEN = frozenset((CODES["SETITEMS"], CODES["EMPTY_DICT"]))
 
 
 class _Numbers(NamedTuple):
@@ -97,6 +103,8 @@ class _Columns(NamedTuple):
     put_hooks: tuple[bytes, ...]
     put_args: tuple[bytes, ...]
     put_tensor: tuple[bytes, ...]
+    owner: tuple[bytes, ...]
+    put_slots: tuple[bytes, ...]
     name_nbytes: tuple[bytes, ...]
     name: tuple[bytes, ...]
     put_name: tuple[bytes, ...]
@@ -115,7 +123,9 @@ class _Columns(NamedTuple):
     def puts(self) -> list[bytes]:
         """Return the slots of the memo that are filled, in order; empty where one is not."""
         made = (self.put_sizes, self.put_strides, self.put_hooks, self.put_args, self.put_tensor)
-        rows = zip(*made, self.put_name, self.put_key, self.put_tag, self.put_pid, strict=True)
+        rows = zip(
+            *made, self.put_slots, self.put_name, self.put_key, self.put_tag, self.put_pid, strict=True
+        )
         return list(chain.from_iterable(rows))
 
 
@@ -153,8 +163,12 @@ class Runs:
             return 0
         rows: list[tuple[bytes, ...]] = []
         ends: list[int] = []
+        may_step = _may_step(state)
         while len(rows) < self._most and (found := _RUN.match(data, pos)) is not None:
-            rows.append(found.groups(b""))
+            row = found.groups(b"")
+            if row[_OWNER] and not may_step:
+                break
+            rows.append(row)
             pos = found.end()
             ends.append(pos)
         count = self._known(state, _Columns(*zip(*rows, strict=True))) if rows else 0
@@ -182,8 +196,9 @@ class Runs:
             (columns.place, self._places, 1),
             (columns.numel, self._places, 1),
             (columns.strides, self._sizes, 0),
+            (columns.owner, self._places, 1),
         ):
-            for raw in set(column).difference(numbers):
+            for raw in set(column).difference(numbers, (b"",)):
                 found = _numbers_of(raw, before, state.firsts)
                 if found is None:
                     count = min(count, column.index(raw))
@@ -231,13 +246,52 @@ class Runs:
         ]
         funcs = [below.pop(), *(head[0] for head in heads)]
         tensors = [Call(func, arg, "reduce") for func, arg in zip(funcs, args, strict=False)]
-        below += chain.from_iterable(zip(tensors, names, strict=True))
-        below.append(funcs[-1])
+        owners = [self._places[raw].first if raw else None for raw in columns.owner]
+        dicts = _fill(state, tensors, owners, names)
+        state.marked[-1].append(funcs[-1])
         state.stack = [nodes[-1]]
         state.persistent_ids += nodes
         _note_calls(state, hooks, tensors)
-        _count(state, columns, (places, counts, steps))
-        return zip(sizes, strides, hooks, args, tensors, names, keys, tags, pids, strict=True)
+        between = [self._places[raw] for raw in columns.owner if raw]
+        _count(state, columns, (places, counts, steps, between))
+        return zip(sizes, strides, hooks, args, tensors, dicts, names, keys, tags, pids, strict=True)
+
+
+def _may_step(state: State) -> bool:
+    """Return whether a dict is being filled that can end behind a tensor: whole pairs, and a dict below them.
+
+    Above the last mark there are keys and values, and the function that is called next.
+    """
+    around = state.marked[-2] if len(state.marked) > 1 else []
+    is_filled = len(state.marked[-1]) % 2 == 0 and bool(around) and type(around[-1]) is Dict
+    return is_filled and state.firsts.keys() >= _BETWEEN
+
+
+def _fill(
+    state: State, tensors: list[Call], owners: list[int | None], names: list[Value]
+) -> list[Dict | None]:
+    """Put tensors and names above the mark, and fill dicts that end there; return the dicts that begin."""
+    below = state.marked[-1]
+    if owners.count(None) == len(owners):
+        below += chain.from_iterable(zip(tensors, names, strict=True))
+        return [None] * len(tensors)
+    dicts: list[Dict | None] = []
+    around = state.marked[-2]
+    filled = cast("Dict", around[-1])  # see `_may_step`
+    for tensor, owner, name in zip(tensors, owners, names, strict=True):
+        below.append(tensor)
+        begun = None
+        if owner is not None:
+            item = iter(below)
+            filled.pairs.extend(zip(item, item, strict=True))
+            state.created += len(below) // 2 + _CREATED_BETWEEN
+            state.skipped += _STEPS_BETWEEN
+            begun = filled = Dict([])
+            around += owner, begun
+            below = state.marked[-1] = []
+        dicts.append(begun)
+        below.append(name)
+    return dicts
 
 
 def _count(state: State, columns: _Columns, read: tuple[list[_Numbers], ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import random
+import re
 import struct
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -101,6 +102,18 @@ def varied() -> object:
     return {"model": model, "state": slots, "ema": again, "odd": odd, "more": some(40)}
 
 
+def slots_of(count: int, *, many: bool = False) -> dict[int, dict[str, object]]:
+    """The state of an optimizer, as torch has it: three tensors for each number."""
+    return {
+        (number + 250) * (300 if number % 7 == 3 else 1): {
+            "step": Tensor(Storage(f"3{number}", "cpu", 1), ()),
+            "exp_avg": Tensor(Storage(f"1{number}", "cuda:0", 4), (2, number)),
+            **({"exp_avg_sq": Tensor(Storage(f"2{number}", "cuda:0", 4), (2, number))} if many else {}),
+        }
+        for number in range(count)
+    }
+
+
 # --- as one instruction after the other ---------------------------------------------------------------------
 
 
@@ -151,6 +164,50 @@ def check(monkeypatch: pytest.MonkeyPatch, data: bytes) -> int:
 
 def test_runs_do_what_their_instructions_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(monkeypatch, pickled(varied())) > 10_000
+
+
+def test_runs_go_on_from_dict_to_dict(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+
+    class Counted(Runs):
+        @override
+        def _carry_out(self, *given: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            return super()._carry_out(*given)
+
+    monkeypatch.setattr(runs, "Runs", Counted)
+    numbers = {"state": slots_of(600, many=True), "param_groups": [{"params": [1, 2]}]}
+    assert (
+        check(monkeypatch, pickled({"model": some(20), "optimizer": numbers})) > 50_000
+    )  # nearly all of 1,800 tensors
+    assert steps < 30
+
+
+def test_dicts_of_another_kind_end_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An OrderedDict is a call, and keys without values are nobody's."""
+    found = slots_of(40, many=True).items()
+    ordered = {number: OrderedDict(slots) if number % 2 else slots for number, slots in found}
+    mixed = {"model": some(40), "state": slots_of(20), "ordered": ordered, "again": slots_of(20, many=True)}
+    data = pickled(mixed)
+    assert check(monkeypatch, data) > 1000
+    place = data.index(b"exp_avg_sq")
+    end = data.index(b"u", data.index(b"Q", place))
+    check(monkeypatch, data[:end] + b"K\x01" + data[end:])  # an odd number of items
+    check(monkeypatch, data[:end] + b"0" + data[end:])
+    check(monkeypatch, data[:end] + b"(" + data[end:])
+
+
+def test_steps_from_dict_to_dict_that_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pickled({"model": some(20), "state": slots_of(24, many=True)})
+    starts = [found.start() for found in re.finditer(rb"u[KMJ].{1,4}}", data, re.DOTALL)][20:]
+    cases = [(start + at, byte) for start in starts[:4] for at in range(12) for byte in b"\0u}(KMJr0\xff"]
+
+    def one(case: tuple[int, int]) -> None:
+        place, byte = case
+        check(monkeypatch, data[:place] + bytes([byte]) + data[place + 1 :])
+
+    put_through(one, cases, every=20)
 
 
 def test_what_is_not_in_protocol_2_is_read_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
