@@ -134,6 +134,10 @@ def cli() -> Callable[..., Answer]:
                 code = main([os.fspath(argument) for argument in arguments])
             except SystemExit as stop:  # argparse leaves this way
                 code = stop.code
+        if "--json" in arguments:
+            from tests.schemas import check_answer
+
+            check_answer(list(map(os.fspath, arguments)), out.getvalue())
         return Answer(code=int(code or 0), out=out.getvalue(), err=err.getvalue())
 
     return run

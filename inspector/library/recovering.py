@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import pathlib
+from typing import Any
 
 from inspector.library.opened import telling_what_runs
 from inspector.library.sources import Path
 from inspector.overriding import override
 from inspector.records import dataclass
 from inspector.remap.recover import recover as saving
+from inspector.report.documents.others import recover_document
 from inspector.report.words.results import as_lines, lost, lost_row, recovered, recovered_safety
 from inspector.safety.verdict import FileVerdict
 
@@ -29,7 +31,12 @@ class Recovered:
     tensors: int
     lost: tuple[str, ...]
     verdict: FileVerdict
+    _document: dict[str, Any]
     _text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of `recover --json`."""
+        return self._document
 
     @override
     def __str__(self) -> str:
@@ -58,5 +65,6 @@ def recover(source: Path, output: Path, *, force: bool = False) -> Recovered:
         tensors=done.tensors,
         lost=tuple(row.path for row in done.lost),
         verdict=done.verdict,
+        _document=recover_document(os.fsdecode(source), str(done.destination), done),
         _text="\n".join([*as_lines(words), *(f"  {lost_row(row)}" for row in done.lost)]),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from inspector.containers.formats import refuse_step
 from inspector.errors import ExportError, PlanError
@@ -24,13 +24,14 @@ from inspector.records import dataclass
 from inspector.remap.asking import plan_for
 from inspector.remap.convert.choosing import choose_shape
 from inspector.remap.convert.export import export_form, list_left_out
-from inspector.remap.convert.forms import Form, LeftOut, Shape, check_form
+from inspector.remap.convert.forms import Cast, ContainerName, Form, LeftOut, Shape, check_form
 from inspector.remap.convert.preview import preview_form
 from inspector.remap.describe import PlanRow, describe_plan, format_hidden, format_plan
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.folders.export import export_folder
 from inspector.remap.plan import Plan
 from inspector.remap.relabel.export import Verify, export_copy
+from inspector.report.documents.remapping import copy_document, form_document, plan_document
 from inspector.report.words.results import as_lines, converted, copied, form_contents, unchecked_by_torch
 from inspector.target.machine.wish import parse_wish
 
@@ -55,7 +56,12 @@ class Remapped:
     moves: tuple[PlanRow, ...]
     left_out: tuple[LeftOut, ...]
     verified: bool
+    _document: dict[str, Any]
     _text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of `remap --json`."""
+        return self._document
 
     @override
     def __str__(self) -> str:
@@ -81,7 +87,10 @@ def remap(  # noqa: PLR0913 - the command line's options
     exclude: str | Sequence[str] = (),
     strip_prefix: str | None = None,
     format: Shape | None = None,  # noqa: A002 - the same
+    container: Literal["zip", "legacy"] | None = None,
     compact: bool = False,
+    cast: Cast | None = None,
+    ema: bool = False,
     move_all: bool = False,
     hidden_devices: bool = False,
     force: bool = False,
@@ -103,7 +112,10 @@ def remap(  # noqa: PLR0913 - the command line's options
         exclude: Paths that are left out: `"optimizer"`, `"model/head.*"`.
         strip_prefix: What is removed from the front of every name, or the path of the model that is meant.
         format: `same`, `state-dict` or `safetensors`; None for what the name of the output tells.
+        container: What `torch.load` reads it as: `zip`, or `legacy` for torch before 1.6.
         compact: Whether bytes that no tensor views are left out.
+        cast: `float16` or `bfloat16`: what float32 weights become. It takes a torch.
+        ema: Whether the averaged weights are meant where there are others, too.
         move_all: Whether state that torch keeps on the CPU moves as well.
         hidden_devices: Whether devices outside of tensors change as well.
         force: Whether a file that stands there may be replaced.
@@ -124,14 +136,16 @@ def remap(  # noqa: PLR0913 - the command line's options
     asked = None if python is None else os.fsdecode(python)
     path, how = path_of(source), _How(force=force, verify=verify, python=asked)
     with telling_what_runs():
-        shape, container = choose_shape(path, named, format)
+        shape, kind = choose_shape(path, named, format)
         form = Form(
             only_weights=only == "weights",
             shape=shape,
             exclude=texts_of(exclude),
             strip_prefix=strip_prefix,
             compact=compact,
-            container=container,
+            container=kind if container is None else container,
+            cast=cast,
+            ema=ema,
         )
         _refuse_wrong(form, only, verify)
         opened = Opened(path)
@@ -142,7 +156,7 @@ def remap(  # noqa: PLR0913 - the command line's options
         if form.shape == "safetensors" and (said or wish is not None):
             refuse_step(opened.facts.format, "remap", path)
         if named is None or dry_run:
-            return _planned(opened, plan, form)
+            return _planned(opened, named, plan, form)
         write = _copied if form.is_plain else _converted
         return write(opened, pathlib.Path(named), plan, form, how)
 
@@ -156,6 +170,8 @@ def _refuse_wrong(form: Form, only: str | None, verify: str) -> None:
     for name, word, words in (
         ("only", only, (None, "weights")),
         ("format", form.shape, get_args(Shape)),
+        ("container", form.container, get_args(ContainerName)),
+        ("cast", form.cast, (None, *get_args(Cast))),
         ("verify", verify, get_args(Verify)),
     ):
         if word not in words:
@@ -164,11 +180,14 @@ def _refuse_wrong(form: Form, only: str | None, verify: str) -> None:
     if form.is_plain:
         return
     check_form(form)
+    if form.ema and not form.takes_model:
+        remedy = "add only='weights', or a format"
+        raise PlanError("ema chooses which of the weights are written, and all are copied", remedy=remedy)
     if verify in {"full", "torch"}:
         raise PlanError(f"verify={verify!r} compares a copy with its source, and another form is no copy")
 
 
-def _planned(opened: Opened, plan: Plan, form: Form) -> Remapped:
+def _planned(opened: Opened, named: str | None, plan: Plan, form: Form) -> Remapped:
     """Return what would be written."""
     facts, rows = opened.facts, describe_plan(opened.facts, plan)
     if form.is_plain:
@@ -179,19 +198,22 @@ def _planned(opened: Opened, plan: Plan, form: Form) -> Remapped:
             moves=rows,
             left_out=(),
             verified=False,
+            _document=plan_document(facts, named, plan, rows),
             _text=(format_plan(rows) + format_hidden(facts, plan)).rstrip("\n"),
         )
     found = preview_form(facts, form)
     if found.refusals:
         raise ExportError(found.refusals[0], remedy="leave it out with exclude, or choose another format")
     made = form.format_from(facts.format)
+    left_out = list_left_out(opened.file, plan, form) if form.exclude else found.left_out
     return Remapped(
         output=None,
         format=made,
         nbytes=found.nbytes,
         moves=(),
-        left_out=list_left_out(opened.file, plan, form) if form.exclude else found.left_out,
+        left_out=left_out,
         verified=False,
+        _document=plan_document(facts, named, plan, rows, (form, found, left_out)),
         _text="\n".join(as_lines(form_contents(found, made))),
     )
 
@@ -208,6 +230,7 @@ def _converted(opened: Opened, out: pathlib.Path, plan: Plan, form: Form, how: _
         moves=(),
         left_out=done.left_out,
         verified=done.verified,
+        _document=form_document(opened.facts.path, str(out), done),
         _text="\n".join(as_lines(converted(done))),
     )
 
@@ -232,5 +255,6 @@ def _copied(opened: Opened, out: pathlib.Path, plan: Plan, _form: Form, how: _Ho
         moves=describe_plan(facts, plan),
         left_out=(),
         verified=done.verified,
+        _document=copy_document(opened.facts.path, str(out), done),
         _text="\n".join(as_lines(copied(done))),
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from inspector.library.opened import telling_what_runs
 from inspector.library.sources import CheckpointLike, Map, Path, machine_of, opened_of, path_of, rules_of
 from inspector.overriding import override
 from inspector.records import dataclass
 from inspector.remap.asking import rules_for
 from inspector.remap.compare.files import compare_files
+from inspector.report.documents.others import verify_document
 from inspector.report.words.results import as_lines, compared
 from inspector.target.machine.wish import parse_wish
 
@@ -27,11 +30,16 @@ class Verified:
     differences: tuple[str, ...]
     tensors: int
     compared_nbytes: int
+    _document: dict[str, Any]
     _text: str
 
     def __bool__(self) -> bool:
         """Return whether nothing is wrong."""
         return self.same
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of `verify --json`."""
+        return self._document
 
     @override
     def __str__(self) -> str:
@@ -78,5 +86,6 @@ def verify(  # noqa: PLR0913 - the command line's options
         differences=found.differences,
         tensors=found.tensors,
         compared_nbytes=found.compared_nbytes,
+        _document=verify_document(path_of(output), path_of(against), found),
         _text="\n".join(as_lines(compared(found, planned=rules is not None))),
     )

@@ -1,24 +1,28 @@
-"""The code of docs/library.md, block by block."""
+"""The code of docs/library.md and docs/json.md, block by block."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import inspector
+from inspector.report.documents.schemas import schema_names
 from tests.end2end.conftest import DEMO, ROOT
 
-PAGE = ROOT / "docs" / "library.md"
+LIBRARY, JSON = ROOT / "docs" / "library.md", ROOT / "docs" / "json.md"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder as the recipes expect it: a run with one file that is no checkpoint."""
     (tmp_path / "runs").mkdir()
-    for name in ("best.pth", "runs/best.pth", "runs/last.pth", "epoch-1.pth"):
+    for name in ("best.pth", "last.pth", "runs/best.pth", "runs/last.pth", "epoch-1.pth"):
         shutil.copy(DEMO, tmp_path / name)
     (tmp_path / "runs" / "half.pth").write_bytes(DEMO.read_bytes()[:-90_000])
     later = bytearray(DEMO.read_bytes())
@@ -30,15 +34,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def blocks() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def blocks(page: Path, language: str = "python") -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def test_every_block_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They run one after the other: the check in CI is about the copy of the recipe before it."""
     said = []
-    for number, block in enumerate(blocks()):
-        exec(compile(block, f"{PAGE.name}, block {number}", "exec"), {"__name__": "block"})
+    for number, block in enumerate(blocks(LIBRARY)):
+        exec(compile(block, f"block {number}", "exec"), {"__name__": "block"})
         said.append(capsys.readouterr().out)
     quick, devices, sizes, remapped, checked, changed, numbers = said
     assert "<Checkpoint 'best.pth': zip, 283 tensors on cuda:0, cuda:1, cpu" in quick
@@ -54,8 +59,27 @@ def test_every_block_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_check_of_ci_refuses_what_it_is_to_refuse(folder: Path) -> None:
-    (check,) = (block for block in blocks() if "assert result.safe" in block)
+    (check,) = (block for block in blocks(LIBRARY) if "assert result.safe" in block)
     (folder / "cpu").mkdir()
     shutil.copy(DEMO, folder / "cpu" / "best.pth")
     with pytest.raises(AssertionError, match="DOES NOT LOAD"):
         exec(compile(check, "block", "exec"), {})
+
+
+def test_the_page_of_json(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    """The command of its lines is this program; all of its schemas are listed, and no other."""
+    command = folder / "bin" / "checkpoint-inspector"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P "{ROOT}/inspector" "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    monkeypatch.setenv(
+        "PATH", f"{command.parent}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
+    for block in blocks(JSON):
+        exec(compile(block, "block", "exec"), {"__name__": "block"})
+    assert "cuda:0 " in capsys.readouterr().out
+    for block in blocks(JSON, "sh"):
+        subprocess.run(["bash", "-e", "-c", block], check=True, capture_output=True)
+    page = JSON.read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE) != []
+    assert set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE)) == set(schema_names())

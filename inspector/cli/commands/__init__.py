@@ -23,6 +23,7 @@ COMMANDS = {
         "screenshot",
         "desktop",
         "target",
+        "schema",
     )
 } | {"help": "inspector.cli.helping"}
 """The module of each command, in the order of `--help`."""

@@ -58,6 +58,7 @@ def test_a_package_that_is_a_function_looks_like_one() -> None:
         function = names._function(package)
         assert package.__doc__ == function.__doc__
         assert inspect.signature(package) == inspect.signature(function)
+    assert names.find("remap") is inspector.remap
     code = inspector.snippet(str(ROOT / "resources/demo/demo.pth"))
     assert "torch.load(" in code
 

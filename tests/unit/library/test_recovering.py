@@ -4,6 +4,7 @@ import pytest
 
 import inspector
 from inspector.resources import demo_path
+from tests.schemas import complaint
 from tests.unit.remap.samples import call, mapping, name, stream, tensor, text, written, zip_of
 
 
@@ -17,6 +18,7 @@ def test_what_is_intact_is_saved(tmp_path) -> None:
     assert found.verdict == "weights-only"
     assert found.lost[0] in str(found)
     assert "lost" in str(found)
+    assert complaint("recover", found.to_dict()) == ""
     with pytest.raises(inspector.ExportError):
         inspector.recover(half, out)
     assert inspector.recover(half, out, force=True).lost == found.lost

@@ -8,6 +8,7 @@ import inspector
 from inspector.library import remapping
 from inspector.resources import demo_path
 from tests.corpus import CORPUS
+from tests.schemas import complaint
 
 
 def devices(path) -> set[str]:
@@ -24,6 +25,7 @@ def test_a_copy_with_other_devices(demo: inspector.Checkpoint, tmp_path) -> None
     assert sum(row.tensors for row in found.moves) == len(demo)
     assert found.left_out == ()
     assert "relabeled" in str(found)
+    assert complaint("remap", found.to_dict()) == ""
     inspector.remap(demo, out, force=True)
     assert devices(out) == {"cpu"}
     inspector.remap(demo.path, str(out), target="cuda", python="/nowhere", force=True)
@@ -35,7 +37,10 @@ def test_another_form(demo: inspector.Checkpoint, tmp_path) -> None:
     found = inspector.remap(demo, out, only="weights", exclude="head.*", strip_prefix="model")
     assert (found.format, found.moves, found.verified) == ("safetensors", (), True)
     assert any(row.path.startswith("optimizer") for row in found.left_out)
+    assert complaint("remap", found.to_dict()) == ""
     assert not any("head" in path for path in inspector.open(out).keys())  # noqa: SIM118 - no dict
+    old = inspector.remap(demo, tmp_path / "old.pth", container="legacy", ema=True, only="weights")
+    assert (old.format, inspector.open(tmp_path / "old.pth").format) == ("legacy", "legacy")
     with pytest.raises(inspector.PlanError, match="another form is no copy"):
         inspector.remap(demo, out, only="weights", verify="full")
 
@@ -49,6 +54,9 @@ def test_what_would_be_done(demo: inspector.Checkpoint, tmp_path) -> None:
     form = inspector.remap(demo, dry_run=True, only="weights")
     assert (form.moves, form.format) == ((), "zip")
     assert form.left_out
+    for planned in (plain, form):
+        assert complaint("remap", planned.to_dict()) == ""
+    assert plain.to_dict()["output"] == str(out)
     less = inspector.remap(demo, dry_run=True, exclude=["optimizer"])
     assert [row.path for row in less.left_out if row.is_asked] == ["optimizer"]
     assert list(tmp_path.iterdir()) == []
@@ -78,6 +86,9 @@ def test_wrong_wishes_write_nothing(demo: inspector.Checkpoint, tmp_path) -> Non
         ({"verify": "maybe"}, "verify='maybe' is not understood"),
         ({"output": tmp_path / "out.safetensors", "format": "same"}, "file name"),
         ({"output": demo.path}, ""),
+        ({"container": "tar"}, "container='tar' is not understood"),
+        ({"cast": "float8"}, "cast='float8' is not understood"),
+        ({"ema": True}, "and all are copied"),
         ({"exclude": ["optimizer"], "format": "safetensors"}, "file name"),
         ({"output": None, "dry_run": True, "only": "weights", "exclude": "**"}, "no weights are left"),
     ):

@@ -4,6 +4,7 @@ import pytest
 
 import inspector
 from inspector.resources import demo_path
+from tests.schemas import complaint
 
 
 @pytest.fixture
@@ -19,6 +20,7 @@ def test_a_copy_is_what_it_was_to_become(out, demo: inspector.Checkpoint) -> Non
         assert found, arguments
         assert (found.same, found.differences, found.tensors) == (True, (), 283)
         assert found.compared_nbytes > 0
+        assert complaint("verify", found.to_dict()) == ""
     assert str(inspector.verify(out, demo, map="cuda:*=cpu")).startswith("Devices as planned.")
 
 

@@ -34,14 +34,14 @@ def test_a_copy(cli, copy: Path) -> None:
 
 
 def test_a_copy_that_torch_did_not_check(cli, copy: Path, monkeypatch) -> None:
-    found = TorchCheck(verdict="unavailable", detail="there is no torch", torch="2.13", missing=("cuda:0",))
+    found = TorchCheck(verdict="unchecked", detail="there is no torch", torch="2.13", missing=("cuda:0",))
     monkeypatch.setattr(export, "_ask_torch", lambda *_: found)
     answer = cli("remap", copy, "-o", copy.with_name("out.pth"), "--verify", "torch", "--json")
     document = json.loads(answer.out)
     assert document["torch"] == torch_document(found)
     assert document["torch"] == {
         "version": "2.13",
-        "verdict": "unavailable",
+        "verdict": "unchecked",
         "detail": "there is no torch",
         "missing": ["cuda:0"],
     }
