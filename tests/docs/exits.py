@@ -69,4 +69,8 @@ EXITS = {
         Exit(3, "FILE cannot be read", "pointer.pth"),
     ),
     "target": (Exit(2, "there is no such target", "--target nothing"),),
+    "schema": (
+        Exit(0, "the schema was printed, or the list of them", "show"),
+        Exit(2, "no schema describes what COMMAND writes", "desktop"),
+    ),
 }

@@ -45,6 +45,9 @@ def write_samples(folder: Path) -> None:
     for epoch in (50, 51, 52):
         _write_later(epochs / f"epoch-{epoch}.pth", epoch=epoch, step=epoch - 50)
     (folder / "last.pth").write_bytes(DEMO.read_bytes())
+    (folder / "runs").mkdir()
+    for name in ("best.pth", "last.pth"):
+        shutil.copy(DEMO, folder / "runs" / name)
     (folder / "half.pth").write_bytes(DEMO.read_bytes()[:-90_000])
     (folder / "download.pth").write_text(WEB_PAGE, encoding="utf-8")
     (folder / "pointer.pth").write_text(POINTER, encoding="utf-8")

@@ -1,12 +1,9 @@
-"""The code of docs/library.md and docs/json.md, block by block."""
+"""What the code of docs/library.md shows, block by block, and what docs/json.md lists."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -66,20 +63,6 @@ def test_the_check_of_ci_refuses_what_it_is_to_refuse(folder: Path) -> None:
         exec(compile(check, "block", "exec"), {})
 
 
-def test_the_page_of_json(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
-    """The command of its lines is this program; all of its schemas are listed, and no other."""
-    command = folder / "bin" / "checkpoint-inspector"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P "{ROOT}/inspector" "$@"\n', encoding="utf-8")
-    command.chmod(0o755)
-    monkeypatch.setenv(
-        "PATH", f"{command.parent}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    )
-    for block in blocks(JSON):
-        exec(compile(block, "block", "exec"), {"__name__": "block"})
-    assert "cuda:0 " in capsys.readouterr().out
-    for block in blocks(JSON, "sh"):
-        subprocess.run(["bash", "-e", "-c", block], check=True, capture_output=True)
+def test_the_page_of_json_lists_the_schemas_that_there_are() -> None:
     page = JSON.read_text(encoding="utf-8")
-    assert re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE) != []
     assert set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE)) == set(schema_names())
