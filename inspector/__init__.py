@@ -31,9 +31,8 @@ if TYPE_CHECKING:
         ValuesError,
     )
     from inspector.library.checking import Check, check
-    from inspector.library.checkpoint import Checkpoint
+    from inspector.library.checkpoint import Checkpoint, open  # noqa: A004 - the library's word
     from inspector.library.comparing import Diff, diff
-    from inspector.library.opening import open  # noqa: A004 - the library's word: inspector.open
     from inspector.library.recovering import Recovered, recover
     from inspector.library.remapping import Remapped, remap
     from inspector.library.rows import Global, Safety, Storage, Value

@@ -1,8 +1,9 @@
-"""An open checkpoint."""
+"""`inspector.open`, and the open checkpoint that it returns."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from inspector.library.notebook.page import page_of
 from inspector.library.opened import Opened
 from inspector.library.rows import Global, Safety, Storage, Value
-from inspector.library.sources import shown
+from inspector.library.sources import Path, shown
 from inspector.library.tensor import Tensor
 from inspector.model.checkpoint import Key, Optimizer
 from inspector.model.findings import Finding
@@ -233,6 +234,20 @@ class Checkpoint:
     def _repr_html_(self) -> str:
         """Return the page that a notebook shows: verdict, devices and the tree."""
         return page_of(self._opened.facts, self._opened.safety, self._opened.findings)
+
+
+def open(path: Path) -> Checkpoint:  # noqa: A001 - the library's word: inspector.open
+    """Open a checkpoint: a file, or a folder that is one. Nothing in it is executed, and no weights are read.
+
+    The file is closed when this returns.
+
+    Args:
+        path: The file or folder.
+
+    Raises:
+        CheckpointError: It is missing, no checkpoint, of a format that is not read, or damaged.
+    """
+    return Checkpoint(Opened(os.fsdecode(path)))
 
 
 def _index(names: Iterator[str]) -> dict[str, list[int]]:

@@ -25,9 +25,8 @@ _ERRORS = (
 HOMES: dict[str, str] = {
     **dict.fromkeys(_ERRORS.split(), f"{_ROOT}.errors"),
     **dict.fromkeys(("Check", "check"), f"{_LIBRARY}.checking"),
-    "Checkpoint": f"{_LIBRARY}.checkpoint",
+    **dict.fromkeys(("Checkpoint", "open"), f"{_LIBRARY}.checkpoint"),
     **dict.fromkeys(("Diff", "diff"), f"{_LIBRARY}.comparing"),
-    "open": f"{_LIBRARY}.opening",
     **dict.fromkeys(("Recovered", "recover"), f"{_LIBRARY}.recovering"),
     **dict.fromkeys(("Remapped", "remap"), f"{_LIBRARY}.remapping"),
     **dict.fromkeys(("Global", "Safety", "Storage", "Value"), f"{_LIBRARY}.rows"),

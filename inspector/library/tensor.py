@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector.library.opened import Opened
 from inspector.library.sources import shown
@@ -11,6 +11,8 @@ from inspector.overriding import override
 from inspector.report.colors import device_name
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from inspector.library.statistics import Statistics
 
 
@@ -18,7 +20,7 @@ class Tensor:
     """One tensor at one place of a checkpoint: what the file says of it, with the words of `show --json`.
 
     A tensor that is reached twice is two of these, with the same `storage`. None of its numbers are read
-    until `stats` is called.
+    until `stats` or `numpy` is called.
     """
 
     __slots__ = ("_index", "_opened", "_row")
@@ -109,6 +111,22 @@ class Tensor:
 
         (found,) = read_statistics(self._opened, [self._index])
         return found
+
+    def numpy(self) -> NDArray[Any]:
+        """Read its numbers, and no others, and return them as a NumPy array.
+
+        What NumPy has no type for comes as a larger one that holds the values exactly: bfloat16 and what is
+        smaller as float32, complex32 as complex64; quantized elements come as the numbers they stand for.
+
+        Raises:
+            ValuesError: It has no numbers, or they make no array: those of a sparse tensor are in its parts.
+            CheckpointError: The file cannot be read, or changed since it was opened.
+        """
+        from inspector.library.arrays import read_array  # noqa: PLC0415 - most files are only listed
+        from inspector.values.asking import ValueReader  # noqa: PLC0415 - the same
+
+        with ValueReader() as reader:
+            return read_array(self._opened, self._index, reader)
 
     @override
     def __repr__(self) -> str:

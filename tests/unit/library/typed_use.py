@@ -6,7 +6,9 @@ It is never run. A line that mypy takes for something else than is said here fai
 from __future__ import annotations
 
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
+
+from numpy.typing import NDArray
 
 import inspector
 from inspector import Checkpoint, CheckpointError, Tensor, diff, remap, snippet
@@ -33,6 +35,7 @@ def use(path: Path) -> None:
     assert_type(diff("a.pth", checkpoint).equal, bool)
     assert_type(inspector.stats(path, "a/b"), tuple[inspector.Statistics, ...])
     assert_type(checkpoint["a/b"].stats().mean, float | None)
+    assert_type(checkpoint["a/b"].numpy(), NDArray[Any])
     assert_type(inspector.verify("out.pth", path).same, bool)
     assert_type(inspector.recover(path, "out.pth").lost, tuple[str, ...])
     assert_type([finding.id for finding in checkpoint.findings], list[str])
