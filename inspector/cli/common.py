@@ -66,6 +66,13 @@ def say(text: str) -> None:
         raise UnsaidError(f"the output cannot be written: {error.strerror}") from error
 
 
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Let the reader of a pipe leave: the exit code is part of the answer, and still tells the truth."""
+    with suppress(BrokenPipeError):
+        yield
+
+
 def say_json(document: dict[str, Any]) -> None:
     """Write one JSON document to stdout, on a line of its own."""
     import json

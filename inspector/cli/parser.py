@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from inspector.cli.commands import COMMANDS, WINDOW
-from inspector.cli.common import PROGRAM, USAGE, complain
+from inspector.cli.common import PROGRAM, USAGE, complain, say
 from inspector.cli.display import add_display_options
 from inspector.overriding import override
 from inspector.units import cut_text, nearest
@@ -80,6 +80,11 @@ class _Parser(argparse.ArgumentParser):
         meant = f"did you mean {near}? it can be {known}" if near else f"it can be {known}"
         said = cut_text(str(value), _MOST_CHARS)
         raise argparse.ArgumentError(action, f"there is no {said!r} ({meant})")
+
+    @override
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write help as any other answer: a full disk is an error, and argparse would say nothing."""
+        say(message)
 
     @override
     def error(self, message: str) -> NoReturn:

@@ -61,10 +61,16 @@ class Program(QObject):
     """Keeps the windows; each has a session and threads of its own."""
 
     def __init__(
-        self, app: QApplication, settings: Settings, theme_mode: str, probe: MachineProbe | None = None
+        self,
+        app: QApplication,
+        settings: Settings,
+        theme_mode: str,
+        probe: MachineProbe | None = None,
+        python: str = "",
     ) -> None:
         super().__init__(app)
         self._probe = probe
+        self._python = python
         self._settings = settings
         self._theme = Theme(app, theme_mode)
         set_still(still=settings.is_still)
@@ -221,7 +227,7 @@ class Program(QObject):
             self._probe,
             kept.target,
             wanted=kept.wanted,
-            python=kept.python,
+            python=self._python or kept.python,
             profiles=kept.profiles,
         )
         window.attach(session)
@@ -250,19 +256,31 @@ class Program(QObject):
         QTimer.singleShot(0, self, collect_closed)
 
 
-def main(paths: list[str], demo: bool = False, fresh: bool = False) -> int:  # noqa: FBT001, FBT002  # agreed
-    """Run the window; return the exit code."""
+def main(
+    paths: list[str],
+    demo: bool = False,  # noqa: FBT001, FBT002  # agreed
+    fresh: bool = False,  # noqa: FBT001, FBT002  # agreed
+    python: str = "",
+) -> int:
+    """Run the window; return the exit code.
+
+    Args:
+        paths: The files to open.
+        demo: Whether to open the demo.
+        fresh: Whether what was remembered is ignored.
+        python: What names the Python whose torch stands for this machine, in place of the remembered one.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C in the terminal ends the program
     app = make_app()
     server = None
-    if not (demo or fresh):
+    if not (demo or fresh or python):
         from inspector.gui.single_instance import lead_or_hand_over
 
         server = lead_or_hand_over(paths)
         if server is None:
             return 0
     settings = Settings(fresh=fresh)
-    program = Program(app, settings, settings.theme, MachineProbe())
+    program = Program(app, settings, settings.theme, MachineProbe(), python)
     errors = UnexpectedErrors(program.theme, program)
     errors.install()
     if server is not None:

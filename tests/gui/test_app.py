@@ -86,6 +86,20 @@ def test_the_demo_opens(program, qtbot):
     assert program.open_window is not None
 
 
+def test_the_python_of_the_command_line_goes_before_the_remembered_one(qapp, qtbot):
+    settings = Settings()
+    settings.keep_target("this", "", "/remembered")
+    for named, used in (("/named", "/named"), ("", "/remembered")):
+        program = Program(qapp, settings, "light", None, named)
+        window = program.open_window()
+        qtbot.waitUntil(lambda window=window: window.session is not None)
+        assert window.session._state.python == used
+        window.close()
+        qtbot.waitUntil(lambda program=program: not program._leaving)
+        program._theme.setParent(None)
+        program.setParent(None)
+
+
 @pytest.mark.wide
 def test_the_last_target_is_chosen_again(qapp, qtbot, copies):
     settings = Settings()

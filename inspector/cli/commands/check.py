@@ -12,6 +12,8 @@ from inspector.cli.common import (
     UNREADABLE,
     as_checkpoint_error,
     complain_of,
+    reader_may_leave,
+    remark,
     say_json,
 )
 from inspector.cli.machines import add_target_options, profile_of
@@ -48,13 +50,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - reads standard input"
     )
-    add_target_options(parser, "this")
     parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
-    parser.add_argument("--beliefs", action="store_true", help="answer common beliefs from this file")
-    error = parser.add_mutually_exclusive_group()
+    add_target_options(parser.add_argument_group("where it is to be loaded"), "this")
+    group = parser.add_argument_group("what is explained as well")
+    group.add_argument("--beliefs", action="store_true", help="answer common beliefs from this file")
+    error = group.add_mutually_exclusive_group()
     error.add_argument("--error-text", metavar="TEXT", help="explain this error message or traceback")
     error.add_argument("--error-file", metavar="F", help="the same from a file; - reads standard input")
-    parser.add_argument(
+    group.add_argument(
         "--script",
         metavar="F.py",
         help="which line of this Python script or notebook fails with the file; - reads standard input",
@@ -87,15 +90,21 @@ def _check(
         raise
     except Exception as error:  # noqa: BLE001 - the error text is explained even where the file cannot be read
         return _refused(path, options, as_checkpoint_error(error), text, target)
-    if options.json:
-        from inspector.report.checking import check_document
-
-        say_json(check_document(found))
-    else:
-        from inspector.report.checking import check_page
-
-        options.display.show(check_page(found), apart=True)
+    with reader_may_leave():
+        _tell(options, path, found)
     return DONE if found.is_good else NEGATIVE
+
+
+def _tell(options: argparse.Namespace, path: str, found: Check) -> None:
+    from inspector.cli.streams import is_stream
+    from inspector.report.checking import check_document, check_page
+
+    if options.json:
+        say_json(check_document(found))
+        return
+    options.display.show(check_page(found), apart=True)
+    if is_stream(path):
+        remark("stdin stands for the file that was read from there: write its name instead")
 
 
 def _error_text(options: argparse.Namespace) -> str | None:

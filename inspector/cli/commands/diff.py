@@ -14,6 +14,7 @@ from inspector.cli.common import (
     complain_of,
     ended_by_signals,
     exit_code,
+    reader_may_leave,
     say_json,
 )
 from inspector.errors import QueryError
@@ -42,29 +43,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="FILE", help="two checkpoints of any format: files or folders"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document")
-    parser.add_argument(
+    group = parser.add_argument_group("what is compared")
+    group.add_argument(
         "--compare",
         choices=tuple(_MODES),
         help="tensors by what is said of them alone, by their bytes as well (the default), or by how much "
         "their numbers differ",
     )
-    parser.add_argument("--values", action="store_true", help="the same as --compare numbers")
-    parser.add_argument(
-        "--rtol", type=_tolerance, metavar="R", help="numbers are equal if |a-b| <= A + R*|b|"
-    )
-    parser.add_argument("--atol", type=_tolerance, metavar="A", help="the same; both default to 0")
-    parser.add_argument(
+    group.add_argument("--values", action="store_true", help="the same as --compare numbers")
+    group.add_argument("--rtol", type=_tolerance, metavar="R", help="numbers are equal if |a-b| <= A + R*|b|")
+    group.add_argument("--atol", type=_tolerance, metavar="A", help="the same; both default to 0")
+    group.add_argument(
         "--filter", metavar="QUERY", default="", help="only these: words, device:, dtype:, role:, size>10MB"
     )
-    shown = parser.add_mutually_exclusive_group()
+    group = parser.add_argument_group("what is listed")
+    shown = group.add_mutually_exclusive_group()
     shown.add_argument("--only-differences", action="store_true", help="list what differs (the default)")
     shown.add_argument("--all", action="store_true", help="list the tensors that are equal as well")
-    parser.add_argument(
+    group.add_argument(
         "--series",
         action="store_true",
         help="several files in their order, or a folder of them: how far each module went",
     )
-    parser.add_argument("--each", action="store_true", help="list each tensor of a change that many share")
+    group.add_argument("--each", action="store_true", help="list each tensor of a change that many share")
 
 
 def _tolerance(text: str) -> float:
@@ -112,7 +113,8 @@ def _run(options: argparse.Namespace, progress: Progress) -> int:
 
     first, second = options.files
     found = compare_paths(first, second, _wish(options), progress)
-    _say(found, options)
+    with reader_may_leave():
+        _say(found, options)
     return DONE if found.is_equal else NEGATIVE
 
 

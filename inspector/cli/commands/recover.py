@@ -6,8 +6,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, ended_by_signals, remark, say_json
+
+if TYPE_CHECKING:
+    from inspector.remap.recover.recover import Recovery
 
 SUMMARY = "Save what is intact in a damaged file as a new one, and list the rest."
 EXAMPLES = ("recover half.pth -o rest.pth",)
@@ -33,30 +37,35 @@ def run(options: argparse.Namespace) -> int:
 
     refuse_stdin(options.file)
     if not is_stream(options.output):
-        return _recover(options, options.output, options.output)
+        return _tell(options, _recover(options, options.output), options.output)
     refuse_stdout(options)
     with streamed("recovered.pth") as output:
-        return _recover(options, os.fspath(output), "standard output")
+        done = _recover(options, os.fspath(output))
+    return _tell(options, done, "standard output")  # not before all of it is there
 
 
-def _recover(options: argparse.Namespace, output: str, name: str) -> int:
+def _recover(options: argparse.Namespace, output: str) -> Recovery:
     from inspector.remap.recover.recover import recover
-    from inspector.report.page.blocks import Line, plain_text
-    from inspector.report.words.results import lost, lost_row, recovered, recovered_safety, result_page
 
     progress = options.display.progress()
     with ended_by_signals(progress):
-        done = recover(options.file, Path(output), overwrite=options.force, progress=progress)
+        return recover(options.file, Path(output), overwrite=options.force, progress=progress)
+
+
+def _tell(options: argparse.Namespace, done: Recovery, name: str) -> int:
+    from inspector.report.page.blocks import Line, plain_text
+    from inspector.report.words.results import lost, lost_row, recovered, recovered_safety, result_page
+
     safety = recovered_safety(done)
     if options.json:
         from inspector.report.documents.others import recover_document
 
-        say_json(recover_document(options.file, output, done))
+        say_json(recover_document(options.file, name, done))
         return DONE
     more = [Line(f"the new file: {safety}", "caution")] if safety else []
     more += [Line(lost(done)), *(Line(lost_row(row), indent="  ") for row in done.lost)]
     page = result_page(name, recovered(done), more)
-    if name == output:
+    if name == options.output:
         options.display.show(page)
     else:
         sys.stderr.write(plain_text(page))

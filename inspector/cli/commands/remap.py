@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
+from typing import TYPE_CHECKING
 
 from inspector.cli.mapping import add_map_options, add_plan_options, parse_map
 from inspector.cli.several import MANY, answer_each, expand
 from inspector.errors import PlanError
+
+if TYPE_CHECKING:
+    from inspector.cli.remapping.answer import Answer
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
 EXAMPLES = (
@@ -20,7 +24,7 @@ EXAMPLES = (
     "remap best.pth -o - | ssh HOST 'cat > best.pth'",
 )
 NOTES = (
-    "Without --map and --target, everything goes to the CPU, but for what torch keeps there by itself. "
+    "Without --map and --target, everything goes to the CPU, as with --map '*=cpu'. "
     "Without --format, the suffix of OUT decides: .safetensors is that format, .pt, .pth, .ckpt and .bin are "
     "for torch.load, and a suffix that says another format than --format is refused. "
     f"{MANY} --into keeps the names of the files, and refuses to write anything if two copies would have one "
@@ -147,20 +151,25 @@ def _remap_path(options: argparse.Namespace, path: str) -> int:
 
 
 def _remap(options: argparse.Namespace) -> int:
-    """Answer for one file: `options.file`, whose copy is `options.output`."""
     from inspector.cli.remapping.answer import give
+
+    return give(_answer(options), options)
+
+
+def _answer(options: argparse.Namespace) -> Answer:
+    """Do what is asked with one file, `options.file`, whose copy is `options.output`."""
     from inspector.cli.remapping.forms import convert, describe, read_form
 
     form = read_form(options)
     if options.dry_run:
-        return give(describe(options, form), options)
+        return describe(options, form)
     if form is not None:
-        return give(convert(options, form), options)
+        return convert(options, form)
     from inspector.cli.remapping.copying import change, copy, undo
 
     if options.undo:
-        return give(undo(options), options)
-    return give(change(options) if options.in_place else copy(options), options)
+        return undo(options)
+    return change(options) if options.in_place else copy(options)
 
 
 def _into(files: list[str], options: argparse.Namespace) -> int:
@@ -178,6 +187,7 @@ def _into(files: list[str], options: argparse.Namespace) -> int:
 
 def _to_stdout(path: str, options: argparse.Namespace) -> int:
     """Write the copy to standard output, once it is whole and checked."""
+    from inspector.cli.remapping.answer import give
     from inspector.cli.remapping.into import copy_name, is_folder_copy
     from inspector.cli.streams import STREAM, refuse_stdout, streamed
 
@@ -187,4 +197,6 @@ def _to_stdout(path: str, options: argparse.Namespace) -> int:
         raise PlanError("a folder cannot go to standard output", where=path, remedy=remedy)
     with streamed(copy_name(path, options)) as output:
         changes = {"file": path, "output": os.fspath(output), "output_name": STREAM}
-        return _remap(argparse.Namespace(**{**vars(options), **changes}))
+        asked = argparse.Namespace(**{**vars(options), **changes})
+        answer = _answer(asked)
+    return give(answer, asked)  # not before all of it is there

@@ -36,8 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="OUT.py", help="write the code to a file; - prints it")
     parser.add_argument("--force", action="store_true", help="replace OUT.py if it exists")
     parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
-    add_map_options(parser)
-    style = parser.add_mutually_exclusive_group()
+    add_map_options(parser.add_argument_group("where it is to be loaded"))
+    style = parser.add_argument_group("what is written").add_mutually_exclusive_group()
     style.add_argument("--style", metavar="NAME", help=_STYLES)
     saves = "print code that saves the next checkpoint, so that it loads anywhere"
     style.add_argument("--save", dest="style", action="store_const", const="save", help=saves)

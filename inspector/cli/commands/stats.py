@@ -11,6 +11,7 @@ from inspector.cli.common import (
     UNREADABLE,
     complain_of,
     ended_by_signals,
+    reader_may_leave,
     remark,
     say_json,
 )
@@ -78,6 +79,7 @@ def _stats(
     progress: Progress,
 ) -> int:
     from inspector.errors import ValuesError
+    from inspector.report.jsonable import error_document
     from inspector.report.values import statistics_document, statistics_page
 
     code = DONE
@@ -87,7 +89,10 @@ def _stats(
             ranks = _ranks(checkpoint, row, reader, progress) if options.rank else None
         except ValuesError as error:
             code = UNREADABLE
-            complain_of(error, checkpoint.tensors[row].path)
+            path = checkpoint.tensors[row].path
+            if options.json:
+                say_json({**error_document(checkpoint.path, error), "tensor": path})
+            complain_of(error, path)
             continue
         if options.json:
             say_json(statistics_document(checkpoint, row, found, ranks))
@@ -116,8 +121,9 @@ def _scan(
 
     scan = scan_checkpoint(checkpoint, reader, progress)
     findings = value_findings(checkpoint, scan)
-    if options.json:
-        say_json(scan_document(checkpoint, scan, findings))
-    else:
-        options.display.show(scan_page(checkpoint, scan))
+    with reader_may_leave():
+        if options.json:
+            say_json(scan_document(checkpoint, scan, findings))
+        else:
+            options.display.show(scan_page(checkpoint, scan))
     return NEGATIVE if scan.unread or scan.with_oddity(Oddity.NAN, Oddity.INF) else DONE

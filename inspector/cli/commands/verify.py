@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, say_json
+from inspector.cli.common import DONE, NEGATIVE, ended_by_signals, reader_may_leave, say_json
 from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, rules_of
 from inspector.cli.several import MANY, answer_each, expand
 
@@ -29,9 +29,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the file that it was made from, or the folder in which the originals have the same names",
     )
-    add_map_options(parser)
-    add_plan_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document for each OUT, one a line")
+    group = parser.add_argument_group("which devices were to change")
+    add_map_options(group)
+    add_plan_options(group)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -65,12 +66,13 @@ def _verify(path: str, options: argparse.Namespace) -> int:
             hidden=options.hidden_devices,
             progress=progress,
         )
-    if options.json:
-        from inspector.report.documents.others import verify_document
+    with reader_may_leave():
+        if options.json:
+            from inspector.report.documents.others import verify_document
 
-        say_json(verify_document(path, against, found))
-    else:
-        options.display.show(_page(path, found, planned=rules is not None))
+            say_json(verify_document(path, against, found))
+        else:
+            options.display.show(_page(path, found, planned=rules is not None))
     return DONE if found.is_same else NEGATIVE
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from inspector import __version__
 from inspector.cli.common import DONE, PROGRAM
+from inspector.cli.machines import PYTHONS
 from inspector.cli.screen import require_display, window_libraries
 
 SUMMARY = (
@@ -20,6 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="checkpoints to open in the window")
     parser.add_argument("--demo", action="store_true", help="open the demo checkpoint")
     parser.add_argument("--fresh", action="store_true", help="ignore remembered settings")
+    parser.add_argument("--python", metavar="PATH", help=PYTHONS)
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
 
 
@@ -27,13 +29,16 @@ def run(options: argparse.Namespace) -> int:
     """Hand the files to the running program, or open a window on them."""
     from inspector.cli.streams import refuse_stdin
     from inspector.desktop.handover import hand_over
+    from inspector.pythons import name_python
 
     refuse_stdin(*options.files)
 
-    if not options.demo and hand_over(options.files):
+    if options.python is not None:
+        options.python = name_python(options.python).path  # the window leaves this folder
+    elif not options.demo and hand_over(options.files):
         return DONE
     require_display(options.files)
     with window_libraries():
         from inspector.gui.app import main
 
-        return main(options.files, demo=options.demo, fresh=options.fresh)
+        return main(options.files, demo=options.demo, fresh=options.fresh, python=options.python or "")

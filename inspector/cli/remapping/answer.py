@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from inspector.cli.common import DONE, complain_of, exit_code, say_json
+from inspector.cli.common import DONE, complain_of, exit_code, reader_may_leave, say_json
 from inspector.cli.streams import is_stream
 from inspector.errors import CheckpointError
 from inspector.records import dataclass
@@ -39,12 +39,13 @@ def output_name(options: argparse.Namespace) -> str:
 
 def give(answer: Answer, options: argparse.Namespace) -> int:
     """Write an answer, to stderr where stdout takes the file itself; return the exit code."""
-    if options.json:
-        say_json(answer.document)
-    elif is_stream(getattr(options, "output_name", None)):
-        sys.stderr.write(plain_text(answer.page))
-    else:
-        options.display.show(answer.page, apart=options.dry_run)
+    with reader_may_leave():
+        if options.json:
+            say_json(answer.document)
+        elif is_stream(getattr(options, "output_name", None)):
+            sys.stderr.write(plain_text(answer.page))
+        else:
+            options.display.show(answer.page, apart=options.dry_run)
     if answer.failure is None:
         return answer.code
     complain_of(answer.failure)

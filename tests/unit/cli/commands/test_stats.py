@@ -40,6 +40,10 @@ def test_a_tensor_without_values_does_not_stop_the_others(cli, tmp_path: Path) -
     assert answer.code == 3
     assert answer.err.startswith("checkpoint-inspector: error: it was saved from the meta device")
     assert answer.out.startswith("b  float32  2\n")
+    lines = cli("stats", path, "a", "b", "--json").out.splitlines()
+    failed, found = map(json.loads, lines)
+    assert (failed["path"], failed["tensor"], failed["error"]["kind"]) == (str(path), "a", "values")
+    assert (found["tensor"], found["numel"]) == ("b", 2)
 
 
 def test_a_scan_lists_what_is_odd(cli, tmp_path: Path) -> None:

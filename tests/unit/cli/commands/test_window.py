@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 
 from inspector.resources import demo_path
@@ -35,6 +38,17 @@ def test_or_to_a_window_of_their_own(cli, nobody, camera, arguments, options) ->
     assert cli(*arguments).code == 0
     assert {name: camera[name] for name in options} == options
     assert len(nobody) == (0 if options["demo"] else 1)
+
+
+def test_the_python_that_counts_can_be_named(cli, nobody, camera) -> None:
+    answer = cli("a.pth", "--python", "/no/such/python")
+    assert (answer.code, "files" in camera) == (2, False)
+    assert "there is no Python '/no/such/python'" in answer.err
+    assert cli("a.pth", "--python", os.path.relpath(sys.executable)).code == 0
+    assert camera["python"] == os.path.abspath(sys.executable)  # noqa: PTH100 - a link stays one
+    assert nobody == []  # the program that runs already has one of its own
+    assert cli("a.pth").code == 0
+    assert camera["python"] == ""
 
 
 def test_without_a_screen_the_window_is_a_wrong_command(cli, nobody, camera, monkeypatch) -> None:
