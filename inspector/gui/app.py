@@ -45,7 +45,8 @@ MOST_AT_ONCE = 16
 class MachineProbe:
     """Probes this machine once for all windows; a probe takes seconds and a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: str = "") -> None:
+        self.python = python  # the command line's, in place of the remembered one
         self._found: dict[str | None, Profile] = {}
 
     def __call__(self, progress: Progress, python: str | None) -> Profile:
@@ -61,16 +62,10 @@ class Program(QObject):
     """Keeps the windows; each has a session and threads of its own."""
 
     def __init__(
-        self,
-        app: QApplication,
-        settings: Settings,
-        theme_mode: str,
-        probe: MachineProbe | None = None,
-        python: str = "",
+        self, app: QApplication, settings: Settings, theme_mode: str, probe: MachineProbe | None = None
     ) -> None:
         super().__init__(app)
         self._probe = probe
-        self._python = python
         self._settings = settings
         self._theme = Theme(app, theme_mode)
         set_still(still=settings.is_still)
@@ -227,7 +222,7 @@ class Program(QObject):
             self._probe,
             kept.target,
             wanted=kept.wanted,
-            python=self._python or kept.python,
+            python=(self._probe.python if self._probe else "") or kept.python,
             profiles=kept.profiles,
         )
         window.attach(session)
@@ -256,20 +251,8 @@ class Program(QObject):
         QTimer.singleShot(0, self, collect_closed)
 
 
-def main(
-    paths: list[str],
-    demo: bool = False,  # noqa: FBT001, FBT002  # agreed
-    fresh: bool = False,  # noqa: FBT001, FBT002  # agreed
-    python: str = "",
-) -> int:
-    """Run the window; return the exit code.
-
-    Args:
-        paths: The files to open.
-        demo: Whether to open the demo.
-        fresh: Whether what was remembered is ignored.
-        python: What names the Python whose torch stands for this machine, in place of the remembered one.
-    """
+def main(paths: list[str], *, demo: bool = False, fresh: bool = False, python: str = "") -> int:
+    """Run the window; return the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C in the terminal ends the program
     app = make_app()
     server = None
@@ -280,7 +263,7 @@ def main(
         if server is None:
             return 0
     settings = Settings(fresh=fresh)
-    program = Program(app, settings, settings.theme, MachineProbe(), python)
+    program = Program(app, settings, settings.theme, MachineProbe(python))
     errors = UnexpectedErrors(program.theme, program)
     errors.install()
     if server is not None:

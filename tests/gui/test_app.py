@@ -90,7 +90,7 @@ def test_the_python_of_the_command_line_goes_before_the_remembered_one(qapp, qtb
     settings = Settings()
     settings.keep_target("this", "", "/remembered")
     for named, used in (("/named", "/named"), ("", "/remembered")):
-        program = Program(qapp, settings, "light", None, named)
+        program = Program(qapp, settings, "light", MachineProbe(named))
         window = program.open_window()
         qtbot.waitUntil(lambda window=window: window.session is not None)
         assert window.session._state.python == used
