@@ -26,7 +26,7 @@ THEMES = ("light", "dark", "contrast-dark")
 SCALES = {"1280x800": (1, 1280, 800), "2560x1440": (2, 1280, 720)}
 SCREEN = {"name": "wide", "x": 0, "y": 0, "width": 2560, "height": 1600, "dpr": 1}
 README_PICTURE = ("light", "1280x800", "demo")
-_CHILD, _DEMO = "--child", "demo.pth"
+_CHILD, _DEMO, _SAMPLES = "--child", "demo.pth", "resnet"
 
 
 def main() -> None:
@@ -62,12 +62,15 @@ def _parse() -> argparse.Namespace:
 @contextmanager
 def _sample_files() -> Iterator[Path]:
     """Write the files where their paths look like those of a user, and are the same each time."""
+    from tests.docs.samples import write_samples
     from tests.gallery.files import write_all
 
     folder = Path(tempfile.gettempdir()) / "runs"
     folder.mkdir()  # whose it is that is there already, nobody knows
     try:
         write_all(folder)
+        (folder / _SAMPLES).mkdir()
+        write_samples(folder / _SAMPLES)
         shutil.copy(demo_path(), folder / _DEMO)
         (folder / "screen.json").write_text(json.dumps({"screens": [SCREEN]}), encoding="utf-8")
         yield folder
@@ -90,7 +93,7 @@ def _take(options: argparse.Namespace, files: Path, to: Path) -> None:
 
     folder = to / options.themes / options.scales
     folder.mkdir(parents=True, exist_ok=True)
-    paths = {name: files / file for name, file in (*NAMES.items(), ("demo", _DEMO))}
+    paths = {name: files / file for name, file in (*NAMES.items(), ("demo", _DEMO), ("samples", _SAMPLES))}
     gallery = Gallery(paths, folder, options.themes, SCALES[options.scales][1:])
     wanted = frozenset(filter(None, options.only.split(",")))
     is_large = SCALES[options.scales][0] > 1

@@ -21,6 +21,7 @@ _COLORS, _APART = 48, 14
 _TURNS = 400
 _TURN_MS = 25
 _DIALOGS = ("shortcuts", "log", "about", "machine")
+_SAMPLES = {"damaged": "half.pth", "unknown": "unknown.pth"}
 _SELECTED = {"llm": "q_proj", "lora": "lora_A", "resnet": "conv1"}
 
 
@@ -60,6 +61,11 @@ class Gallery:
         yield "compare", self._take_compare
         for name in _DIALOGS:
             yield name, self._take_dialog
+        yield "optimizer", self._take_optimizer
+        yield "error", self._take_error
+        yield "script", self._take_script
+        yield "damaged", self._take_sample
+        yield "unknown", self._take_sample
 
     def _take_empty(self, name: str) -> None:
         with self._window(None) as window:
@@ -133,6 +139,35 @@ class Gallery:
         self._let_live(8)
         self._save(window.grab().toImage(), name)
         window.close()
+
+    # What the guide speaks of, with its files.
+
+    def _take_optimizer(self, name: str) -> None:
+        with self._window(self._files["demo"]) as window:
+            window.session.search("optimizer layer1.0.conv1 exp_avg")
+            window.show_page("tensor")
+            self._wait(lambda: window.shown.matches is not None)
+            window.session.select(window.shown.matches[-1])
+            self._picture(window, name)
+
+    def _take_error(self, name: str) -> None:
+        with self._window(self._files["samples"] / "best.pth") as window:
+            window.show_page("findings")
+            window.session.explain_error((self._files["samples"] / "traceback.txt").read_text("utf-8"))
+            self._wait(lambda: window.shown.explanation is not None)
+            self._picture(window, name)
+
+    def _take_script(self, name: str) -> None:
+        with self._window(self._files["samples"] / "best.pth") as window:
+            window.show_page("findings")
+            window.session.open_script(str(self._files["samples"] / "train.py"))
+            self._wait(lambda: window.shown.explanation is not None)
+            self._picture(window, name)
+
+    def _take_sample(self, name: str) -> None:
+        with self._window(self._files["samples"] / _SAMPLES[name]) as window:
+            window.show_page("findings")
+            self._picture(window, name)
 
     # How.
 
