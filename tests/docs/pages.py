@@ -65,3 +65,8 @@ def blocks(page: Path) -> Iterator[Block]:
             marks = {}
         elif line.strip():
             marks = {}
+
+
+def plain(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    return re.sub(r"([\\*_|<>\[\]~`])", r"\\\1", text)

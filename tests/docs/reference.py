@@ -11,7 +11,7 @@ from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.display import add_display_options
 from inspector.cli.parser import parser_of
 from tests.docs.exits import EXITS
-from tests.docs.pages import DOCS
+from tests.docs.pages import DOCS, plain
 
 PROGRAM = "checkpoint-inspector"
 PAGE = DOCS / "cli.md"
@@ -23,7 +23,7 @@ INTRODUCTION = f"""\
 
 This page is made from the program's own parsers by `python -m tests.docs`; a test compares the two.
 
-Answers go to stdout, messages to stderr. With `--json`, stdout holds JSON and nothing else.
+Answers go to stdout, messages to stderr. With `--json`, stdout holds [JSON](json.md) and nothing else.
 An error is one line, `{PROGRAM}: error: WHAT: WHERE`.
 
 ## Exit codes
@@ -45,6 +45,7 @@ NOT_RUN = {
     "desktop": "it changes the desktop of the user",
     "screenshot": "it opens a window, and is run with the README",
     "target --python": "it names an environment of yours",
+    "remap best.pth -o - |": "it needs another machine",
 }
 """Why examples are not run with the page, by how they begin; the README's own are run all the same."""
 
@@ -87,7 +88,7 @@ def _command(name: str, place: str) -> Iterator[str]:
     if rows := list(_rows(parser, _shared())):
         yield _table(rows)
     if notes := getattr(module, "NOTES", ""):
-        yield f"{notes}\n"
+        yield f"{plain(notes)}\n"
     yield from _examples(name, getattr(module, "EXAMPLES", ()))
     if name in EXITS:
         yield "| exit code | when |\n| --- | --- |\n" + "".join(
@@ -142,7 +143,7 @@ def _right(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
         text = f"{text}; one of {', '.join(f'`{each}`' for each in action.choices)}"
     is_said = action.default in (None, False, argparse.SUPPRESS, [], "") or "default" in text
     text = text if is_said else f"{text}; default: `{action.default}`"
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    return plain(text)
 
 
 def _examples(name: str, examples: tuple[str, ...]) -> Iterator[str]:
@@ -166,6 +167,8 @@ def _reason(name: str, line: str) -> str:
 
 CODES = {
     "check best.pth": 1,
+    "check - < best.pth": 1,
+    "check runs/*.pth --target cpu": 1,
     "check best.pth --target cuda@24gb": 1,
     "check best.pth --error-file traceback.txt": 1,
     "check best.pth --script train.py": 1,

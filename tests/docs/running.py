@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from tests.docs.pages import Block, blocks
 from tests.docs.samples import write_samples
@@ -20,7 +21,7 @@ PROGRAM = "checkpoint-inspector"
 ELLIPSIS = "..."
 HOME = "/home/you/runs"
 """What stands on a page for the folder in which its blocks run."""
-_SHELL = re.compile(r"[|<>;&$`~]")
+_SHELL = re.compile(r"[|<>;&$`~*?]")
 
 
 class WrongBlockError(Exception):
@@ -49,7 +50,7 @@ def run_page(page: Path, folder: Path, *, update: bool = False) -> list[str]:
     write_samples(folder)
     names: dict[str, object] = {"__name__": "page"}
     failures, changed = [], {}
-    with _inside(folder):
+    with _inside(folder), mock.patch.dict(os.environ, _environment(folder)):
         for block in blocks(page):
             if "not run" in block.marks:
                 continue
@@ -92,7 +93,6 @@ def run_line(line: str, folder: Path) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-c", line],
         cwd=folder,
-        env=_environment(folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -121,6 +121,8 @@ def _environment(folder: Path) -> dict[str, str]:
         program = place / PROGRAM
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m inspector "$@"\n', encoding="utf-8")
         program.chmod(0o755)
+        for name in ("python", "python3"):
+            (place / name).symlink_to(sys.executable)
     return {**os.environ, "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
 
 

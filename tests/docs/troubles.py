@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.explanation import Explanation
-from tests.docs.pages import DOCS
+from tests.docs.pages import DOCS, plain
 
 PAGE = DOCS / "troubleshooting.md"
 _TABLE = Path(__file__).with_suffix(".toml")
@@ -74,16 +73,11 @@ def page() -> str:
             answer = answer_to(row)
             cells = (
                 f"`{row.text}`",
-                f"**{_plain(answer.title)}.** {_plain(answer.cause)}",
-                _plain(answer.advice),
+                f"**{plain(answer.title)}.** {plain(answer.cause)}",
+                plain(answer.advice),
             )
             lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
         if group in _MORE:
             lines.append(f"{_MORE[group]}\n")
     return "\n".join(lines[:-1]) + "\n"
-
-
-def _plain(text: str) -> str:
-    """Return a text that Markdown shows as it is."""
-    return re.sub(r"([\\*_|<>\[\]~`])", r"\\\1", text)
