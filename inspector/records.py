@@ -103,7 +103,7 @@ def _refuse_subclass(cls: type, **_named: object) -> None:
 
 
 def _methods(*, frozen: bool, eq: bool) -> dict[str, object]:
-    methods: dict[str, object] = {"__repr__": _repr}
+    methods: dict[str, object] = {"__repr__": _repr, "__reduce__": _reduce}
     if eq:
         methods["__eq__"] = _eq
         methods["__hash__"] = _hash if frozen else None
@@ -153,6 +153,15 @@ def _repr(self: Any) -> str:  # noqa: ANN401 - any record
 
 def _eq(self: Any, other: object) -> bool:  # noqa: ANN401 - any record
     return _values(self) == _values(other) if type(other) is type(self) else NotImplemented
+
+
+def _reduce(self: Any) -> tuple[object, ...]:  # noqa: ANN401 - any record
+    """Return how a copy is made: what is frozen cannot be filled one by one."""
+    return _remake, (type(self), _values(self))
+
+
+def _remake(cls: Any, values: tuple[object, ...]) -> object:  # noqa: ANN401 - the class of any record
+    return cls(**dict(zip(cls.__record_fields__, values, strict=True)))
 
 
 def _hash(self: Any) -> int:  # noqa: ANN401 - any record

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.library.notebook.page import page_of
 from inspector.library.opened import Opened
 from inspector.library.rows import Global, Safety, Storage, Value
@@ -223,7 +224,7 @@ class Checkpoint:
 
     @override
     def __repr__(self) -> str:
-        names = [device_name(total.device) for total in self.devices]
+        names = [device_name(total.device) for total in self.devices if total.device != NO_DEVICE]
         more = f" and {len(names) - _MOST_DEVICES:,} more" if len(names) > _MOST_DEVICES else ""
         devices = f" on {', '.join(names[:_MOST_DEVICES])}{more}" if names else ""
         return (

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gc
+import pickle
 import types
 import weakref
 from typing import Generic, TypeVar
@@ -200,3 +202,12 @@ def test_ctrl_c_while_a_record_is_made_is_still_handled(monkeypatch: pytest.Monk
 
     assert Row(1).x == 1
     assert ran == [types.CodeType]
+
+
+def test_they_can_be_copied_and_sent_to_other_processes() -> None:
+    for one in (Point(x=1), Draft("a", [1, 2]), Empty()):
+        for again in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+            assert again == one
+            assert type(again) is type(one)
+    with pytest.raises(AttributeError, match="is frozen"):
+        copy.copy(Point(x=1)).x = 2  # type: ignore[misc]

@@ -80,22 +80,18 @@ def _finds(term: Term, rows: Rows) -> bool:
 
 def _why(term: Term, rows: Rows) -> tuple[str, str, bool]:
     """Return why a word finds nothing, what was meant, and whether it is a mistake."""
+    if term.field in ODDITIES and rows.odd is None:
+        return f"{term.field}: needs a scan of all tensors first.", "", True
     if term.is_not:
         return f"{_word(term.written)} leaves out every row.", "", False
     if term.field in ODDITIES:
-        return _why_odd(term, rows)
+        return f"The scan of all tensors found nothing for {term.field}:.", "", False
     if term.field in COMPARED:
         what = "bytes" if term.field == "size" else "parameters"
         return f"No tensor has a number of {what} with {_word(term.written)}.", "", False
     if term.field == "path":
         return _why_path(term)
     return _why_fact(term, rows)
-
-
-def _why_odd(term: Term, rows: Rows) -> tuple[str, str, bool]:
-    if rows.odd is None:
-        return f"{term.field}: needs a scan of all tensors first.", "", True
-    return f"The scan of all tensors found nothing for {term.field}:.", "", False
 
 
 def _why_path(term: Term) -> tuple[str, str, bool]:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 
 import inspector
 from inspector.report.colors import device_name
+from tests.corpus import CORPUS
 from tests.unit.remap.samples import mapping, stream, tensor, text, written, zip_of
 
 WEIGHT = "model/stem.conv.weight"
@@ -86,7 +88,7 @@ def test_names_with_dots_are_those_of_a_state_dict(tmp_path: Path) -> None:
     assert found.keys() == ("a/b.c", "a.b/c")
     assert found["a/b.c"].storage == "0"
     assert found.get("a.b.c") is None
-    module = inspector.open(next(Path("tests/data/corpus/zip").glob("*module*.pt")))
+    module = inspector.open(CORPUS / "zip" / "module_custom.pt")
     (weight, *_) = (one for one in module.tensors if "._parameters" in one.keys)
     name = ".".join(str(key) for key in weight.keys if not str(key).startswith(("._par", "._mod")))
     assert module[name.removeprefix(".")] is weight
@@ -112,6 +114,8 @@ def test_a_line_says_what_it_is(demo: inspector.Checkpoint, tmp_path: Path) -> N
     assert hostile.isprintable()
     assert len(hostile) < 400
     assert device_name("cuda:3\u202e") + " and 5 more" in hostile
+    plain = repr(inspector.open(CORPUS / "safetensors" / "all.safetensors"))
+    assert "safetensors, 16 tensors, 1.2 KB" in plain
     assert "0 tensors, " in repr(opened(tmp_path, mapping(), "empty.pth"))
 
 
@@ -124,3 +128,14 @@ def test_its_text_is_that_of_show(demo: inspector.Checkpoint) -> None:
 
 def test_a_notebook_shows_a_page(demo: inspector.Checkpoint) -> None:
     assert demo._repr_html_().startswith('<div class="ckpt-inspector">')
+
+
+def test_other_processes_can_be_asked(demo: inspector.Checkpoint) -> None:
+    """`multiprocessing` sends what it returns as a pickle; numbers are read as before."""
+    for one in (demo, inspector.check(demo, target="cpu"), inspector.diff(demo, demo, compare="facts")):
+        sent = pickle.loads(pickle.dumps(one))
+        assert repr(sent) == repr(one)
+    again = pickle.loads(pickle.dumps(demo))
+    assert again.to_dict() == demo.to_dict()
+    assert again._opened.located == demo._opened.located
+    assert repr(pickle.loads(pickle.dumps(demo.tensors[1]))) == repr(demo.tensors[1])

@@ -32,6 +32,7 @@ MISTAKES = {
     "dtype:flot32": ("There is no dtype flot32; this file has float32, bfloat16.", "dtype:float32"),
     "dtype:qqq": ("There is no dtype qqq; this file has float32, bfloat16.", ""),
     "nan:": ("nan: needs a scan of all tensors first.", ""),
+    "-dead-rows:": ("dead-rows: needs a scan of all tensors first.", ""),
 }
 HONEST = {
     "nothing": "No path has nothing in it.",
