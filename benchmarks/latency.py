@@ -19,6 +19,7 @@ from pathlib import Path
 from window_gaps import Beats, open_window, wait
 
 from inspector.gui.main_window import MainWindow
+from inspector.records import replace
 
 TIMEOUT_S = 300.0
 SETTLE_S = 0.5
@@ -75,6 +76,11 @@ class Hand:
             wait(0.02)
 
 
+def hand_failed(window: MainWindow) -> bool:
+    """Return whether an export failed."""
+    return window.shown.export is not None and window.shown.export.failure is not None
+
+
 def try_rows(hand: Hand) -> None:
     """Do what is done with many rows."""
     window, tree, actions = hand.window, hand.window.tree, hand.window.actions_by_name
@@ -85,41 +91,51 @@ def try_rows(hand: Hand) -> None:
         def found() -> bool:
             return window.shown.query == query and (window.shown.matches is None) == (not query)
 
-        hand.do(f"filtering ({query})" if query else "ending the search", lambda: line.setText(query), found)
+        hand.do(
+            f"key to filtered tree ({query})" if query else "ending the search",
+            lambda: line.setText(query),
+            found,
+        )
 
     hand.do("scrolling", hand.scroll)
     for query in ("1", "weight", "size<1k", ""):
         search(query)
-    hand.do("a click on a tensor", lambda: tree.setCurrentIndex(tree.model().index_of(nodes[3])))
-    hand.do("a click on another", lambda: tree.setCurrentIndex(tree.model().index_of(nodes[7])))
+    hand.do("the first click", lambda: tree.setCurrentIndex(tree.model().index_of(nodes[3])))
+    hand.do("click to facts", lambda: tree.setCurrentIndex(tree.model().index_of(nodes[7])))
     tree.clearSelection()
     hand.do("unfolding 5,000 rows", actions["expand"].trigger)
-    hand.do("scrolling these", hand.scroll)
+    hand.do("scrolling them", hand.scroll)
     for column in (0, 4, -1):
         hand.do(
-            "sorting these",
+            f"sorting them by column {column}",
             lambda column=column: tree.header().setSortIndicator(column, tree.header().sortIndicatorOrder()),
         )
-    hand.do("selecting these", tree.selectAll)
-    hand.do("copying these", actions["copy_rows"].trigger)
-    hand.do("listing 100,000", actions["flat"].trigger, lambda: window.shown.flat is not None)
-    hand.do("scrolling these", hand.scroll)
-    hand.do("selecting these", tree.selectAll)
+    hand.do("selecting them", tree.selectAll)
+    hand.do("copying them", actions["copy_rows"].trigger)
+    hand.do("listing 100,000 rows", actions["flat"].trigger, lambda: window.shown.flat is not None)
+    hand.do("scrolling the list", hand.scroll)
+    hand.do("selecting the list", tree.selectAll)
     hand.do("the tree again", actions["flat"].trigger, lambda: window.shown.flat is None)
     for page in ("map", "memory", "findings", "code", "beliefs", "values"):
         hand.do(f"the page {page}", lambda page=page: window.show_page(page), lambda: window.is_drawn)
-    hand.do("exporting", actions["export"].trigger, lambda: window.shown.export.draft is not None)
+    hand.do("the export dialog", actions["export"].trigger, lambda: window.shown.export.draft is not None)
 
 
 def try_bytes(hand: Hand) -> None:
     """Do what reads and writes all bytes."""
     window = hand.window
     hand.do("scanning", window.session.scan_values)
-    export = hand.window.actions_by_name["export"]
-    hand.do("the export dialog", export.trigger, lambda: window.shown.export.draft is not None)
-    written = Path(f"{window.shown.path}.copy.safetensors")
+    export, session = window.actions_by_name["export"], window.session
+
+    def offered() -> bool:
+        return window.shown.export.draft is not None
+
+    hand.do("the export dialog", export.trigger, offered)
+    wish = replace(window.shown.export.draft.wish, kind="safetensors")  # of which a copy keeps the holes
+    hand.do("another kind of copy", lambda: session.change_export(wish), offered)
+    written = Path(window.shown.export.draft.destination)
     try:
-        hand.do("exporting", lambda: window.session.export(str(written), overwrite=True), written.exists)
+        hand.do("exporting", lambda: session.export(str(written), overwrite=True), written.exists)
     finally:
         written.unlink(missing_ok=True)
 

@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from measure import Figures, compare
+from measure import run as _measured_run
 
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 
 HERE = Path(__file__).parent
 PYTHON = sys.executable
 PROGRAM = str(Path(sys.executable).with_name("checkpoint-inspector"))
 MEGABYTE = 1_000_000
+_FEW_TENSORS = 1_000
 MOST_SECONDS = {"plan of a device map": 0.1, "tree": 0.5}  # 0.3 s for any other answer
 SIZES = {
     "zip-1gb": 1.0,
@@ -202,21 +204,109 @@ def one_tensor(path: Path, nbytes: int, *, is_hollow: bool) -> Path:
     return path
 
 
-def hollow(path: Path, gigabytes: int) -> Path:
-    """Make a safetensors file of 400 tensors that is a hole behind its header."""
-    nbytes = gigabytes * 10**9 // 400 // 4 * 4
+def latency(bench: Bench) -> Iterator[Row]:
+    """How long a hand waits for the window: with very many rows, with very many bytes, for one tensor."""
+    trials = {
+        "rows": (hollow(bench.folder / "rows.safetensors", 0.01, _TENSORS), f"{1.5 * _TENSORS:,.0f} rows"),
+        "bytes": (hollow(bench.folder / "bytes.safetensors", 10), "10 GB"),
+    }
+    for trial, (path, size) in trials.items():
+        found = _latency(bench, trial, path)
+        path.unlink()
+        for what, goal in _WAITS.get(trial, {}).items():
+            yield _within(f"{what}, {size}", _seconds([each[what]["seconds"] for each in found]), goal)
+        for what, steps in _GAPS[trial].items():
+            for words, kind, goal in _KINDS:
+                seconds = [max(each[step][kind] for step in steps) for each in found]
+                row = _within(f"{words} while {what}, {size}", _seconds(seconds), 0.05)
+                yield row if goal else replace(row, most_ratio=None)
+    for size, nbytes in {"1 MB": 10**6, "8 GB": 8 * 10**9}.items():
+        path = one_tensor(bench.folder / "one.safetensors", nbytes, is_hollow=nbytes > 10**9)
+        runs = [
+            (_latency(bench, "values", path, 1)[0], _measured_run([PROGRAM, "stats", str(path), "w"]))
+            for _ in range(max(1, bench.runs // 2))
+        ]
+        path.unlink()
+        ours = _seconds([found["the first histogram"]["seconds"] for found, _ in runs])
+        theirs = _seconds([whole.seconds for _, whole in runs])
+        yield Row(what=f"click to histogram, {size}", against="`stats`", ours=ours, theirs=theirs)
+
+
+_KINDS = (("main thread busy", "busy", True), ("window stands still", "gap", False))
+"""What of a gap is our work, and what the clock says, which counts what other programs do as well."""
+
+
+def _latency(bench: Bench, trial: str, path: Path, runs: int = 0) -> list[dict[str, dict[str, float]]]:
+    """Return what each of a few runs measured, by what was done."""
+    command = [PYTHON, str(HERE / "latency.py"), trial, str(path)]
+    measured = []
+    for _ in range(runs or max(1, bench.runs // 2)):
+        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        measured.append({found["what"]: found for found in map(json.loads, lines)})
+    return measured
+
+
+def _seconds(found: list[float]) -> Figures:
+    seconds = statistics.median(found)
+    return Figures(seconds=seconds, cpu_seconds=seconds, nbytes=0)
+
+
+_TENSORS = 400_000
+_WAITS = {
+    "rows": {
+        "key to filtered tree (1)": 0.5,
+        "key to filtered tree (weight)": 0.5,
+        "click to facts": 0.1,
+    }
+}
+_ROWS = (
+    "unfolding 5,000 rows",
+    "sorting them by column 0",
+    "sorting them by column 4",
+    "selecting them",
+    "copying them",
+    "scrolling them",
+)
+_LIST = ("listing 100,000 rows", "scrolling the list", "selecting the list", "the tree again")
+_GAPS = {
+    "rows": {
+        "opening": ("opening",),
+        "scrolling": ("scrolling",),
+        "filtering": ("key to filtered tree (1)", "key to filtered tree (weight)", "ending the search"),
+        "unfolding, sorting and copying": _ROWS,
+        "listing 100,000 rows": _LIST,
+        "charting": ("the page map", "the page memory"),
+        "turning to other pages": (
+            "the page findings",
+            "the page code",
+            "the page beliefs",
+            "the page values",
+        ),
+        "preparing an export": ("the export dialog",),
+    },
+    "bytes": {"opening": ("opening",), "scanning": ("scanning",), "exporting": ("exporting",)},
+}
+
+
+def hollow(path: Path, gigabytes: float, tensors: int = 400) -> Path:
+    """Make a safetensors file that is a hole behind its header; of many tensors, two in each layer."""
+    nbytes = round(gigabytes * 10**9) // tensors // 4 * 4
     rows = {
-        f"layers.{number}.weight": {
+        (
+            f"layers.{number}.weight"
+            if tensors <= _FEW_TENSORS
+            else f"layers.{number // 2}.{('weight', 'bias')[number % 2]}"
+        ): {
             "dtype": "F32",
             "shape": [nbytes // 4],
             "data_offsets": [number * nbytes, (number + 1) * nbytes],
         }
-        for number in range(400)
+        for number in range(tensors)
     }
     header = json.dumps(rows).encode()
     with path.open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
-        file.truncate(8 + len(header) + 400 * nbytes)
+        file.truncate(8 + len(header) + tensors * nbytes)
     return path
 
 
@@ -422,4 +512,5 @@ TASKS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "window": window,
     "answers": answers,
     "gaps": gaps,
+    "latency": latency,
 }
