@@ -16,21 +16,20 @@ from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication, QMainWindow, QTreeView, QWidget
 
 TIMEOUT_MS = 60_000
-LOOK_MS = 5
 
 
 class LastPaint(QObject):
-    """Ends the process after the next paint of a widget."""
+    """Ends the process after the first paint of a widget, or of a tree the first with rows."""
 
-    def __init__(self, widget: QWidget) -> None:
+    def __init__(self, widget: QWidget, tree: QTreeView | None = None) -> None:
         super().__init__(widget)
+        self._tree = tree
         widget.installEventFilter(self)
-        widget.update()
 
     # Qt's name; and whatever would be imported to say so, the empty window would have to pay for.
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # type: ignore[explicit-override] # noqa: N802
         """See the paint coming."""
-        if event.type() == QEvent.Type.Paint:
+        if event.type() == QEvent.Type.Paint and (self._tree is None or self._tree.model().rowCount() > 0):
             QTimer.singleShot(0, lambda: os._exit(0))
         return super().eventFilter(watched, event)
 
@@ -52,16 +51,7 @@ def show_demo() -> QWidget:
     settings = Settings(fresh=True)
     program = Program(make_app(), settings, settings.theme)
     window = program.open_window(demo=True)
-    timer = QTimer(window)
-
-    def look() -> None:
-        tree = window.findChild(QTreeView)
-        if tree is not None and tree.isVisible() and tree.model() is not None and tree.model().rowCount() > 0:
-            timer.stop()
-            LastPaint(tree.viewport())
-
-    timer.timeout.connect(look)
-    timer.start(LOOK_MS)
+    window.tree_made.connect(lambda tree: LastPaint(tree.viewport(), tree))
     return window
 
 

@@ -61,6 +61,7 @@ class MainWindow(Frame):
     painted = Signal()
     files_wanted = Signal(object)  # a list would lose the bytes of names that are no UTF-8
     closed = Signal()
+    tree_made = Signal(object)
 
     def __init__(self, theme: Theme, settings: Settings) -> None:
         super().__init__()
@@ -118,6 +119,8 @@ class MainWindow(Frame):
     @property
     def is_drawn(self) -> bool:
         """Whether the current page is complete, so that a picture can be taken."""
+        if self.shown is not None and self.shown.is_checking:
+            return False
         pages = self.workspace.pages
         return bool(getattr(pages.page(pages.current_id), "is_drawn", True))
 
@@ -187,6 +190,10 @@ class MainWindow(Frame):
     @override
     def show_page(self, page: str) -> None:
         self.workspace.pages.open_page(page)
+
+    def when_shown(self, act: Callable[[], None]) -> None:
+        """Call something once, when the tree is painted."""
+        self.workspace.pane.painted.call(act)
 
     def show_notice(self, failure: FailurePage) -> None:
         """Report what could not be done."""
@@ -342,6 +349,7 @@ class MainWindow(Frame):
 
     def _on_workspace_built(self) -> None:
         space, commands, session = self._stack.workspace, self._commands, self.session
+        self.tree_made.emit(space.tree)
         space.tree.menu_wanted.connect(self._on_tree_menu)
         space.pane.connect_commands(commands)
         space.banner.export_wanted.connect(self._actions["export"].trigger)

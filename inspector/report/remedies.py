@@ -19,9 +19,8 @@ from inspector.model.obstacles import find_obstacle, is_ambiguous, is_gzipped
 from inspector.quoting import command, file_word, python_text, shell_word
 from inspector.records import dataclass, replace
 from inspector.remap.convert.forms import SAFETENSORS_SUFFIX
-from inspector.remap.files.naming import device_word, free_folder, free_path
+from inspector.remap.files.naming import device_word, free_folder, free_path, record_path
 from inspector.remap.plan import Plan, device_texts, plan_remap
-from inspector.remap.relabel.undo import record_path
 from inspector.remap.rules import parse_rule
 from inspector.report.words.fixes import RemedyKind
 from inspector.target.default_load import Judged

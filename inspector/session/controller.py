@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from inspector.model.findings import Fix
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.rules import parse_rule
-from inspector.report.charts.areas import Property
 from inspector.session.history import redone, undone
 from inspector.session.jobs.check import FILE_JOBS
 from inspector.session.jobs.job import Job
@@ -20,7 +18,11 @@ from inspector.session.screen import Loading
 from inspector.session.state import THIS, State
 from inspector.session.targets import targets_of
 from inspector.session.values.intentions import Values
-from inspector.session.view import TaskRunner, View
+
+if TYPE_CHECKING:
+    from inspector.model.findings import Fix
+    from inspector.report.charts.areas import Property
+    from inspector.session.view import TaskRunner, View
 
 _MOST_ERROR_CHARS = 1 << 20
 
@@ -112,6 +114,8 @@ class Session(Values):
         if document is None:
             return
         if fix.rule:
+            from inspector.remap.rules import parse_rule  # noqa: PLC0415 - findings come after the tree
+
             self._show(self._state.with_rule(parse_rule(fix.rule), document))
         else:
             self._show(replace(self._state, style=fix.style or self._state.style))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspector.containers.collector import collector_paused, keep_from_collector
 from inspector.model.build import open_checkpoint
@@ -12,15 +13,17 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.relabel.undo import record_path
+from inspector.remap.files.naming import record_path
 from inspector.report.colors import device_colors
-from inspector.report.details import python_expression
-from inspector.report.outline.patterns import pattern_of
 from inspector.report.tree import Tree, build_tree
-from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.session.cache import remembered
-from inspector.target.default_load import DefaultLoad, judge_load
-from inspector.target.machine.profile import Profile
+
+if TYPE_CHECKING:
+    from inspector.safety.verdict import SafetyVerdict
+    from inspector.target.default_load import DefaultLoad
+    from inspector.target.machine.profile import Profile
+
+# What the tree does not need is imported when it is asked for, which is after the tree was painted.
 
 _MANY_TENSORS = 20_000
 
@@ -33,7 +36,6 @@ class Document:
 
     Attributes:
         checkpoint: The checkpoint.
-        safety: The verdict on its pickle.
         totals: Sums by device.
         tree: Its rows.
         open_seconds: How long opening took.
@@ -41,11 +43,15 @@ class Document:
     """
 
     checkpoint: Checkpoint
-    safety: SafetyVerdict
     totals: tuple[DeviceTotal, ...]
     tree: Tree
     open_seconds: float
     can_undo: bool = False
+
+    @property
+    def safety(self) -> SafetyVerdict:
+        """The verdict on its pickle."""
+        return _safety(self)
 
 
 def open_document(path: str, progress: Progress) -> Document:
@@ -63,7 +69,6 @@ def open_document(path: str, progress: Progress) -> Document:
         tree = build_tree(checkpoint, device_colors(total.device for total in totals))
         document = Document(
             checkpoint=checkpoint,
-            safety=judge(checkpoint),
             totals=totals,
             tree=tree,
             open_seconds=time.perf_counter() - started,
@@ -75,17 +80,30 @@ def open_document(path: str, progress: Progress) -> Document:
 
 
 @remembered
+def _safety(document: Document) -> SafetyVerdict:
+    from inspector.safety.verdict import judge  # noqa: PLC0415 - after the tree
+
+    return judge(document.checkpoint)
+
+
+@remembered
 def load_of(document: Document, target: Profile) -> DefaultLoad:
     """Return what loading does on a machine, worked out once for all parts of the screen."""
+    from inspector.target.default_load import judge_load  # noqa: PLC0415 - after the tree
+
     return judge_load(document.checkpoint, target, document.safety)
 
 
 def path_of_node(document: Document, node: int) -> str:
     """Return the path of a tree node as `--exclude` and `path:` rules take it: a pattern of its rows."""
+    from inspector.report.outline.patterns import pattern_of  # noqa: PLC0415 - when it is asked for
+
     return pattern_of(document.tree.nodes[node])
 
 
 def expression_of_node(document: Document, node: int) -> str:
     """Return a Python expression that reaches a tensor in the loaded checkpoint; empty for other nodes."""
+    from inspector.report.details import python_expression  # noqa: PLC0415 - when it is asked for
+
     row = document.tree.nodes[node]
     return python_expression(document.checkpoint.tensors[row.index]) if row.kind == "tensor" else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.records import dataclass, replace
-from inspector.remap.rules import Rule
 from inspector.units import cut_text, escape_text
 
 if TYPE_CHECKING:
+    from inspector.remap.rules import Rule
     from inspector.session.state import State
 
 _MOST_EDITS = 100

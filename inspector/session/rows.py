@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from inspector.records import replace
-from inspector.remap.rules import Rule, check_destination
-from inspector.report.charts.modules import root_for
-from inspector.report.jsonable import row_text
-from inspector.report.outline.flat import Order
-from inspector.report.outline.node import Node
-from inspector.report.query import quoted
-from inspector.session.document import Document, expression_of_node, path_of_node
+from inspector.session.document import expression_of_node, path_of_node
 from inspector.session.jobs.export import Exports
-from inspector.session.state import State
+
+if TYPE_CHECKING:
+    from inspector.report.outline.flat import Order
+    from inspector.report.outline.node import Node
+    from inspector.session.document import Document
+    from inspector.session.state import State
+
+# What a click needs is imported by the first one: the worker that judges the file has imported most by then.
 
 _MOST_VISITED = 200
 _MOST_PICKED = 100_000
@@ -55,12 +58,16 @@ class RowIntentions(Exports):
         if row is not None and document is not None and row.kind == "tensor":
             storage = document.checkpoint.tensors[row.index].storage
             if storage is not None:
+                from inspector.report.query import quoted  # noqa: PLC0415 - see above
+
                 self.search(f"storage:{quoted(storage)}")
 
     def search_device(self, node: int) -> None:
         """Look for the tensors that were saved on the device of a row, on that of most bytes of a group."""
         row = self._row_at(node)
         if row is not None and row.devices:
+            from inspector.report.query import quoted  # noqa: PLC0415 - see above
+
             self.search(f"device:{quoted(row.devices[0][0])}")
 
     def map_branches(self, nodes: tuple[int, ...], to: str) -> None:
@@ -68,6 +75,8 @@ class RowIntentions(Exports):
         document, state = self._ready, self._state
         if document is None:
             return
+        from inspector.remap.rules import Rule, check_destination  # noqa: PLC0415 - see above
+
         for pattern in filter(None, (path_of_node(document, node) for node in nodes)):
             state = state.with_rule(Rule(path=pattern, to=check_destination(to)), document)
         self._show(state)
@@ -87,6 +96,8 @@ class RowIntentions(Exports):
         document = self._ready
         if document is None:
             return ""
+        from inspector.report.jsonable import row_text  # noqa: PLC0415 - see above
+
         rows = [row_text(document.checkpoint, document.tree.nodes[node]) for node in nodes]
         return rows[0] if len(rows) == 1 else "[\n  {}\n]".format(",\n  ".join(rows))
 
@@ -97,6 +108,8 @@ class RowIntentions(Exports):
 
 def _selected(state: State, document: Document, node: int | None) -> State:
     """Return a state with another row selected, and the map of modules where that is."""
+    from inspector.report.charts.modules import root_for  # noqa: PLC0415 - see above
+
     root = state.map_root if node is None else root_for(document.tree, state.map_root, node)
     return replace(state, selected=node, picked=(), map_root=root)
 

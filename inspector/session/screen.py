@@ -6,30 +6,39 @@ only what differs. A screen can be built and compared in a test without any widg
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from inspector.containers.source import Stamp
-from inspector.model.findings import Fix
-from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.report.charts.bars import Bar, Chart, Segment
-from inspector.report.charts.modules import ModuleMap
-from inspector.report.details import FactGroup
-from inspector.report.outline.flat import FlatRows
-from inspector.report.outline.strip import Strip
-from inspector.report.query import Query
-from inspector.report.tree import Tree
-from inspector.session.jobs.job import Job
-from inspector.session.log import LogLine
 from inspector.session.values.page import ValuesPage
 
 if TYPE_CHECKING:
+    from inspector.containers.source import Stamp
+    from inspector.model.findings import Fix
+    from inspector.progress import Progress
+    from inspector.report.charts.bars import Bar, Chart, Segment
+    from inspector.report.charts.modules import ModuleMap
+    from inspector.report.details import FactGroup
+    from inspector.report.outline.flat import FlatRows
+    from inspector.report.outline.strip import Strip
     from inspector.report.query import Query
+    from inspector.report.tree import Tree
     from inspector.session.export.page import ExportPage
+    from inspector.session.jobs.job import Job
     from inspector.session.jobs.pythons import PythonsPage
+    from inspector.session.log import LogLine
 
 __all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "ModuleMap", "Segment"]
-"""Parts of a screen that are made elsewhere."""
+"""Parts of a screen that are made elsewhere, and imported when they are asked for: the tree needs none."""
+_PLACES = {
+    "Bar": "inspector.report.charts.bars",
+    "Chart": "inspector.report.charts.bars",
+    "FactGroup": "inspector.report.details",
+    "Fix": "inspector.model.findings",
+    "Job": "inspector.session.jobs.job",
+    "ModuleMap": "inspector.report.charts.modules",
+    "Segment": "inspector.report.charts.bars",
+}
 
 Phase = Literal["empty", "opening", "ready", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
@@ -266,6 +275,7 @@ class Screen:
     to. `error_text` is the pasted error
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     `sparks` is a small histogram for each tensor row, as heights from 0 to 8; empty before a scan.
+    `is_checking` is whether only the tree is known yet: nothing else may be taken from such a screen.
     """
 
     phase: Phase
@@ -320,6 +330,7 @@ class Screen:
     profiles: tuple[str, ...] = ()
     python: str = ""
     pythons: PythonsPage | None = None
+    is_checking: bool = False
 
     @property
     def machine(self) -> tuple[str, str, str]:
@@ -330,3 +341,14 @@ class Screen:
     def searched(self) -> Query | None:
         """What is searched for, as it was understood."""
         return None if self.search is None else self.search.query
+
+
+def __getattr__(name: str) -> object:
+    """Return a part of a screen that is made elsewhere.
+
+    Raises:
+        AttributeError: There is none of this name.
+    """
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from inspector.containers.source import Stamp
 from inspector.records import dataclass, replace
-from inspector.remap.rules import Rule
-from inspector.report.charts.areas import Property
 from inspector.report.colors import device_name
-from inspector.report.outline.flat import Order
-from inspector.session.document import Document
-from inspector.session.export.page import Destination, ExportDraft, ExportWish
-from inspector.session.history import MapEdit
-from inspector.session.jobs.job import Job
-from inspector.session.log import LogLine
-from inspector.session.screen import FailurePage, Loading, Phase
-from inspector.session.values.page import SliceChoice
+from inspector.session.screen import Loading, Phase
 from inspector.target.machine.profile import Profile
 
 if TYPE_CHECKING:
+    from inspector.containers.source import Stamp
+    from inspector.remap.rules import Rule
+    from inspector.report.charts.areas import Property
+    from inspector.report.outline.flat import Order
+    from inspector.session.document import Document
+    from inspector.session.export.page import Destination, ExportDraft, ExportWish
     from inspector.session.export.work import Outcome
+    from inspector.session.history import MapEdit
+    from inspector.session.jobs.job import Job
+    from inspector.session.log import LogLine
+    from inspector.session.screen import FailurePage
+    from inspector.session.values.page import SliceChoice
 
 THIS = "this"
 Picks = tuple[tuple[tuple[int, ...], bool], ...]

@@ -17,6 +17,9 @@ class View(Protocol):
     def show_screen(self, screen: Screen) -> None:
         """Show a screen."""
 
+    def when_shown(self, act: Callable[[], None]) -> None:
+        """Call something once, when the tree of the last screen is painted, so as not to delay that."""
+
     def show_page(self, page: str) -> None:
         """Turn to a page: the answer to what was asked for stands there."""
 

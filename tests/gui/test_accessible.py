@@ -184,7 +184,7 @@ def test_a_copy_is_exported_with_the_keyboard_alone(qapp, qtbot, tmp_path):
     source, wanted = Path(shutil.copy(demo_path(), tmp_path / "best.pth")), tmp_path / "mine.pth"
     program = Program(qapp, Settings(fresh=True), "light")
     window = program.open_window(str(source))
-    qtbot.waitUntil(lambda: window.shown is not None and window.shown.phase == "ready")
+    qtbot.waitUntil(lambda: window.shown is not None and window.shown.phase == "ready" and window.is_drawn)
     window.resize(1280, 800)
     pill = next(stop for stop in tab_stops(window) if isinstance(stop, Destination))
     QTest.keyClick(pill, Qt.Key.Key_Home)

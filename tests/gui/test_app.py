@@ -72,7 +72,10 @@ def titles(program: Program) -> list[str]:
 
 def wait_ready(qtbot, *windows) -> None:
     qtbot.waitUntil(
-        lambda: all(window.shown is not None and window.shown.phase == "ready" for window in windows),
+        lambda: all(
+            window.shown is not None and window.shown.phase == "ready" and window.is_drawn
+            for window in windows
+        ),
         timeout=20_000,
     )
 

@@ -97,6 +97,7 @@ class Crossing(RuleBasedStateMachine):
         self.settings = Settings(fresh=True)
         self.window = MainWindow(self.theme, self.settings)
         self.session = Session(self.window, self.runner, ("/old.pth",), lambda _, __: GPUS, chosen)
+        self.window.when_shown = lambda act: act()  # nobody paints between two steps
         self.window.attach(self.session)
         self.window.show_screen(self.session.screen)
         turn = self.starts.setdefault(number, STARTS[len(self.starts) % len(STARTS)])  # again when replayed
@@ -186,6 +187,8 @@ class Crossing(RuleBasedStateMachine):
         self.window.open_paths([str(self.files[name])])
         if at_once:
             self.tell_last()
+            if self.screen.is_checking:
+                self.tell_last()
 
     @precondition(lambda self: self.screen.phase != "empty")
     @rule(way=st.sampled_from(["reload", "reload", "close", "cancel"]), read=st.booleans())

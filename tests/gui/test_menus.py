@@ -42,6 +42,7 @@ def _export(session: Session, runner: AtOnce, path: str) -> None:
 PHASES: dict[str, Put] = {
     "empty": lambda *_: None,
     "opening": _begin_opening,
+    "unjudged": _open,
     "ready": _open,
     "failed": _fail,
     "exporting": _export,
@@ -68,6 +69,7 @@ def test_every_action_in_every_phase(qtbot, theme, tmp_path, quiet):
     for phase, put in PHASES.items():
         window, runner = MainWindow(theme, Settings(fresh=True)), AtOnce()
         qtbot.addWidget(window)
+        window.when_shown = (lambda _: None) if phase == "unjudged" else (lambda act: act())
         session = Session(window, runner)
         window.attach(session)
         window.show_screen(session.screen)

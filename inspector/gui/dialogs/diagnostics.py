@@ -57,9 +57,9 @@ def _file_lines(screen: Screen | None) -> list[str]:
     """Return what is open: how it went, and how large it is."""
     if screen is None:
         return []
-    lines = [f"Window: {screen.phase}"]
+    lines = [f"Window: {screen.phase}{', not judged yet' if screen.is_checking else ''}"]
     root = screen.tree.nodes[0] if screen.tree is not None else None
-    if root is not None:
+    if root is not None and screen.status:
         lines.append(
             f"File: {screen.status[1]}, {format_count(root.tensors, 'tensor')}, {format_nbytes(root.nbytes)}"
         )

@@ -47,12 +47,14 @@ class PageTabs(QTabWidget):
 
     def show_screen(self, screen: Screen) -> None:
         """Show a screen on the current page; the others wait until they are looked at."""
-        self._screen = screen
         for place, page in enumerate(self._pages):
             count = page.count(screen)
             text = f"{page.title}  {count}" if count else page.title
             if text != self.tabText(place):  # which lays the tabs out again
                 self.setTabText(place, text)
+        if screen.is_checking:  # of a file that was just opened: there is nothing to show on a page yet
+            return
+        self._screen = screen
         if self._built:
             self._feed_current()
         self.update()

@@ -137,6 +137,11 @@ class BannerFrame(QFrame):
         safe = chip.tone in ("good", "neutral")
         set_icon(self._chip, "shield" if safe else "shield-alert", self._theme.tokens, chip.tone)
 
+    def show_waiting(self, *, waits: bool) -> None:
+        """Show nothing that follows from a verdict, as long as there is none."""
+        for button in (self._more, self._export, self._copy):
+            button.setVisible(not waits)
+
     def show_can_export(self, *, allowed: bool) -> None:
         """Enable or disable the export button."""
         self._export.setEnabled(allowed)

@@ -73,6 +73,11 @@ class DeviceMapBar(QWidget):
         """What Tab reaches here, in its order."""
         return (*(pill.to for pill in self._pills), self._more, self._all)
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is neither a map nor a reason why there is none."""
+        return not (self._rows or self._no_map)
+
     def show_rows(
         self,
         rows: tuple[DeviceRow, ...],
@@ -93,7 +98,7 @@ class DeviceMapBar(QWidget):
         self._rows, self._colors, self._branches, self._choices = rows, colors, branches, choices
         self._no_map = no_map
         self._line.setText(no_map)
-        self.setVisible(bool(rows or no_map))
+        self.setVisible(not self.is_bare)
         self._make_pills(min(len(rows), _MOST_PILLS))
         for pill, shown in zip(self._pills, rows, strict=False):
             pill.show_row(shown, colors)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.nothing_found import NothingFound
+from inspector.gui.tree.painting import PaintWaiter
 from inspector.gui.tree.strip import FactsStrip
 from inspector.gui.tree.view import TensorTreeView
 from inspector.gui.widgets.boxes import column
@@ -32,6 +33,7 @@ class TreePane(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.tree = TensorTreeView(theme)
+        self.painted = PaintWaiter(self.tree.viewport())
         self.strip = FactsStrip(theme)
         self.nothing = NothingFound()
         self.setMinimumWidth(_LEAST_WIDTH)
@@ -86,6 +88,7 @@ class TreePane(QWidget):
 
     def forget(self) -> None:
         """Release the file that was shown."""
+        self.painted.forget()
         self.tree.show_tree(None)
         self.strip.show_strip(None)
         self.nothing.show_search(None)

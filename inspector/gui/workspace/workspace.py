@@ -70,12 +70,14 @@ class Workspace(QWidget):
             self.banner.show_banner(new.banner)
         if old is None or old.safety != new.safety:
             self.banner.show_safety(new.safety)
+        if old is None or old.is_checking != new.is_checking:
+            self.banner.show_waiting(waits=new.is_checking)
         if old is None or old.can_export != new.can_export:
             self.banner.show_can_export(allowed=new.can_export)
         if old is None or _mapped(old) != _mapped(new):
-            self.device_map.show_rows(
-                new.device_map, _device_colors(new), new.branches, new.no_map, new.map_choices
-            )
+            colors = _device_colors(new)
+            self.device_map.show_rows(new.device_map, colors, new.branches, new.no_map, new.map_choices)
+            self.device_map.setVisible(new.is_checking or not self.device_map.is_bare)
             _chain(*self.banner.stops, *self.device_map.stops, self.tree)
         self.pages.show_screen(new)
 
@@ -115,7 +117,8 @@ def _chain(*stops: QWidget) -> None:
 
 def _mapped(screen: Screen) -> tuple[object, ...]:
     """Return what the device map reads of a screen."""
-    return screen.device_map, screen.branches, screen.charts, screen.no_map, screen.map_choices
+    parts = screen.device_map, screen.branches, screen.charts, screen.no_map, screen.map_choices
+    return *parts, screen.is_checking
 
 
 def _device_colors(screen: Screen) -> dict[str, int]:

@@ -1,11 +1,13 @@
-"""What a new file beside another is called: `best.cpu.pth`, then `best.cpu-2.pth`, ..."""
+"""What a new file beside another is called: `best.cpu.pth`, then `best.cpu-2.pth`, ...; `best.pth.undo`."""
 
 from __future__ import annotations
 
 import os
 import os.path
 from collections.abc import Collection
+from pathlib import Path
 
+_UNDO_SUFFIX = ".undo"
 _MOST_SUFFIX = 16
 _BEFORE_TAR = (".pth", ".pt", ".ckpt")
 _MOST_STEM_NBYTES = 200
@@ -61,3 +63,14 @@ def free_folder(path: str, word: str) -> str:
         if not os.path.lexists(candidate):
             return candidate
         number += 1
+
+
+def record_path(path: Path) -> Path:
+    """Return where the undo record of a file stands: beside it, and beside its target if it is a link."""
+    path = path.resolve()
+    return path.with_name(path.name + _UNDO_SUFFIX)
+
+
+def patched_path(record_at: Path) -> Path:
+    """Return the file that a record stands beside."""
+    return record_at.with_name(record_at.name.removesuffix(_UNDO_SUFFIX))

@@ -22,6 +22,7 @@ from inspector.progress import Progress
 from inspector.quoting import command, file_word
 from inspector.records import dataclass
 from inspector.remap.compare.verify import compare_with_plan
+from inspector.remap.files.naming import patched_path, record_path
 from inspector.remap.files.outfile import explained, sync_folder, writing
 from inspector.remap.plan import Plan, with_viewed
 from inspector.remap.relabel.formats import COPY, pieces_of
@@ -30,9 +31,7 @@ from inspector.remap.relabel.undo import (
     UndoRecord,
     format_undo,
     make_record,
-    patched_path,
     read_undo,
-    record_path,
     refuse_stranger,
     restore,
 )

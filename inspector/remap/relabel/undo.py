@@ -30,7 +30,6 @@ from inspector.remap.plan import Plan
 from inspector.remap.relabel.overlay import Overlay
 from inspector.remap.relabel.patches import Patch
 
-UNDO_SUFFIX = ".undo"
 REMEDY = "if the file is as it should be, delete the record"
 _MAGIC = b"checkpoint-inspector undo record 2\n"
 _ANY_MAGIC = b"checkpoint-inspector undo record "
@@ -82,17 +81,6 @@ class UndoRecord:
     def nbytes_after(self) -> int:
         """The file's size when the patch is complete."""
         return max([self.nbytes, *(piece.offset + len(piece.data) for piece in self.after[-1:])])
-
-
-def record_path(path: Path) -> Path:
-    """Return where the undo record of a file stands: beside it, and beside its target if it is a link."""
-    path = path.resolve()
-    return path.with_name(path.name + UNDO_SUFFIX)
-
-
-def patched_path(record_at: Path) -> Path:
-    """Return the file that a record stands beside."""
-    return record_at.with_name(record_at.name.removesuffix(UNDO_SUFFIX))
 
 
 def make_record(source: Source, pieces: Iterable[Patch], plan: Plan, mtime_ns: int) -> UndoRecord:

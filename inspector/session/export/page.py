@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.report.tree import Tree
-from inspector.session.screen import Choice, FailurePage
+
+if TYPE_CHECKING:
+    from inspector.progress import Progress
+    from inspector.report.tree import Tree
+    from inspector.session.screen import Choice, FailurePage
 
 ExportStage = Literal["looking", "draft", "running", "done", "failed"]
 OUT, PARTLY, WRITTEN, NO_CHOICE = 0, 1, 2, 3

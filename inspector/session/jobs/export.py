@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.device_map import DeviceMap
-from inspector.session.document import Document
-from inspector.session.export.draft import draft_of, picked
-from inspector.session.export.kinds import first_wish
-from inspector.session.export.looking import Wanted, look_at, wanted_by
-from inspector.session.export.page import Destination, ExportDraft, ExportResult, ExportWish
-from inspector.session.export.work import Order, Outcome, carry_out, save_receipt, undo
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.open import Files
 from inspector.session.jobs.running import start
-from inspector.session.present.compose import device_map_of
 from inspector.session.present.failure import failure_page
-from inspector.session.present.rows import matches_of
 from inspector.session.state import EXPORT, ExportState
 from inspector.session.targets import target_of
 
-Ask = Callable[[], DeviceMap]
+if TYPE_CHECKING:
+    from inspector.session.device_map import DeviceMap
+    from inspector.session.export.looking import Wanted
+    from inspector.session.export.page import Destination, ExportDraft, ExportResult, ExportWish
+    from inspector.session.export.work import Outcome
+
+Ask = Callable[[], "DeviceMap"]
 """Computes the device map, in the worker: with many tensors that takes a while."""
 T = TypeVar("T")
 
@@ -53,9 +50,11 @@ class Exports(Files):
 
     def look_at_destination(self, path: str) -> None:
         """Look up what exists at a path that was typed as the destination."""
+        from inspector.session.export import steps  # noqa: PLC0415 - most windows export nothing
+
         if self._state.export is not None:
             looking = Job(kind=_LOOK, about=self._state.path, progress=Progress("looking at a folder"))
-            start(self._desk, looking, partial(_look, path, self._wanted), self._on_looked_at)
+            start(self._desk, looking, partial(steps.look, path, self._wanted), self._on_looked_at)
 
     def choose_rows(self, nodes: tuple[int, ...], written: bool) -> None:  # noqa: FBT001 - a signal's argument
         """Have some rows of the tree written, or left out; each stands for all below it."""
@@ -67,38 +66,46 @@ class Exports(Files):
         document = self._ready
         if self._state.export is None or document is None:
             return
+        from inspector.session.export import steps  # noqa: PLC0415 - as above
+
         finding = Job(kind=_FIND, about=self._state.path, progress=Progress("searching"))
-        found = partial(_find, document, query)
+        found = partial(steps.find, document, query)
         begun = replace(self._state, export=replace(self._export, query=query))
         start(self._desk, finding, found, self._on_found, state=begun)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's argument
         """Write what the draft shows, unless another draft is under way or it is written already."""
+        from inspector.session.export import steps  # noqa: PLC0415 - as above
+
         ask, draft = self._ask, self._export.offered
         if ask is not None and draft is not None and not self._is_busy:
             title = _NOT_CHANGED if draft.in_place else _NO_COPY
             python = self._state.python or None
             order = partial(
-                Order, wish=draft.wish, destination=destination, overwrite=overwrite, python=python
+                steps.Order, wish=draft.wish, destination=destination, overwrite=overwrite, python=python
             )
-            write = partial(_carry_out, ask, order)
+            write = partial(steps.carry_out, ask, order)
             self._work(replace(self._export, step="write"), "copying", write, self._on_written, title)
 
     def undo_export(self) -> None:
         """Restore the file as it was before it was changed in place."""
+        from inspector.session.export import steps  # noqa: PLC0415 - as above
+
         if self._ask is not None:
-            restore = partial(undo, self._state.path)
+            restore = partial(steps.undo, self._state.path)
             self._work(ExportState(step="undo"), "restoring", restore, self._on_written, _NOT_UNDONE)
 
     def save_receipt(self, destination: str) -> None:
         """Write what was done to a copy, and how it was checked, into a small file."""
+        from inspector.session.export import steps  # noqa: PLC0415 - as above
+
         outcome = self._export.outcome
         if outcome is None or outcome.copied is None or self._is_busy:
             return
         start(
             self._desk,
             Job(kind=EXPORT, about=self._state.path, progress=Progress("writing the receipt")),
-            partial(save_receipt, outcome.copied, destination),
+            partial(steps.save_receipt, outcome.copied, destination),
             lambda _: self._on_receipt(outcome, None),
             partial(self._on_receipt, outcome),
             state=replace(self._state, export=replace(self._export, step="receipt")),
@@ -138,11 +145,15 @@ class Exports(Files):
         state, document = self._state, self._ready
         if document is None or (self._is_busy and self._export.step != "draft"):
             return None
+        from inspector.session.present.compose import device_map_of  # noqa: PLC0415 - after the tree
+
         return partial(device_map_of, document, target_of(state), state.chosen, state.branches)
 
     @property
     def _wanted(self) -> Wanted:
         """What is about to be written, as far as a destination must fit it."""
+        from inspector.session.export.looking import Wanted, wanted_by  # noqa: PLC0415 - as above
+
         document, draft = self._ready, self._export.draft
         if document is None or draft is None:
             return Wanted(source=self._state.path)
@@ -153,7 +164,9 @@ class Exports(Files):
     def _propose(self, export: ExportState) -> None:
         ask, document = self._ask, self._ready
         if ask is not None and document is not None:
-            work = partial(_propose, ask, document, export)
+            from inspector.session.export import steps  # noqa: PLC0415 - as above
+
+            work = partial(steps.propose, ask, document, export)
             self._work(export, "preparing the export", work, self._on_drafted, _NO_COPY)
 
     def _work(
@@ -203,44 +216,6 @@ class Exports(Files):
 
 def _draft_again(last: ExportState) -> ExportState:
     return replace(last, step="draft", outcome=None, failure=None, cancelled=False)
-
-
-def _propose(
-    ask: Ask, document: Document, export: ExportState, _progress: Progress
-) -> tuple[ExportDraft, Destination]:
-    """Return a draft, and what exists at the destination that is meant."""
-    device_map = _feasible(ask)
-    wish = picked(document, export.wish or first_wish(document.checkpoint), export.picks)
-    draft = draft_of(device_map, wish, document.tree)
-    last, typed = export.draft, export.destination
-    path = draft.destination
-    if last is not None and typed is not None and typed.path != last.destination:
-        path = typed.path  # the dialog keeps what was typed
-    return draft, look_at(path, wanted_by(document.checkpoint, draft))
-
-
-def _look(path: str, wanted: Wanted, _progress: Progress) -> Destination:
-    return look_at(path, wanted)
-
-
-def _find(document: Document, query: str, _progress: Progress) -> tuple[int, ...] | None:
-    return matches_of(document, query, None)
-
-
-def _carry_out(ask: Ask, order: Callable[..., Order], progress: Progress) -> Outcome:
-    return carry_out(order(device_map=_feasible(ask)), progress)
-
-
-def _feasible(ask: Ask) -> DeviceMap:
-    """Return the device map.
-
-    Raises:
-        PlanError: It cannot be carried out.
-    """
-    device_map = ask()
-    if device_map.refusal is not None:
-        raise device_map.refusal
-    return device_map
 
 
 def _with_receipt(result: ExportResult, error: Exception | None) -> ExportResult:

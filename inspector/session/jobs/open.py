@@ -19,14 +19,10 @@ from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Machines
 from inspector.session.jobs.running import start
 from inspector.session.pasted import is_script_name
-from inspector.session.present.compose import compose
 from inspector.session.present.failure import CANNOT_OPEN, failure_page, open_failure_page
-from inspector.session.present.presenter import is_large
-from inspector.session.present.rows import prepare_rows
 from inspector.session.screen import FailurePage
 from inspector.session.state import OPEN, State
 from inspector.session.targets import target_of
-from inspector.target.machine.profile_file import is_profile
 from inspector.units import cut_text, escape_text
 
 _MOST_RECENT = 8
@@ -57,6 +53,8 @@ class Files(Machines):
 
         def take(answer: object) -> None:  # True or False, or an error, which opening it will explain
             (self.use_machine if answer is True else self._open_file)(path)
+
+        from inspector.target.machine.profile_file import is_profile  # noqa: PLC0415 - few files end in .json
 
         sniffing = Job(kind="sniff", about=self._state.path, progress=Progress("looking at a file"))
         start(self._desk, sniffing, lambda _: is_profile(path), take, take)
@@ -132,21 +130,23 @@ class Files(Machines):
             self._desk,
             opening,
             partial(_open, asked),
-            partial(self._on_opened, asked),
+            self._on_opened,
             lambda error: self._on_unread(_Unread(page=failure_page(error, CANNOT_OPEN))),
             state=asked,
         )
 
-    def _on_opened(self, asked: State, found: Document | _Unread) -> None:
+    def _on_opened(self, found: Document | _Unread) -> None:
         if isinstance(found, _Unread):
             self._on_unread(found)
             return
-        self._desk.note_worked_out(_opened(asked, found))
         path = str(Path(self._state.path).absolute())
         recent = (path, *(known for known in self._state.recent if known != path))[:_MOST_RECENT]
         self._show(replace(_opened(self._state, found), recent=recent))
         if self._state.waiting is not None:
             self._on_script(self._state.waiting)
+        self._desk.when_judged(self._on_judged)
+
+    def _on_judged(self) -> None:
         self._start_probe()
         self.look_at_file()  # it may have changed while it was read
 
@@ -159,24 +159,17 @@ class Files(Machines):
 def _open(asked: State, progress: Progress) -> Document | _Unread:
     """Open a file, or explain why it cannot be opened, which needs a look at it.
 
-    The first screen is composed here too: the main thread then finds all its parts remembered.
-
     Raises:
         CancelledError: The work was cancelled.
     """
     watch_beginning(progress)
     try:
-        document = open_document(asked.path, progress)
+        return open_document(asked.path, progress)
     except CancelledError:
         raise
     except CheckpointError as error:
         page = open_failure_page(error, asked.path, target_of(asked))
         return _Unread(page=page, gone=not os.path.lexists(asked.path))
-    opened = _opened(asked, document)
-    compose(opened)
-    if is_large(opened):
-        prepare_rows(document)
-    return document
 
 
 def _opened(state: State, document: Document) -> State:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from inspector.progress import Progress
-from inspector.pythons import Installed, Python, ask_python, find_pythons
 from inspector.records import dataclass
 from inspector.session.state import State
 from inspector.units import escape_text
+
+if TYPE_CHECKING:
+    from inspector.pythons import Installed, Python
 
 PYTHONS = "pythons"
 """The kind of the job."""
@@ -29,6 +31,8 @@ def look_for_pythons(progress: Progress) -> tuple[Found, ...]:
     Raises:
         CancelledError: The work was cancelled.
     """
+    from inspector.pythons import ask_python, find_pythons  # noqa: PLC0415 - few windows are asked
+
     pythons = find_pythons()[:_MOST]
     progress.start("asking each Python for its torch", len(pythons), is_counted=True)
     found = []

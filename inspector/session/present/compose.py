@@ -21,6 +21,7 @@ from inspector.session.cache import remembered
 from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
 from inspector.session.document import Document, load_of
 from inspector.session.export.kinds import RECOVER, offers
+from inspector.session.frame import frame_of
 from inspector.session.history import edit_texts
 from inspector.session.jobs.check import check_of
 from inspector.session.jobs.pythons import pythons_page
@@ -53,17 +54,16 @@ from inspector.session.present.rows import (
 from inspector.session.screen import (
     Banner,
     BranchRow,
-    CheckPage,
     DeviceRow,
     FindingRow,
     ForecastPage,
     Loading,
     Screen,
 )
-from inspector.session.state import OPEN, State
+from inspector.session.state import State
 from inspector.session.targets import devices_of, target_of, targets_of
-from inspector.session.titles import shown_name
-from inspector.session.values.showing import scan_findings, scan_of, sparks_of, values_page
+from inspector.session.values.kinds import scan_of
+from inspector.session.values.showing import scan_findings, sparks_of, values_page
 from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from inspector.remap.compare.integrity import FileCheck
     from inspector.values.scan import Scan
 
-PROGRAM = "Checkpoint Inspector"
 _MOST_BRANCH = 80
 _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"
 Branches = tuple[Rule, ...]
@@ -81,14 +80,13 @@ Branches = tuple[Rule, ...]
 @collector_paused()
 def compose(state: State) -> Screen:
     """Return the screen that shows a state."""
-    title = PROGRAM if state.phase == "empty" else f"{shown_name(state.path)} - {PROGRAM}"
     document = state.ready
     if document is None:
-        return _frame(state, title)
+        return frame_of(state)
     asked = document, target_of(state), state.chosen, state.branches
     odd = odd_of(state)
     return replace(
-        _frame(state, title),
+        frame_of(state),
         stamp=document.checkpoint.stamp,
         on_disk=state.on_disk,
         parts=tuple(part.path for part in document.checkpoint.parts),
@@ -145,56 +143,6 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
         edits=edit_texts(state),
         log=state.log,
         profiles=state.profiles,
-        python=state.python,
-        pythons=pythons_page(state),
-    )
-
-
-def _frame(state: State, title: str) -> Screen:
-    """Return the screen of a state without a document; `compose` fills in the rest."""
-    opening = state.job(OPEN)
-    return Screen(
-        phase=state.phase,
-        title=title,
-        path=state.path,
-        stamp=None,
-        on_disk=None,
-        parts=(),
-        jobs=state.jobs,
-        progress=None if opening is None else opening.progress,
-        failure=state.failure,
-        banner=None,
-        safety=None,
-        targets=targets_of(state),
-        target=state.target,
-        devices=devices_of(state),
-        wanted=target_of(state).wanted or "",
-        tree=None,
-        query=state.query,
-        matches=None,
-        selected=state.selected,
-        device_map=(),
-        no_map="",
-        branches=(),
-        charts=(),
-        forecast=None,
-        tensor=(),
-        findings=(),
-        error_text=state.error_text,
-        explanation=None,
-        beliefs=(),
-        doctor=(),
-        code=None,
-        file=(),
-        check=CheckPage(),
-        export=export_page(state),
-        status=(),
-        recent=state.recent,
-        edits=edit_texts(state),
-        log=state.log,
-        profiles=state.profiles,
-        can_export=False,
-        can_undo=False,
         python=state.python,
         pythons=pythons_page(state),
     )

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.session.frame import frame_of, tree_screen
 from inspector.session.jobs.check import check_of
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.running import cancel_left, run
 from inspector.session.log import with_log
-from inspector.session.present.compose import brought_up_to_date, compose
 from inspector.session.present.failure import failure_page
-from inspector.session.screen import Screen
 from inspector.session.state import State
 from inspector.session.targets import target_of
-from inspector.session.values.showing import scan_of
-from inspector.session.view import TaskRunner, View
+from inspector.session.values.kinds import scan_of
+
+if TYPE_CHECKING:
+    from inspector.session.document import Document
+    from inspector.session.screen import Screen
+    from inspector.session.view import TaskRunner, View
 
 _MANY_TENSORS = 5000
 _MANY_PICKED = 2000
@@ -29,9 +33,10 @@ _NOT_SHOWN = "This could not be worked out"
 class Presenter:
     """Holds the state and the screen that shows it.
 
-    With many tensors, a change that affects much of the screen (a target, a map, a search) is composed by a
-    worker. Meanwhile the last screen stays, with the parts that cost little brought up to date. An exception
-    is reported, and the last choices that could be shown are restored.
+    Of a file that was just opened the tree is shown at once, and all else is composed by a worker. With many
+    tensors, so is a change that affects much of the screen (a target, a map, a search); meanwhile the last
+    screen stays, with the parts that cost little brought up to date. An exception is reported, and the last
+    choices that could be shown are restored.
     """
 
     def __init__(self, view: View, runner: TaskRunner, state: State) -> None:
@@ -41,6 +46,8 @@ class Presenter:
         self._worked_out: object = None
         self._wanted: object = None
         self._together = 0
+        self._judged: Document | None = None  # whose screen was composed before
+        self._then: Callable[[], None] | None = None
         self.runner = runner
         self.state = state
         self.screen: Screen = compose(state)
@@ -54,12 +61,15 @@ class Presenter:
             return
         composing, state = state.job(_COMPOSE), with_log(self.state, state.without_job(_COMPOSE))
         asked = _asked(state)
-        if is_large(state) and asked != self._worked_out:
+        if self._takes_long(state) and asked != self._worked_out:
             is_new = composing is None or asked != self._wanted
             self._compose_elsewhere(state, asked, None if is_new else composing)
             return
         cancel_left(self.state, state)
         self.state = state
+        self._judged = state.ready
+        if state.ready is None:
+            self._then = None
         if not is_large(state):
             self._worked_out = self._wanted = None  # or a closed document would be held
         try:
@@ -80,33 +90,52 @@ class Presenter:
             if not self._together and self.state is not before:
                 self.show(self.state)
 
-    def note_worked_out(self, state: State) -> None:
-        """Note that a worker has composed the screen of a state, so that its parts are cached."""
-        self._worked_out = _asked(state)
+    def when_judged(self, act: Callable[[], None]) -> None:
+        """Call something once, when all is shown of a file that was just opened, if it is still open then."""
+        if self._judged is self.state.document:
+            act()
+        else:
+            self._then = act
 
     def dispose(self) -> None:
         """Release everything and cancel all jobs; nothing is shown afterwards."""
         cancel_left(self.state, State())
-        self._worked_out = self._wanted = None
+        self._worked_out = self._wanted = self._judged = self._then = None
         self.state = self._good = State()
         self.screen = compose(self.state)
 
+    def _takes_long(self, state: State) -> bool:
+        """Return whether composing may hold the window up: of many tensors, and for the first time of any."""
+        return state.ready is not None and (is_large(state) or state.ready is not self._judged)
+
     def _compose_elsewhere(self, state: State, asked: object, running: Job | None) -> None:
         """Show what costs little at once, and wait for the worker that has the rest, a new one if need be."""
+        is_first = state.document is not self._judged
         composing = running or Job(kind=_COMPOSE, about=state.path, progress=Progress("updating"))
         old, self.state = self.state, state.with_job(composing)
         cancel_left(old, self.state)
-        if self.screen.phase == "ready" and self._good.document is state.document:
+        if is_first:
+            self.screen = tree_screen(state)
+            self.view.show_screen(self.screen)
+        else:
             self.screen = brought_up_to_date(self.screen, state)
             self.view.show_screen(self.screen)
         if running is None:
             self._wanted = asked
-            run(self, composing, lambda _: compose(state), partial(self._on_composed, asked), self._recover)
+            begin = partial(self._begin, composing, state, asked)
+            self.view.when_shown(begin) if is_first else begin()
+
+    def _begin(self, composing: Job, state: State, asked: object) -> None:
+        if self.state.has(composing):  # or the file was closed before its tree was painted
+            run(self, composing, partial(_work_out, state), partial(self._on_composed, asked), self._recover)
 
     def _on_composed(self, asked: object, _screen: Screen) -> None:
         """Compose the screen again, of parts that are cached by now, with what has changed meanwhile."""
         self._worked_out = asked
         self.show(self.state)
+        if self._then is not None and self._judged is self.state.document:
+            then, self._then = self._then, None
+            then()
 
     def _put(self, state: State, screen: Screen) -> None:
         self.state = self._good = state
@@ -129,6 +158,32 @@ class Presenter:
                 return
         state = replace(state, phase="failed", document=None, failure=page)
         self._put(state, compose(state))
+
+
+def compose(state: State) -> Screen:
+    """Return the screen that shows a state."""
+    if state.ready is None:
+        return frame_of(state)
+    from inspector.session.present import compose as parts  # noqa: PLC0415 - after the tree
+
+    return parts.compose(state)
+
+
+def _work_out(state: State, _progress: Progress) -> Screen:
+    """Compose a screen in the worker; of a large file, prepare there what the first click needs as well."""
+    screen = compose(state)
+    if state.ready is not None and is_large(state):
+        from inspector.session.present.rows import prepare_rows  # noqa: PLC0415 - after the tree
+
+        prepare_rows(state.ready)
+    return screen
+
+
+def brought_up_to_date(screen: Screen, state: State) -> Screen:
+    """Return the screen of another state of the same file with all that is known at once of this one."""
+    from inspector.session.present import compose as parts  # noqa: PLC0415 - imported by the worker before
+
+    return parts.brought_up_to_date(screen, state)
 
 
 def is_large(state: State) -> bool:

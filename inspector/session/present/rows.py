@@ -15,7 +15,8 @@ from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.screen import SearchPage
 from inspector.session.state import State
-from inspector.session.values.showing import requests_of, scan_of
+from inspector.session.values.kinds import scan_of
+from inspector.session.values.showing import requests_of
 from inspector.units import format_count, format_exact, format_nbytes
 from inspector.values.scan import Scan
 

@@ -7,7 +7,6 @@ stops what was under way.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,33 +14,22 @@ from typing import TYPE_CHECKING, Any
 from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.document import Document
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Probe
 from inspector.session.jobs.running import start, stop
-from inspector.session.present.presenter import Presenter
 from inspector.session.rows import RowIntentions
+from inspector.session.values.kinds import CELLS, PICTURE, RANK, SAVE, SCAN, STATISTICS, selected_row
 from inspector.session.values.page import CellBlock, Picture, SliceChoice
-from inspector.session.values.showing import (
-    AUTOMATIC_NBYTES,
-    CELLS,
-    PICTURE,
-    RANK,
-    SAVE,
-    SCAN,
-    STATISTICS,
-    choice_of,
-    prepare_scan,
-    request_for,
-    selected_row,
-    slice_shape,
-)
-from inspector.values.request import Request, Requests, read_nbytes
 
 if TYPE_CHECKING:
+    from inspector.session.document import Document
+    from inspector.session.present.presenter import Presenter
     from inspector.values.asking import ValueReader
+    from inspector.values.request import Request
     from inspector.values.scan import Scan
     from inspector.values.statistics import Ranks, Statistics
+
+# What is asked of a tensor, and how, is imported by the first who selects one: the tree is painted before.
 
 _OF_SELECTED = (STATISTICS, RANK, PICTURE, CELLS, SAVE)
 _MOST_CELLS = (224, 288)
@@ -117,6 +105,8 @@ class Values(RowIntentions):
         shape = () if asked is None else self._slice_shape(asked)
         if asked is None or not shape:
             return
+        from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above
+
         document, _, request = asked
         head = _head(document, request, "cells", choice_of(self._state, shape))
         head |= {"rows": [row, row + rows], "columns": [column, column + columns], "digits": digits}
@@ -137,6 +127,8 @@ class Values(RowIntentions):
         """Save the values of the selected tensor as a `.npy` file."""
         asked = self._asked()
         if asked is not None:
+            from inspector.values.request import Requests, read_nbytes  # noqa: PLC0415 - see above
+
             document, _, request = asked
             head = {"what": "rows", **Requests(document.checkpoint).file, "tensor": request}
             job = Job(kind=SAVE, about=self._state.path, progress=Progress("saving values"))
@@ -152,6 +144,9 @@ class Values(RowIntentions):
         asked = self._asked() if state.watches_values else None
         if asked is None:
             return
+        from inspector.session.values.showing import AUTOMATIC_NBYTES  # noqa: PLC0415 - see above
+        from inspector.values.request import read_nbytes  # noqa: PLC0415 - see above
+
         document, _, request = asked
         is_packed = request["place"]["file_offset"] is None
         nbytes = document.checkpoint.file_nbytes if is_packed else read_nbytes(request)
@@ -165,6 +160,8 @@ class Values(RowIntentions):
         start(self._desk, job, partial(_statistics, self._reader(STATISTICS), document, row))
 
     def _read_picture(self, document: Document, row: int, request: Request) -> None:
+        from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above
+
         shape = self._slice_shape((document, row, request))
         choice = choice_of(self._state, shape)
         if shape and choice.row is not None and choice.column is not None:
@@ -172,6 +169,8 @@ class Values(RowIntentions):
             self._ask_slice(PICTURE, head, _picture)
 
     def _slice_shape(self, asked: tuple[Document, int, Request]) -> tuple[int, ...]:
+        from inspector.session.values.showing import slice_shape  # noqa: PLC0415 - see above
+
         document, row, request = asked
         return slice_shape(document.checkpoint.tensors[row], request)
 
@@ -184,6 +183,8 @@ class Values(RowIntentions):
         document, row = self._ready, selected_row(self._state)
         if document is None or row is None:
             return None
+        from inspector.session.values.showing import request_for  # noqa: PLC0415 - see above
+
         request = request_for(document, row)
         return None if isinstance(request, str) else (document, row, request)
 
@@ -210,7 +211,8 @@ def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress
 
 
 def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:
-    from inspector.values.scan import scan_checkpoint  # noqa: PLC0415 - few files are scanned
+    from inspector.session.values.showing import prepare_scan  # noqa: PLC0415 - few files are scanned
+    from inspector.values.scan import scan_checkpoint  # noqa: PLC0415 - as above
 
     scan = scan_checkpoint(document.checkpoint, reader, progress)
     prepare_scan(document, scan)
@@ -225,11 +227,15 @@ def _save(reader: ValueReader, head: dict[str, Any], path: str, nbytes: int, pro
 
 
 def _head(document: Document, request: Request, what: str, choice: SliceChoice) -> dict[str, Any]:
+    from inspector.values.request import Requests  # noqa: PLC0415 - see above
+
     chosen = {"row": choice.row, "column": choice.column, "index": list(choice.index)}
     return {"what": what, **Requests(document.checkpoint).file, "tensor": request, "choice": chosen}
 
 
 def _picture(found: dict[str, Any]) -> Picture:
+    import base64  # noqa: PLC0415 - see above
+
     pairs: dict[str, Any] = {name: tuple(found[name]) for name in ("shape", "seen", "steps")}
     numbers: dict[str, Any] = {name: base64.b64decode(found[name]) for name in ("cells", "levels")}
     plain = {name: found[name] for name in ("rows", "columns", "limit")}

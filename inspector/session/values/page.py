@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from inspector.progress import Progress
+from typing import TYPE_CHECKING
+
 from inspector.records import dataclass
-from inspector.values.statistics import Statistics
+
+if TYPE_CHECKING:
+    from inspector.progress import Progress
+    from inspector.values.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.jobs.job import Job
 from inspector.session.state import State
+from inspector.session.values.kinds import CELLS, PICTURE, RANK, SAVE, SCAN, STATISTICS, scan_of, selected_row
 from inspector.session.values.page import (
     CellBlock,
     Picture,
@@ -34,23 +35,11 @@ from inspector.values.request import Request, Requests, read_nbytes
 from inspector.values.scan import Scan
 from inspector.values.statistics import Ranks, Statistics
 
-STATISTICS, RANK, PICTURE, CELLS = "statistics", "rank", "picture", "cells"
-SCAN, SAVE = "scan", "save values"
-"""The kinds of jobs about values."""
 AUTOMATIC_NBYTES = 64 << 20
 """Up to here values are read without being asked for."""
 _MOST_LISTED = 200
 _MOST_TITLE = 200
 _CANCELLED = "Cancelled."
-
-
-def selected_row(state: State) -> int | None:
-    """Return the row of the selected tensor; None where nothing or something else is selected."""
-    document, node = state.ready, state.selected
-    if document is None or node is None or not 0 < node < len(document.tree.nodes):
-        return None
-    found = document.tree.nodes[node]
-    return found.index if found.kind == "tensor" else None
 
 
 @remembered
@@ -130,12 +119,6 @@ def _saved(job: Job | None) -> str:
     if job.status == "running":
         return "Saving \u2026"
     return _error(job) or f"Saved as {escape_text(str(job.result))}."
-
-
-def scan_of(state: State) -> Scan | None:
-    """Return what the scan of all tensors found, or None."""
-    job = state.job(SCAN)
-    return None if job is None else cast("Scan | None", job.result)
 
 
 def scan_page(state: State) -> ScanPage:

@@ -6,11 +6,14 @@ Presets stand for machines one may mean; `this` is filled by the probe script, r
 from __future__ import annotations
 
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
-from inspector.pythons import Python
 from inspector.records import dataclass
-from inspector.target.machine.evidence import Evidence
+
+if TYPE_CHECKING:
+    from inspector.pythons import Python
+    from inspector.target.machine.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

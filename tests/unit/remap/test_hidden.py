@@ -12,6 +12,7 @@ from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.records import replace
 from inspector.remap.compare.files import compare_files
 from inspector.remap.describe import format_hidden
+from inspector.remap.files.naming import record_path
 from inspector.remap.hidden import (
     could_move,
     plan_hidden,
@@ -23,7 +24,7 @@ from inspector.remap.hidden import (
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
-from inspector.remap.relabel.undo import format_undo, read_undo, record_path
+from inspector.remap.relabel.undo import format_undo, read_undo
 from inspector.remap.rules import format_rule, parse_rule
 from inspector.target.machine.wish import parse_target
 from tests.unit.remap.samples import (

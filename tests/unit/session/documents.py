@@ -10,7 +10,6 @@ from inspector.model.totals import device_totals
 from inspector.progress import Progress
 from inspector.report.colors import device_colors
 from inspector.report.tree import build_tree
-from inspector.safety.verdict import judge
 from inspector.session.document import Document
 from inspector.session.view import View
 from tests.unit.report.rows import checkpoint, storage, tensor
@@ -20,7 +19,6 @@ def document_of(rows: Checkpoint) -> Document:
     totals = device_totals(rows)
     return Document(
         checkpoint=rows,
-        safety=judge(rows),
         totals=totals,
         tree=build_tree(rows, device_colors(total.device for total in totals)),
         open_seconds=0.25,
@@ -66,4 +64,7 @@ class AtOnce:
 
 
 def a_view() -> MagicMock:
-    return MagicMock(spec=View)
+    """A view whose tree is painted as soon as it is shown."""
+    view = MagicMock(spec=View)
+    view.when_shown.side_effect = lambda act: act()
+    return view

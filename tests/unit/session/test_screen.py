@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from inspector.session import screen
 from inspector.session.export.page import ExportDraft, ExportWish
 
 
@@ -11,3 +14,10 @@ def test_without_a_destination_the_file_itself_is_changed() -> None:
 
 def test_a_wish_asks_for_a_checked_copy_of_all() -> None:
     assert ExportWish() == ExportWish(kind="copy", cast="", ema=False, exclude="", verify="quick")
+
+
+def test_parts_that_are_made_elsewhere_are_here_as_well() -> None:
+    for name in screen.__all__:
+        assert getattr(screen, name).__name__ == name
+    with pytest.raises(AttributeError, match="no_such_part"):
+        _ = screen.no_such_part

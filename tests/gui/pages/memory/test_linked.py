@@ -24,6 +24,7 @@ def window(qtbot, theme) -> MainWindow:
     window.show()
     qtbot.waitExposed(window)
     window.session.open(str(demo_path()))
+    qtbot.waitUntil(lambda: not window.shown.is_checking)
     return window
 
 

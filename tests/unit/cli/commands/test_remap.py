@@ -13,10 +13,11 @@ from inspector.model.build import open_checkpoint
 from inspector.records import replace
 from inspector.remap.compare import torch_check
 from inspector.remap.compare.torch_check import TorchCheck
+from inspector.remap.files.naming import record_path
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel import export
 from inspector.remap.relabel.patches import Patch
-from inspector.remap.relabel.undo import format_undo, make_record, record_path
+from inspector.remap.relabel.undo import format_undo, make_record
 from inspector.resources import demo_path
 from tests.builders import pickles, zips
 

@@ -14,10 +14,10 @@ from inspector.errors import CancelledError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.remap.files import outfile
+from inspector.remap.files.naming import record_path
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.relabel import in_place
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
-from inspector.remap.relabel.undo import record_path
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
 from tests.corpus import Case, varied

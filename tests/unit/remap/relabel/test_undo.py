@@ -9,6 +9,7 @@ import pytest
 
 from inspector.containers.source import FileSource
 from inspector.errors import ExportError
+from inspector.remap.files.naming import patched_path, record_path
 from inspector.remap.plan import Plan
 from inspector.remap.relabel import undo
 from inspector.remap.relabel.patches import Patch
@@ -16,9 +17,7 @@ from inspector.remap.relabel.undo import (
     UndoRecord,
     format_undo,
     make_record,
-    patched_path,
     read_undo,
-    record_path,
     refuse_stranger,
     restore,
 )

@@ -12,11 +12,12 @@ from inspector.errors import CancelledError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.remap.files.naming import record_path
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel import undo_check
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.relabel.patches import Patch
-from inspector.remap.relabel.undo import UndoRecord, format_undo, make_record, read_undo, record_path
+from inspector.remap.relabel.undo import UndoRecord, format_undo, make_record, read_undo
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
 from tests.unit.remap.samples import (

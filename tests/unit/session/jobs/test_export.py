@@ -8,8 +8,8 @@ from inspector.errors import PlanError
 from inspector.remap.plan import plan_remap
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document
+from inspector.session.export import steps
 from inspector.session.export.page import Destination, ExportWish
-from inspector.session.jobs import export
 
 
 def stages(view) -> list[str | None]:
@@ -119,7 +119,7 @@ def test_a_map_that_is_refused_is_not_exported(session, monkeypatch) -> None:
             refusal=PlanError("tensors disagree", remedy="give them one device"),
         )
 
-    monkeypatch.setattr(export, "device_map_of", refused)
+    monkeypatch.setattr("inspector.session.present.compose.device_map_of", refused)
     session.begin_export()
     page = session.screen.export
     assert (page.stage, page.draft, page.failure.what) == ("failed", None, "tensors disagree")
@@ -217,7 +217,7 @@ def test_a_draft_that_fails_is_said_and_leads_back_to_the_last(real, monkeypatch
     def broken(*_given: object) -> None:
         raise ZeroDivisionError("by hand")
 
-    monkeypatch.setattr(export, "draft_of", broken)
+    monkeypatch.setattr(steps, "draft_of", broken)
     real.change_export(ExportWish(kind="weights"))
     page = real.screen.export
     assert (page.stage, page.failure.what) == ("failed", "unexpected ZeroDivisionError: by hand")

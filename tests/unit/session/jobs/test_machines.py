@@ -40,6 +40,7 @@ def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, 
     runner.waits = True
     session.open("/a.pth")
     runner.go_on()
+    runner.go_on()  # the verdict
     assert session.screen.targets[0].label == "This machine (looking for GPUs \u2026)"
     session.set_mapping("cuda:1", "cpu")
     session.open("/a.pth")
@@ -102,8 +103,10 @@ def test_a_second_file_does_not_ask_while_the_probe_runs(view, runner, files) ->
     runner.waits = True
     session.open("/a.pth")
     runner.go_on()
+    runner.go_on()  # the verdict
     session.open("/a.pth")
     assert [job.kind for job in session.screen.jobs] == ["probe", "open"]
+    runner.waiting.pop()()
     runner.waiting.pop()()
     assert [job.kind for job in session.screen.jobs] == ["probe", "look"]
 

@@ -58,7 +58,7 @@ def test_recent_files_are_absolute_few_and_newest_first(view, runner, files) -> 
     assert session.screen.recent == (path, *known[:7])
 
 
-def test_the_first_screen_is_worked_out_by_the_worker(session, view, runner, monkeypatch) -> None:
+def test_the_first_verdict_is_worked_out_by_the_worker(session, view, runner, monkeypatch) -> None:
     composed: list[str] = []
     compose = presenter.compose
 
@@ -66,7 +66,6 @@ def test_the_first_screen_is_worked_out_by_the_worker(session, view, runner, mon
         composed.append(f"{state.phase} {threading.current_thread().name}")
         return compose(state)
 
-    monkeypatch.setattr(opening, "compose", watched)
     monkeypatch.setattr(presenter, "compose", watched)
 
     def run(work, progress, on_done, on_failed) -> None:
@@ -79,6 +78,41 @@ def test_the_first_screen_is_worked_out_by_the_worker(session, view, runner, mon
     monkeypatch.setattr(runner, "run", run)
     session.open("/a.pth")
     assert composed[:3] == ["opening MainThread", "ready worker", "ready MainThread"]
+    shown = [call.args[0] for call in view.show_screen.call_args_list]
+    assert [screen.is_checking for screen in shown if screen.phase == "ready"][:2] == [True, False]
+    assert len({id(screen.tree) for screen in shown if screen.phase == "ready"}) == 1
+
+
+def test_as_long_as_nothing_is_judged_nothing_is_claimed(session, view, runner) -> None:
+    acts = []
+    view.when_shown.side_effect = acts.append
+    session.open("/a.pth")
+    screen = session.screen
+    assert (screen.phase, screen.is_checking, screen.tree is not None) == ("ready", True, True)
+    assert (screen.banner.tone, screen.banner.error_text, screen.safety) == ("neutral", None, None)
+    assert (screen.code, screen.can_export, screen.findings, screen.charts) == (None, False, (), ())
+    session.select(1)
+    session.search("layer1")
+    screen = session.screen
+    assert (screen.is_checking, screen.selected, screen.query, screen.matches) == (True, 1, "layer1", None)
+    for act in acts:
+        act()
+    screen = session.screen
+    assert (screen.is_checking, screen.selected, screen.safety.tone) == (False, 1, "good")
+    assert [screen.tree.nodes[id_].name for id_ in screen.matches] == ["weight"]
+    session.open("/b.pth")
+    assert (session.screen.is_checking, session.screen.safety) == (True, None)
+
+
+def test_a_file_that_is_closed_before_its_tree_was_painted_is_not_judged(session, view, runner) -> None:
+    acts = []
+    view.when_shown.side_effect = acts.append
+    session.open("/a.pth")
+    session.close()
+    runner.waits = True
+    for act in acts:
+        act()
+    assert (session.screen.phase, runner.waiting) == ("empty", [])
 
 
 def test_the_demo_is_a_file_like_any_other(session, files) -> None:
@@ -151,12 +185,12 @@ def test_an_error_that_nobody_foresaw_is_shown_too(session, files) -> None:
 
 
 def test_a_mistake_in_working_out_the_screen_is_shown_as_well(session, monkeypatch) -> None:
-    compose = opening.compose
+    compose = presenter.compose
 
     def mistaken(state):
         return compose(state) if state.phase != "ready" else 1 / 0
 
-    monkeypatch.setattr(opening, "compose", mistaken)
+    monkeypatch.setattr(presenter, "compose", mistaken)
     session.open("/a.pth")
     assert session.screen.phase == "failed"
     assert session.screen.failure is not None
@@ -187,6 +221,7 @@ def test_a_file_that_changes_on_disk_is_seen_to_have_changed(view, runner, copy)
     runner.waits = True
     session.open(str(copy))
     runner.go_on()
+    runner.go_on()  # the verdict
     read = session.screen.stamp
     assert read is not None
     copy.write_bytes(b"something else")

@@ -6,7 +6,6 @@ from inspector.errors import CancelledError, PlanError
 from inspector.progress import Progress
 from inspector.pythons import Installed, Python
 from inspector.session.controller import Session
-from inspector.session.jobs import pythons
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.pythons import PYTHONS, Found, look_for_pythons, pythons_page
 from inspector.session.state import State
@@ -24,8 +23,8 @@ ANSWERS = {
 @pytest.fixture(autouse=True)
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
     found = tuple(Python(path=path, origin="conda") for path in ANSWERS)
-    monkeypatch.setattr(pythons, "find_pythons", lambda: found)
-    monkeypatch.setattr(pythons, "ask_python", lambda python, _progress: ANSWERS[python.path])
+    monkeypatch.setattr("inspector.pythons.find_pythons", lambda: found)
+    monkeypatch.setattr("inspector.pythons.ask_python", lambda python, _progress: ANSWERS[python.path])
 
 
 def probe(progress: Progress, named: str | None) -> Profile:

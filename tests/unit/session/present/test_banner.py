@@ -256,12 +256,11 @@ def test_a_map_that_cannot_be_carried_out_says_why() -> None:
     assert (said.tone, said.advice) == ("warning", "This map cannot be carried out: tensors disagree.")
 
 
-def test_a_danger_without_a_reason_is_still_told() -> None:
+def test_a_danger_without_a_reason_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
     document = saved_on("cpu", names=("os.system",))
-    bare = replace(judge(document.checkpoint), reasons=(), globals=())
-    bare_document = Document(
-        checkpoint=document.checkpoint, safety=bare, totals=(), tree=document.tree, open_seconds=0.0
-    )
+    bare = replace(document.safety, reasons=(), globals=())
+    monkeypatch.setattr("inspector.safety.verdict.judge", lambda _checkpoint: bare)
+    bare_document = saved_on("cpu", names=("os.system",))
     assert say(bare_document).advice.startswith("Do not load it unless")
 
 

@@ -126,7 +126,7 @@ def test_who_looks_elsewhere_for_a_while_loses_nothing(session, runner) -> None:
 
 
 def test_what_is_large_waits_to_be_asked_for(session, monkeypatch) -> None:
-    monkeypatch.setattr("inspector.session.values.intentions.AUTOMATIC_NBYTES", 15)
+    monkeypatch.setattr("inspector.session.values.showing.AUTOMATIC_NBYTES", 15)
     session.watch_values(True)
     session.select(node(session, 0))
     assert (session.screen.values.statistics, Here.asked) == (None, ["slice"])

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from inspector.errors import PlanError
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.session.export import steps
+from inspector.session.export.looking import Wanted
+from inspector.session.present.compose import device_map_of
+from inspector.session.state import ExportState
+from inspector.target.machine.profile import CPU_ONLY
+from tests.unit.session.documents import saved_on
+
+
+def test_a_draft_comes_with_what_exists_where_it_goes(tmp_path) -> None:
+    document = saved_on("cuda:0", path=str(tmp_path / "a.pth"))
+    ask = partial(device_map_of, document, CPU_ONLY, (), ())
+    draft, found = steps.propose(ask, document, ExportState(step="draft"), Progress())
+    assert draft.destination == found.path == str(tmp_path / "a.cpu.pth")
+    typed = replace(found, path=str(tmp_path / "mine.pth"))
+    again = ExportState(step="draft", draft=draft, destination=typed)
+    assert steps.propose(ask, document, again, Progress())[1].path == typed.path
+    assert steps.look(str(tmp_path), Wanted(source=str(tmp_path / "a.pth")), Progress()).path == str(tmp_path)
+    assert steps.find(document, "layer0", Progress())
+
+
+def test_a_map_that_is_refused_is_not_carried_out() -> None:
+    document = saved_on("cuda:0")
+    refused = replace(device_map_of(document, CPU_ONLY, (), ()), refusal=PlanError("by hand"))
+    with pytest.raises(PlanError, match="by hand"):
+        steps.carry_out(lambda: refused, partial(steps.Order), Progress())
