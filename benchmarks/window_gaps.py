@@ -77,17 +77,22 @@ def open_window() -> tuple[Program, MainWindow]:
     """Open a window on the demo, and wait until nothing of the start is left."""
     program = Program(make_app(), Settings(fresh=True), "light")
     window = program.open_window(demo=True)
-    while window.shown is None or window.shown.phase != "ready":
+    while window.shown is None or window.shown.phase != "ready" or is_busy(window):
         wait(0.05)
     wait(1.0)  # the bars are drawn
     return program, window
+
+
+def is_busy(window: MainWindow) -> bool:
+    """Return whether the file is still read, or judged."""
+    return window.shown.phase == "opening" or window.shown.is_checking
 
 
 def open_file(window: MainWindow, path: str, *, count: bool) -> dict[str, object]:
     """Open a file in a window that stands already; return how long it stood still and what it showed."""
     beats, started = Beats(count=count), time.perf_counter()
     window.open_paths([path])
-    while window.shown.phase == "opening" and time.perf_counter() - started < TIMEOUT_S:
+    while is_busy(window) and time.perf_counter() - started < TIMEOUT_S:
         wait(0.02)
     wait(0.3)
     beats.stop()

@@ -369,7 +369,7 @@ class Crossing(RuleBasedStateMachine):
         wanted = compose(replace(state, document=document))
         assert comparable(self.screen) == comparable(wanted)
         assert (self.screen.tree is None) == (wanted.tree is None)
-        assert self.screen.tree is None or self.screen.tree.nodes == wanted.tree.nodes
+        assert self.screen.tree is None or tuple(self.screen.tree.nodes) == tuple(wanted.tree.nodes)
 
     @invariant()
     def whatever_is_busy_has_a_job(self) -> None:
