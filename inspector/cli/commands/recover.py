@@ -63,7 +63,10 @@ def _tell(options: argparse.Namespace, done: Recovery, name: str) -> int:
         say_json(recover_document(options.file, name, done))
         return DONE
     more = [Line(f"the new file: {safety}", "caution")] if safety else []
-    more += [Line(lost(done)), *(Line(lost_row(row), indent="  ") for row in done.lost)]
+    more += [
+        Line(lost(done), "caution" if done.lost else "text"),
+        *(Line(lost_row(row), indent="  ", hang="      ") for row in done.lost),
+    ]
     page = result_page(name, recovered(done), more)
     if name == options.output:
         options.display.show(page)

@@ -35,8 +35,25 @@ def lay_out(page: Page, paint: Paint) -> Iterator[str]:
     for number, section in enumerate([*(one for one in page.sections if one not in late), *late]):
         if number:
             yield ""
-        for kind, blocks in groupby(section, type):
+        for kind, blocks in groupby((_shown(block, paint) for block in section), type):
             yield from _lay(kind, list(blocks), paint)
+
+
+def _shown(block: Block, paint: Paint) -> Block:
+    """Return a block with its texts as this terminal shows them, for that is what takes room.
+
+    What is copied stays as it is, and a tree, which may have a million rows, looks at its own.
+    """
+    if type(block) not in _MEASURED or (isinstance(block, Line) and block.role == "code"):
+        return block
+    fields = (_texts(part, paint) for part in cast("tuple[object, ...]", block))
+    return cast("Callable[..., Block]", type(block))(*fields)
+
+
+def _texts(part: object, paint: Paint) -> object:
+    if isinstance(part, str):
+        return paint.text(part)
+    return tuple(_texts(one, paint) for one in part) if type(part) is tuple else part
 
 
 def _is_long(section: Iterable[Block], height: int) -> bool:
@@ -71,3 +88,4 @@ _LAYOUTS: dict[type[Block], Callable[..., Iterator[str]]] = {
     Result: lay_result,
     Columns: lay_columns,
 }
+_MEASURED = {Line, Bars, Change, Columns, DeviceRow, Fact, Pointed, Result}

@@ -40,7 +40,10 @@ def columns_for(paint: Paint, indent: int) -> int:
 
 def _pasted(line: Line, paint: Paint) -> str:
     """Return a line that is copied: whole, whatever its length, and with no color in it."""
-    return line.indent + paint.exactly(line.text)
+    text = paint.exactly(line.text)
+    if line.indent.isspace():  # less of it, if the line then fits
+        return " " * max(min(len(line.indent), paint.look.width - width_of(text)), 0) + text
+    return line.indent + text
 
 
 def _verdict(line: Line, paint: Paint) -> Iterator[str]:
@@ -74,6 +77,7 @@ def _bullet(line: Line, paint: Paint) -> Iterator[str]:
 
 def _sentence(line: Line, paint: Paint) -> Iterator[str]:
     style = {"heading": "heading", "aside": "dim"}.get(line.role, "")
-    texts = wrap(line.text, columns_for(paint, width_of(line.indent)))
-    for text in texts or [""]:
-        yield (line.indent + paint.style(text, style)) if text else ""
+    texts = wrap(line.text, columns_for(paint, max(len(line.indent), len(line.hang or ""))))
+    for number, text in enumerate(texts or [""]):
+        indent = line.hang if number and line.hang is not None else line.indent
+        yield (indent + paint.style(text, style)) if text else ""

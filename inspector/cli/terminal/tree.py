@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from inspector.cli.terminal.paint import Paint
-from inspector.report.colors import device_colors
+from inspector.model.roles.devices import device_order
+from inspector.report.colors import device_colors, device_name
 from inspector.report.outline.node import Node
 from inspector.report.page.cells import cut_end, cut_middle, width_of
-from inspector.report.page.rows import HEADER, NOTHING_FOUND, TreeRows, facts_of
+from inspector.report.page.rows import HEADER, NOTHING_FOUND, Cells, TreeRows, facts_of
 from inspector.units import format_count
 
 _GAP = 2
 _NAME, _DEVICE, _SHAPE, _TYPE, _SIZE = range(5)
 _MOST = (64, 28, 44, 24, 12)
-_EASY = (30, 14, 15, 8, 8)
+_EASY = (27, 15, 14, 8, 8)
 """Columns down to which the widest column gives way first."""
-_LEAST = (22, 9, 10, 7, 8)
+_LEAST = (22, 13, 9, 7, 8)
 """Columns below which a column is left out rather than made smaller."""
 _LEFT_OUT = (_TYPE, _SHAPE, _SIZE)
 _MOST_DOTS = 3
@@ -54,7 +55,7 @@ def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
         return
     nodes = block.tree.nodes
     dots = min(max(len(nodes[id_].devices) for id_, _ in block.rows), _MOST_DOTS)
-    natural = _natural(block, dots)
+    natural = _natural(block, dots, paint)
     widths = fitted([min(width, most) for width, most in zip(natural, _MOST, strict=True)], paint.look.width)
     step, deepest = _STEP, max(level for _, level in block.rows)
     if widths[_NAME] < natural[_NAME]:
@@ -68,22 +69,28 @@ def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
         yield _row(nodes[id_], level, grid)
 
 
-def _natural(block: TreeRows, dots: int) -> list[int]:
+def _natural(block: TreeRows, dots: int, paint: Paint) -> list[int]:
     """Return the columns that each column would take."""
     widths = list(map(width_of, HEADER))
     spread = 0
     for id_, level in block.rows:
         node = block.tree.nodes[id_]
-        device, shape, type_text, size = facts_of(node)
+        name, device, shape, type_text, size = _texts(node, paint)
         if _is_sum(node):
             spread, shape = max(spread, width_of(shape)), ""
-        row = (node.name, device, shape, type_text, size)
+        row = (name, device, shape, type_text, size)
         more = (_STEP * level, dots + 1 if device else 0, 0, 0, 0)
         widths = [
             max(width, width_of(text) + add) for width, text, add in zip(widths, row, more, strict=True)
         ]
     widths[_SHAPE] = max(widths[_SHAPE], spread - _GAP - widths[_TYPE])
     return widths
+
+
+def _texts(node: Node, paint: Paint) -> Cells:
+    """Return the cells of a row as this terminal shows them, for that is what takes room."""
+    device, shape, type_text, size = map(paint.text, facts_of(node))
+    return paint.text(node.name), device, shape, type_text, size
 
 
 def _is_sum(node: Node) -> bool:
@@ -121,15 +128,15 @@ def _header(grid: _Grid) -> str:
     cells = []
     for column, (title, width) in enumerate(zip(HEADER, grid.widths, strict=True)):
         if width:
-            text = cut_end(title, width)
+            text = title if width_of(title) <= width else cut_end(title.partition(" ")[0], width)
             cells.append(f"{text:>{width}}" if column == _SIZE else f"{text:<{width}}")
     return grid.paint.style((" " * _GAP).join(cells).rstrip(), "heading")
 
 
 def _row(node: Node, level: int, grid: _Grid) -> str:
-    device, shape, type_text, size = facts_of(node)
+    name, device, shape, type_text, size = _texts(node, grid.paint)
     widths = grid.widths
-    cells = [_named(node, level, grid), _device(node, device, grid)]
+    cells = [_named(name, level, grid, "bold" if _is_sum(node) else ""), _device(node, device, grid)]
     if _is_sum(node):
         spread = widths[_SHAPE] + widths[_TYPE] + (_GAP if widths[_SHAPE] and widths[_TYPE] else 0)
         middle = [(cut_end(_short(shape, spread), spread), spread, True)] if spread else []
@@ -160,24 +167,23 @@ def _device(node: Node, text: str, grid: _Grid) -> str:
     width = grid.widths[_DEVICE]
     if not text:
         return " " * width
-    devices = node.devices[: grid.dots]
-    colors = sorted((grid.colors[device] for device, _ in devices), key=lambda color: (color < 0, color))
-    dots = "".join(map(grid.paint.dot, colors))
+    devices = sorted((device for device, _ in node.devices), key=device_order)
+    shown = devices[: grid.dots]
+    dots = "".join(grid.paint.dot(grid.colors[device]) for device in shown)
     room = width - grid.dots - 1
     if width_of(text) > room and len(node.devices) > 1:
-        text = format_count(len(node.devices), "device")
+        first = grid.paint.text(f"{device_name(devices[0])} +{len(devices) - 1}")
+        text = first if width_of(first) <= room else format_count(len(devices), "device")
     name = cut_end(text, room)
-    return (
-        f"{dots}{' ' * (grid.dots - len(devices) + 1)}{grid.paint.text(name)}{' ' * (room - width_of(name))}"
-    )
+    return f"{dots}{' ' * (grid.dots - len(shown) + 1)}{grid.paint.text(name)}{' ' * (room - width_of(name))}"
 
 
-def _named(node: Node, level: int, grid: _Grid) -> str:
+def _named(name: str, level: int, grid: _Grid, style: str) -> str:
     """Return a name below its parent's; from some level on, its number stands for the indent."""
     width = grid.widths[_NAME]
     indent = " " * (grid.step * level)
     if level > grid.deepest:
         indent = f"{' ' * max(grid.deepest - 3, 0)}{level}: "
-    name = cut_middle(node.name, max(width - len(indent), 1))
+    name = cut_middle(name, max(width - len(indent), 1))
     blank = " " * (width - width_of(name) - len(indent))
-    return indent + grid.paint.style(name, "bold" if _is_sum(node) else "") + blank
+    return indent + grid.paint.style(name, style) + blank

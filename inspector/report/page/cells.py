@@ -26,7 +26,8 @@ def _excess(char: str) -> int:
 
 
 def cut_end(text: str, most: int) -> str:
-    """Cut a text to this many columns of a terminal."""
+    """Cut a text to this many columns of a terminal, one at least."""
+    most = max(most, 1)
     if width_of(text) <= most:
         return text
     text = text[:most]
@@ -37,6 +38,7 @@ def cut_end(text: str, most: int) -> str:
 
 def cut_middle(text: str, most: int) -> str:
     """Cut the middle out of a name: its beginning and its end say most."""
+    most = max(most, 1)
     if width_of(text) <= most:
         return text
     begin, end = text[: most // 2], text[-(most // 2) :]

@@ -18,7 +18,10 @@ def test_a_verdict_has_a_sign_and_its_first_words_in_color() -> None:
 
 def test_what_is_pasted_stays_one_line_without_a_color() -> None:
     command = "checkpoint-inspector remap " + "x" * 300
-    assert list(lay_line(Line(command, "code", "   "), paint(40))) == [f"   {command}"]
+    assert list(lay_line(Line(command, "code", "   "), paint(40))) == [command]
+    assert list(lay_line(Line("x" * 38, "code", "   "), paint(40))) == [f"  {'x' * 38}"]
+    assert list(lay_line(Line("x", "code", "   "), paint(40))) == ["   x"]
+    assert list(lay_line(Line("x" * 50, "code", "  1. "), paint(40))) == [f"  1. {'x' * 50}"]
 
 
 def test_sentences_fit_whatever_the_width() -> None:

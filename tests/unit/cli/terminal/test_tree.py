@@ -38,14 +38,14 @@ def test_rows_fit_the_width_and_sizes_end_in_one_column(block) -> None:
         assert len(lines) == len(block.rows) + 1
         assert max(map(width_of, lines)) <= width
         ends = {width_of(line) for line in lines if line.endswith(" B")}
-        assert len(ends) == (width >= 40), (width, ends)
+        assert len(ends) == (width >= 52), (width, ends)
 
 
 def test_a_device_is_told_by_its_name_and_its_color() -> None:
     lines = list(lay_tree(MIXED, paint(80, depth="16")))
     assert "\x1b[34m●\x1b[0m   cuda:0" in lines[3]
     assert "\x1b[33m●\x1b[0m   cuda:1" in lines[5]
-    assert "●●● 16 devices" in seen(lines)[2]
+    assert "●●● cuda:0 +15" in seen(lines)[2]
 
 
 def test_levels_beyond_the_room_are_numbers() -> None:
@@ -63,6 +63,13 @@ def test_sums_are_right_aligned_and_shorter_where_there_is_little_room() -> None
     assert "params" not in narrow
 
 
+def test_names_take_the_room_that_they_are_shown_in() -> None:
+    for is_unicode in (True, False):
+        lines = seen(lay_tree(MIXED, paint(100, is_unicode=is_unicode)))
+        assert max(map(len, lines)) <= 100 + 30 * is_unicode  # accents take no columns
+        assert len({width_of(line) for line in lines if line.endswith(" B")}) == 1
+
+
 def test_nothing_sought_is_found() -> None:
     assert list(lay_tree(tree(), PLAIN)) == []
     assert list(lay_tree(tree()._replace(sought=True), PLAIN)) == ["Nothing matches the filter."]
@@ -73,7 +80,7 @@ def test_columns_give_way_in_turn() -> None:
     for room in range(10, 200):
         widths = fitted(natural, room)
         shown = [width for width in widths if width]
-        assert sum(shown) + 2 * (len(shown) - 1) <= max(room, 1 + 2 + 9)
+        assert sum(shown) + 2 * (len(shown) - 1) <= max(room, 1 + 2 + 13)
         assert widths[0] >= 1
-        assert widths[1] >= 9
+        assert widths[1] >= 13
     assert fitted([5, 4, 3, 2, 1], 80) == [5, 4, 3, 2, 1]
