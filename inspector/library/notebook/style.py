@@ -27,12 +27,15 @@ _LIGHT = (
     f'[data-jp-theme-light="true"] .{SCOPE}',
     f"[data-theme=light] .{SCOPE}",
 )
+_WRONG = "wrong"
+"""The color of the mark before what is wrong."""
 _RULES = """
 .S{font:13px/1.5 system-ui,sans-serif;max-width:70em;overflow-wrap:anywhere}
 .S *{box-sizing:border-box}
 .S .head{font-weight:600}
 .S .soft{opacity:.8}
-.S .bad{color:var(--bad);font-weight:600}
+.S .bad{font-weight:600}
+.S .bad::before{content:"\\26A0\\FE0E ";color:var(--wrong)}
 .S .line{margin:.15em 0}
 .S .bar{display:flex;height:.7em;margin:.4em 0;border:1px solid;border-radius:3px;overflow:hidden}
 .S .bar span{display:block;min-width:2px}
@@ -49,6 +52,8 @@ _RULES = """
 .S summary>span:first-child::before{content:"\\25B8";display:inline-block;width:1em}
 .S details[open]>summary>span:first-child::before{content:"\\25BE"}
 .S .leaf>span:first-child{padding-left:1em}
+@media (max-width:46em){.S .row{grid-template-columns:minmax(8em,1fr) 8em 6.5em 6em 4.5em;column-gap:.5em}
+.S .value{grid-template-columns:minmax(8em,1fr) 12em 7em}}
 """
 
 
@@ -61,7 +66,9 @@ def mark(color: int) -> str:
 def style() -> str:
     """Return the style sheet."""
     light, dark = _palette("light"), _palette("dark")
-    swatches = "".join(f".S .{name}{{background:var(--{name})}}\n" for name in _colors("light"))
+    swatches = "".join(
+        f".S .{name}{{background:var(--{name})}}\n" for name in _colors("light") if name != _WRONG
+    )
     rules = [
         f".S{{{light}}}",
         f"@media (prefers-color-scheme:dark){{.S{{{dark}}}}}",
@@ -78,7 +85,7 @@ def _palette(theme: str) -> str:
 def _colors(theme: str) -> dict[str, str]:
     data = _theme(theme)
     devices = {f"d{number}": color for number, color in enumerate(data["devices"])}
-    return {"cpu": data["cpu"], "bad": data["colors"]["bad"], **devices}
+    return {"cpu": data["cpu"], _WRONG: data["colors"]["bad"], **devices}
 
 
 @cache
