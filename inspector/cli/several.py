@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import glob
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -84,4 +83,6 @@ def expand(paths: Sequence[str], *, windows: bool = IS_WINDOWS) -> list[str]:
 
 
 def _matches(pattern: str) -> list[str]:
+    import glob
+
     return sorted(glob.glob(pattern))  # noqa: PTH207 - a `Path` would spell the names in its own way

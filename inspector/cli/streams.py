@@ -10,7 +10,6 @@ import argparse
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -109,6 +108,8 @@ def _kept(pipe: int) -> int:
     Raises:
         ContainerError: The pipe breaks, holds too much, or there is no room for it.
     """
+    import tempfile
+
     from inspector.containers.raw.copying import write_bytes
     from inspector.units import format_nbytes
 
@@ -139,7 +140,10 @@ def refuse_stdout(options: argparse.Namespace) -> None:
 
     Raises:
         PlanError: Standard output is one of those.
+        ExportError: It was closed before the start.
     """
+    if sys.__stdout__ is None:
+        raise ExportError("standard output is closed", remedy="name a file with -o")
     if sys.stdout.isatty():
         remedy = "redirect it, as in: -o - > copy.pth"
         raise PlanError("a checkpoint is nothing to show on a terminal", remedy=remedy)
@@ -154,11 +158,18 @@ def streamed(name: str) -> Iterator[Path]:
     Raises:
         ExportError: They cannot be written there, or the reader of a pipe left before the end.
     """
+    import tempfile
+
     from inspector.containers.raw.copying import write_bytes
 
     with _removed_at_signals(), tempfile.TemporaryDirectory(prefix="checkpoint-inspector-") as folder:
         path = Path(folder, name)
-        yield path
+        try:
+            yield path
+        except ExportError as error:
+            if error.remedy is None and (error.where or "").startswith(folder):
+                error.remedy = "TMPDIR names another folder for what is on its way to standard output"
+            raise
         with path.open("rb") as file:
             path.unlink()
             sys.stdout.flush()

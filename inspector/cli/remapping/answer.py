@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from inspector.cli.common import DONE, complain_of, exit_code, reader_may_leave, say_json
@@ -19,13 +20,13 @@ class Answer:
 
     Attributes:
         page: What people read.
-        document: The same as JSON.
+        document: Returns the same as JSON; what makes it is imported where it is asked for.
         code: The exit code.
         failure: What could not be done although the file was written; it decides the exit code.
     """
 
     page: Page
-    document: dict[str, Any]
+    document: Callable[[], dict[str, Any]]
     code: int = DONE
     failure: CheckpointError | None = None
 
@@ -41,7 +42,7 @@ def give(answer: Answer, options: argparse.Namespace) -> int:
     """Write an answer, to stderr where stdout takes the file itself; return the exit code."""
     with reader_may_leave():
         if options.json:
-            say_json(answer.document)
+            say_json(answer.document())
         elif is_stream(getattr(options, "output_name", None)):
             sys.stderr.write(plain_text(answer.page))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector.cli.common import ended_by_signals, remark
 from inspector.cli.remapping.answer import Answer, output_name
@@ -49,15 +49,16 @@ def copy(options: argparse.Namespace) -> Answer:
 
 
 def _copied(options: argparse.Namespace, done: Export, failure: CheckpointError | None = None) -> Answer:
-    from inspector.report.documents.remapping import copy_document
     from inspector.report.words.results import copied, result_page
 
     name = output_name(options)
-    return Answer(
-        page=result_page(name, copied(done)),
-        document=copy_document(options.file, name, done),
-        failure=failure,
-    )
+
+    def document() -> dict[str, Any]:
+        from inspector.report.documents.remapping import copy_document
+
+        return copy_document(options.file, name, done)
+
+    return Answer(page=result_page(name, copied(done)), document=document, failure=failure)
 
 
 def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan) -> Answer:
@@ -89,7 +90,6 @@ def _write_receipt(
 def change(options: argparse.Namespace) -> Answer:
     """Change the file itself."""
     from inspector.remap.relabel.in_place import patch_in_place
-    from inspector.report.documents.remapping import patch_document
     from inspector.report.words.results import patched, result_page
 
     if options.receipt is not None or options.keep_times:
@@ -101,13 +101,18 @@ def change(options: argparse.Namespace) -> Answer:
             options.file, plan, force=options.force, verify=not options.no_verify, progress=progress
         )
     page = result_page(options.file, patched(done, str(done.record)))
-    return Answer(page=page, document=patch_document(options.file, done))
+
+    def document() -> dict[str, Any]:
+        from inspector.report.documents.remapping import patch_document
+
+        return patch_document(options.file, done)
+
+    return Answer(page=page, document=document)
 
 
 def undo(options: argparse.Namespace) -> Answer:
     """Take a change of the file itself back."""
     from inspector.remap.relabel.in_place import undo_patch
-    from inspector.report.documents.remapping import undo_document
     from inspector.report.words.results import result_page, undone
 
     if options.map or options.target:
@@ -116,7 +121,13 @@ def undo(options: argparse.Namespace) -> Answer:
     if options.force:
         _remark_on_safety(options.file)
     page = result_page(options.file, [undone(nbytes)])
-    return Answer(page=page, document=undo_document(options.file, nbytes))
+
+    def document() -> dict[str, Any]:
+        from inspector.report.documents.remapping import undo_document
+
+        return undo_document(options.file, nbytes)
+
+    return Answer(page=page, document=document)
 
 
 def _remark_on_safety(path: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector.cli.common import DONE, NEGATIVE, ended_by_signals
 from inspector.cli.remapping.answer import Answer, output_name
@@ -62,7 +62,6 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
     from inspector.containers.formats import refuse_step
     from inspector.remap.convert.export import export_form
     from inspector.remap.files.destination import copy_times
-    from inspector.report.documents.remapping import form_document
     from inspector.report.page.blocks import Line
     from inspector.report.words.results import converted, left_out, overflowed, result_page
 
@@ -87,9 +86,15 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
     parts = [*converted(done), *([infinite] if infinite else [])]
     more = [Line(line, indent="  ") for line in left_out(done.left_out, _MOST_LEFT_OUT)]
     is_short = options.strict and any(row.is_lost for row in done.left_out)
+
+    def document() -> dict[str, Any]:
+        from inspector.report.documents.remapping import form_document
+
+        return form_document(options.file, output_name(options), done)
+
     return Answer(
         page=result_page(output_name(options), parts, more),
-        document=form_document(options.file, output_name(options), done),
+        document=document,
         code=NEGATIVE if is_short else DONE,
     )
 
@@ -97,7 +102,6 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
 def describe(options: argparse.Namespace, form: Form | None) -> Answer:
     """Return what another form holds, what the plan changes, what stays, and why; nothing is written."""
     from inspector.remap.describe import describe_plan, format_hidden, format_plan
-    from inspector.report.documents.remapping import plan_document
     from inspector.report.page.blocks import Line, lines_of, page_of
 
     if options.undo:
@@ -111,10 +115,14 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
         blocks, made = _preview_lines(checkpoint, form, found, left), (form, found, left)
     rows = describe_plan(checkpoint, plan)
     text = format_plan(rows) + format_hidden(checkpoint, plan)
-    return Answer(
-        page=page_of([*title, *blocks, *lines_of(text.split("\n")[:-1])]),
-        document=plan_document(checkpoint, options.output, plan, rows, made),
-    )
+
+    def document() -> dict[str, Any]:
+        from inspector.report.documents.remapping import plan_document
+
+        return plan_document(checkpoint, options.output, plan, rows, made)
+
+    page = page_of([*title, *blocks, *lines_of(text.split("\n")[:-1])])
+    return Answer(page=page, document=document)
 
 
 def _preview(checkpoint: Checkpoint, form: Form) -> FormPreview:

@@ -207,6 +207,34 @@ def test_a_reader_who_left_did_not_get_the_file(tmp_path, monkeypatch) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_no_room_on_the_way_there_names_the_folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def fail(where: str | None, remedy: str | None = None) -> None:
+        with streamed("a.pth") as path:
+            raise ExportError("full", where=where and where.format(path), remedy=remedy)
+
+    for where, remedy, said in (
+        ("{}", None, "(TMPDIR names another folder"),
+        ("{}", "try", "(try)"),
+        ("/else", None, "full: /else"),
+        (None, None, "full"),
+    ):
+        with pytest.raises(ExportError) as error:
+            fail(where, remedy)
+        assert said in str(error.value)
+        assert ("TMPDIR" in str(error.value)) is ("TMPDIR" in said)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_standard_output_takes_no_file(cli, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "__stdout__", None)
+    for command in ("remap", "recover"):
+        answer = cli(command, DEMO, "-o", "-")
+        assert (answer.code, answer.out) == (4, "")
+        assert answer.err == "checkpoint-inspector: error: standard output is closed (name a file with -o)\n"
+
+
 def test_a_signal_leaves_no_file(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = signal.getsignal(signal.SIGTERM)

@@ -8,7 +8,7 @@ from inspector.cli.remapping.answer import Answer, give, output_name
 from inspector.errors import ExportError
 from inspector.report.page.blocks import lines_of, page_of
 
-DONE = Answer(page=page_of(lines_of(["a line"])), document={"schema": 1})
+DONE = Answer(page=page_of(lines_of(["a line"])), document=lambda: {"schema": 1})
 
 
 def options(**more: object) -> argparse.Namespace:
@@ -31,7 +31,7 @@ def test_an_answer_goes_where_the_file_does_not(capsys) -> None:
 def test_what_was_written_and_could_not_be_checked_is_a_failure(capsys) -> None:
     failed = Answer(
         page=page_of(lines_of(["written"])),
-        document={},
+        document=dict,
         code=1,
         failure=ExportError("torch did not check it"),
     )
@@ -39,4 +39,4 @@ def test_what_was_written_and_could_not_be_checked_is_a_failure(capsys) -> None:
     out, err = capsys.readouterr()
     assert out == "written\n"
     assert err == "checkpoint-inspector: error: torch did not check it\n"
-    assert give(Answer(page=page_of(), document={}, code=1), options()) == 1
+    assert give(Answer(page=page_of(), document=dict, code=1), options()) == 1
