@@ -35,7 +35,7 @@ _RULES = """
 .S .head{font-weight:600}
 .S .soft{opacity:.8}
 .S .bad{font-weight:600}
-.S .bad::before{content:"\\26A0\\FE0E ";color:var(--wrong)}
+.S .bad::before{content:"\\26A0\\FE0E";margin-right:.3em;color:var(--wrong)}
 .S .line{margin:.15em 0}
 .S .bar{display:flex;height:.7em;margin:.4em 0;border:1px solid;border-radius:3px;overflow:hidden}
 .S .bar span{display:block;min-width:2px}
@@ -52,8 +52,8 @@ _RULES = """
 .S summary>span:first-child::before{content:"\\25B8";display:inline-block;width:1em}
 .S details[open]>summary>span:first-child::before{content:"\\25BE"}
 .S .leaf>span:first-child{padding-left:1em}
-@media (max-width:46em){.S .row{grid-template-columns:minmax(8em,1fr) 8em 6.5em 6em 4.5em;column-gap:.5em}
-.S .value{grid-template-columns:minmax(8em,1fr) 12em 7em}}
+@media (max-width:46em){.S .row{grid-template-columns:minmax(8em,1fr) 7.5em 7.5em 6em 4.5em;column-gap:.5em}
+.S .value{grid-template-columns:minmax(8em,1fr) 16em 11em}}
 """
 
 
