@@ -21,6 +21,7 @@ from inspector.model.totals import DeviceTotal, device_totals
 from inspector.overriding import override
 from inspector.report.colors import device_name
 from inspector.report.jsonable import write_show
+from inspector.report.outline.parameters import count_parameters
 from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import FileVerdict
 from inspector.units import format_count, format_nbytes
@@ -61,6 +62,11 @@ class Checkpoint:
     def file_nbytes(self) -> int:
         """The size of the file, or of all files of a folder that belong to it."""
         return self._opened.facts.file_nbytes
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers its tensors of the role `parameter` hold; what is tied counts once."""
+        return count_parameters(self._opened.facts)
 
     @property
     def devices(self) -> tuple[DeviceTotal, ...]:

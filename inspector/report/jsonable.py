@@ -20,6 +20,7 @@ from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
 from inspector.records import as_document
 from inspector.report.outline.node import Node
+from inspector.report.outline.parameters import count_parameters
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
 
@@ -120,6 +121,7 @@ def _head(checkpoint: Checkpoint, open_seconds: float) -> Document:
         "path": checkpoint.path,
         "format": checkpoint.format,
         "file_nbytes": checkpoint.file_nbytes,
+        "parameters": _countable(count_parameters(checkpoint)),
         **({"parts": parts} if parts else {}),
         "open_seconds": round(open_seconds, 6),
     }

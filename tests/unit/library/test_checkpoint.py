@@ -26,6 +26,7 @@ def test_it_says_what_show_says(demo: inspector.Checkpoint) -> None:
     assert document["path"] == demo.path
     assert demo.format == document["format"] == "zip"
     assert demo.file_nbytes == document["file_nbytes"]
+    assert demo.parameters == document["parameters"] == 44_370
     assert demo.versions == document["versions"]
     assert demo.verdict == demo.safety.verdict == document["safety"]["verdict"]
     assert demo.safety.weights_only is document["safety"]["weights_only"]

@@ -73,6 +73,7 @@ SHOW: Document = {
     "path": str,
     "format": FORMATS,
     "file_nbytes": Whole,
+    "parameters": (Whole, None),
     "open_seconds": float,
     "tensors": [
         {
