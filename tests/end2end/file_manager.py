@@ -1,4 +1,4 @@
-"""pcmanfm, a GTK file manager: it opens and drags files like those that users have, on a bare X screen."""
+"""pcmanfm and Thunar, which open and drag files like those that users have, on a bare X screen."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from pathlib import Path
 
 from tests.end2end.screen import Place, RealScreen, wait_until
 
-# Where pcmanfm draws its icons: right of the side pane, below the address, above the status line.
-_LEFT, _TOP, _RIGHT, _BOTTOM = 158, 68, 7, 42
 _EMPTY_SPOT_FROM_RIGHT, _EMPTY_SPOT_FROM_BOTTOM = 60, 80
 _SMALLEST_ICON_AREA = 150
 
 
 class FileManager:
-    """One pcmanfm window on a folder."""
+    """One pcmanfm window on a folder.
+
+    Attributes:
+        command: What starts it.
+        title: What its window is called, with the folder's name.
+        margins: Where it draws its icons: right of the side pane, below the address, above the status line.
+    """
+
+    command: tuple[str, ...] = ("pcmanfm", "--no-desktop")
+    title = "{}"
+    margins = (158, 68, 7, 42)
 
     def __init__(self, screen: RealScreen, folder: Path) -> None:
         self._screen = screen
-        self._process = screen.start("pcmanfm", "pcmanfm", "--no-desktop", folder)
-        self.window = screen.wait_window(folder.name)
+        self._process = screen.start(self.command[0], *self.command, folder)
+        self.window = screen.wait_window(self.title.format(folder.name), timeout_s=60)
 
     def close(self) -> None:
         self._screen.stop(self._process)
@@ -32,8 +40,9 @@ class FileManager:
     def _icons(self) -> list[tuple[int, int]]:
         """Find the middles of the icons: selecting all and nothing changes the items only."""
         screen, place = self._screen, self._screen.place(self.window)
-        x, y = place.x + _LEFT, place.y + _TOP
-        area = f"{place.width - _LEFT - _RIGHT}x{place.height - _TOP - _BOTTOM}+{x}+{y}"
+        left, top, right, bottom = self.margins
+        x, y = place.x + left, place.y + top
+        area = f"{place.width - left - right}x{place.height - top - bottom}+{x}+{y}"
         screen.activate(self.window)
         selected, plain = screen.folder / "selected.png", screen.folder / "plain.png"
         screen.press("ctrl+a")
@@ -41,7 +50,7 @@ class FileManager:
         screen.screenshot(selected, "root", "-crop", area, "+repage")
         self._select_nothing(place)
         screen.screenshot(plain, "root", "-crop", area, "+repage")
-        return [(x + right, y + down) for right, down in self._changes(selected, plain)]
+        return [(x + across, y + down) for across, down in self._changes(selected, plain)]
 
     def _select_nothing(self, place: Place) -> None:
         spot = (
@@ -62,3 +71,11 @@ class FileManager:
         )
         parts = re.findall(r"(\d+)x(\d+)\+(\d+)\+(\d+) .*(?:gray\(255\)|white|srgb\(255)", said)
         return [(int(x) + int(w) // 2, int(y) + int(h) // 2) for w, h, x, y in parts]
+
+
+class Thunar(FileManager):
+    """One window of the file manager of Xfce; it says above the icons when root uses it."""
+
+    command = ("thunar",)
+    title = "{} - Thunar"
+    margins = (176, 124, 10, 40)

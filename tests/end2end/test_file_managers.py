@@ -1,0 +1,57 @@
+"""What a file manager opens beside a single file: names in two parts, several files, folders."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.end2end.conftest import DEMO, ROOT
+from tests.end2end.file_manager import FileManager, Thunar
+
+CORPUS = ROOT / "tests" / "data" / "corpus"
+
+
+@pytest.mark.skipif(shutil.which("thunar") is None, reason="needs Thunar, the file manager of Xfce")
+@pytest.mark.usefixtures("registered")
+def test_thunar_opens_a_name_in_two_parts(screen, program, folder):
+    checkpoint = Path(shutil.copy(CORPUS / "zip" / "train.pt", folder / "model best 100%.pth.tar"))
+    manager = Thunar(screen, folder)
+    screen.put(manager.window, 0, 0, 700, 500)
+    screen.double_click(manager.first_icon())
+    window = program.wait(checkpoint)
+    assert '"checkpoint-inspector"' in screen.run("xprop", "-id", str(window), "WM_CLASS")
+    screen.close(window)
+    screen.run("thunar", "--quit")
+    manager.close()
+
+
+@pytest.mark.usefixtures("registered")
+def test_several_files_get_a_window_each_in_one_program(screen, program, folder):
+    paths = [Path(shutil.copy(DEMO, folder / name)) for name in ("a.pth", "b.ckpt")]
+    manager = FileManager(screen, folder)
+    icon = manager.first_icon()
+    screen.press("ctrl+a")
+    screen.do("mousemove", *icon, "click", "3")
+    time.sleep(1)  # the menu takes the keyboard
+    screen.press("Down")
+    screen.press("Return")
+    windows = [program.wait(path) for path in paths]
+    assert len({screen.process_of(window) for window in windows}) == 1
+    for window in windows:
+        screen.close(window)
+    manager.close()
+
+
+def test_a_folder_is_dropped(screen, program, folder):
+    place = Path(shutil.copytree(CORPUS / "dcp" / "plain", folder / "step100"))
+    window = program.open()
+    manager = FileManager(screen, folder)
+    screen.put(manager.window, 0, 0, 600, 500)
+    screen.put(window, 640, 60, 1280, 800)
+    screen.activate(manager.window)
+    screen.drag(manager.first_icon(), screen.place(window).middle)
+    assert program.wait(place) == window
+    manager.close()
