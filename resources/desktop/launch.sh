@@ -23,7 +23,7 @@ text="It no longer runs from where it was registered:
 
 $program
 
-If it was moved or installed anew, run this command of it once:
+If you moved or reinstalled it, run this once from where it is now:
 
 checkpoint-inspector desktop install"
 printf '%s\n%s\n' "$title" "$text" >&2
