@@ -114,21 +114,31 @@ class Picture:
         return min(far)[1] if far else index
 
 
-def lay_out(areas: Areas, root: int, width: float, height: float) -> Picture:
-    """Lay out the rows below a row; nothing where it has no bytes."""
+def lay_out(areas: Areas, root: int, width: float, height: float, beyond: tuple[int, ...] = ()) -> Picture:
+    """Lay out the rows below a row; nothing where it has no bytes.
+
+    Args:
+        areas: The bytes of the rows.
+        root: The row.
+        width: The width of the picture.
+        height: Its height.
+        beyond: Rows right below it that are left out, as is what is no row: the map of a cell of the rest.
+    """
     total = areas.nbytes(root)
+    if beyond:
+        total -= sum(map(areas.nbytes, beyond)) + areas.own_nbytes(root) + areas.loose_nbytes * (root == 0)
     if not total or width <= 0 or height <= 0:
         return Picture(root, (), ())
     scale = width * height / total
     cells: list[Cell] = []
     frames: list[Frame] = []
-    whole = Cell(root, "row", total, Box(0.0, 0.0, width, height))
+    whole = Cell(root, "rest" if beyond else "row", total, Box(0.0, 0.0, width, height), beyond)
     waiting = [(-total, root, 0, whole)]
     budget = _MOST_VISITED
     while waiting:
         _, node, depth, cell = heappop(waiting)
         budget -= len(areas.tree.nodes[node].children)
-        below = _rows_below(areas, root, cell, scale) if budget >= 0 or depth == 0 else ()
+        below = _rows_below(areas, total, cell, scale) if budget >= 0 or depth == 0 else ()
         if not below:
             cells.append(cell)
             continue
@@ -199,13 +209,13 @@ def _is_roomy(box: Box) -> bool:
     return box.area >= _LEAST_GROUP and min(box.width, box.height) >= _LEAST_SIDE
 
 
-def _rows_below(areas: Areas, root: int, cell: Cell, scale: float) -> Sequence[Cell]:
-    """Return what a row consists of, the largest first; nothing where it would fall apart into crumbs."""
+def _rows_below(areas: Areas, whole: int, cell: Cell, scale: float) -> Sequence[Cell]:
+    """Return what a cell consists of, the largest first; nothing where it would fall apart into crumbs."""
     node = cell.node
-    least = max(_LEAST_PIXELS / scale, areas.nbytes(root) / _MOST_CELLS)
+    least = max(_LEAST_PIXELS / scale, whole / _MOST_CELLS)
     large, small, count = [], 0, 0
     last = node
-    for child, nbytes in areas.below(node):
+    for child, nbytes in _in(areas, cell):
         if nbytes >= least:
             large.append((nbytes, child))
         else:
@@ -218,12 +228,24 @@ def _rows_below(areas: Areas, root: int, cell: Cell, scale: float) -> Sequence[C
     large.sort(key=lambda item: (-item[0], item[1]))
     found = [Cell(child, "row", nbytes, cell.box) for nbytes, child in large]
     if small:
-        found.append(Cell(node, "rest", small, cell.box, tuple(child for _, child in large)))
-    if own := areas.own_nbytes(node):
-        found.append(Cell(node, "own", own, cell.box))
-    if node == 0 and areas.loose_nbytes:
-        found.append(Cell(node, "loose", areas.loose_nbytes, cell.box))
-    return found
+        found.append(Cell(node, "rest", small, cell.box, (*cell.shown, *(child for _, child in large))))
+    return [*found, *_no_rows(areas, cell)]
+
+
+def _in(areas: Areas, cell: Cell) -> Iterator[tuple[int, int]]:
+    """Yield the rows of a cell with their bytes: those of the rest have no cells elsewhere."""
+    elsewhere = frozenset(cell.shown)
+    return (row for row in areas.below(cell.node) if row[0] not in elsewhere)
+
+
+def _no_rows(areas: Areas, cell: Cell) -> Iterator[Cell]:
+    """Yield what a row has beside the rows below it."""
+    if cell.what == "rest":
+        return
+    if own := areas.own_nbytes(cell.node):
+        yield Cell(cell.node, "own", own, cell.box)
+    if cell.node == 0 and areas.loose_nbytes:
+        yield Cell(0, "loose", areas.loose_nbytes, cell.box)
 
 
 def _is_towards(here: Box, there: Box, direction: Direction) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QItemSelectionModel, QMimeData, QPoint, QPointF, Qt
+from PySide6.QtCore import QByteArray, QItemSelectionModel, QMimeData, QPoint, QPointF, Qt
 from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QMenu
 
@@ -200,6 +200,27 @@ def test_a_name_that_the_user_made_wider_stays_so_until_its_handle_is_double_cli
     view.header().resizeSection(Column.NAME, 400)
     view.columns.restore(view.header().saveState())
     assert view.columnWidth(Column.NAME) == 180
+
+
+def test_the_width_of_names_that_the_user_chose_survives_a_restart(view, qtbot, theme, tree):
+    def restarted(state: QByteArray) -> TensorTreeView:
+        again = TensorTreeView(theme)
+        qtbot.addWidget(again)
+        again.resize(900, 480)
+        again.columns.restore(QByteArray(state.data()))
+        again.show_tree(tree)
+        again.show()
+        return again
+
+    fitted = restarted(view.columns.state())
+    assert fitted.columnWidth(Column.NAME) > 220  # takes the room that there is
+    view.header().resizeSection(Column.NAME, 333)
+    view.header().resizeSection(Column.SIZE, 99)
+    again = restarted(view.columns.state())
+    assert (again.columnWidth(Column.NAME), again.columnWidth(Column.SIZE)) == (333, 99)
+    assert restarted(again.columns.state()).columnWidth(Column.NAME) == 333
+    again.header().sectionHandleDoubleClicked.emit(Column.NAME)
+    assert restarted(again.columns.state()).columnWidth(Column.NAME) > 333
 
 
 def test_a_file_without_values_needs_no_column_for_them(view, tree):

@@ -11,7 +11,14 @@ from inspector.gui.pages.memory.bars import BarsView
 from inspector.gui.pages.memory.bars_paint import color_of
 from inspector.gui.pages.memory.picture import Picture, as_png, as_svg, chart_picture
 from inspector.gui.pages.memory.saving import Saved, save_button
-from inspector.gui.pages.memory.tables import build_legend, build_ranking, is_ranking, needs_legend
+from inspector.gui.pages.memory.tables import (
+    build_legend,
+    build_ranking,
+    build_rooms,
+    has_rooms,
+    is_ranking,
+    needs_legend,
+)
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
@@ -88,6 +95,8 @@ class ChartCard(QFrame):
             return
         if is_ranking(chart):
             self._table.addWidget(build_ranking(self._theme, chart, self._marks, self.query_wanted.emit))
+        elif has_rooms(chart):
+            self._table.addWidget(build_rooms(chart))
         elif needs_legend(chart):
             self._table.addWidget(
                 build_legend(chart, lambda part: color_of(self._theme.tokens, chart, self._devices, part))

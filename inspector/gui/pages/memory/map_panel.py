@@ -60,6 +60,7 @@ class MapPanel(QWidget):
         self.view.node_chosen.connect(self.node_chosen)
         self.view.root_wanted.connect(self.root_wanted)
         self.view.pointed.connect(self._on_pointed)
+        self.view.narrowed.connect(self._on_narrowed)
         self._pointed = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
         self._lay_out()
         theme.changed.connect(self._show_legend)
@@ -146,17 +147,29 @@ class MapPanel(QWidget):
             hidden = crumbs[1 : 2 - _MOST_CRUMBS]
             crumbs[1 : 2 - _MOST_CRUMBS] = [hidden[-1]._replace(label="\u2026")]
         way = " / ".join(crumb.label for crumb in page.crumbs)
-        for crumb in crumbs[:-1]:
+        rests = self.view.rests
+        last = rests[-1] if rests else self._cut(crumbs[-1].label)
+        for crumb in crumbs if rests else crumbs[:-1]:
             self._crumbs.addWidget(self._crumb_button(crumb, way))
             self._crumbs.addWidget(plain_label("\u203a", "muted"))
-        self._crumbs.addWidget(plain_label(self._cut(crumbs[-1].label), "strong"))
+        self._crumbs.addWidget(plain_label(last, "strong"))
+
+    def _on_narrowed(self) -> None:
+        if self._page is not None:
+            self._show_crumbs(self._page)
 
     def _crumb_button(self, crumb: Crumb, way: str) -> QPushButton:
         button = make_button(self._cut(crumb.label), kind="crumb")
         describe(button, way)
         button.setAccessibleName(f"Show {crumb.label} in the map")
-        button.clicked.connect(lambda: self.root_wanted.emit(crumb.node))
+        button.clicked.connect(lambda: self._on_crumb(crumb.node))
         return button
+
+    def _on_crumb(self, node: int) -> None:
+        if self._page is not None and node == self._page.root:
+            self.view.leave_rests()
+        else:
+            self.root_wanted.emit(node)
 
     def _cut(self, label: str) -> str:
         return self.fontMetrics().elidedText(label, Qt.TextElideMode.ElideMiddle, _CRUMB_WIDTH)

@@ -56,6 +56,26 @@ def build_legend(chart: Chart, color_of: Callable[[Segment], QColor]) -> QWidget
     return holder
 
 
+def has_rooms(chart: Chart) -> bool:
+    """Return whether each bar stands in a memory of its own."""
+    return bool(chart.bars) and all(bar.capacity_nbytes is not None for bar in chart.bars)
+
+
+def build_rooms(chart: Chart) -> QWidget:
+    """Build the table of bars that stand in a memory: what each takes of how much, and what that leaves."""
+    holder, grid = _build_grid()
+    grid.setColumnStretch(0, 1)
+    for column, title in enumerate(("", "Bytes", "Memory", "Left")):
+        grid.addWidget(plain_label(title, "small"), 0, column, _RIGHT)
+    for line, bar in enumerate(chart.bars, start=1):
+        room, excess = bar.capacity_nbytes or 0, bar.excess_nbytes
+        left = f"\u2212{format_nbytes(excess)}" if excess else format_nbytes(room - bar.nbytes)
+        grid.addWidget(ElidedLabel(bar.label), line, 0)
+        for column, text in enumerate((format_nbytes(bar.nbytes), format_nbytes(room), left), start=1):
+            grid.addWidget(_figure(text, "warning" if column == 3 and excess else ""), line, column)
+    return holder
+
+
 def build_ranking(theme: Theme, chart: Chart, marks: tuple[str, ...], ask: Ask) -> QWidget:
     """Build a ranking: label, share as a bar, and size; a label that can be searched for is a button."""
     holder, grid = _build_grid()

@@ -27,7 +27,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
 from inspector.report.charts.areas import Property
-from inspector.report.charts.modules import ModuleMap, facts_of, parents_of
+from inspector.report.charts.modules import ModuleMap, facts_of, labels_of, parents_of
 from inspector.report.charts.treemap import Cell, Direction, lay_out
 from inspector.report.charts.treemap import Picture as Treemap
 
@@ -62,6 +62,7 @@ class TreemapView(QWidget):
     node_chosen = Signal(int)
     root_wanted = Signal(int)
     pointed = Signal(str)
+    narrowed = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -70,6 +71,7 @@ class TreemapView(QWidget):
         self._matches: Sequence[int] | None = None
         self._selected: int | None = None
         self._picture = _NOTHING
+        self._rests: list[Cell] = []
         self._drawn: QPixmap | None = None
         self._cursor: int | None = None
         self._hovered: int | None = None
@@ -95,10 +97,28 @@ class TreemapView(QWidget):
         is_drawn = not is_other and self._page == page and self._matches is matches
         self._page, self._selected, self._matches = page, selected, matches
         if is_other:
+            self._rests = []
             self._lay_out()
         if not is_drawn:
             self.draw_anew()
         self.update()
+
+    @property
+    def rests(self) -> tuple[str, ...]:
+        """What of the root is shown, from cell of smaller rows to cell; nothing where all of it is."""
+        page = self._page
+        return () if page is None else tuple(labels_of(page, rest)[0] for rest in self._rests)
+
+    def leave_rests(self, count: int = 0) -> None:
+        """Show all of the root again, or what the first of these cells stand for."""
+        if len(self._rests) > count:
+            self._narrow(self._rests[:count])
+
+    def _narrow(self, rests: list[Cell]) -> None:
+        self._rests = rests
+        self._lay_out()
+        self.draw_anew()
+        self.narrowed.emit()
 
     def draw_anew(self) -> None:
         """Draw everything again, as after a change of the theme."""
@@ -145,7 +165,9 @@ class TreemapView(QWidget):
 
     def _lay_out(self) -> None:
         if self._page is not None:
-            self._picture = lay_out(self._page.areas, self._page.root, self.width(), self.height())
+            beyond = self._rests[-1].shown if self._rests else ()
+            size = self.width(), self.height()
+            self._picture = lay_out(self._page.areas, self._page.root, *size, beyond)
             self._cursor = self._hovered = None
 
     def _draw(self, page: ModuleMap) -> QPixmap:
@@ -289,8 +311,12 @@ class TreemapView(QWidget):
             self.node_chosen.emit(cell.node)
 
     def _go_into(self, cell: Cell) -> None:
-        """Show more of a group; of a tensor, the group that it is in."""
+        """Show more of a group; of a tensor, the group that it is in; of the smaller rows, those alone."""
         if self._page is None:
+            return
+        if cell.what == "rest" and cell.node == self._page.root:
+            if len(self._picture.cells) > 1:  # else they are what is shown
+                self._narrow([*self._rests, cell])
             return
         nodes = self._page.areas.tree.nodes
         node = cell.node if nodes[cell.node].children else nodes[cell.node].parent
@@ -298,5 +324,7 @@ class TreemapView(QWidget):
             self.root_wanted.emit(node)
 
     def _go_out(self) -> None:
-        if self._page is not None and self._page.root:
+        if self._rests:
+            self.leave_rests(len(self._rests) - 1)
+        elif self._page is not None and self._page.root:
             self.root_wanted.emit(self._page.areas.tree.nodes[self._page.root].parent)

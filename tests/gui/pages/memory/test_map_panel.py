@@ -118,6 +118,30 @@ def test_smaller_rows_match_by_what_has_no_cell_of_its_own(panel):
     assert not painter._is_match(rest._replace(what="loose", node=0), [0, 1, 2])
 
 
+def test_smaller_rows_can_be_entered_and_left(panel, qtbot):
+    page = map_of(sized({"big": 10**9} | {f"s{n}": (n + 50) * 1000 for n in range(30)}))
+    root = node_of(page.areas, "model")
+    page = map_of(page.areas.checkpoint, root=root)
+    panel.show_screen(screen_of(page))
+    view = panel.view
+    before = view.picture
+    place = middle(panel, root, "rest")
+    qtbot.mouseDClick(view, Qt.MouseButton.LeftButton, pos=place)
+    assert {cell.what for cell in view.picture.cells} == {"row"}
+    assert len(view.picture.cells) == 30
+    assert "30 smaller tensors" in said(panel)
+    panel.show_screen(screen_of(page, selected=view.picture.cells[0].node))
+    assert len(view.picture.cells) == 30
+    button(panel, "model").click()
+    assert view.picture == before
+    qtbot.mouseDClick(view, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.keyClick(view, Qt.Key.Key_Backspace)
+    assert view.picture == before
+    assert ("root_wanted", 0) not in panel.asked
+    qtbot.keyClick(view, Qt.Key.Key_Backspace)
+    assert panel.asked[-1] == ("root_wanted", 0)
+
+
 def test_a_click_selects_and_a_double_click_shows_more(panel, qtbot):
     page = map_of(FILE)
     panel.show_screen(screen_of(page))

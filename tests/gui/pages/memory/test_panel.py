@@ -294,6 +294,16 @@ def test_an_empty_card_has_no_table(qtbot, theme):
     assert said(card) == [""]
 
 
+def test_what_memories_leave_stands_in_a_table(qtbot, theme):
+    card = ChartCard(theme)
+    qtbot.addWidget(card)
+    card.show_chart(ROOM, DEVICES)
+    words = said(card)
+    table = words[words.index("Bytes") :]
+    assert table[:3] == ["Bytes", "Memory", "Left"]
+    assert table[3:] == ["cuda:0", "892 B", "300 B", "\u2212592 B", "cuda:1", "100 B", "1.0 KB", "900 B"]
+
+
 def test_many_bars_have_no_column_each(panel):
     part = Segment(label="stays", color=0, nbytes=5), Segment(label="while loading", color=2, nbytes=5)
     bars = tuple(Bar(label=f"cuda:{n}", segments=part, text=f"{n} B") for n in range(16))

@@ -27,7 +27,15 @@ def test_each_device_has_its_track() -> None:
     assert [bar.text for bar in chart.bars] == ["700 B of 500 B: 200 B too much", "20 B of 1.0 KB"]
     assert [bar.segments[0].query for bar in chart.bars] == ["device:cuda:0", "device:cpu"]
     moved = room_chart(flows_of(FILE, {"0": "cuda:1", "1": "cpu"}), TARGET, {})
-    assert [(bar.label, bar.nbytes, bar.segments[0].query) for bar in moved.bars] == [("cpu", 120, "")]
+    assert moved.title == "In the memory of 2 GPUs, as saved and after the map"
+    assert [(bar.label, bar.nbytes, bar.excess_nbytes, bar.segments[0].query) for bar in moved.bars] == [
+        ("cuda:0, as saved", 700, 200, "device:cuda:0"),
+        ("cpu, as saved", 20, 0, "device:cpu"),
+        ("cpu", 120, 0, ""),
+    ]
+    assert {bar.segments[0].label for bar in moved.bars} == {"cuda:0", "cpu"}
+    gone = room_chart(flows_of(FILE, {"0": "cuda:1", "2": "cuda:1"}), TARGET, {})
+    assert gone is None  # how much there is of where all goes is not known
 
 
 def test_without_any_memory_known_there_is_no_chart() -> None:

@@ -48,6 +48,26 @@ def test_cells_are_as_square_as_in_the_paper() -> None:
     assert cells[1].box == Box(0, 200, 300, 200)
 
 
+def test_the_smaller_rows_alone_fill_the_room_in_proportion() -> None:
+    sizes = {"big": 10**9} | {f"s{n}": (n + 1) * 1000 for n in range(30)} | {"x": 4}
+    areas = areas_of(sized(sizes))
+    root = node_of(areas, "model")
+    whole = lay_out(areas, root, 600, 400)
+    (rest,) = (cell for cell in whole.cells if cell.what == "rest")
+    inner = lay_out(areas, root, 600, 400, rest.shown)
+    assert sum(cell.nbytes for cell in inner.cells) == rest.nbytes
+    assert {cell.what for cell in inner.cells} <= {"row", "rest"}
+    assert len(inner.cells) > 20
+    assert not {cell.node for cell in inner.cells if cell.what == "row"} & set(rest.shown)
+    for cell in inner.cells:
+        assert cell.box.area == pytest.approx(600 * 400 * cell.nbytes / rest.nbytes, rel=1e-6)
+        assert cell.what == "row" or set(cell.shown) > set(rest.shown)
+    tiny = lay_out(areas, root, 10, 10, rest.shown)
+    assert [(cell.what, cell.nbytes, cell.shown) for cell in tiny.cells] == [
+        ("rest", rest.nbytes, rest.shown)
+    ]
+
+
 NAMES = st.lists(
     st.lists(st.sampled_from("abcd"), min_size=1, max_size=4).map(".".join), unique=True, max_size=25
 )
