@@ -49,6 +49,8 @@ LINES = {
     "target --json": ("target", "--target", "cpu", "--json"),
     "target --probe-script": ("target", "--probe-script"),
     "desktop": ("desktop", "remove"),
+    "schema": ("schema",),
+    "schema show": ("schema", "show"),
     "help": ("help",),
     "help show": ("help", "show"),
     "show --help": ("show", "--help"),

@@ -21,6 +21,7 @@ SHOWN = "a\\u001b]0;owned\\u0007"
 LAYOUTS = ((), ("--color", "always"), ("--color", "always", "--no-pager", "--quiet"))
 WITHOUT = {
     "help": "reads no file",
+    "schema": "reads no file",
     "run": "starts the user's program: see test_run",
     "screenshot": "writes a picture",
     "desktop": "names the files that it installs",
