@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
@@ -143,4 +144,10 @@ def _meant(word: str) -> str:
 def _commands() -> str:
     width = max(map(len, COMMANDS)) + 2
     rows = [f"  {name:<{width}}{import_module(module).SUMMARY}" for name, module in COMMANDS.items()]
+    if sys.stdout.isatty():
+        import shutil
+        import textwrap
+
+        room, indent = max(shutil.get_terminal_size().columns - 2, 2 * width), " " * (width + 2)
+        rows = [textwrap.fill(row, room, subsequent_indent=indent, break_on_hyphens=False) for row in rows]
     return "\n".join(["commands:", *rows, "", f"{PROGRAM} COMMAND --help explains each.", ""])

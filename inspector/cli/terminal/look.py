@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TextIO
 
+from inspector.cli.terminal.windows import obeys_codes
+
 Depth = Literal["none", "16", "256", "true"]
 Ground = Literal["light", "dark", "unknown"]
 
@@ -37,10 +39,11 @@ class Look(NamedTuple):
 def look_of(stream: TextIO, color: str, environment: Mapping[str, str] = os.environ) -> Look:
     """Return what the terminal behind a stream can show, where `--color` says this."""
     columns, lines = shutil.get_terminal_size(_SIZE)
+    depth = _depth(color, environment)
     return Look(
         width=max(columns, LEAST_WIDTH),
         height=lines,
-        depth=_depth(color, environment),
+        depth=depth if depth != "none" and obeys_codes(stream) else "none",
         ground=_ground(environment.get("COLORFGBG", "")),
         is_unicode=_is_unicode(stream.encoding or "ascii", environment),
     )
@@ -55,7 +58,8 @@ def _depth(color: str, environment: Mapping[str, str]) -> Depth:
     is_unwanted = color == "never" or (color == "auto" and bool(environment.get("NO_COLOR")))
     if is_unwanted or (term == "dumb" and color != "always"):
         return "none"
-    if environment.get("COLORTERM", "").lower() in {"truecolor", "24bit"} or term.endswith("-direct"):
+    has_all = environment.get("COLORTERM", "").lower() in {"truecolor", "24bit"}
+    if has_all or term.endswith("-direct") or environment.get("WT_SESSION"):
         return "true"
     return "256" if term.endswith("-256color") else "16"
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import shlex
 import subprocess
@@ -201,3 +202,19 @@ def test_the_tree_holds_every_command_with_its_options() -> None:
         assert set(own._option_string_actions) == set(parser._option_string_actions)
         assert parser.prog == f"checkpoint-inspector {name}"
         assert parser.format_help().startswith(f"usage: checkpoint-inspector {name} ")
+
+
+def test_commands_are_listed_in_the_width_of_the_terminal(monkeypatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "50")
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    lines = terminal.getvalue().split("\n")
+    listed = lines[lines.index("commands:") + 1 : -4]
+    assert max(map(len, listed)) <= 48
+    assert sum(not line.startswith("   ") for line in listed) == len(COMMANDS)
