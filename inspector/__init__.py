@@ -12,10 +12,10 @@ change with each release. Nothing is imported before it is used. docs/library.md
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from inspector.library import names
 
+TYPE_CHECKING = False  # type checkers take it for true, and `typing` alone takes longer than all else here
 if TYPE_CHECKING:
     from inspector.errors import (
         CheckpointError,

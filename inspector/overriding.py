@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # type checkers take it for true; `typing` would be most of what `import inspector` costs
+    False  # type checkers take it for true, and `typing` is half of what `import inspector` would cost
+)
 if TYPE_CHECKING:
     from typing_extensions import override as override  # noqa: PLC0414  # re-exported
 else:

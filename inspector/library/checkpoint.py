@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from inspector.model.checkpoint import Tensor as Row
 
 _WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
-_MOST_DEVICES, _MOST_COMPARED = 4, 2000
+_MOST_DEVICES, _MOST_COMPARED, _MOST_OFFERED = 4, 2000, 5000
 
 
 class Checkpoint:
@@ -156,6 +156,10 @@ class Checkpoint:
         if len(rows) == 1:
             return self.tensors[rows[0]]
         raise KeyError(self._why_not(path, len(rows)))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what a notebook offers behind `checkpoint["`."""
+        return list(self.keys()[:_MOST_OFFERED])
 
     def __contains__(self, path: object) -> bool:
         """Return whether a tensor has this path."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 from inspector.overriding import override
 
+TYPE_CHECKING = False  # type checkers take it for true
 if TYPE_CHECKING:
     from inspect import Signature
+    from typing import Any
 
 _ROOT = "inspector"
 _LIBRARY = f"{_ROOT}.library"

@@ -59,6 +59,7 @@ def test_it_is_a_mapping_of_paths(demo: inspector.Checkpoint) -> None:
     assert "stem" not in demo
     assert 3 not in demo
     assert demo.get("stem") is None
+    assert demo._ipython_key_completions_() == list(demo.keys())
 
 
 def test_what_is_not_there_is_a_key_error_that_helps(demo: inspector.Checkpoint) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspector
 from inspector.diagnose.run import diagnose
 from inspector.library.notebook.page import page_of
 from inspector.library.notebook.style import SCOPE
@@ -7,6 +8,9 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import finding
 from inspector.records import replace
 from inspector.safety.verdict import judge
+from tests.corpus import cases
+from tests.hostile.cases import CASES
+from tests.sweep import IS_SWEEP
 from tests.unit.library.notebook.parsing import Page
 from tests.unit.report.rows import BLANK, checkpoint, is_harmless, storage, tensor, value
 
@@ -58,6 +62,33 @@ def test_more_devices_than_a_machine_has_are_counted() -> None:
     assert found.wrong == []
     assert "4 more devices" in found.texts
     assert [value for name, value in found.attributes if name == "style"] == ["width:5.00%"] * 16
+
+
+def test_hostile_files_and_genuine_ones_make_pages(tmp_path) -> None:
+    wrong = {}
+    hostile = CASES if IS_SWEEP else CASES[::8]
+    genuine = cases() if IS_SWEEP else cases()[::8]
+    for name, data in (
+        *((str(case), case.build()) for case in hostile),
+        *((case.name, case.path.read_bytes()) for case in genuine if case.path.is_file()),
+    ):
+        path = tmp_path / "x.pth"
+        path.write_bytes(data)
+        try:
+            opened = inspector.open(path)
+        except inspector.CheckpointError:
+            continue
+        text = opened._repr_html_()
+        found = Page(text)
+        texts = [
+            *found.texts,
+            *(value for _, value in found.attributes),
+            repr(opened),
+            *map(repr, opened.tensors[:9]),
+        ]
+        if found.wrong or len(text) > 1_000_000 or not all(map(is_harmless, texts)):
+            wrong[name] = found.wrong
+    assert wrong == {}
 
 
 def test_a_hostile_file_stays_text_and_the_page_stays_small() -> None:
