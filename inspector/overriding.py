@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # type checkers take it for true; `typing` would be most of what `import inspector` costs
-    False  # type checkers take it for true, and `typing` is half of what `import inspector` would cost
-)
+TYPE_CHECKING = False  # type checkers take it for true, and `typing` takes long to import
 if TYPE_CHECKING:
     from typing_extensions import override as override  # noqa: PLC0414  # re-exported
 else:
