@@ -15,6 +15,8 @@ from importlib import import_module
 from threading import RLock
 from typing import Any
 
+from inspector.gui.quick_enums import make_enums_quickly
+
 _PYSIDE = "PySide6"
 _FOLDER = "shibokensupport/"
 _SELDOM = (
@@ -48,6 +50,7 @@ def import_pyside() -> bool:
     """Import PySide's core quickly; return whether it was not there before, so that there was a choice."""
     is_first = _PYSIDE not in sys.modules
     if is_first:
+        make_enums_quickly()
         builtins.compile = _compile_later  # type: ignore[assignment]  # takes what PySide gives
         try:
             import_module(f"{_PYSIDE}.QtCore")

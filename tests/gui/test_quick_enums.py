@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import enum
+import hashlib
+import subprocess
+import sys
+
+import pytest
+
+from inspector.gui import quick_enums
+from inspector.gui.quick_enums import describe
+
+OF_QT = """
+import enum, hashlib, sys
+import inspector.gui
+from inspector.gui.quick_enums import describe
+assert enum.EnumMeta._create_ is not inspector.gui.quick_enums._create
+from tests.gui.test_quick_enums import qt_enums
+print(*qt_enums(), sep="\\n")
+import PySide6.QtCore, PySide6.QtWidgets
+Qt = PySide6.QtCore.Qt
+assert Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop == Qt.AlignmentFlag(0x21)
+assert Qt.AlignmentFlag.AlignLeft in Qt.AlignmentFlag(0x21)
+assert PySide6.QtCore.QModelIndex().flags() == Qt.ItemFlag.NoItemFlags
+assert Qt.Key(0x41) is Qt.Key.Key_A and Qt.Key["Key_A"] is Qt.Key.Key_A
+Plain = enum.Enum("Plain", "one two")
+assert [(one.name, one.value) for one in Plain] == [("one", 1), ("two", 2)]
+assert Plain.__module__ == "__main__"
+"""
+OF_PLAIN_QT = """
+import PySide6.QtWidgets
+from tests.gui.test_quick_enums import qt_enums
+print(*qt_enums(), sep="\\n")
+"""
+
+
+def qt_enums() -> list[str]:
+    """Describe all enumerations of a few classes of Qt."""
+    from PySide6.QtCore import QEvent, QLocale, Qt
+    from PySide6.QtGui import QFont, QPalette
+    from PySide6.QtWidgets import QMessageBox, QSizePolicy, QStyle
+
+    lines = []
+    for owner in (Qt, QEvent, QLocale, QFont, QPalette, QMessageBox, QSizePolicy, QStyle):
+        for name, made in sorted(vars(owner).items()):
+            if isinstance(made, enum.EnumMeta):
+                parts = repr(sorted(describe(made).items())).encode()
+                lines.append(f"{owner.__name__}.{name} {hashlib.sha256(parts).hexdigest()}")
+    return lines
+
+
+def printed(code: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.wide
+def test_the_enumerations_of_qt_come_to_the_same():
+    plain = printed(OF_PLAIN_QT)
+    assert len(plain) > 100
+    assert printed(OF_QT) == plain
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enum.EnumMeta, "_create_", quick_enums._create)
+    assert quick_enums.make_enums_quickly()
+
+
+def test_a_python_that_makes_them_otherwise_is_left_alone(monkeypatch):
+    monkeypatch.setattr(enum.EnumMeta, "_create_", quick_enums._create)
+    for part in ("_filled", "_template_of"):
+        with monkeypatch.context() as context:
+            context.setattr(quick_enums, part, lambda *_: 1 / 0)
+            assert not quick_enums.make_enums_quickly()
+    with monkeypatch.context() as context:
+        context.setattr(quick_enums, "_filled", lambda cls, name, *_: quick_enums._create(cls, name, ["A"]))
+        assert not quick_enums.make_enums_quickly()
+    assert enum.EnumMeta._create_ is quick_enums._create
+
+
+def test_what_is_unusual_is_made_as_always(quick, monkeypatch):
+    monkeypatch.setattr(quick_enums, "_filled", lambda *_: 1 / 0)
+    given = {"boundary": enum.KEEP, "module": "here"}
+    names = [
+        "A B",
+        [("A", "text")],
+        [("A", True)],
+        (("A", 1),),
+        [("value", 1)],
+        [("mro", 1)],
+        [("A", 1), ("A", 2)],
+    ]
+    for one in names:
+        try:
+            made = enum.IntEnum("Made", one, **given)
+        except (TypeError, ValueError):
+            continue
+        assert made.__module__ == "here"
+    assert enum.Enum("Made", [("A", 1)], boundary=None, module="here").A.value == 1
+    assert enum.Enum("Made", [("A", 1)], type=int, **given).A == 1
+
+
+def test_members_are_found_by_name_and_value_and_combined(quick):
+    pairs = [("Late", 8), ("One", 1), ("Again", 1), ("Both", 9)]
+    Made = enum.Flag("Made", pairs, module="here", qualname="Qt.Made", boundary=enum.KEEP)  # noqa: N806 - a class
+    assert (Made.__qualname__, Made.__module__, len(Made)) == ("Qt.Made", "here", 2)
+    assert Made.Again is Made.One is Made(1)
+    assert Made.Late | Made.One == Made.Both
+    assert [one.name for one in Made.Both] == ["Late", "One"]
+    assert ~Made.Late & Made.Both == Made.One
+    assert Made(64).value == 64
+    with pytest.raises(AttributeError):
+        Made.One = 3
