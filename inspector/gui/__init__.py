@@ -1,5 +1,5 @@
 """The window. PySide is imported here, before any module that uses it."""
 
-from inspector.gui.quick_imports import import_pyside
+from inspector.gui.quick.imports import import_pyside
 
 import_pyside()

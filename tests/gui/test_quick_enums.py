@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from inspector.gui import quick_enums
-from inspector.gui.quick_enums import describe
+from inspector.gui.quick import enums as quick_enums
+from inspector.gui.quick.enums import describe
 
 OF_QT = """
 import enum, hashlib, sys
 import inspector.gui
-from inspector.gui.quick_enums import describe
-assert enum.EnumMeta._create_ is not inspector.gui.quick_enums._create
+from inspector.gui.quick.enums import describe
+assert enum.EnumMeta._create_ is not inspector.gui.quick.enums._create
 from tests.gui.test_quick_enums import qt_enums
 print(*qt_enums(), sep="\\n")
 import PySide6.QtCore, PySide6.QtWidgets

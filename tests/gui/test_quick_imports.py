@@ -8,8 +8,8 @@ import sys
 import pytest
 from PySide6.QtCore import QByteArray, QTimer
 
-from inspector.gui import quick_imports
-from inspector.gui.quick_imports import fill_in, import_pyside, leave_sources_unread
+from inspector.gui.quick import imports as quick_imports
+from inspector.gui.quick.imports import fill_in, import_pyside, leave_sources_unread
 
 QUICK = """
 import builtins, sys

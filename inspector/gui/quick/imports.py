@@ -15,7 +15,7 @@ from importlib import import_module
 from threading import RLock
 from typing import Any
 
-from inspector.gui.quick_enums import make_enums_quickly
+from inspector.gui.quick.enums import make_enums_quickly
 
 _PYSIDE = "PySide6"
 _FOLDER = "shibokensupport/"
@@ -29,7 +29,7 @@ _SELDOM = (
     "signature/parser",
 )
 _LATER = """
-from inspector.gui.quick_imports import fill_in as __fill_in
+from inspector.gui.quick.imports import fill_in as __fill_in
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)

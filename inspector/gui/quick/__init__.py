@@ -1,0 +1,1 @@
+"""What makes the start of PySide quick."""
