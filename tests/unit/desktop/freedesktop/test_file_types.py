@@ -163,10 +163,7 @@ def samples(tmp_path_factory) -> tuple[dict[Path, str], dict[str, str]]:
 
 def test_every_file_has_its_own_type_in_glib(samples) -> None:
     meant, environment = samples
-    command = ["gio", "info", "-a", "standard::content-type", *meant]
-    said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
-    types = [line.split(": ")[-1] for line in said.splitlines() if "content-type: " in line]
-    assert wrong(meant, dict(zip(meant, types, strict=True))) == []
+    assert wrong(meant, types_by_glib(meant, environment)) == []
 
 
 def test_every_file_has_its_own_type_in_qt(samples) -> None:
@@ -176,10 +173,33 @@ def test_every_file_has_its_own_type_in_qt(samples) -> None:
     assert wrong(meant, {Path(path): kind for path, kind in json.loads(said).items()}) == []
 
 
+def types_by_glib(paths: dict[Path, str], environment: dict[str, str]) -> dict[Path, str]:
+    command = ["gio", "info", "-a", "standard::content-type", *paths]
+    said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+    types = [line.split(": ")[-1] for line in said.splitlines() if "content-type: " in line]
+    return dict(zip(paths, types, strict=True))
+
+
 def wrong(meant: dict[Path, str], seen: dict[Path, str]) -> list[str]:
     return [
         f"{path.parent.name}/{path.name}: {seen[path]}" for path, kind in meant.items() if seen[path] != kind
     ]
+
+
+def test_another_program_may_claim_a_suffix_as_well(samples, tmp_path) -> None:
+    """Its type takes what nobody recognizes, and no checkpoint."""
+    meant, environment = samples
+    packages = tmp_path / "mime" / "packages"
+    packages.mkdir(parents=True)
+    other = '<mime-type type="application/x-other"><glob pattern="*.pt"/><glob pattern="*.ckpt"/></mime-type>'
+    space = "http://www.freedesktop.org/standards/shared-mime-info"
+    text = f'<mime-info xmlns="{space}">{other}</mime-info>'
+    (packages / "other.xml").write_text(text, encoding="utf-8")
+    subprocess.run(["update-mime-database", tmp_path / "mime"], check=True, capture_output=True)
+    dirs = f"{tmp_path}:{environment.get('XDG_DATA_DIRS', '/usr/local/share:/usr/share')}"
+    paths = {path: kind for path, kind in meant.items() if path.suffix in {".pt", ".ckpt"}}
+    expected = {path: "application/x-other" if kind == UNKNOWN else kind for path, kind in paths.items()}
+    assert wrong(expected, types_by_glib(paths, environment | {"XDG_DATA_DIRS": dirs})) == []
 
 
 def test_only_types_of_ours_are_opened_by_a_double_click() -> None:

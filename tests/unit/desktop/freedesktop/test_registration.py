@@ -106,6 +106,25 @@ def test_a_registration_half_gone_is_removed_as_well(home):
     assert written[5].read_text() == "[Default Applications]\ntext/plain=vim.desktop\n"
 
 
+def test_an_older_registration_is_replaced_and_goes_with_the_new_one(home):
+    """The first version had four files, a launcher that named the program, and fewer types."""
+    launcher = home / "data" / "applications" / OURS
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text("[Desktop Entry]\nType=Application\nName=CI\nExec=/old/ci %F\nTryExec=/old/ci\n")
+    types = home / "data" / "mime" / "packages" / "checkpoint-inspector.xml"
+    types.parent.mkdir(parents=True)
+    types.write_text('<mime-info xmlns="http://www.freedesktop.org/standards/shared-mime-info"/>')
+    defaults = home / "config" / "mimeapps.list"
+    defaults.parent.mkdir()
+    defaults.write_text(
+        f"[Default Applications]\napplication/x-safetensors={OURS};\ntext/plain=vim.desktop\n"
+    )
+    install("/new/ci")
+    assert "/old/ci" not in "".join(map(str, files_in(home).values()))
+    remove()
+    assert files_in(home) == {"config/mimeapps.list": b"[Default Applications]\ntext/plain=vim.desktop\n"}
+
+
 def test_the_default_folders_are_in_the_home(home, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", "relative/is/ignored")
     monkeypatch.delenv("XDG_CONFIG_HOME")
