@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from inspector.cli.commands import COMMANDS
+from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.common import PROGRAM
 from inspector.units import cut_text, nearest
 
 _MOST_CHARS = 100
 _MOST_COMMANDS = 4
+_BARE = f"{PROGRAM} without a command"
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 
 
@@ -79,7 +80,7 @@ def _remedy(name: str, word: str, command: str, own: Sequence[str], words: Seque
 def _options_of_all() -> dict[str, list[str]]:
     """Return the commands that have each option."""
     found: dict[str, list[str]] = {}
-    for command, place in COMMANDS.items():
+    for command, place in {**COMMANDS, _BARE: WINDOW}.items():
         parser = argparse.ArgumentParser(add_help=False)
         import_module(place).add_options(parser)
         for name in parser._option_string_actions:  # noqa: SLF001 - there is no other table of them

@@ -17,7 +17,7 @@ from inspector.overriding import override
 from inspector.units import cut_text, nearest
 
 _HELP_COLUMN = 28
-_MOST_CHARS = 100
+_MOST_CHARS, _MOST_WORDS = 100, 4
 
 
 class _Help(argparse.HelpFormatter):
@@ -69,7 +69,13 @@ class _Parser(argparse.ArgumentParser):
             unknown = find_unknown(self, words)
             if unknown is not None:
                 self.error(describe_unknown(unknown, command, self._option_string_actions, words))
-        return self.parse_args(words)
+        options, rest = self.parse_known_args(words)
+        if rest:
+            said = ", ".join(repr(cut_text(word, _MOST_CHARS)) for word in rest[:_MOST_WORDS])
+            self.error(
+                f"{command or 'the window'} has no use for {said} ({self.prog} --help says what it takes)"
+            )
+        return options
 
     @override
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -137,7 +143,7 @@ def _is_mistaken(word: str) -> bool:
 
 def _meant(word: str) -> str:
     """Return which command may have been meant, or where they are listed."""
-    near = nearest(word, COMMANDS)
+    near = nearest(word.lower(), COMMANDS)
     return f"; did you mean {near}?" if near else f"; {PROGRAM} --help lists the commands"
 
 

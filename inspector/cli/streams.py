@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.errors import ContainerError, ExportError, PlanError
+from inspector.quoting import IS_WINDOWS
 
 if TYPE_CHECKING:
     from inspector.containers.source import Source
@@ -87,7 +88,7 @@ def _stdin_file() -> int:
         ContainerError: There is nothing to read.
         PlanError: It is a terminal.
     """
-    fd = _stdin()
+    fd = _as_bytes(_stdin())
     if os.isatty(fd):
         raise PlanError("standard input is the terminal", remedy="redirect a file: - < best.pth")
     if stat.S_ISREG(os.fstat(fd).st_mode) and os.lseek(fd, 0, os.SEEK_CUR) == 0:
@@ -171,14 +172,25 @@ def streamed(name: str) -> Iterator[Path]:
                 error.remedy = "TMPDIR names another folder for what is on its way to standard output"
             raise
         with path.open("rb") as file:
-            path.unlink()
+            with suppress(OSError):  # Windows keeps the names of open files
+                path.unlink()
             sys.stdout.flush()
             try:
+                target = _as_bytes(sys.stdout.fileno())
                 while block := file.read(_STEP_NBYTES):
-                    write_bytes(sys.stdout.fileno(), block)
+                    write_bytes(target, block)
             except OSError as error:
                 what = f"the copy cannot be written: {error.strerror or error}"
                 raise ExportError(what, where="standard output") from error
+
+
+def _as_bytes(fd: int) -> int:
+    """Return a descriptor that passes bytes as they are: Windows changes line ends otherwise."""
+    if IS_WINDOWS:
+        from importlib import import_module
+
+        import_module("msvcrt").setmode(fd, getattr(os, "O_BINARY", 0))
+    return fd
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from inspector.cli.remapping.naming import is_folder, name_of, refuse_collisions, refuse_sources
+from inspector.cli.remapping.naming import is_folder, name_of, place_of, refuse_collisions, refuse_sources
 from inspector.errors import ExportError
 
 
@@ -45,8 +45,18 @@ def write_into(
     if not options.dry_run:
         _prepare(folder, pairs, overwrite=options.force)
 
+    written: set[tuple[int, int]] = set()
+
     def answer(path: str) -> int:
-        return write(argparse.Namespace(**{**vars(options), "file": path, "output": outputs[path]}))
+        output = outputs[path]
+        if place_of(output, follows=False) in written:  # where `A.pth` and `a.pth` are one name
+            raise ExportError(
+                "the copy would replace that of another file", where=output, remedy="name it with -o"
+            )
+        code = write(argparse.Namespace(**{**vars(options), "file": path, "output": output}))
+        place = place_of(output, follows=False)
+        written.update(() if place is None else (place,))
+        return code
 
     return answer
 

@@ -93,9 +93,9 @@ def refuse_sources(pairs: Sequence[tuple[str, str]]) -> None:
     Raises:
         PlanError: There is one; nothing has been written yet.
     """
-    sources = {place: path for path, _ in pairs if (place := _place(path)) is not None}
+    sources = {place: path for path, _ in pairs if (place := place_of(path)) is not None}
     for path, output in pairs:
-        other = sources.get(_place(output) or (-1, -1))
+        other = sources.get(place_of(output) or (-1, -1))
         if other not in {None, path}:
             raise PlanError(
                 f"the copy of {path} would replace a file that is to be copied",
@@ -105,14 +105,14 @@ def refuse_sources(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def _is_same(one: str, other: str) -> bool:
-    place = _place(one)
-    return one == other or (place is not None and place == _place(other))
+    place = place_of(one)
+    return one == other or (place is not None and place == place_of(other))
 
 
-def _place(path: str) -> tuple[int, int] | None:
+def place_of(path: str, *, follows: bool = True) -> tuple[int, int] | None:
     """Return what tells a file from any other of this machine; None where there is none."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - a text
+        status = os.stat(path, follow_symlinks=follows)  # noqa: PTH116 - a text
     except (OSError, ValueError):
         return None
     return status.st_dev, status.st_ino

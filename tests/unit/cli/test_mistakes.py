@@ -49,13 +49,16 @@ MISTAKES = {
     "check a --filter x": "check has no option --filter (show and diff have it)",
     "check a --receipt x": "check has no option --receipt (remap has it)",
     "show a --recipt x": "show has no option --recipt; did you mean --receipt of remap?",
-    "recover a -o b --python x": "recover has no option --python (check, remap, verify, snippet and 2",
+    "recover a -o b --python x": "recover has no option --python (check, remap, verify, snippet and 3",
     "--jsno": "without a command, there is no option --jsno; did you mean --json of show",
     "--xyzzy": "without a command, there is no option --xyzzy (checkpoint-inspector --help lists them)",
     "--json show a": (
         "without a command, there is no option --json "
         "(options stand behind the command: checkpoint-inspector show --json)"
     ),
+    "show a --version": "show has no option --version (checkpoint-inspector without a command has it)",
+    "target a b": "target has no use for 'a', 'b' (checkpoint-inspector target --help says what it takes)",
+    "SHWO x.pth": "there is no command or file 'SHWO'; did you mean show?",
     "a.pth show": "the command comes first: checkpoint-inspector show; for a file of this name, write ./show",
 }
 

@@ -235,6 +235,18 @@ def test_a_closed_standard_output_takes_no_file(cli, monkeypatch) -> None:
         assert answer.err == "checkpoint-inspector: error: standard output is closed (name a file with -o)\n"
 
 
+def test_windows_is_kept_from_changing_line_ends(monkeypatch) -> None:
+    asked: list[tuple[int, int]] = []
+    msvcrt = SimpleNamespace(setmode=lambda *words: asked.append(words))
+    monkeypatch.setitem(sys.modules, "msvcrt", msvcrt)
+    monkeypatch.setattr(streams, "IS_WINDOWS", True)
+    monkeypatch.setattr(os, "O_BINARY", 0x8000, raising=False)
+    with piped(b"a\r\nb"), given("-", TEXT) as source:
+        assert isinstance(source, Source)
+        assert source.read(0, 4) == b"a\r\nb"
+        assert asked == [(sys.stdin.fileno(), 0x8000)]
+
+
 def test_a_signal_leaves_no_file(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = signal.getsignal(signal.SIGTERM)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.cli.remapping import into
 from inspector.model.build import open_checkpoint
 from inspector.resources import demo_path
 
@@ -98,6 +99,19 @@ def test_the_form_decides_the_suffix(cli, two, tmp_path) -> None:
     back = tmp_path / "back"
     assert cli("remap", out / "a.safetensors", "--into", back, "--format", "state-dict").code == 0
     assert names(back) == ["a.pth"]
+
+
+def test_two_names_that_are_one_to_the_disk_are_two_copies_at_most(cli, two, tmp_path, monkeypatch) -> None:
+    """Where upper and lower case are the same, no name tells before the first copy is there."""
+    out = tmp_path / "out"
+
+    def place_of(path: str, **_: object) -> tuple[int, int] | None:
+        return (1, 2) if Path(path).parent == out and any(out.iterdir()) else None
+
+    monkeypatch.setattr(into, "place_of", place_of)
+    answer = cli("remap", *two, "--into", out, "--force")
+    assert (answer.code, names(out)) == (4, ["a.pth"])
+    assert f"the copy would replace that of another file: {out / 'b.pth'} (name it with -o)" in answer.err
 
 
 def test_what_would_be_done_writes_nothing(cli, two, tmp_path) -> None:
