@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.cli.common import ended_by_signals, remark
 from inspector.cli.remapping.answer import Answer, output_name
-from inspector.cli.remapping.opening import open_planned
+from inspector.cli.remapping.opening import open_planned, remark_on_room
 from inspector.errors import CheckpointError, ExportError, PlanError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def copy(options: argparse.Namespace) -> Answer:
     from inspector.report.words.results import unchecked_by_torch
 
     checkpoint, plan = open_planned(options)
+    remark_on_room(options, checkpoint, plan)
     if checkpoint.parts:
         return _copy_folder(options, checkpoint, plan)
     progress = options.display.progress()
@@ -94,7 +95,8 @@ def change(options: argparse.Namespace) -> Answer:
 
     if options.receipt is not None or options.keep_times:
         raise PlanError("--receipt and --keep-times go with a copy", remedy="write a copy, with -o")
-    _, plan = open_planned(options)
+    checkpoint, plan = open_planned(options)
+    remark_on_room(options, checkpoint, plan)
     progress = options.display.progress()
     with ended_by_signals(progress):
         done = patch_in_place(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.cli.common import DONE, NEGATIVE, ended_by_signals
 from inspector.cli.remapping.answer import Answer, output_name
-from inspector.cli.remapping.opening import open_planned
+from inspector.cli.remapping.opening import open_planned, remark_on_room
 from inspector.errors import ExportError, PlanError
 from inspector.units import escape_text
 
@@ -109,7 +109,9 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
     checkpoint, plan = open_planned(options)
     title = [Line(escape_text(options.file), "file")] if len(options.files) > 1 else []
     blocks, made = [], None
-    if form is not None:
+    if form is None:
+        remark_on_room(options, checkpoint, plan)
+    else:
         found = _preview(checkpoint, form)
         left = _left_out(options.file, plan, form) or found.left_out
         blocks, made = _preview_lines(checkpoint, form, found, left), (form, found, left)
