@@ -80,16 +80,20 @@ def say_json(document: dict[str, Any]) -> None:
     say(json.dumps(document) + "\n")
 
 
+def tell(text: str) -> None:
+    """Write text to stderr as it is, where stdout takes something else."""
+    hide_bars()
+    sys.stderr.write(text)
+
+
 def complain(text: str) -> None:
     """Write one line to stderr; what a file made the text contain cannot break it into several."""
-    hide_bars()
-    sys.stderr.write(f"{PROGRAM}: error: {escape_text(text)}\n")
+    tell(f"{PROGRAM}: error: {escape_text(text)}\n")
 
 
 def remark(text: str) -> None:
     """Write one line to stderr that is no error."""
-    hide_bars()
-    sys.stderr.write(f"{PROGRAM}: {escape_text(text)}\n")
+    tell(f"{PROGRAM}: {escape_text(text)}\n")
 
 
 def complain_of(error: CheckpointError, path: str | None = None) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import DONE, ended_by_signals, remark, say_json
+from inspector.cli.common import DONE, ended_by_signals, remark, say_json, tell
 
 if TYPE_CHECKING:
     from inspector.remap.recover.recover import Recovery
@@ -71,7 +70,7 @@ def _tell(options: argparse.Namespace, done: Recovery, name: str) -> int:
     if name == options.output:
         options.display.show(page)
     else:
-        sys.stderr.write(plain_text(page))
+        tell(plain_text(page))
     if safety:
         remark(f"{name}: {safety}")
     return DONE

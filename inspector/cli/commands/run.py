@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import PROGRAM
+from inspector.cli.common import PROGRAM, tell
 from inspector.cli.machines import TARGETS
 from inspector.errors import PlanError
 
@@ -87,4 +86,4 @@ def _report(journal: Journal) -> None:
     from inspector.report.words.rescue import format_journal
     from inspector.rescue.needs import find_needs
 
-    sys.stderr.write(f"{PROGRAM}: {format_journal(journal, find_needs(journal))}")
+    tell(f"{PROGRAM}: {format_journal(journal, find_needs(journal))}")

@@ -105,6 +105,8 @@ def _page(path: str, options: argparse.Namespace) -> Page:
     from inspector.cli.streams import given, is_stream
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
+    from inspector.model.totals import device_totals
+    from inspector.report.colors import device_colors
     from inspector.report.text import report_page
     from inspector.report.tree import build_tree
     from inspector.safety.verdict import judge
@@ -112,7 +114,7 @@ def _page(path: str, options: argparse.Namespace) -> Page:
     with given(path, options) as source:
         checkpoint = open_checkpoint(source, beside=not is_stream(path), progress=options.display.progress())
     safety = judge(checkpoint)
-    tree = build_tree(checkpoint, {})
+    tree = build_tree(checkpoint, device_colors(total.device for total in device_totals(checkpoint)))
     only = None
     if options.filter:
         from inspector.report.query import matching_nodes

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from inspector.cli.common import DONE, complain_of, exit_code, reader_may_leave, say_json
+from inspector.cli.common import DONE, complain_of, exit_code, reader_may_leave, say_json, tell
 from inspector.cli.streams import is_stream
 from inspector.errors import CheckpointError
 from inspector.records import dataclass
@@ -44,7 +43,7 @@ def give(answer: Answer, options: argparse.Namespace) -> int:
         if options.json:
             say_json(answer.document())
         elif is_stream(getattr(options, "output_name", None)):
-            sys.stderr.write(plain_text(answer.page))
+            tell(plain_text(answer.page))
         else:
             options.display.show(answer.page, apart=options.dry_run)
     if answer.failure is None:

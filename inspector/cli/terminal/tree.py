@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from inspector.cli.terminal.paint import Paint
 from inspector.model.roles.devices import device_order
-from inspector.report.colors import device_colors, device_name
+from inspector.report.colors import device_name, more_colors
 from inspector.report.outline.node import Node
 from inspector.report.page.cells import cut_end, cut_middle, width_of
 from inspector.report.page.rows import HEADER, NOTHING_FOUND, Cells, TreeRows, facts_of
+from inspector.report.tree import OTHERS
 from inspector.units import format_count
 
 _GAP = 2
@@ -62,7 +63,9 @@ def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
         room = max(widths[_NAME] - _LEAST_NAME, 1)
         step = _STEP if _STEP * deepest <= room else 1
         deepest = min(deepest, room)
-    colors = device_colors({device for id_, _ in block.rows for device, _ in nodes[id_].devices})
+    colors = more_colors(
+        block.tree.colors, {device for id_, _ in block.rows for device, _ in nodes[id_].devices}
+    )
     grid = _Grid(widths, step, deepest, dots, colors, paint)
     yield _header(grid)
     for id_, level in block.rows:
@@ -167,11 +170,11 @@ def _device(node: Node, text: str, grid: _Grid) -> str:
     width = grid.widths[_DEVICE]
     if not text:
         return " " * width
-    devices = sorted((device for device, _ in node.devices), key=device_order)
+    devices = sorted((device for device, _ in node.devices if device != OTHERS), key=device_order)
     shown = devices[: grid.dots]
     dots = "".join(grid.paint.dot(grid.colors[device]) for device in shown)
     room = width - grid.dots - 1
-    if width_of(text) > room and len(node.devices) > 1:
+    if width_of(text) > room and len(devices) == len(node.devices) > 1:
         first = grid.paint.text(f"{device_name(devices[0])} +{len(devices) - 1}")
         text = first if width_of(first) <= room else format_count(len(devices), "device")
     name = cut_end(text, room)

@@ -48,6 +48,26 @@ def test_a_device_is_told_by_its_name_and_its_color() -> None:
     assert "●●● cuda:0 +15" in seen(lines)[2]
 
 
+def test_colors_are_those_of_the_whole_file_whatever_is_shown() -> None:
+    tensors = [tensor(f"t{number}", device=f"cuda:{number}") for number in range(3)]
+    whole = tree(*tensors)
+    colored = replace_colors(whole, {"cuda:0": 0, "cuda:1": 1, "cuda:2": 2})
+    only = colored._replace(rows=colored.rows[2:])
+    assert list(lay_tree(only, paint()))[1:] == list(lay_tree(whole, paint()))[3:]
+
+
+def replace_colors(block: object, colors: dict[str, int]) -> object:
+    return block._replace(tree=replace(block.tree, colors=colors))
+
+
+def test_devices_that_nobody_counted_are_not_counted() -> None:
+    many = tree(*(tensor("net", f"w{number:03}", device=f"cuda:{number}") for number in range(100)))
+    for width in WIDTHS:
+        line = seen(lay_tree(many, paint(width)))[1]
+        assert "+64" not in line
+        assert "65 devices" not in line
+
+
 def test_levels_beyond_the_room_are_numbers() -> None:
     lines = seen(lay_tree(deep(40), paint(80)))
     assert any("39: " in line for line in lines)
