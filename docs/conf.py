@@ -74,6 +74,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # it is fetched, which browsers refuse to pages from the disk
 html_theme_options = {"navigation_with_keys": False}
 pygments_style, pygments_dark_style = "tango", "native"
 copybutton_prompt_text = "$ "
