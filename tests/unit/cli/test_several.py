@@ -8,6 +8,7 @@ from inspector.cli.common import UnsaidError
 from inspector.cli.several import expand
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
+from tests.builders import pickles, zips
 
 DEMO = demo_path()
 
@@ -34,17 +35,20 @@ def test_one_file_has_no_line_at_the_end(cli) -> None:
 
 
 def test_documents_are_one_a_line(cli, tmp_path) -> None:
+    small = tmp_path / "small.pth"
+    state = pickles.state_dict(w=pickles.tensor(pickles.storage(location="cuda:0"), 2))
+    small.write_bytes(zips.checkpoint(state, {"0": bytes(8)}))
     missing = tmp_path / "missing.pth"
     for command in (
         ("check", "--target", "cpu"),
         ("show",),
-        ("verify", "--against", str(DEMO)),
+        ("verify", "--against", str(small)),
         ("snippet",),
         ("remap", "--dry-run"),
     ):
-        answer = cli(command[0], DEMO, missing, DEMO, *command[1:], "--json")
+        answer = cli(command[0], small, missing, small, *command[1:], "--json")
         documents = [json.loads(line) for line in answer.out.splitlines()]
-        assert [document["path"] for document in documents] == [str(DEMO), str(missing), str(DEMO)], command
+        assert [document["path"] for document in documents] == [str(small), str(missing), str(small)], command
         assert {document["schema"] for document in documents} == {1}
         assert [
             "error" in document and set(document["error"] or ()) == {"kind", "message", "where"}

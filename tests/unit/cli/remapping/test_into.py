@@ -2,23 +2,25 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from inspector.cli.remapping import into
 from inspector.model.build import open_checkpoint
-from inspector.resources import demo_path
+from tests.builders import pickles, zips
 
-DEMO = demo_path()
+STATE = pickles.state_dict(w=pickles.tensor(pickles.storage(location="cuda:0"), 2))
 CORPUS = Path(__file__).parents[3] / "data" / "corpus"
 
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, Path]:
     (tmp_path / "runs").mkdir()
-    return tuple(Path(shutil.copy(DEMO, tmp_path / "runs" / name)) for name in ("a.pth", "b.pth"))
+    paths = tmp_path / "runs" / "a.pth", tmp_path / "runs" / "b.pth"
+    for path in paths:
+        path.write_bytes(zips.checkpoint(STATE, {"0": bytes(8)}))
+    return paths
 
 
 def devices(path: Path) -> set[str]:
