@@ -11,6 +11,7 @@ from inspector.model.findings import Finding
 from inspector.quoting import command, file_word
 from inspector.records import as_document
 from inspector.remap.rules import Rule
+from inspector.report.documents.finite import finite
 from inspector.report.jsonable import finding_document
 from inspector.report.page.bars import Bars
 from inspector.report.page.blocks import Block, Line, Page, page_of, plain_text
@@ -84,7 +85,8 @@ def statistics_document(
         "shape": list(tensor.shape),
     }
     more = {} if ranks is None else {"ranks": as_document(ranks)}
-    return {**head, **_figures(found), **_histograms(found)} | _more(found) | more
+    document: Document = finite({**head, **_figures(found), **_histograms(found)} | _more(found) | more)
+    return document
 
 
 def _figures(found: Statistics) -> Document:
@@ -158,7 +160,8 @@ def scan_document(checkpoint: Checkpoint, scan: Scan, findings: Sequence[Finding
 
 
 def _scanned(checkpoint: Checkpoint, one: Scanned, found: Statistics) -> Document:
-    return {"path": checkpoint.tensors[one.row].path, **_figures(found), "spark": list(one.spark)}
+    figures: Document = finite(_figures(found))
+    return {"path": checkpoint.tensors[one.row].path, **figures, "spark": list(one.spark)}
 
 
 # --- text ---------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 from inspector.diff.records import Diff, TensorChange, ValueChange
 from inspector.model.checkpoint import Tensor
 from inspector.records import as_document
+from inspector.report.documents.finite import finite
 
 Document = dict[str, Any]
 _SAID = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")
@@ -78,7 +79,7 @@ def _tensor(diff: Diff, change: TensorChange) -> Document:
     if other.path != one.path:
         found["b_path"] = other.path
     numbers = change.numbers
-    found |= {figure: None if numbers is None else getattr(numbers, figure) for figure in _FIGURES}
+    found |= {figure: None if numbers is None else finite(getattr(numbers, figure)) for figure in _FIGURES}
     found["first"] = None
     if numbers is not None and numbers.first is not None:
         found["first"] = {"index": list(numbers.first), "a": numbers.first_a, "b": numbers.first_b}

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from inspector.diff.series import Point, Series
+from inspector.report.documents.finite import finite
 from inspector.report.page.blocks import Line as TextLine
 from inspector.report.page.blocks import Page, page_of, plain_text
 from inspector.report.page.facts import Columns
@@ -110,10 +111,13 @@ def series_document(series: Series) -> dict[str, Any]:
 
 
 def _columns(points: tuple[Point | None, ...]) -> dict[str, list[Any]]:
-    return {
-        "norm": [None if point is None else point.norm for point in points],
-        "to_previous": [None if point is None else point.step for point in points],
-        "to_first": [None if point is None else point.drift for point in points],
-        "skipped": [None if point is None else point.skipped for point in points],
-        "skipped_to_previous": [None if point is None else point.step_skipped for point in points],
-    }
+    columns: dict[str, list[Any]] = finite(
+        {
+            "norm": [None if point is None else point.norm for point in points],
+            "to_previous": [None if point is None else point.step for point in points],
+            "to_first": [None if point is None else point.drift for point in points],
+            "skipped": [None if point is None else point.skipped for point in points],
+            "skipped_to_previous": [None if point is None else point.step_skipped for point in points],
+        }
+    )
+    return columns
