@@ -2,7 +2,7 @@
 
 `dataclasses` compiles up to seven functions for every class while its module is imported, about half a
 millisecond a class, and imports `inspect`: together a third of what the command line needs to start. Here
-`__init__` is compiled when the first instance is made, and all other methods are shared.
+`__init__` is compiled when there are more than a few instances, and all other methods are shared.
 
 Type checkers see the standard decorator, so they refuse what it would refuse. What it would take and this one
 does not do is refused when the class is made: inheritance, class variables, `__post_init__`.
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["as_document", "dataclass", "field", "replace"]
 
 _REQUIRED = object()
+_FEW = 30
+"""So many instances take less time without a compiled `__init__` than compiling it takes."""
 _MADE = frozenset({"__init__", "__post_init__", "__slots__"})
 
 
@@ -112,10 +114,30 @@ def _methods(*, frozen: bool, eq: bool) -> dict[str, object]:
     return methods
 
 
+_made: dict[type, int] = {}
+
+
 def _compile_when_called(self: Any, *given: object, **named: object) -> None:  # noqa: ANN401 - any record
     cls = type(self)
+    count = _made.get(cls, 0)
+    if count < _FEW and not given and _is_filled(self, cls, named):
+        _made[cls] = count + 1
+        return
     cls.__init__ = _compile_init(cls)
     cls.__init__(self, *given, **named)
+
+
+def _is_filled(record: object, cls: Any, named: dict[str, object]) -> bool:  # noqa: ANN401 - the class of any record
+    """Set the fields of a record one by one; return False if the arguments are not those of `__init__`."""
+    _, _, defaults = cls.__record_init__
+    if not named.keys() <= defaults.keys():
+        return False
+    for name, default in defaults.items():
+        value = named.get(name, default)
+        if value is _REQUIRED:
+            return False
+        cls.__dict__[name].__set__(record, value.make() if isinstance(value, _Made) else value)
+    return True
 
 
 def _compile_init(cls: Any) -> object:  # noqa: ANN401 - the class of any record

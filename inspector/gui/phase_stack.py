@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from inspector.gui.theme.theme import Theme
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from inspector.gui.commands import Commands
     from inspector.gui.workspace.workspace import Workspace
     from inspector.session.screen import Screen
+
+
+_SOON_MS = 150
 
 
 class PhaseStack(QStackedWidget):
@@ -32,6 +35,10 @@ class PhaseStack(QStackedWidget):
         self._pages: dict[str, QWidget] = {}
         self._workspace: Workspace | None = None
         self._has_file = False
+        self._blank = QWidget()
+        self.addWidget(self._blank)
+        self._unsaid: Screen | None = None  # that a file is being opened
+        self._is_late = False
 
     @property
     def workspace(self) -> Workspace:
@@ -60,7 +67,16 @@ class PhaseStack(QStackedWidget):
         return self.currentWidget() is not None and self.currentWidget() is self._pages.get("empty")
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
-        """Show a screen on the page of its phase and turn to that page."""
+        """Show a screen on the page of its phase and turn to that page.
+
+        A window that has shown nothing yet waits a moment before it says that a file is opened: most are open
+        by then.
+        """
+        if new.phase == "opening" and self.currentWidget() is self._blank and not self._is_late:
+            self._unsaid = new
+            QTimer.singleShot(_SOON_MS, self, self._say_opening)
+            return
+        self._unsaid = None
         page = self._page(new.phase)
         self._feed("opening", new)
         if new.phase in ("failed", "empty"):
@@ -75,10 +91,15 @@ class PhaseStack(QStackedWidget):
             self.setCurrentWidget(page)
             self.take_focus()
 
+    def _say_opening(self) -> None:
+        unsaid, self._is_late = self._unsaid, True
+        if unsaid is not None:
+            self.show_changes(None, unsaid)
+
     def take_focus(self) -> None:
         """Focus what is most likely to be used on the current page."""
         page = self.currentWidget()
-        if page is not None:
+        if page is not None and page is not self._blank:
             first: QWidget = getattr(page, "first_focus", page)
             first.setFocus(Qt.FocusReason.OtherFocusReason)
 

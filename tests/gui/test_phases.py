@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QProgressBar, QToolButton
 
+from inspector.gui import phase_stack
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
 from inspector.progress import Progress
@@ -128,3 +129,21 @@ def test_code_for_another_format_can_be_copied(qtbot, theme):
     assert QGuiApplication.clipboard().text() == "import torch\n\nx = 1\n"
     page.show_screen(screen)
     assert not copy.isVisible()
+
+
+def test_a_window_that_is_new_says_soon_that_a_file_is_opened(make_window, qtbot, monkeypatch):
+    monkeypatch.setattr(phase_stack, "_SOON_MS", 1 << 30)
+    empty = fakes.empty_screen()
+    opening = replace(empty, phase="opening", path="/x/best.pth", progress=Progress("opening"))
+    window = make_window(opening)
+    stack = window.centralWidget()
+    assert stack.currentWidget() is stack._blank  # most files are open before one could read it
+    stack._say_opening()
+    assert stack.currentWidget() is stack._pages["opening"]
+    window.show_screen(empty)
+    window.show_screen(opening)
+    assert stack.currentWidget() is stack._pages["opening"]
+    other = make_window(opening)
+    other.show_screen(empty)
+    other.centralWidget()._say_opening()
+    assert other.centralWidget().is_empty_page

@@ -211,3 +211,31 @@ def test_they_can_be_copied_and_sent_to_other_processes() -> None:
             assert type(again) is type(one)
     with pytest.raises(AttributeError, match="is frozen"):
         copy.copy(Point(x=1)).x = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_the_first_are_made_as_all_others(frozen: bool) -> None:
+    @dataclass(frozen=frozen, slots=True, kw_only=True)
+    class Row:
+        name: str
+        count: int = 3
+        parts: list[int] = field(default_factory=list)
+
+    waits = Row.__init__
+    made = []
+    for number in range(records._FEW):
+        made += [Row(name="a"), Row(name="a", count=number)]
+        if number == 1:
+            assert Row.__init__ is waits  # nothing was compiled for the first
+    assert Row.__init__ is not waits
+    assert all(row == Row(name="a", count=row.count) for row in made)
+    assert made[0].count == made[-2].count == 3
+    assert len({id(row.parts) for row in made}) == len(made)
+    for given in ({}, {"name": "a", "size": 1}):
+
+        @dataclass(frozen=frozen, slots=True, kw_only=True)
+        class Fresh:
+            name: str
+
+        with pytest.raises(TypeError, match=r"name|size"):
+            Fresh(**given)

@@ -10,6 +10,7 @@ the import before that is put back. Where PySide does neither, this does nothing
 from __future__ import annotations
 
 import builtins
+import gc
 import sys
 from importlib import import_module
 from threading import RLock
@@ -41,6 +42,8 @@ def feature_import(*_given):
 def feature_imported(_module):
     pass
 """
+_YOUNG = 10_000
+"""So many new objects take the garbage collector a millisecond; it would look at them every 700."""
 _LOCK = RLock()
 _compile = builtins.compile
 _sources: dict[str, Any] = {}
@@ -50,6 +53,7 @@ def import_pyside() -> bool:
     """Import PySide's core quickly; return whether it was not there before, so that there was a choice."""
     is_first = _PYSIDE not in sys.modules
     if is_first:
+        gc.set_threshold(_YOUNG, 10, 10)
         make_enums_quickly()
         builtins.compile = _compile_later  # type: ignore[assignment]  # takes what PySide gives
         try:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from inspector.records import replace
 from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.machine.wish import Memory, parse_target, with_memory
 
 SIZES: dict[str, tuple[int, ...]] = {
     "cpu": (8, 16, 32, 64, 128, 256),
@@ -30,8 +30,13 @@ SIZES: dict[str, tuple[int, ...]] = {
 @lru_cache(maxsize=1)
 def sized_presets() -> tuple[Profile, ...]:
     """Return the machines with known memory; the id of each is what `--target` takes."""
-    words = [f"{word}@{size}gb" for word, sizes in SIZES.items() for size in sizes]
-    return tuple(replace(parse_target(word), id=word) for word in words)
+    made: list[Profile] = []
+    for word, sizes in SIZES.items():
+        machine = parse_target(word)
+        for size in sizes:
+            memory = Memory(nbytes=size * 10**9, text=f"{size} GB", count=None)
+            made.append(replace(with_memory(machine, memory), id=f"{word}@{size}gb"))
+    return tuple(made)
 
 
 def in_order(machines: Iterable[Profile]) -> tuple[Profile, ...]:

@@ -75,7 +75,7 @@ class Wish:
         """
         found = probe() if self.machine is None else self.machine
         if self.memory is not None:
-            found = _with_memory(found, self.memory)
+            found = with_memory(found, self.memory)
         return found if self.wanted is None else with_wanted(found, self.wanted)
 
 
@@ -223,7 +223,12 @@ def _is_unseen(target: Profile) -> bool:
     return target.id == THIS and target.evidence is None
 
 
-def _with_memory(target: Profile, memory: Memory) -> Profile:
+def with_memory(target: Profile, memory: Memory) -> Profile:
+    """Return a machine with another memory.
+
+    Raises:
+        PlanError: It has another number of GPUs than was written along with that.
+    """
     devices = target.devices[:-1]
     if memory.count not in {None, len(devices)} and not _is_unseen(target):
         what = f"the target has {format_count(len(devices), 'GPU')}, not {memory.count}"
