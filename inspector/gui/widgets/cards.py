@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import CENTER, NO_MARGINS, TOP, Part, column, row
 from inspector.gui.widgets.labels import clear_layout, named, plain_label
+from inspector.overriding import override
 
 Scroll = TypeVar("Scroll", bound=QScrollArea)
 _FIRST_CARDS = 6
 """About as many as are in sight; they are there at once."""
 _CARDS_A_TURN = 3
+_LEAST_AREA = 120
 
 
 def frameless_scroll(area: Scroll, content: QWidget) -> Scroll:
@@ -27,6 +29,32 @@ def frameless_scroll(area: Scroll, content: QWidget) -> Scroll:
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(content)
     return area
+
+
+class WholeArea(QScrollArea):
+    """Scrolls only where there is no room for all of it: it asks for as much as its content does."""
+
+    def __init__(self, content: QWidget) -> None:
+        super().__init__()
+        self._content = content
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # what is in it takes it, and is scrolled to
+        frameless_scroll(self, named(content, "scrolled"))
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return self._content.sizeHint()
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._content.minimumSizeHint().width(), _LEAST_AREA)
+
+    @override
+    def heightForWidth(self, arg__1: int) -> int:
+        layout = self._content.layout()
+        return -1 if layout is None else layout.totalHeightForWidth(arg__1)
 
 
 class ScrollPanel(QScrollArea):

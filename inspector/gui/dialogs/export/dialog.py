@@ -152,6 +152,8 @@ class ExportDialog(QDialog):
     def _fit(self) -> None:
         """Take the size of what is shown, as far as the screen has it; `adjustSize` takes two thirds."""
         layout, screen = self._column, self.screen().availableSize()
+        margins = layout.contentsMargins()
+        self._draft.fit(screen.width() - margins.left() - margins.right())
         layout.activate()
         wanted = layout.totalSizeHint()
         width = min(wanted.width(), screen.width())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.dialogs.export.box_panel import BoxPanel
 from inspector.gui.dialogs.export.options import ExportOptions
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.cards import fill_lines, page_column
+from inspector.gui.widgets.cards import WholeArea, fill_lines, page_column
 from inspector.gui.widgets.controls import button_row
 from inspector.gui.widgets.labels import named, plain_label
 from inspector.gui.widgets.path_text import PathText
@@ -18,7 +18,7 @@ from inspector.session.export.page import Destination, ExportDraft, ExportPage, 
 
 _COPY, _IN_PLACE = "Export a fixed copy", "Change the file itself"
 _FOLDER = "Export a fixed copy of the folder"
-_MAIN_WIDTH, _SIDE_WIDTH = 440, 420
+_MAIN_WIDTH, _SIDE_WIDTH, _SPACING = 440, 420, 24
 
 
 class DraftPage(QWidget):
@@ -57,6 +57,12 @@ class DraftPage(QWidget):
         self._build_answers()
         self._destination_part = self._build_destination()
         self._lay_out()
+
+    def fit(self, width: int) -> None:
+        """Put the boxes below the rest where there is no room beside it."""
+        is_narrow = width < _MAIN_WIDTH + _SPACING + _SIDE_WIDTH
+        ways = QBoxLayout.Direction
+        self._both.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
 
     @property
     def destination(self) -> str:
@@ -194,12 +200,14 @@ class DraftPage(QWidget):
         column.addWidget(self._destination_part)
         column.addWidget(self._sure)
         column.addStretch(1)
-        both = QHBoxLayout()
-        both.setSpacing(24)
+        content = QWidget()
+        both = self._both = QHBoxLayout(content)
+        both.setContentsMargins(0, 0, 0, 0)
+        both.setSpacing(_SPACING)
         both.addWidget(main, 1)
         both.addWidget(self._boxes, 1)
         page = page_column(self)
-        page.addLayout(both, 1)
+        page.addWidget(WholeArea(content), 1)
         page.addSpacing(8)
         page.addLayout(button_row(cancel, self._export))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QLineEdit, QPushButton, QTreeView, QWidget
@@ -13,9 +14,11 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QLineEdit, QPushB
 from inspector.gui.dialogs.export import box_model, box_panel
 from inspector.gui.dialogs.export.box_model import BoxModel
 from inspector.gui.dialogs.export.dialog import ExportDialog
+from inspector.gui.widgets.cards import WholeArea
 from inspector.resources import demo_path
 from inspector.session.controller import Session
 from inspector.session.export.page import Boxes
+from tests.gui.clipping import clipped
 from tests.unit.session.documents import AtOnce, a_view, saved_on
 
 
@@ -209,3 +212,23 @@ def test_other_keys_are_typed(qtbot):
     with qtbot.waitSignal(field.asked) as asked:
         assert field.is_typed_in
     assert asked.args == ["a"]
+
+
+@pytest.mark.parametrize("size", [(800, 480), (640, 400), (900, 900), (1280, 900)])
+def test_the_dialog_fits_on_small_screens(qtbot, theme, session, monkeypatch, size):
+    screen = SimpleNamespace(availableSize=lambda: QSize(*size))
+    monkeypatch.setattr(ExportDialog, "screen", lambda _dialog: screen)
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    dialog = ExportDialog(theme, parent)
+    dialog.show_page(session.screen.export)
+    qtbot.waitExposed(dialog)
+    assert (dialog.width() <= size[0], dialog.height() <= size[1]) == (True, True)
+    assert clipped(dialog) == []
+    tree, place = tree_of(dialog), line(dialog, "Destination")
+    is_beside = tree.mapTo(dialog, QPoint()).x() > place.mapTo(dialog, QPoint()).x() + place.width()
+    assert is_beside == (size[0] >= 932)
+    area = dialog.findChild(WholeArea)
+    assert area.horizontalScrollBar().maximum() == 0
+    export = button(dialog, "Export")
+    assert dialog.rect().contains(QRect(export.mapTo(dialog, QPoint()), export.size()))
