@@ -74,7 +74,9 @@ def open_checkpoint(
         limits = limits.started(progress.advance)
         container = read_container(source, limits, progress)
         try:
-            return build_checkpoint(container, limits, progress, beside=beside)
+            return build_checkpoint(
+                container, limits, progress, beside=beside, on_walked=_let_go_of(container)
+            )
         except CheckpointError as error:
             error.programs = container.programs
             raise
@@ -82,6 +84,20 @@ def open_checkpoint(
             failure = ModelError("there is not enough memory to describe this file", where=container.path)
             failure.programs = container.programs
             raise failure from None
+
+
+def _let_go_of(container: Container) -> Callable[[Found], object] | None:
+    """Return what forgets values that have their rows, where no program is judged by them.
+
+    A million tensors are a quarter of a gigabyte once more.
+    """
+
+    def let_go(found: Found) -> None:
+        found.sources = []
+        if isinstance(container.root, Dict | Call) and container.root.pairs is not None:
+            container.root.pairs.clear()
+
+    return None if container.programs else let_go
 
 
 def build_checkpoint(
@@ -110,7 +126,8 @@ def build_checkpoint(
     work = limits.counted()
     progress.start("listing tensors")
     known = Known(container.storage_ids)
-    found = walk(container.root, limits, progress, known, container.declared)
+    bounds = limits if container.programs else replace(limits, rows=limits.header_rows)
+    found = walk(container.root, bounds, progress, known, container.declared)
     if on_walked is not None:
         on_walked(found)
     for stream, form in container.objects:

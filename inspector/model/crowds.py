@@ -81,9 +81,7 @@ def add_crowd(found: Found, work: Work, frame: Frame, crowd: Sequence[Drafted]) 
     new = tuple.__new__
     found.tensors += [new(Tensor, row) for row in rows]  # Tensor(...) would take four times as long
     found.sources += values
-    add = found.views.add
-    for key, span in zip(storages, columns.span, strict=True):
-        add(key, span)
+    found.views.add_all(storages, columns.span)
     return True
 
 

@@ -25,6 +25,7 @@ from inspector.units import cut_text, escape_text
 BATCH = 8192
 _MOST_NAME = 100
 _MOST_NAMED = 3
+_TENSOR_VALUES = 11  # that torch makes of a tensor in a state dict, its name included
 Extend = Callable[[int], bytes]
 """Given the bytes there are, returns more of the same stream, or as many when there are no more."""
 Resolve = Callable[[PersistentId], Value]
@@ -202,7 +203,7 @@ class Machine:
         opcode = OPCODES.get(data[offset]) if offset < len(data) else None
         at = f"{self._name}, byte {self.at(offset):,}"
         where = at if opcode is None else f"{at}, {opcode.name}"
-        return kind(what, where=where, remedy=_warning(self.state))
+        return kind(what, where=where, remedy=_warning(self.state) or _advice(self.state))
 
 
 def _warning(state: State) -> str | None:
@@ -216,6 +217,14 @@ def _warning(state: State) -> str | None:
         "loading it would still call what stands before that byte, and it imports "
         f"{', '.join(names[:_MOST_NAMED])}{' and more' if len(names) > _MOST_NAMED else ''}"
     )
+
+
+def _advice(state: State) -> str | None:
+    """Return what to do about a pickle of more tensors than are read."""
+    most = state.limits.values // _TENSOR_VALUES
+    if state.weight <= state.limits.values or len(state.persistent_ids) < most // 2:
+        return None
+    return f"some {most:,} tensors are read of one pickle: save them in several files, or as safetensors"
 
 
 def _reason(error: Exception) -> str:

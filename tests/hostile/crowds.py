@@ -85,6 +85,13 @@ def _entries(count: int) -> bytes:
     return builder.finish(zip64=True)
 
 
+def _listed(count: int, shape: Callable[[int], bytes]) -> bytes:
+    """The header of a safetensors file that names as many tensors."""
+    row = b'"l.%07d":{"dtype":"F32","shape":[%b],"data_offsets":[%d,%d]}'
+    rows = b",".join(row % (at, shape(at), 16 * at, 16 * at + 16) for at in range(count))
+    return struct.pack("<Q", len(rows) + 2) + b"{" + rows + b"}" + bytes(4096)
+
+
 def _many_devices(count: int) -> bytes:
     """As many tensors, each on a device of its own."""
     head = text("storage") + op("BINPUT", b"\1") + name("torch.FloatStorage") + op("BINPUT", b"\2")
@@ -141,6 +148,11 @@ CROWDS: dict[str, Callable[[], bytes]] = {
     "1 million marks": lambda: wrapped(MARK * 999_000 + NONE),
     "700,000 storages": lambda: _many_storages(700_000),
     "700,000 compact tensors": lambda: _many_tensors(700_000),
+    "a header of a million tensors": lambda: _listed(1_000_000, lambda at: b"4,4"),
+    "a header of a million tensors, each of another shape": lambda: _listed(
+        1_040_000, lambda at: b"%d,1,1,1" % at
+    ),
+    "a header of 1,100,000 tensors": lambda: _listed(1_100_000, lambda at: b"4"),
     "300,000 devices": lambda: _many_devices(300_000),
     "100,000 optimizers": lambda: _many_optimizers(100_000),
     "90,000 distinct names to import": lambda: counted(90_000, lambda at: b"ca\n%06d\n" % at),

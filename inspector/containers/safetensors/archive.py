@@ -25,6 +25,7 @@ from inspector.units import cut_text, escape_text
 
 _MOST_SIZE = (1 << 64) - 1
 _MOST_CHARS = 80
+_ASK_EACH = 8192
 _SAYS = "SafetensorError: Error while deserializing header: "
 _INCOMPLETE = f"{_SAYS}incomplete metadata, file not fully covered"
 
@@ -43,22 +44,34 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
         ContainerError: Its header is damaged, or holds what is not known here.
         CancelledError: The work was cancelled.
     """
-    header = read_header(source, limits, limits.counted(progress.advance).look)
+    work = limits.counted(progress.advance)
+    header = read_header(source, limits, work.look)
     new = tuple.__new__  # calling the classes of rows would take thrice as long
     rows = [new(_Laid, (entry, CODES.get(entry[1]) or _refuse_code(entry))) for entry in header.entries]
     storage_ids: dict[str, StorageId] = {}
     stored: dict[str, StoredBytes] = {}
     pairs: list[tuple[Value, Value]] = []
+    data_start = header.data_start
+    # Of a file that ends before its last tensor does, each is asked about.
+    is_whole = source.reaches(data_start + max([max(entry[3:]) for entry in header.entries], default=0))
     for number, (entry, code) in enumerate(rows):
-        name, _, _, begin, end = entry
-        key, nbytes, start = str(number), max(end - begin, 0), header.data_start + begin
-        storage_ids[key] = _storage_id(key, code, nbytes)
-        pairs.append((name, StoredTensor(key, code.dtype, _shape_of(entry, code))))
-        if source.reaches(start + nbytes):
+        if number % _ASK_EACH == 0:
+            work.breathe()
+        name, _, shape, begin, end = entry
+        dtype, bits, packed, loads = code
+        key, nbytes, start = str(number), end - begin if end > begin else 0, data_start + begin
+        own = ("uint8", 1, NO_DEVICE, nbytes, True, None)
+        itemsize = bits * packed // 8
+        if loads and nbytes % itemsize == 0:  # else it is no whole number of elements
+            own = (dtype, itemsize, NO_DEVICE, nbytes // itemsize, False, None)
+        storage_ids[key] = new(StorageId, (key, *own))
+        pairs.append((name, StoredTensor(key, dtype, shape if packed == 1 else _packed_shape(shape, code))))
+        if is_whole or source.reaches(start + nbytes):
             stored[key] = new(StoredBytes, (0, start, nbytes))
     if progress.on_values is not None:
         progress.on_values([[Dict(pairs)]])
     lost = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
+    work.breathe()
     in_order = _in_order(rows)
     overlap = [Note(NoteKind.OVERLAP)] if _overlap(in_order) else []
     return Container(
@@ -83,21 +96,9 @@ def _refuse_code(entry: Entry) -> NoReturn:
     )
 
 
-def _storage_id(key: str, code: Code, nbytes: int) -> StorageId:
-    """Describe the bytes of a tensor: of its type, where they are a whole number of such elements."""
-    dtype, bits, packed, loads = code
-    itemsize = bits * packed // 8
-    if not loads or nbytes % itemsize:
-        return StorageId(key, "uint8", 1, NO_DEVICE, nbytes, untyped=True, view=None)
-    fields = (key, dtype, itemsize, NO_DEVICE, nbytes // itemsize, False, None)
-    return tuple.__new__(StorageId, fields)  # StorageId(...) would take thrice as long
-
-
-def _shape_of(entry: Entry, code: Code) -> tuple[int, ...]:
+def _packed_shape(shape: tuple[int, ...], code: Code) -> tuple[int, ...]:
     """Return the sizes as torch counts them: the last dimension has fewer where elements are packed."""
-    if code.packed == 1 or not entry.shape:
-        return entry.shape
-    return (*entry.shape[:-1], -(-entry.shape[-1] // code.packed))
+    return (*shape[:-1], -(-shape[-1] // code.packed)) if shape else shape
 
 
 def _root(pairs: list[tuple[Value, Value]], header: Header) -> Value:

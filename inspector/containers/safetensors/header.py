@@ -25,6 +25,9 @@ _MOST_ENTRY_NBYTES = 1 << 16
 _MOST_PLAIN = 64  # dimensions of an entry that is read in one go
 _MOST_DEPTH = 100  # serde_json, which safetensors reads it with, goes no deeper than 127
 _MOST_WHERE = 80
+_MOST_SHAPES = 4096  # that are remembered
+_MOST_CODES = 64
+_ASK_EACH = 8192
 _MOST_COUNT = (1 << 64) - 1
 _FETCH = "fetch or copy the file again"
 _FIELDS = ("dtype", "shape", "data_offsets")
@@ -117,11 +120,14 @@ class _Reading:
 
     def __init__(self, data: bytes, limits: Limits, look: Callable[[int], None]) -> None:
         self._data = data
-        self._most = limits.storages
+        self._most = limits.tensors
         self._look = look
         self.entries: list[Entry] = []
         self.metadata: list[tuple[str, str]] = []
         self._has_metadata = False
+        # There are few of both, and tensors share them.
+        self._shapes: dict[bytes, tuple[int, ...]] = {}
+        self._codes: dict[bytes, str] = {}
 
     def read(self) -> None:
         """Read all of it."""
@@ -129,9 +135,11 @@ class _Reading:
         end = self._matched(_BLANKS, pos, "").end()
         if end < len(self._data):
             raise self._damaged("something stands behind its end", end)
-        for entry in self.entries:
-            if max(entry.end, entry.start, *entry.shape) > _MOST_COUNT:
-                raise _malformed(entry.name, "a number in it is too large")
+        for number, (name, _, shape, first, last) in enumerate(self.entries):
+            if number % _ASK_EACH == 0:
+                self._look(1)
+            if max(first, last, *shape) > _MOST_COUNT:
+                raise _malformed(name, "a number in it is too large")
         names = {entry.name for entry in self.entries}
         if len(names) < len(self.entries):
             raise DamagedError(
@@ -157,15 +165,20 @@ class _Reading:
     def _usual_entries(self, pos: int) -> int:
         """Read the entries from here on that are written as usual and followed by another."""
         entries, match, data, make = self.entries, _ROW.match, self._data, tuple.__new__
-        most = self._most - 1
+        shapes, codes, before = self._shapes, self._codes, len(self.entries)
+        most = min(self._most - 1, before + _ASK_EACH)
         try:
-            while (row := match(data, pos)) is not None and len(entries) < most:
+            while len(entries) < most and (row := match(data, pos)) is not None:
                 name, code, sizes, start, end = row.groups()
-                shape = tuple(map(int, sizes.split(b","))) if sizes else ()
-                fields = (name.decode(), code.decode(), shape, int(start), int(end))
+                shape = shapes.get(sizes)
+                if shape is None:
+                    shape = tuple(map(int, sizes.split(b","))) if sizes else ()
+                    if len(shapes) < _MOST_SHAPES:
+                        shapes[sizes] = shape
+                fields = (name.decode(), codes.get(code) or _known(codes, code), shape, int(start), int(end))
                 entries.append(make(Entry, fields))  # Entry(...) would take thrice as long
                 pos = row.end()
-            self._look(len(entries))
+            self._look(len(entries) - before)
         except UnicodeDecodeError as error:
             raise self._damaged("a text is not Unicode", pos) from error
         return pos
@@ -258,6 +271,14 @@ class _Reading:
         return DamagedError(
             f"the header is not written as safetensors does: {why}", where=f"byte {pos + 8:,}", remedy=_FETCH
         )
+
+
+def _known(codes: dict[bytes, str], raw: bytes) -> str:
+    """Return an element type as text; there are few, so a header of many others gains nothing by it."""
+    code = raw.decode()
+    if len(codes) < _MOST_CODES:
+        codes[raw] = code
+    return code
 
 
 class _Pairs(list[tuple[str, object]]):

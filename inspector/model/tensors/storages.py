@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from inspector.containers.container import Container
 from inspector.model.checkpoint import Piece, Storage, Tensor
@@ -32,6 +32,14 @@ class Views:
         else:
             self.first[key] = span
 
+    def add_all(self, keys: Sequence[str], spans: Sequence[Span]) -> None:
+        """Add what tensors view, each of one storage."""
+        if len(set(keys)) == len(keys) and self.first.keys().isdisjoint(keys):
+            self.first.update(zip(keys, spans, strict=True))
+            return
+        for key, span in zip(keys, spans, strict=True):
+            self.add(key, span)
+
     def total(self, key: str) -> tuple[int, int]:
         """Return how many bytes of a storage are viewed at least once, and by how many tensors."""
         first = self.first.get(key)
@@ -47,7 +55,7 @@ class Views:
 def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
     """Describe every storage, in the order of first use."""
     rows: list[Storage] = []
-    stored, total = container.stored, views.total
+    stored, first, more, new = container.stored, views.first, views.more, tuple.__new__
     parts, gathered = container.parts, container.gathered
     device, labelled = "", None
     for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
@@ -64,10 +72,25 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
             if nbytes != declared:
                 expected = declared
         pieces = _pieces(container, key) if gathered else ()
-        viewed, tensors = total(key)
-        own = (key, device, dtype, nbytes, offset, missing, min(viewed, nbytes), tensors, expected, part)
-        row = (*own, pieces)
-        rows.append(tuple.__new__(Storage, row))  # Storage(...) would take thrice as long
+        span = first.get(key)
+        viewed, tensors = (0, 0) if span is None else (span[1] - span[0], 1)
+        if more and key in more:
+            viewed, tensors = views.total(key)
+        # Storage(...) would take thrice as long.
+        row = (
+            key,
+            device,
+            dtype,
+            nbytes,
+            offset,
+            missing,
+            min(viewed, nbytes),
+            tensors,
+            expected,
+            part,
+            pieces,
+        )
+        rows.append(new(Storage, row))
     return tuple(rows)
 
 

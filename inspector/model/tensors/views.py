@@ -25,6 +25,7 @@ _MOST = (1 << 63) - 1  # torch counts elements and steps in 64 bits with a sign
 _MOST_DIMENSIONS = 1024
 _FEW_DIMENSIONS = 8
 _ONES = (1,)
+_MOST_LAID = 256
 _MOST_NESTED = 8  # a parameter of a wrapper of a quantized tensor ...
 
 
@@ -128,8 +129,15 @@ def stored_tensor(value: StoredTensor, known: Known) -> TensorFacts:
     storage = known.storages.get(value.key)
     if storage is None:
         raise NoTensorError
-    stride = contiguous(value.shape) if value.stride is None else value.stride
-    geometry = (value.offset, value.shape, stride)
+    dtype, shape = value.dtype, value.shape
+    if value.stride is None and not value.offset and value.layout == "strided":
+        laid = _laid_out(shape, dtype)
+        if 0 <= laid.nbytes <= storage.numel * storage.itemsize:
+            device, grad = device_label(storage.location), value.requires_grad
+            place = (device, dtype, shape, laid.stride, 0, "strided", grad, laid.nbytes, storage, laid.span)
+            return tuple.__new__(TensorFacts, (*place, (), None, False, None, None))
+    stride = contiguous(shape) if value.stride is None else value.stride
+    geometry = (value.offset, shape, stride)
     facts = strided(storage, value.dtype, geometry, requires_grad=value.requires_grad)
     return facts if value.layout == facts.layout else facts._replace(layout=value.layout)
 
@@ -201,6 +209,37 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
         span=(0, storage.nbytes) if problem else _span(dtype, offset, shape, stride),
         problem=problem,
     )
+
+
+class _Laid(NamedTuple):
+    """A tensor without holes at the beginning of its storage; its size is -1 where it cannot be one.
+
+    Many tensors have one shape, and readers of formats share it: so they share all of this.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    stride: tuple[int, ...]
+    nbytes: int
+    span: tuple[int, int]
+
+
+_LAID: dict[int, _Laid] = {}
+
+
+def _laid_out(shape: tuple[int, ...], dtype: str) -> _Laid:
+    """Lay a tensor out; shapes are told apart by identity, since a file can make their hashes collide."""
+    known = _LAID.get(id(shape))
+    if known is not None and known.shape is shape and known.dtype == dtype:
+        return known
+    if len(_LAID) >= _MOST_LAID:
+        _LAID.clear()
+    stride = contiguous(shape)
+    numel, _ = _extent(shape, stride)
+    itemsize = PLAIN_ITEMSIZES.get(dtype, 0)
+    nbytes = numel * itemsize if itemsize and 0 <= numel <= _MOST else -1
+    laid = _LAID[id(shape)] = _Laid(shape, dtype, stride, nbytes, (0, nbytes))
+    return laid
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

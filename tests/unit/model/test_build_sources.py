@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
+from inspector.containers.container import Container
 from inspector.containers.raw.packed import GzipSource
 from inspector.containers.source import BytesSource, Source, open_source
 from inspector.errors import CheckpointError, ContainerError, ExportError
+from inspector.model import build
 from inspector.model.build import open_checkpoint
 from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.report.jsonable import write_show
 from inspector.safety.verdict import judge
+from tests.builders.safetensors import row, safetensors
 from tests.corpus import CORPUS
 
 FILES = [
@@ -99,3 +105,27 @@ def test_errors_name_the_source() -> None:
 def test_source_without_a_way_to_read_is_no_source() -> None:
     with pytest.raises(NotImplementedError):
         Source("x", 1).read(0, 1)
+
+
+def test_values_without_a_program_are_let_go_of_when_they_have_their_rows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where programs are judged, what their values are is still asked for."""
+    roots: list[object] = []
+    read = build.read_container
+
+    def watched(*given: Any) -> Container:
+        container = read(*given)
+        roots.append(container.root)
+        return container
+
+    monkeypatch.setattr(build, "read_container", watched)
+    named = tmp_path / "x.safetensors"
+    named.write_bytes(safetensors({"a": row(), "b": row(offsets=(8, 16))}, 16))
+    assert [tensor.path for tensor in open_checkpoint(str(named)).tensors] == ["a", "b"]
+    np.save(tmp_path / "x.npy", np.ones(3))
+    assert open_checkpoint(str(tmp_path / "x.npy")).root == "value"
+    torch.save({"a": torch.ones(2)}, tmp_path / "x.pt")
+    assert open_checkpoint(str(tmp_path / "x.pt")).root == "mapping"
+    pairs = [getattr(root, "pairs", None) for root in roots]
+    assert [None if found is None else len(found) for found in pairs] == [0, None, 1]

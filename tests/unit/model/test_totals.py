@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from inspector.model.totals import device_totals, dtype_totals, role_totals, wasted_nbytes
+from inspector.model.totals import (
+    device_totals,
+    dtype_totals,
+    role_totals,
+    storage_nbytes_by,
+    wasted_nbytes,
+)
 from inspector.records import replace
 from tests.builders.pickles import list_, name, number, op, text
 from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
@@ -55,3 +61,8 @@ def test_a_storage_that_is_not_among_the_files_own_counts_nowhere() -> None:
         ("buffer", 16),
         ("other", 400),
     )
+
+
+def test_bytes_by_any_property_count_once_as_well() -> None:
+    found = storage_nbytes_by(CHECKPOINT, lambda tensor: tensor.device)
+    assert found == {"cuda:0": 32, "cpu": 400}

@@ -104,6 +104,18 @@ def test_values_are_counted() -> None:
     read(op("EMPTY_LIST") * BATCH, values=BATCH)
 
 
+def test_a_pickle_of_too_many_tensors_is_told_how_many_are_read() -> None:
+    id_ = b"(X\x07\0\0\0storageX\x01\0\0\0cK\x00X\x03\0\0\0cpuK\x01tQ"
+    with pytest.raises(PickleError) as caught:
+        read_pickle(stream(id_ * 8192, b"N"), limits=Limits(values=4400))
+    assert caught.value.remedy == (
+        "some 400 tensors are read of one pickle: save them in several files, or as safetensors"
+    )
+    with pytest.raises(PickleError) as caught:
+        read_pickle(stream(b"]" * 8192, b"N"), limits=Limits(values=4400))
+    assert caught.value.remedy is None
+
+
 def test_memo_is_counted() -> None:
     puts = b"".join(op("LONG_BINPUT", struct.pack("<I", 2 * slot)) for slot in range(2 * BATCH))
     assert refused(stream(NONE, puts), values=BATCH - 2) == "the pickle makes more than 8,190 values"

@@ -6,8 +6,12 @@ import json
 
 import pytest
 
+from inspector.containers.persistent_ids import StorageId
 from inspector.model.checkpoint import Tensor
-from inspector.model.tensors.views import TensorFacts, nbytes_of, shape_of, sizes_of
+from inspector.model.tensors import views
+from inspector.model.tensors.rebuild import describe_tensor
+from inspector.model.tensors.views import Known, TensorFacts, nbytes_of, shape_of, sizes_of
+from inspector.pickles.values import StoredTensor
 from tests.builders.pickles import NONE, list_, number, op, text, tuple_
 from tests.unit.model.making import by_hand, call, numbers, only, pairs, root_of, storage, view
 
@@ -115,3 +119,29 @@ def test_sizes_are_read_from_whatever_holds_them() -> None:
     assert shape_of(root_of(numbers(1, 2))) == ((1, 2), None)
     assert nbytes_of("float32", (2, 3)) == 24
     assert nbytes_of("float32", (1 << 62, 4)) == 0
+
+
+def test_tensors_of_one_shape_are_laid_out_once_and_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "_MOST_LAID", 2)
+    shared, odd = (2, 3), (-1, 2)
+    known = Known({"0": StorageId("0", "float32", 4, "none", 6, untyped=False, view=None)})
+    cases = [
+        (shape, dtype)
+        for shape in (shared, (2, 3), (), (0, 5), (6,), odd, (1 << 62, 4), (3, 3), shared)
+        for dtype in ("float32", "int8", "float32", "quint4x2")
+    ]
+    for shape, dtype in cases:
+        facts = describe_tensor(StoredTensor("0", dtype, shape), known)
+        assert facts == stored_alone(shape, dtype, known), (shape, dtype)
+        assert len(views._LAID) <= 2
+    first, again = (describe_tensor(StoredTensor("0", "float32", shared), known) for _ in range(2))
+    assert first is not None
+    assert again is not None
+    assert first.stride is again.stride
+
+
+def stored_alone(shape: tuple[int, ...], dtype: str, known: Known) -> TensorFacts:
+    """What is said of a tensor whose strides are given, none of which is shared."""
+    facts = describe_tensor(StoredTensor("0", dtype, shape, stride=views.contiguous(shape)), known)
+    assert facts is not None
+    return facts
