@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end2end.conftest import DEMO, ROOT
+from tests.end2end.conftest import ROOT
 from tests.end2end.file_manager import FileManager, Thunar
 
 CORPUS = ROOT / "tests" / "data" / "corpus"
@@ -29,16 +29,21 @@ def test_thunar_opens_a_name_in_two_parts(screen, program, folder):
 
 
 @pytest.mark.usefixtures("registered")
-def test_several_files_get_a_window_each_in_one_program(screen, program, folder):
-    paths = [Path(shutil.copy(DEMO, folder / name)) for name in ("a.pth", "b.ckpt")]
-    manager = FileManager(screen, folder)
-    icon = manager.first_icon()
+def test_several_files_get_a_window_each_in_one_program(screen, program, checkpoint):
+    alone = FileManager(screen, checkpoint.parent)
+    screen.put(alone.window, 0, 0, 600, 500)
+    icon = alone.first_icon()  # of a file alone: those of two look like one
+    alone.close()
+    other = Path(shutil.copy(checkpoint, checkpoint.with_name("last.ckpt")))
+    manager = FileManager(screen, checkpoint.parent)
+    screen.put(manager.window, 0, 0, 600, 500)
+    manager.first_icon()  # both are drawn
     screen.press("ctrl+a")
     screen.do("mousemove", *icon, "click", "3")
     time.sleep(1)  # the menu takes the keyboard
     screen.press("Down")
     screen.press("Return")
-    windows = [program.wait(path) for path in paths]
+    windows = [program.wait(path) for path in (checkpoint, other)]
     assert len({screen.process_of(window) for window in windows}) == 1
     for window in windows:
         screen.close(window)
