@@ -19,6 +19,7 @@ from inspector.cli.common import (
 from inspector.cli.machines import add_target_options, profile_of
 from inspector.cli.several import MANY, answer_each, expand
 from inspector.errors import CancelledError, CheckpointError, ContainerError, PlanError
+from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.diagnose.beliefs.belief import Belief
@@ -75,9 +76,9 @@ def run(options: argparse.Namespace) -> int:
     if options.python is not None:
         name_python(options.python)  # a wrong one is told before any file is read
     text, script = _error_text(options), _script(options.script)
-    files = expand(options.files)
+    files, words = expand(options.files), "check" if script is None else "script"
     return answer_each(
-        files, lambda path: _check(path, options, target, text, script), options, "check", apart=True
+        files, lambda path: _check(path, options, target, text, script), options, words, apart=True
     )
 
 
@@ -102,9 +103,20 @@ def _tell(options: argparse.Namespace, path: str, found: Check) -> None:
     if options.json:
         say_json(check_document(found))
         return
-    options.display.show(check_page(found), apart=True)
+    is_titled = _title(options, path)
+    options.display.show(check_page(found), apart=not is_titled)
     if is_stream(path):
         remark("stdin stands for the file that was read from there: write its name instead")
+
+
+def _title(options: argparse.Namespace, path: str) -> bool:
+    """Write which of several files an answer is about that begins with something else; return whether."""
+    if len(options.files) < 2 or not (options.script or options.error_text or options.error_file):
+        return False
+    from inspector.report.page.blocks import Line, page_of
+
+    options.display.show(page_of([Line(escape_text(path), "file")]), apart=True)
+    return True
 
 
 def _error_text(options: argparse.Namespace) -> str | None:
@@ -226,7 +238,8 @@ def _refused(
         return UNREADABLE
     if explanation is not None:
         blocks = (*explanation_lines(explanation), *machine_lines(diagnoses, is_asked=True))
-        options.display.show(page_of(blocks), apart=True)
+        is_titled = _title(options, path)
+        options.display.show(page_of(blocks), apart=not is_titled)
     complain_of(error, path)
     return UNREADABLE
 

@@ -11,10 +11,14 @@ _WORDS: dict[str, dict[int, tuple[str, str]]] = {
         0: ("loads and is safe", "load and are safe"),
         1: ("does not load or is not safe", "do not load or are not safe"),
     },
+    "script": {
+        0: ("is safe and works with the script", "are safe and work with the script"),
+        1: ("does not work or is not safe", "do not work or are not safe"),
+    },
     "verify": {0: ("is as it should be", "are as they should be"), 1: ("differs", "differ")},
     "remap": {
         0: ("was written", "were written"),
-        1: ("was written without all that was asked for", "were written without all that was asked for"),
+        1: ("was written without all of the model", "were written without all of the model"),
     },
     "dry-run": {0: ("can be written", "can be written")},
     "snippet": {0: ("has its code above", "have their code above")},

@@ -49,3 +49,15 @@ def test_what_is_no_script_is_refused(cli, script) -> None:
     assert "this is not valid Python" in err
     assert "train.py, line 1" in err
     assert cli("check", CUDA, "--script", f"{script}.none").code == 3
+
+
+def test_several_files_are_followed_by_one_script(cli, script) -> None:
+    answer = cli("check", CUDA, CUDA, "--target", "cpu", "--script", script)
+    assert answer.out.startswith(f"{CUDA}\nThe script train.py\n  Line 2 fails.\n")
+    assert answer.out.count(f"\n\n{CUDA}\nThe script") == 1
+    assert answer.out.endswith("\n\n2 files: 2 do not work or are not safe\n")
+    assert answer.code == 1
+    missing = cli("check", "x.pth", "y.pth", "--target", "cpu", "--error-text", "KeyError: 'state_dict'")
+    assert missing.out.startswith("x.pth\n")
+    assert "\n\ny.pth\n" in missing.out
+    assert missing.code == 3
