@@ -13,6 +13,7 @@ from tests.docs.links import anchors, dead_links
 from tests.docs.pages import DOCS, LANGUAGES, README, blocks, pages
 from tests.docs.running import Command, WrongBlockError, commands, matches, run_line, run_page, shortened
 from tests.docs.samples import write_samples
+from tests.docs.site import complaints
 from tests.sweep import IS_SWEEP
 
 ALWAYS = {"guide/inside.md", "guide/export.md", "guide/unknown-files.md", "guide/damaged.md"}
@@ -160,3 +161,21 @@ def blocks_of(text: str) -> list[object]:
         page = Path(folder) / "page.md"
         page.write_text(text, encoding="utf-8")
         return list(blocks(page))
+
+
+def test_a_site_that_asks_other_hosts_or_misses_a_file_is_found(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        '<a href="https://x.test">a</a> <a href="gone.html">b</a> <a href="page.html#c">c</a> <img alt="" src="//x.test/i.png">'
+        '<script async src="https://x.test/s.js"></script> <img src="data:image/png;base64,AA==">',
+        encoding="utf-8",
+    )
+    (tmp_path / "style.css").write_text(
+        "@import 'https://x.test/f.css'; a { b: url(gone.woff) }", encoding="utf-8"
+    )
+    assert complaints(tmp_path) == [
+        "page.html: gone.html is not there",
+        "page.html: asks another host for //x.test/i.png",
+        "page.html: asks another host for https://x.test/s.js",
+        "style.css: asks another host for https://x.test/f.css",
+        "style.css: gone.woff is not there",
+    ]
