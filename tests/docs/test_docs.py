@@ -165,7 +165,8 @@ def blocks_of(text: str) -> list[object]:
 
 def test_a_site_that_asks_other_hosts_or_misses_a_file_is_found(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(
-        '<a href="https://x.test">a</a> <a href="gone.html">b</a> <a href="page.html#c">c</a> <img alt="" src="//x.test/i.png">'
+        '<a href="https://x.test">a</a> <a href="gone.html">b</a> <a href="page.html#c">c</a> '
+        '<img alt="" src="//x.test/i.png">'
         '<script async src="https://x.test/s.js"></script> <img src="data:image/png;base64,AA==">',
         encoding="utf-8",
     )
