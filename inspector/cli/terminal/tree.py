@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from inspector.cli.terminal.paint import Paint
 from inspector.model.roles.devices import device_order
-from inspector.report.colors import device_name, more_colors
+from inspector.report.colors import NEUTRAL, device_name, more_colors
 from inspector.report.outline.node import Node
 from inspector.report.page.cells import cut_end, cut_middle, width_of
 from inspector.report.page.rows import HEADER, NOTHING_FOUND, Cells, TreeRows, facts_of
@@ -23,6 +23,8 @@ _LEAST = (22, 13, 9, 7, 8)
 """Columns below which a column is left out rather than made smaller."""
 _LEFT_OUT = (_TYPE, _SHAPE, _SIZE)
 _MOST_DOTS = 3
+_MOST_MEASURED = 2000
+"""Rows whose texts decide how wide the columns are."""
 _STEP = 2
 """Columns of one level of the tree, if there is room."""
 _LEAST_NAME = 14
@@ -55,29 +57,34 @@ def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
         yield from [NOTHING_FOUND] * block.sought
         return
     nodes = block.tree.nodes
-    dots = min(max(len(nodes[id_].devices) for id_, _ in block.rows), _MOST_DOTS)
-    natural = _natural(block, dots, paint)
+    sample = _sample(block)
+    dots = min(max(len(node.devices) for node, _ in sample), _MOST_DOTS)
+    natural = _natural(sample, dots, paint)
     widths = fitted([min(width, most) for width, most in zip(natural, _MOST, strict=True)], paint.look.width)
     step, deepest = _STEP, max(level for _, level in block.rows)
     if widths[_NAME] < natural[_NAME]:
         room = max(widths[_NAME] - _LEAST_NAME, 1)
         step = _STEP if _STEP * deepest <= room else 1
         deepest = min(deepest, room)
-    colors = more_colors(
-        block.tree.colors, {device for id_, _ in block.rows for device, _ in nodes[id_].devices}
-    )
+    colors = more_colors(block.tree.colors, {device for node, _ in sample for device, _ in node.devices})
     grid = _Grid(widths, step, deepest, dots, colors, paint)
     yield _header(grid)
     for id_, level in block.rows:
         yield _row(nodes[id_], level, grid)
 
 
-def _natural(block: TreeRows, dots: int, paint: Paint) -> list[int]:
+def _sample(block: TreeRows) -> list[tuple[Node, int]]:
+    """Return the first rows, and some of all others: a million rows need not be looked at to show a page."""
+    rows = block.rows
+    chosen = [*rows[:_MOST_MEASURED], *rows[_MOST_MEASURED :: len(rows) // _MOST_MEASURED + 1]]
+    return [(block.tree.nodes[id_], level) for id_, level in chosen]
+
+
+def _natural(sample: list[tuple[Node, int]], dots: int, paint: Paint) -> list[int]:
     """Return the columns that each column would take."""
     widths = list(map(width_of, HEADER))
     spread = 0
-    for id_, level in block.rows:
-        node = block.tree.nodes[id_]
+    for node, level in sample:
         name, device, shape, type_text, size = _texts(node, paint)
         if _is_sum(node):
             spread, shape = max(spread, width_of(shape)), ""
@@ -172,7 +179,7 @@ def _device(node: Node, text: str, grid: _Grid) -> str:
         return " " * width
     devices = sorted((device for device, _ in node.devices if device != OTHERS), key=device_order)
     shown = devices[: grid.dots]
-    dots = "".join(grid.paint.dot(grid.colors[device]) for device in shown)
+    dots = "".join(grid.paint.dot(grid.colors.get(device, NEUTRAL)) for device in shown)
     room = width - grid.dots - 1
     if width_of(text) > room and len(devices) == len(node.devices) > 1:
         first = grid.paint.text(f"{device_name(devices[0])} +{len(devices) - 1}")

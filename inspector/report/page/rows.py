@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from inspector.report.outline.node import Node, Tree
+from inspector.report.outline.nodes import Nodes
+from inspector.report.outline.sums import Places
 from inspector.report.page.cells import cut_end, cut_middle, width_of
 from inspector.units import format_nbytes
 
@@ -51,24 +53,35 @@ def tree_rows(tree: Tree, depth: int | None = None, only: Collection[int] | None
 
 
 def _rows(tree: Tree, depth: int | None, only: Collection[int] | None) -> Iterator[tuple[int, int]]:
+    """Yield rows from top to bottom without making any: ids are numbered so, and know where a branch ends."""
     shown = None if only is None else _with_ancestors(tree, only)
-    stack = [(id_, 0) for id_ in reversed(tree.nodes[0].children)]
-    while stack:
-        id_, level = stack.pop()
-        node = tree.nodes[id_]
-        if (shown is None or id_ in shown) and (depth is None or level < depth):
-            yield id_, level
-            stack.extend((child, level + 1) for child in reversed(node.children))
+    places = _places(tree)
+    ends: list[int] = []
+    id_ = 1
+    while id_ < len(tree.nodes):
+        while ends and ends[-1] <= id_:
+            ends.pop()
+        if (shown is not None and id_ not in shown) or (depth is not None and len(ends) >= depth):
+            id_ = places.ends[id_]
+            continue
+        yield id_, len(ends)
+        ends.append(places.ends[id_])
+        id_ += 1
 
 
 def _with_ancestors(tree: Tree, only: Collection[int]) -> set[int]:
     shown: set[int] = set()
+    parents = _places(tree).parents
     for found in only:
         id_ = found
         while id_ >= 0 and id_ not in shown:
             shown.add(id_)
-            id_ = tree.nodes[id_].parent
+            id_ = parents[id_]
     return shown
+
+
+def _places(tree: Tree) -> Places:
+    return cast("Nodes", tree.nodes).places  # a tree of a checkpoint has no other
 
 
 def _cells(node: Node, level: int) -> Cells:

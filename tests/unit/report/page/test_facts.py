@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.report.page.facts import Change, Code, Columns, DeviceRow, Fact, Pointed, Result
+from inspector.report.page.blocks import plain_text
+from inspector.report.page.facts import Change, Code, Columns, DeviceRow, Fact, Pointed, Result, code_page
 
 TABLE = Columns("Norm", ("1", "2"), (("head", ("1.5", "-")),))
 
@@ -23,3 +24,7 @@ TABLE = Columns("Norm", ("1", "2"), (("head", ("1.5", "-")),))
 )
 def test_plain_text_is_what_other_programs_read(block, lines) -> None:
     assert list(block.plain()) == lines
+
+
+def test_code_ends_with_one_line_end() -> None:
+    assert plain_text(code_page("a\n\nb\n")) == plain_text(code_page("a\n\nb")) == "a\n\nb\n"
