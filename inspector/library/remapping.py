@@ -45,7 +45,7 @@ class Remapped:
         format: Its format, in the words of `show --json`.
         nbytes: Its size; nearly that, where nothing was written.
         moves: What becomes of every tensor of the source, in groups: `what` is `moves`, `kept` or `stays`.
-            Empty where another form was written, which need not hold them all.
+            Of another form that would be written, of what it holds; empty where one was written.
         left_out: What another form does not hold, and why.
         verified: Whether it was opened again and compared.
     """
@@ -189,8 +189,9 @@ def _refuse_wrong(form: Form, only: str | None, verify: str) -> None:
 
 def _planned(opened: Opened, named: str | None, plan: Plan, form: Form) -> Remapped:
     """Return what would be written."""
-    facts, rows = opened.facts, describe_plan(opened.facts, plan)
+    facts = opened.facts
     if form.is_plain:
+        rows = describe_plan(facts, plan)
         return Remapped(
             output=None,
             format=facts.format,
@@ -205,12 +206,13 @@ def _planned(opened: Opened, named: str | None, plan: Plan, form: Form) -> Remap
     if found.refusals:
         raise ExportError(found.refusals[0], remedy="leave it out with exclude, or choose another format")
     made = form.format_from(facts.format)
+    rows = () if form.shape == "safetensors" else describe_plan(facts, plan, found.fates)
     left_out = list_left_out(opened.file, plan, form) if form.exclude else found.left_out
     return Remapped(
         output=None,
         format=made,
         nbytes=found.nbytes,
-        moves=(),
+        moves=rows,
         left_out=left_out,
         verified=False,
         _document=plan_document(facts, named, plan, rows, (form, found, left_out)),

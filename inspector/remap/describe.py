@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Role, Tensor
 from inspector.records import dataclass
+from inspector.remap.convert.forms import KEPT
 from inspector.remap.hidden import could_move, hidden_stay
 from inspector.remap.plan import Plan
 from inspector.remap.rules import format_rule
@@ -53,11 +54,19 @@ class _Group(NamedTuple):
     role: Role
 
 
-def describe_plan(checkpoint: Checkpoint, plan: Plan) -> tuple[PlanRow, ...]:
-    """Return what a plan does to every tensor, in groups: those that move first, then those that stay."""
+def describe_plan(checkpoint: Checkpoint, plan: Plan, fates: bytes = b"") -> tuple[PlanRow, ...]:
+    """Return what a plan does to every tensor, in groups: those that move first, then those that stay.
+
+    Args:
+        checkpoint: The file.
+        plan: What changes.
+        fates: What becomes of each tensor in another form, see `FormPreview`: the others are left out.
+    """
     kept = frozenset(plan.kept)
     groups: dict[_Group, list[Tensor]] = {}
     for index, row in enumerate(checkpoint.tensors):
+        if fates and fates[index] != KEPT:
+            continue
         to = plan.tensors.get(index)
         what: What = "moves" if to is not None else "kept" if index in kept else "stays"
         groups.setdefault(_Group(what, row.device, to or row.device, row.role), []).append(row)

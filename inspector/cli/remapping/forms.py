@@ -108,15 +108,19 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
     checkpoint, plan = open_planned(options)
     title = [Line(escape_text(options.file), "file")] if len(options.files) > 1 else []
-    blocks, made = [], None
+    blocks, made = list[Line](), None
     if form is None:
         remark_on_room(options, checkpoint, plan)
+        rows = describe_plan(checkpoint, plan)
     else:
         found = _preview(checkpoint, form)
         left = _left_out(options.file, plan, form) or found.left_out
+        # What is written as safetensors has no device to be on.
+        rows = () if form.shape == "safetensors" else describe_plan(checkpoint, plan, found.fates)
         blocks, made = _preview_lines(checkpoint, form, found, left), (form, found, left)
-    rows = describe_plan(checkpoint, plan)
-    text = format_plan(rows) + format_hidden(checkpoint, plan)
+        blocks += [Line(""), Line("Of what is written:", "heading")] * bool(rows)
+    is_whole = form is None or not form.takes_model
+    text = format_plan(rows) + format_hidden(checkpoint, plan) * is_whole
 
     def document() -> dict[str, Any]:
         from inspector.report.documents.remapping import plan_document
@@ -153,8 +157,6 @@ def _preview_lines(
     return [
         Line(f"Would write about {contents}"),
         *(Line(line, indent="  ") for line in left_out(left, _MOST_LEFT_OUT)),
-        Line(""),
-        Line("Of what is written:", "heading"),
     ]
 
 

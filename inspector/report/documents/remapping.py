@@ -93,6 +93,8 @@ def plan_document(
     hidden = checkpoint.hidden_devices
     moves = [{**as_document(hidden[index]), "to": to} for index, to in plan.hidden.items()]
     stays = [*hidden_stay(checkpoint, plan), *could_move(checkpoint, plan)]
+    if form is not None and form[0].takes_model:  # weights alone have nothing beside them
+        moves, stays = [], []
     return {
         **_head(checkpoint.path, output, "plan"),
         "form": None if form is None else _form(checkpoint, *form),

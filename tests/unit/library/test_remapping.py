@@ -52,7 +52,9 @@ def test_what_would_be_done(demo: inspector.Checkpoint, tmp_path) -> None:
     assert {row.to for row in plain.moves} == {"cpu"}
     assert "cuda:0 -> cpu" in str(plain)
     form = inspector.remap(demo, dry_run=True, only="weights")
-    assert (form.moves, form.format) == ((), "zip")
+    assert form.format == "zip"
+    assert {row.role for row in form.moves} == {"parameter", "buffer"}
+    assert inspector.remap(demo, dry_run=True, format="safetensors").moves == ()
     assert form.left_out
     for planned in (plain, form):
         assert complaint("remap", planned.to_dict()) == ""

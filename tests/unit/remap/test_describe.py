@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from inspector.model.build import open_checkpoint
+from inspector.remap.convert.forms import DROPPED, KEPT, NEVER
 from inspector.remap.describe import PlanRow, describe_plan, format_plan
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
@@ -69,3 +70,11 @@ def test_a_large_plan_is_described_in_few_steps_for_each_tensor() -> None:
     checkpoint = open_checkpoint(str(CORPUS / "zip" / "many_storages.pt"))
     plan = plan_remap(checkpoint, [parse_rule("cpu=cuda:0")])
     assert count_steps(lambda: describe_plan(checkpoint, plan)) < 60 * len(checkpoint.tensors)
+
+
+def test_of_another_form_what_is_written_alone() -> None:
+    checkpoint = open_checkpoint(str(demo_path()))
+    plan = plan_remap(checkpoint, [parse_rule("*=cpu")])
+    fates = bytes([KEPT, *[DROPPED, NEVER] * len(checkpoint.tensors)])
+    (row,) = describe_plan(checkpoint, plan, fates)
+    assert row.examples == (checkpoint.tensors[0].path,)

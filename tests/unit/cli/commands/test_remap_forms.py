@@ -156,8 +156,17 @@ def test_a_form_is_told_before_anything_is_written(cli, where) -> None:
     assert first.startswith("Would write about ")
     assert "tensors as safetensors; taken from model" in first
     assert any(line.startswith("  left out: optimizer: ") for line in lines)
-    assert "Of what is written:" in lines
-    assert any(line.startswith("cuda:0 -> cpu: parameter") for line in lines)
+    assert "Of what is written:" not in lines  # it has no device
+    assert not any("->" in line for line in lines)
+
+
+def test_the_devices_of_a_form_are_those_of_what_is_written(cli) -> None:
+    said = cli("remap", DEMO, "--dry-run", "--only", "weights").out.split("Of what is written:\n")[1]
+    assert "cuda:0 -> cpu: parameter, 30 tensors" in said
+    assert "optimizer" not in said
+    assert (
+        "optimizer" not in cli("remap", DEMO, "--dry-run", "--exclude", "optimizer").out.split("written:")[1]
+    )
 
 
 def test_prefixes_and_twins_are_told_as_well(cli, tmp_path) -> None:

@@ -122,7 +122,13 @@ def test_a_plan(cli, tmp_path) -> None:
     }
     moved = json.loads(cli("remap", path, "--dry-run", "--json", "--hidden-devices").out)
     assert moved["hidden"] == [{**stays, "to": "cpu"}]
-    formed = json.loads(cli("remap", DEMO, "--dry-run", "--json", "--only", "weights").out)["form"]
+    weights = json.loads(
+        cli("remap", path, "--dry-run", "--json", "--hidden-devices", "--only", "weights").out
+    )
+    assert weights["hidden"] == []
+    planned = json.loads(cli("remap", DEMO, "--dry-run", "--json", "--only", "weights").out)
+    assert sum(row["tensors"] for row in planned["plan"]) == planned["form"]["tensors"]
+    formed = planned["form"]
     assert (formed["format"], formed["tensors"], formed["model"]) == ("zip", 92, "model")
     assert [row["path"] for row in formed["left_out"]][:2] == ["optimizer", "ema"]
     excluded = json.loads(cli("remap", DEMO, "--dry-run", "--json", "--exclude", "optimizer").out)["form"]
