@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QSizePolicy, QWidget
 
+from inspector.gui.dialogs.export.box_panel import PatientLine
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import MIDDLE, column, row
 from inspector.gui.widgets.controls import icon_button, make_button
@@ -20,6 +21,8 @@ from inspector.gui.widgets.labels import (
 )
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.session.comparing.screen import ComparedFile, CompareScreen, KindChoice
+
+_SEARCH_WIDTH = 240
 
 
 class FileCard(QFrame):
@@ -59,6 +62,7 @@ class CompareHead(QWidget):
     equal_shown = Signal(bool)
     swap_wanted = Signal()
     copy_wanted = Signal()
+    search_wanted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -72,6 +76,12 @@ class CompareHead(QWidget):
         self._copy = make_button("Copy as text", self.copy_wanted, icon="copy", theme=theme)
         self._equal = QCheckBox("List equal tensors too")
         self._equal.toggled.connect(self.equal_shown)
+        self.search = named(PatientLine(), spoken="Search the differences")
+        self.search.setPlaceholderText("Search: layer4 shape *.bias")
+        self.search.setToolTip("Words that names and differences hold; * stands for anything (Ctrl+F)")
+        self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(_SEARCH_WIDTH)
+        self.search.asked.connect(self.search_wanted)
         self._chips: dict[str, QPushButton] = {}
         self._kinds = named(QWidget(), spoken="Kinds of difference")
         self._flow = FlowLayout(self._kinds)
@@ -79,7 +89,7 @@ class CompareHead(QWidget):
         self._banner = named(QFrame(), "banner")
         words = column(1, self._alerts, self._verdict, self._notes, 1, spacing=4)
         row(self._glyph, (words, 1), self._copy, spacing=12, margins=(12, 8, 8, 8), within=self._banner)
-        choices = row((self._kinds, 1), self._equal, spacing=12)
+        choices = row((self._kinds, 1), self._equal, self.search, spacing=12)
         column(files, self._banner, choices, spacing=8, margins=(0, 0, 0, 0), within=self)
 
     def show_changes(self, old: CompareScreen | None, new: CompareScreen) -> None:
@@ -97,6 +107,8 @@ class CompareHead(QWidget):
                     lines.addWidget(plain_label(text, role, wrap=True, selectable=True))
         if old is None or old.kinds != new.kinds:
             self._show_kinds(new.kinds)
+        if self.search.text() != new.query and not self.search.is_typed_in:
+            self.search.setText(new.query)
         with blocked(self._equal):
             self._equal.setChecked(not new.only_differences)
         self._equal.setEnabled(not any(kind.chosen for kind in new.kinds))

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from inspector.progress import Progress
     from inspector.session.comparing.screen import CompareScreen
     from inspector.session.comparing.session import CompareSession
+from inspector.units import cut_text
 
 _WIDTHS = {Column.NAME: 380, Column.WHAT: 96, Column.A: 220, Column.B: 220}
 _MOST_UNFOLDED = 2_000
 _WIDTH = 640
 _COPIED_MS = 2500
+_MOST_QUERY = 80
 _CALM = "Nothing differs."
 
 
@@ -63,6 +65,7 @@ class CompareWindow(ComparingFrame):
         self.head.kind_chosen.connect(lambda kind, chosen: session.choose_kind(kind, chosen=chosen))
         self.head.equal_shown.connect(lambda shown: session.show_equal(shown=shown))
         self.head.swap_wanted.connect(session.swap)
+        self.head.search_wanted.connect(session.search)
         self.head.copy_wanted.connect(session.copy_text)
         self.facts.measure_wanted.connect(session.measure)
         self.facts.stop_wanted.connect(session.stop_measuring)
@@ -104,6 +107,8 @@ class CompareWindow(ComparingFrame):
                 self.tree.setFirstColumnSpanned(group, QModelIndex(), True)
             if screen.shown <= _MOST_UNFOLDED:
                 self.tree.expandAll()
+            found = f"Nothing here holds \u201c{cut_text(screen.query, _MOST_QUERY)}\u201d."
+            self._nothing.setText(found if screen.query.strip() else _CALM)
             self._list.setCurrentWidget(self.tree if screen.shown else self._calm)
         selected = None if screen.selection is None else screen.selection.row
         if selected != self._model.row_of(self.tree.currentIndex()):
@@ -168,7 +173,9 @@ class CompareWindow(ComparingFrame):
         self.tree = _tree(self._model)
         self.tree.selectionModel().currentChanged.connect(self._on_current_changed)
         self._calm = QWidget()
-        column(2, (plain_label(_CALM, "lead"), 0, CENTER), 3, within=self._calm)
+        self._nothing = plain_label(_CALM, "lead", wrap=True)
+        self._nothing.setAlignment(CENTER)
+        column(2, self._nothing, 3, within=self._calm)
         self._list = QStackedWidget()
         self._list.addWidget(self.tree)
         self._list.addWidget(self._calm)
@@ -188,6 +195,7 @@ class CompareWindow(ComparingFrame):
             ("&Compare again", "F5", self._on_again),
             ("&Swap A and B", "Ctrl+Shift+D", self.head.swap_wanted.emit),
             ("Copy as &text", "Ctrl+Shift+C", self.head.copy_wanted.emit),
+            ("&Find", "Ctrl+F", self._on_find),
             ("Compare &numbers of the row", "Ctrl+N", self.facts.measure_wanted.emit),
             ("C&lose", "Ctrl+W", self.close),
         )
@@ -202,6 +210,10 @@ class CompareWindow(ComparingFrame):
     def _on_current_changed(self, current: QModelIndex, _: QModelIndex) -> None:
         if self.session is not None:
             self.session.select(self._model.row_of(current))
+
+    def _on_find(self) -> None:
+        self.head.search.setFocus()
+        self.head.search.selectAll()
 
     def _on_again(self) -> None:
         if self.session is not None:

@@ -70,6 +70,7 @@ class CompareState:
         failure: Why it failed.
         kinds: The kinds that the list is narrowed to; none for all.
         only_differences: Whether rows that are equal are left out.
+        query: What the rows that are listed hold, word by word.
         groups: The rows that these choices leave.
         selected: The selected row.
         measured: What is known of the numbers of pairs.
@@ -84,6 +85,7 @@ class CompareState:
     failure: FailurePage | None = None
     kinds: frozenset[str] = frozenset()
     only_differences: bool = True
+    query: str = ""
     groups: tuple[RowGroup, ...] = ()
     selected: int | None = None
     measured: tuple[tuple[Pair, Numbers], ...] = ()
@@ -105,12 +107,15 @@ def prepare(diff: Diff) -> Compared:
     )
 
 
-def arrange(compared: Compared, kinds: frozenset[str], *, only_differences: bool) -> tuple[RowGroup, ...]:
+def arrange(
+    compared: Compared, kinds: frozenset[str], *, only_differences: bool, query: str = ""
+) -> tuple[RowGroup, ...]:
     """Return the rows that a choice leaves, by what they are and where they stand."""
     groups: dict[tuple[Section, str], list[int]] = {}
+    words = query.casefold().split()
     for number, row in enumerate(compared.rows):
         is_shown = not kinds.isdisjoint(row.what) if kinds else not (only_differences and row.mark == "=")
-        if is_shown:
+        if is_shown and all(_holds(_words_of(row), word) for word in words):
             groups.setdefault((row.section, _folder(row)), []).append(number)
     order = list(SECTIONS)
     placed = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
@@ -118,6 +123,21 @@ def arrange(compared: Compared, kinds: frozenset[str], *, only_differences: bool
         RowGroup(title=title or SECTIONS[section], detail=f"{len(rows):,}", rows=tuple(rows))
         for (section, title), rows in placed
     )
+
+
+def _holds(text: str, word: str) -> bool:
+    """Return whether a text holds a word in any case; a star in it stands for anything."""
+    place = 0
+    for part in word.split("*"):
+        place = text.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
+
+
+def _words_of(row: DiffRow) -> str:
+    return "\t".join((row.a_path, row.b_path, *row.what, row.a_text, row.b_text, row.detail)).casefold()
 
 
 def leaf_name(row: DiffRow) -> str:
@@ -170,6 +190,7 @@ def compose(state: CompareState) -> CompareScreen:
         rows=compared.rows,
         groups=state.groups,
         shown=shown,
+        query=state.query,
         status=f"{shown:,} of {format_count(len(compared.rows), 'row')} listed",
         selection=_selection(state, compared),
         progress=state.progress,

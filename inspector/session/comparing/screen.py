@@ -117,6 +117,7 @@ class CompareScreen:
         rows: All rows, those that are equal as well.
         groups: The rows that are listed.
         shown: How many those are.
+        query: The search that they are found by.
         status: The same in words.
         selection: The selected row; None without one.
         progress: How far reading is; None when it is over.
@@ -136,6 +137,7 @@ class CompareScreen:
     rows: tuple[DiffRow, ...] = ()
     groups: tuple[RowGroup, ...] = ()
     shown: int = 0
+    query: str = ""
     status: str = ""
     selection: Selection | None = None
     progress: Progress | None = None

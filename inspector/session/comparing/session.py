@@ -64,10 +64,16 @@ class CompareSession:
         state = self._state
         progress = Progress("reading")
         self._show(
-            CompareState(a=state.a, b=state.b, only_differences=state.only_differences, progress=progress)
+            CompareState(
+                a=state.a,
+                b=state.b,
+                only_differences=state.only_differences,
+                query=state.query,
+                progress=progress,
+            )
         )
         self._runner.run(
-            partial(_compare, state.a, state.b, only_differences=state.only_differences),
+            partial(_compare, state.a, state.b, only_differences=state.only_differences, query=state.query),
             progress,
             partial(self._on_compared, progress),
             partial(self._on_failed, progress),
@@ -101,6 +107,12 @@ class CompareSession:
         """List rows that are equal as well, or no longer."""
         self._arrange(self._state.kinds, only_differences=not shown)
 
+    def search(self, query: str) -> None:
+        """List only the rows that hold all of these words; none lists all."""
+        if query != self._state.query:
+            self._state = replace(self._state, query=query)
+            self._arrange(self._state.kinds, only_differences=self._state.only_differences)
+
     def select(self, row: int | None) -> None:
         """Show what both files say of a row."""
         if self._state.compared is not None and row != self._state.selected:
@@ -114,13 +126,14 @@ class CompareSession:
         if self._arranging is not None:
             self._arranging.cancel()
             self._arranging = None
+        query = self._state.query
         self._state = replace(self._state, kinds=kinds, only_differences=only_differences)
         if len(compared.rows) <= _MANY:
-            self._on_arranged(None, arrange(compared, kinds, only_differences=only_differences))
+            self._on_arranged(None, arrange(compared, kinds, only_differences=only_differences, query=query))
             return
         self._show(self._state)
         progress = self._arranging = Progress()
-        work = partial(arrange, compared, kinds, only_differences=only_differences)
+        work = partial(arrange, compared, kinds, only_differences=only_differences, query=query)
         self._runner.run(
             lambda _: work(),
             progress,
@@ -204,10 +217,10 @@ class CompareSession:
 
 
 def _compare(
-    a: str, b: str, progress: Progress, *, only_differences: bool
+    a: str, b: str, progress: Progress, *, only_differences: bool, query: str
 ) -> tuple[Compared, tuple[RowGroup, ...]]:
     compared = prepare(compare_paths(a, b, Wish(), progress))
-    return compared, arrange(compared, frozenset(), only_differences=only_differences)
+    return compared, arrange(compared, frozenset(), only_differences=only_differences, query=query)
 
 
 def _measure(a: str, b: str, pair: Pair, paths: tuple[str, str], progress: Progress) -> Numbers:

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QCheckBox, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QToolButton, QWidget
 
 from inspector.gui.compare.model import Column
 from inspector.gui.compare.window import CompareWindow
@@ -130,6 +130,23 @@ def test_comparing_with_the_keyboard_alone(window, qtbot) -> None:
     assert window.windowTitle().startswith("b.pt \u2194 a.pt")
     QTest.keyClick(window, Qt.Key.Key_F5)
     assert window.shown.phase == "ready"
+
+
+def test_rows_are_searched_for_with_the_keyboard(window, qtbot) -> None:
+    QTest.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    field = window.head.search
+    assert field.hasFocus()
+    QTest.keyClicks(field, "lr")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert [row[0] for row in texts(window)] == ["Other values   (1)", "lr"]
+    QTest.keyClicks(field, " qqq")
+    qtbot.waitUntil(lambda: window.shown.shown == 0)
+    (said,) = [label.text() for label in window.findChildren(QLabel) if "Nothing" in label.text()]
+    assert said == "Nothing here holds \u201clr qqq\u201d."
+    assert "Different" in window.shown.verdict
+    field.clear()
+    field.asked.emit("")
+    assert len(texts(window)) > 2
 
 
 def test_a_screen_reader_finds_every_control_by_its_name(window) -> None:

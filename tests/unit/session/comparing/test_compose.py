@@ -91,6 +91,22 @@ def test_kinds_narrow_the_list(tmp_path: Path) -> None:
         assert [row for group in groups for row in group.rows] == rows
 
 
+def test_a_search_narrows_the_list(tmp_path: Path) -> None:
+    found = prepare(compared(tmp_path, {"w": T(W), "v": T(V), "lr": 1}, {"w": T(V), "v": T(V), "lr": 2}))
+    for query, only, rows in (
+        ("", True, [0, 2]),
+        ("LR", True, [2]),
+        ("values float32", True, [0]),
+        ("values lr", True, []),
+        ("fl*32", False, [0, 1]),
+        ("32*fl*q", False, []),
+        ("[", True, []),
+        ("*", True, [0, 2]),
+    ):
+        groups = arrange(found, NOTHING, only_differences=only, query=query)
+        assert [row for group in groups for row in group.rows] == rows, query
+
+
 def test_tones_and_what_is_said_first(tmp_path: Path) -> None:
     equal = screen_of(tmp_path, {"w": T(W)}, {"w": T(W)})
     assert (equal.tone, equal.shown, equal.alerts) == ("good", 0, ())

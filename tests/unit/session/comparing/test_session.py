@@ -96,6 +96,19 @@ def test_the_list_is_narrowed(session) -> None:
     assert listed(session) == [0, 2]
 
 
+def test_a_search_narrows_the_list_and_stays(session, view) -> None:
+    session.compare()
+    session.search("lr")
+    assert (listed(session), session.screen.query) == ([2], "lr")
+    session.compare()
+    assert listed(session) == [2]
+    view.reset_mock()
+    session.search("lr")
+    assert not view.show_screen.called
+    session.search("")
+    assert listed(session) == [0, 2]
+
+
 def test_very_many_rows_are_arranged_beside_the_window(session, runner, monkeypatch) -> None:
     session.compare()
     monkeypatch.setattr(module, "_MANY", 1)
