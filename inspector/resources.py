@@ -6,7 +6,11 @@ that people who draw icons need not know how a wheel is laid out.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+TRUSTED_FOLDER = sys.prefix
+"""What lies in there belongs to the Python that runs this program, and to nobody who sends checkpoints."""
 
 PROBE = "probe/checkpoint_inspector_probe.py"
 """The stand-alone script that describes a machine."""

@@ -2,29 +2,26 @@
 
 The results of threads come back to the main thread through one queued signal.
 
-A `ThreadPoolExecutor` rather than a `QThreadPool`, whose threads coverage does not see. Only a bound method
-of a `QObject` is called in that object's own thread: a lambda would run in the worker.
+Python's threads rather than a `QThreadPool`, whose threads coverage does not see; one for each job: no job
+waits for another, however long that takes, and a pool takes longer to import than it would save. Only a bound
+method of a `QObject` is called in that object's own thread: a lambda would run in the worker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import Thread
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from inspector.gui.gc_freeze import FreezingPause
 from inspector.progress import Progress
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
 T = TypeVar("T")
 _END = object()
 Tell = Callable[[Any], None]
-_MOST_THREADS = 256
-"""More than are ever started: no job waits for another, however long that takes."""
 _PAUSE = FreezingPause()
 _ALIVE: set[ThreadRunner] = set()
 """Runners that are not closed, or whose work has not ended yet: a thread must not tell one that is gone."""
@@ -40,7 +37,6 @@ class ThreadRunner(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pool: ThreadPoolExecutor | None = None
         self._waiting: dict[Progress, tuple[Tell, Tell]] = {}
         self._running = 0
         self._closed = False
@@ -57,13 +53,9 @@ class ThreadRunner(QObject):
         """Start `work(progress)`; call exactly one of the two callbacks on the main thread."""
         if self._closed:
             return
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="checkpoint-work")
         self._waiting[progress] = on_done, on_failed
         self._running += 1
-        self._pool.submit(self._work, work, progress)
+        Thread(target=self._work, args=(work, progress), name="checkpoint-work").start()
 
     def close(self) -> None:
         """Cancel all jobs and wait for none: a disk that hangs must not keep the window from closing.
@@ -74,8 +66,6 @@ class ThreadRunner(QObject):
         for progress in self._waiting:
             progress.cancel()
         self._waiting.clear()
-        if self._pool is not None:
-            self._pool.shutdown(wait=False)
         self._leave()
 
     def _work(self, work: Callable[[Progress], T], progress: Progress) -> None:

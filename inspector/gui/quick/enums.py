@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 Pairs = list[tuple[str, int]]
@@ -77,17 +78,19 @@ def _create_quickly(cls: Any, class_name: str, names: Any, **more: Any) -> Any: 
     return _filled(cls, class_name, names, module, qualname)
 
 
+@lru_cache(maxsize=8)
+def _taken(cls: Any) -> frozenset[str]:  # noqa: ANN401 - any class of enumerations
+    return frozenset({"mro"}.union(*map(vars, cls.__mro__)))
+
+
 def _is_usual(cls: Any, names: Any) -> bool:  # noqa: ANN401 - whatever was given
-    if type(names) is not list:
+    if type(names) is not list or not set(map(type, names)) <= {tuple} or not set(map(len, names)) <= {2}:
         return False
-    for pair in names:
-        if type(pair) is not tuple or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not int:
-            return False
-    given = {name for name, _ in names}
-    taken = any(name[:1] == "_" or name == "mro" for name in given)
-    return (
-        not taken and len(given) == len(names) and all(given.isdisjoint(vars(base)) for base in cls.__mro__)
-    )
+    given = dict(names)
+    kinds = set(map(type, given)) <= {str} and set(map(type, given.values())) <= {int}
+    if not kinds or len(given) != len(names) or "\n_" in "\n" + "\n".join(given):
+        return False
+    return _taken(cls).isdisjoint(given)
 
 
 def _template_of(cls: Any) -> dict[str, Any]:  # noqa: ANN401 - any class of enumerations
