@@ -52,7 +52,7 @@ def run_page(page: Path, folder: Path, *, update: bool = False) -> list[str]:
     failures, changed = [], {}
     with _inside(folder), mock.patch.dict(os.environ, _environment(folder)):
         for block in blocks(page):
-            if "not run" in block.marks:
+            if not is_run(block):
                 continue
             try:
                 if block.language == "python":
@@ -66,6 +66,11 @@ def run_page(page: Path, folder: Path, *, update: bool = False) -> list[str]:
     if changed:
         _rewrite(page, changed)
     return failures
+
+
+def is_run(block: Block) -> bool:
+    """Return whether a block holds what can be run."""
+    return block.language in {"console", "python"} and "not run" not in block.marks
 
 
 def commands(block: Block) -> list[Command]:
