@@ -88,3 +88,32 @@ def test_the_note_is_part_of_the_help(cli) -> None:
     words = " ".join(several.MANY.split())
     for command in ("check", "verify", "snippet", "remap"):
         assert words in " ".join(cli(command, "--help").out.split())
+
+
+FAILING = (
+    (2, ("target", "--python", "/nonsense")),
+    (2, ("target", "--target", "moon")),
+    (3, ("stats", "x", "--scan")),
+    (2, ("stats", "-", "a")),
+    (3, ("diff", "a", "b")),
+    (2, ("diff", "a")),
+    (3, ("verify", "a", "--against", "b")),
+    (2, ("verify", "a", "--against", "-")),
+    (3, ("snippet", "a")),
+    (2, ("snippet", "a", "b", "--style", "nope")),
+    (3, ("recover", "a", "-o", "b")),
+    (2, ("remap", "a")),
+    (4, ("remap", "a", "--undo")),
+    (3, ("remap", "a", "--in-place")),
+    (3, ("check", "a", "--target", "cpu", "--error-file", "/none")),
+    (2, ("show", "-", "-")),
+)
+
+
+def test_under_json_every_failure_is_a_document_and_a_line(cli) -> None:
+    """The fixture holds each document against the schema of its command."""
+    for code, words in FAILING:
+        answer = cli(*words, "--json")
+        (document,) = map(json.loads, answer.out.splitlines())
+        assert (answer.code, document["schema"]) == (code, 1), words
+        assert answer.err.startswith(f"checkpoint-inspector: error: {document['error']['message']}"), words
