@@ -8,6 +8,8 @@ from inspector.cli.common import UnsaidError
 from inspector.cli.several import expand
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
+from inspector.target.machine import this_machine
+from inspector.target.machine.profile import Profile
 from tests.builders import pickles, zips
 
 DEMO = demo_path()
@@ -117,3 +119,15 @@ def test_under_json_every_failure_is_a_document_and_a_line(cli) -> None:
         (document,) = map(json.loads, answer.out.splitlines())
         assert (answer.code, document["schema"]) == (code, 1), words
         assert answer.err.startswith(f"checkpoint-inspector: error: {document['error']['message']}"), words
+
+
+def test_the_machine_is_asked_once_for_all_files(cli, monkeypatch) -> None:
+    asked: list[object] = []
+
+    def probe(_: object, python: object = None) -> Profile:
+        asked.append(python)
+        return Profile(id="this", label="this machine")
+
+    monkeypatch.setattr(this_machine, "probe_this_machine", probe)
+    assert cli("check", DEMO, DEMO, DEMO).code == 1
+    assert asked == [None]

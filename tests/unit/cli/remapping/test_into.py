@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,18 @@ def test_the_folder_itself_is_no_place_for_copies(cli, two) -> None:
         assert (answer.code, answer.out) == (4, "")
         assert "the copy would replace the file itself" in answer.err
     assert two[0].read_bytes() == before
+
+
+def test_a_copy_takes_the_place_of_no_other_source(cli, two, tmp_path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    kept = shutil.copy(two[0], out / "a.pth")
+    link = tmp_path / "link.pth"
+    link.symlink_to(kept)
+    answer = cli("remap", two[0], link, "--into", out, "--force")
+    assert (answer.code, answer.out, names(out)) == (2, "", ["a.pth"])
+    assert f"the copy of {two[0]} would replace a file that is to be copied: {link}" in answer.err
+    assert devices(out / "a.pth") == {"cuda:0"}
 
 
 def test_a_folder_that_cannot_take_them_is_told_first(cli, two, tmp_path, monkeypatch) -> None:
