@@ -7,7 +7,7 @@ not be used alone again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from inspector.containers.container import Container, Part, StoredBytes
@@ -64,7 +64,7 @@ class Joined(NamedTuple):
     refusal: str
 
 
-def join(path: str, form: str, members: Sequence[Member], root: Value, limits: Limits) -> Container:
+def join(path: str, form: str, members: Iterable[Member], root: Value, limits: Limits) -> Container:
     """Return the members as one container.
 
     Args:
@@ -112,13 +112,14 @@ def _with(joined: Joined, name: str, container: Container, first: int) -> Joined
     parts = container.parts or (Part(container.path, container.file_nbytes, container.format),)
     prefix = f"{first}:"
     new = tuple.__new__  # `_replace` would take five times as long
+    names = {key: prefix + key for key in container.storage_ids}
     for key, one in container.storage_ids.items():
-        own = prefix + key
+        own = names[key]
         joined.storage_ids[own] = (
             new(StorageId, (own, *one[1:])) if one.view is None else prefixed(one, prefix)
         )
     for key, (part, offset, nbytes) in container.stored.items():
-        joined.stored[prefix + key] = new(StoredBytes, (first + part, offset, nbytes))
+        joined.stored[names.get(key) or prefix + key] = new(StoredBytes, (first + part, offset, nbytes))
     joined.gathered.update({prefix + key: _shifted(one, first) for key, one in container.gathered.items()})
     return joined._replace(
         parts=joined.parts + parts,
@@ -163,9 +164,10 @@ def _rename(container: Container, first: int, start: int, limits: Limits) -> boo
             prefix_key(node, prefix)
     if stream is not None and not _may_leave(stream, limits):
         return False
+    look = limits.counted().look
     seen: set[int] = set()
     has_blobs = False
-    for value in _values(container.root, limits.counted().look):
+    for value in _values(_without_tensors(container.root, prefix, look), look):
         if id(value) in seen:
             continue
         if isinstance(value, StoredTensor):
@@ -176,6 +178,19 @@ def _rename(container: Container, first: int, start: int, limits: Limits) -> boo
             value.offset += start
             has_blobs = True
     return has_blobs
+
+
+def _without_tensors(root: Value, prefix: str, look: Callable[[int], None]) -> Value:
+    """Rename the tensors of a header, where a state dict has no others; return what is left of it."""
+    if not isinstance(root, Call) or root.args != () or root.items or root.kwargs is not None:
+        return root
+    tensors = [value for _, value in root.pairs or () if isinstance(value, StoredTensor)]
+    if not len(tensors) == len(root.pairs or ()) == len(set(map(id, tensors))):
+        return root
+    look(len(tensors))
+    for tensor in tensors:
+        tensor.key = prefix + tensor.key
+    return [root.func, root.state]
 
 
 def _may_leave(stream: Stream, limits: Limits) -> bool:

@@ -118,7 +118,8 @@ class _Reading:
             raise self._unread[0][1]
         for member in self._members:
             self._compare(member)
-        container = join(self._folder.path, "sharded", self._members, self._root(), self._limits)
+        members = _one_by_one(self._members)
+        container = join(self._folder.path, "sharded", members, self._root(), self._limits)
         notes = (*self._all_notes(container), *container.notes)
         return replace(
             container,
@@ -221,6 +222,13 @@ class _Reading:
         if self._missing:
             return f"FileNotFoundError: No such file or directory: {shown(self._missing[0])}"
         return f"{self._unread[0][0]}: {self._unread[0][1].what}" if self._unread else ""
+
+
+def _one_by_one(members: list[Member]) -> Iterator[Member]:
+    """Yield members, and let go of each when it was taken: else a million tensors are described twice."""
+    members.reverse()
+    while members:
+        yield members.pop()
 
 
 def leads_out(name: str) -> bool:
