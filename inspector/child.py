@@ -25,8 +25,9 @@ from typing import Any, Self, cast
 from inspector.errors import WorkerError
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.resources import TRUSTED_FOLDER
 
-SAFE_FOLDER = sys.prefix
+SAFE_FOLDER = TRUSTED_FOLDER
 """Where children work: what lies in there belongs to the Python that runs them."""
 
 SERVE = "--answer-requests"

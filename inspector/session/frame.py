@@ -6,6 +6,7 @@ This is on the way to the first paint of the tree, so it imports nothing that ju
 from __future__ import annotations
 
 from inspector.records import replace
+from inspector.report.words.formats import nothing_to_map
 from inspector.session.history import edit_texts
 from inspector.session.jobs.pythons import pythons_page
 from inspector.session.present.export import export_page
@@ -94,4 +95,5 @@ def tree_screen(state: State) -> Screen:
         parts=tuple(part.path for part in document.checkpoint.parts),
         banner=_UNJUDGED,
         tree=document.tree,
+        no_map=nothing_to_map(document.checkpoint),
     )

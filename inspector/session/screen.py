@@ -338,6 +338,11 @@ class Screen:
         return self.target, self.wanted, self.python
 
     @property
+    def awaits_map(self) -> bool:
+        """Whether there will be a device map, or a reason for none: its room is kept."""
+        return self.is_checking and self.tree is not None and bool(self.tree.colors)
+
+    @property
     def searched(self) -> Query | None:
         """What is searched for, as it was understood."""
         return None if self.search is None else self.search.query

@@ -11,7 +11,7 @@ import os
 
 from PySide6.QtCore import QCoreApplication
 
-from inspector.child import SAFE_FOLDER
+from inspector.resources import TRUSTED_FOLDER
 
 _NAME = "startFolder"
 
@@ -20,7 +20,7 @@ def leave_start_folder(app: QCoreApplication) -> None:
     """Leave the folder and remember it."""
     try:
         app.setProperty(_NAME, os.getcwd())  # noqa: PTH109 - as Qt wants it
-        os.chdir(SAFE_FOLDER)
+        os.chdir(TRUSTED_FOLDER)
     except OSError:  # the folder or the installation is gone
         return
 

@@ -77,7 +77,7 @@ class Workspace(QWidget):
         if old is None or _mapped(old) != _mapped(new):
             colors = _device_colors(new)
             self.device_map.show_rows(new.device_map, colors, new.branches, new.no_map, new.map_choices)
-            self.device_map.setVisible(new.is_checking or not self.device_map.is_bare)
+            self.device_map.setVisible(new.awaits_map or not self.device_map.is_bare)
             _chain(*self.banner.stops, *self.device_map.stops, self.tree)
         self.pages.show_screen(new)
 

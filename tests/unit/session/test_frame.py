@@ -51,5 +51,9 @@ def test_a_screen_with_the_tree_alone_claims_nothing() -> None:
     assert screen.tree is document.tree
     assert (screen.safety, screen.code, screen.can_export, screen.device_map) == (None, None, False, ())
     assert (screen.banner.tone, screen.banner.error_text, screen.banner.advice) == ("neutral", None, "")
+    assert screen.awaits_map
+    assert not frame_of(state).awaits_map
+    values = State(phase="ready", path="/v.pth", document=saved_on())
+    assert not tree_screen(values).awaits_map  # where no device is, there is no map
     assert tree_screen(State()) == frame_of(State())
     assert not frame_of(State()).is_checking
