@@ -202,7 +202,10 @@ def _removed_at_signals() -> Iterator[None]:
         raise KeyboardInterrupt
 
     numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    before = {number: signal.signal(number, stop) for number in numbers}
+    heard = [
+        number for number in numbers if signal.getsignal(number) != signal.SIG_IGN
+    ]  # `nohup` ignores one
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
     finally:

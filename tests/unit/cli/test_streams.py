@@ -260,6 +260,13 @@ def test_a_signal_leaves_no_file(tmp_path, monkeypatch) -> None:
         ended()
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) == before
+    kept = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with streamed("a.pth") as path:
+            path.write_bytes(b"")
+            os.kill(os.getpid(), signal.SIGHUP)  # as `nohup` wants it
+    finally:
+        signal.signal(signal.SIGHUP, kept)
 
 
 def test_errors_name_what_is_wrong() -> None:
