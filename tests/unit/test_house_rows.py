@@ -126,7 +126,7 @@ def test_a_style(monkeypatch, cli) -> None:
     style = Style(id="poem", label="A poem", fits=lambda traits: traits.has_optimizer, module=".poem")
     monkeypatch.setattr(table, "STYLES", (style, *table.STYLES))
     assert cli("snippet", demo_path(), "--style", "poem", "--target", "cpu").out == "# 1 model, cpu\n"
-    assert "it offers poem, resume, plain, " in cli("snippet", demo_path(), "--style", "prose").err
+    assert "did you mean poem? styles are poem, " in cli("snippet", demo_path(), "--style", "prose").err
     code = screen_of(demo_path(), target="cpu", style="poem").code
     assert code is not None
     assert (code.styles[0].label, code.style, code.text) == ("A poem", "poem", "# 1 model, cpu\n")
