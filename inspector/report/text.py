@@ -59,7 +59,7 @@ def report_page(
         only: Ids of the rows to show, together with their ancestors; None for all.
     """
     return page_of(
-        _head(checkpoint, safety),
+        _head(checkpoint, safety, is_lost=any(one.fix and one.fix.recovers for one in findings)),
         _devices(checkpoint),
         [tree_rows(tree, depth, only)],
         _optimizers(checkpoint),
@@ -67,14 +67,14 @@ def report_page(
     )
 
 
-def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[Block]:
+def _head(checkpoint: Checkpoint, safety: SafetyVerdict, *, is_lost: bool) -> Iterator[Block]:
     written = written_by(checkpoint)
     form = f"{checkpoint.format}, {written}" if written else checkpoint.format
     tensors = format_count(len(checkpoint.tensors), "tensor")
     yield Line(escape_text(checkpoint.path), "file")
     yield Line(f"{form}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}", indent="  ")
     yield Line(verdict_words(safety), verdict_role(safety), "  ")
-    if safety.verdict in _WITH_CODE and format_of(checkpoint.format).torch_loads:
+    if not is_lost and safety.verdict in _WITH_CODE and format_of(checkpoint.format).torch_loads:
         yield Line(before("code", is_first=True), indent="     ")
         yield Line(command("snippet", file_word(checkpoint.path)), "code", "       ")
     for note in sentences(checkpoint.notes):

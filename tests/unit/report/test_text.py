@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, GlobalUse
-from inspector.model.findings import Finding
+from inspector.model.findings import Finding, Fix
 from inspector.report.query import matching_nodes, parse_query, searchable
 from inspector.report.text import format_report
 from inspector.report.tree import build_tree
@@ -81,6 +81,12 @@ def test_the_code_is_named_where_the_verdict_asks_for_it() -> None:
     evil = (GlobalUse(name="os.system", count=1),)
     for made in (checkpoint(), checkpoint(globals=evil), checkpoint(globals=asks, format="safetensors")):
         assert not any("snippet" in line for line in report(made))
+
+
+def test_no_code_is_named_for_a_file_that_lost_bytes() -> None:
+    made = checkpoint(globals=(GlobalUse(name="m.Net", count=1),))
+    assert any("snippet" in line for line in report(made, finding()))
+    assert not any("snippet" in line for line in report(made, finding(fix=Fix(recovers=True))))
 
 
 def test_a_file_that_holds_nothing() -> None:
