@@ -42,9 +42,12 @@ SCENES = {
     "check-cut": "check cut.pth --target cpu --no-pager",
     "check-error": "check demo.pth --target cuda --error-text 'RuntimeError: CUDA out of memory' --no-pager",
     "check-several": "check demo.pth empty.pth missing.pth --target cuda --no-pager",
+    "check-script": "check demo.pth --target cuda --script train.py --no-pager",
+    "check-beliefs": "check demo.pth --target cpu --beliefs --no-pager",
     "stats": "stats demo.pth model/layer1.0.conv1.weight",
     "stats-scan": "stats odd.pth --scan",
     "diff": "diff demo.pth moved.pth --no-pager",
+    "diff-names": "diff demo.pth devices.pth --no-pager",
     "diff-values": "diff odd.pth other.pth --values --no-pager",
     "diff-series": "diff --series odd.pth other.pth odd.pth --no-pager",
     "remap": "remap demo.pth -o out.pth --force --map cuda:1=cuda:0",
@@ -113,6 +116,7 @@ def make_files(folder: Path) -> None:
         }
         stored = {"head.weight": content, "b.weight": bytes(256)}
         (folder / f"{name}.pth").write_bytes(zips.checkpoint(pickles.state_dict(**rows), stored))
+    (folder / "train.py").write_text("import torch\n\nstate = torch.load('demo.pth')\n", encoding="utf-8")
     run = [*shlex.split(PROGRAM), "remap", "demo.pth", "-o", "moved.pth", "--force"]
     subprocess.run(run, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from inspector.diagnose.script.answer import ScriptAnswer
 from inspector.records import as_document
 from inspector.report.jsonable import Document
-from inspector.report.page.blocks import Line, lines_of, prose
+from inspector.report.page.blocks import Line, Role, lines_of, prose
 from inspector.report.words.scripts import further_sentences, patch_note, script_headline, script_limits
 
 _INDENT = "  "
@@ -39,7 +39,9 @@ def script_document(answer: ScriptAnswer) -> Document:
 def script_lines(answer: ScriptAnswer) -> Iterator[Line]:
     """Yield the answer as text: the line, what torch says there, why, and the patch."""
     yield Line(f"The script {answer.name}", "heading")
-    yield from prose(script_headline(answer), _INDENT)
+    is_bad = answer.outcome == "fails" or answer.is_dangerous
+    role: Role = "bad" if is_bad else "good" if answer.outcome == "works" else "caution"
+    yield from (line._replace(role=role) for line in prose(script_headline(answer), _INDENT))
     if answer.line:
         yield from prose(f"{answer.line}: {answer.source}", "      ")
         for line in answer.message.split("\n"):

@@ -8,6 +8,7 @@ import pytest
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.doctor.examine import examine
 from inspector.pythons import Python
+from inspector.records import replace
 from inspector.report.machine import format_diagnosis, format_machine, machine_document, target_document
 from inspector.report.page.blocks import plain_lines
 from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
@@ -124,6 +125,8 @@ def test_text_of_a_diagnosis() -> None:
         "   1. " + "paste " * 30,
         "   2. b",
     ]
+    bare = replace(diagnosis, explanation="", evidence=(), steps=())
+    assert list(plain_lines(format_diagnosis(bare))) == [" ! t (likely)"]
 
 
 def test_names_of_another_machine_are_harmless() -> None:

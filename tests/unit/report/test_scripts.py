@@ -15,8 +15,13 @@ def lines(answer: ScriptAnswer) -> str:
     return "\n".join(plain_lines(script_lines(answer)))
 
 
+def headline_role(answer: ScriptAnswer) -> str:
+    return list(script_lines(answer))[1].role
+
+
 def test_line_message_reason_and_patch() -> None:
     answer = follow(FAILS, "sd_cuda.pth")
+    assert headline_role(answer) == "bad"
     text = lines(answer)
     assert "Line 2 fails." in text
     assert '2: sd = torch.load("sd_cuda.pth")' in text
@@ -31,6 +36,7 @@ def test_line_message_reason_and_patch() -> None:
 
 def test_script_that_works() -> None:
     answer = follow(LOADED)
+    assert headline_role(answer) == "good"
     assert lines(answer).endswith("Nothing in this script fails with this file on this target.")
     document = script_document(answer)
     assert (document["line"], document["message"], document["diff"]) == (None, None, None)
@@ -51,6 +57,7 @@ def test_script_that_lets_a_file_run_commands_is_never_good() -> None:
     for script in (load, load + "helper(x)\n"):
         answer = evil(script)
         assert answer.is_dangerous
+        assert headline_role(answer) == "bad"
         assert not answer.is_good
         assert "Do not run this script: loading this file can run commands" in lines(answer)
         assert script_document(answer)["dangerous"] is True
@@ -69,4 +76,5 @@ def test_what_is_taken_for_true_is_said() -> None:
 def test_where_following_ends() -> None:
     answer = follow("import torch\nhelper(torch.load('sd_cpu.pth'))\n")
     assert script_document(answer)["lost"]["line"] == 2
+    assert headline_role(answer) == "caution"
     assert "From there on it cannot be followed" in lines(answer)
