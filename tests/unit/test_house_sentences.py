@@ -20,7 +20,7 @@ MATCHING = frozenset({"match", "fullmatch", "search"})
 REASONED = {
     ("inspector.containers.sb3.archive", "OpenAI Gym"): "a line of system_info.txt",
     ("inspector.containers.sb3.archive", "GPU Enabled"): "the same",
-    ("inspector.desktop.freedesktop.default_apps", "[Default Applications]"): "a section of mimeapps.list",
+    ("inspector.desktop.freedesktop.default_apps", "[Added Associations]"): "a section of mimeapps.list",
     ("inspector.doctor.devices", "GPU-(not found)"): "written by the probe instead of a UUID",
     ("inspector.doctor.symptoms", "found version ("): "CUDA's own message",
     ("inspector.gui.theme.theme", "Sans Serif"): "a family of fonts",
