@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds what people install, into dist/. usage: package.sh wheel|bundle|deb
+# Builds what people install, into dist/. usage: package.sh wheel|bundle|deb|rpm
 #
 # wheel   the wheel and the source archive, checked as PyPI would
 # bundle  the program as a folder that needs no Python, and as a tar.xz
 # deb     a package of Debian and Ubuntu, made of the bundle
+# rpm     a package of Fedora, openSUSE and others, made of the same tree; needs rpmbuild
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 umask 022
@@ -21,7 +22,8 @@ environment() {
   [ -e "$ENVIRONMENT/.ready" ] && return
   python3 -m venv --clear "$ENVIRONMENT"
   "$PYTHON" -m pip install --quiet --disable-pip-version-check --constraint packaging/constraints.txt \
-    build twine check-wheel-contents pyinstaller shtab argparse-manpage hatchling --editable .
+    build twine check-wheel-contents pyinstaller shtab argparse-manpage \
+    "cyclonedx-python-lib[json-validation]" hatchling --editable .
   touch "$ENVIRONMENT/.ready"
 }
 
@@ -37,58 +39,63 @@ bundle() {
   environment
   "$PYTHON" -m PyInstaller --noconfirm --log-level ERROR --distpath build/bundle --workpath build/pyinstaller \
     packaging/bundle/$NAME.spec
-  notices >"$BUNDLE/NOTICES.txt"
+  "$PYTHON" packaging/linux/sbom.py "$BUNDLE"
   mkdir -p dist
   tar -C build/bundle -cJf "dist/$NAME-$VERSION-linux-$(uname -m).tar.xz" $NAME
   say "$(du -sh "$BUNDLE" | cut -f1), packed $(du -h "dist/$NAME-$VERSION-linux-$(uname -m).tar.xz" | cut -f1)"
 }
 
-# What the bundle holds of others, under which license: Qt's LGPL wants that said.
-notices() {
-  cat <<'END'
-Checkpoint Inspector is licensed under the Apache License 2.0, see LICENSE in _internal. This folder also holds:
-
-Qt for Python and Qt 6, under the LGPL version 3 (https://www.gnu.org/licenses/lgpl-3.0.html): the shared libraries below
-_internal/PySide6 and _internal/shiboken6 can be replaced by others of the same version. Their source: https://code.qt.io.
-
-END
-  "$PYTHON" - <<'END'
-from importlib import metadata
-
-for name in ("PySide6_Essentials", "shiboken6", "numpy", "pyqtgraph", "colorama"):
-    found = metadata.metadata(name)
-    license = found.get("License-Expression") or (found.get("License") or "").splitlines()[:1] or ["see its source"]
-    print(f"{name} {found['Version']}: {license if isinstance(license, str) else license[0]}")
-END
-  echo "Python $("$PYTHON" -c 'import platform; print(platform.python_version())'): PSF-2.0"
+# What a package of a distribution holds below /usr, whatever its kind.
+tree() { # tree USR
+  [ -x "$BUNDLE/$NAME" ] || bundle
+  local usr=$1
+  rm -rf "$usr"
+  mkdir -p "$usr"/{bin,lib} "$usr"/share/{applications,mime/packages,metainfo,thumbnailers} \
+    "$usr/share/icons/hicolor/scalable/apps"
+  cp -a "$BUNDLE" "$usr/lib/$NAME"
+  ln -s "../lib/$NAME/$NAME" "$usr/bin/$NAME"
+  PYTHONPATH=. "$PYTHON" packaging/linux/papers.py "$usr"
+  cp resources/desktop/$NAME.desktop "$usr/share/applications/"
+  cp resources/desktop/$NAME.thumbnailer "$usr/share/thumbnailers/"
+  cp resources/desktop/$NAME.xml "$usr/share/mime/packages/"
+  cp resources/desktop/$NAME.metainfo.xml "$usr/share/metainfo/"
+  cp resources/icons/app.svg "$usr/share/icons/hicolor/scalable/apps/$NAME.svg"
+  icons "$usr/share/icons/hicolor"
+  find "$usr" -type d -exec chmod 755 {} +
+  find "$usr" -type f -exec chmod u+rw,go+r,go-w {} +
+  find "$usr/lib" -name '*.so*' -type f -exec chmod 644 {} +
 }
 
 deb() {
-  [ -x "$BUNDLE/$NAME" ] || bundle
   local root=build/deb architecture
   architecture=$(dpkg --print-architecture)
   rm -rf "$root"
-  mkdir -p "$root"/usr/{bin,lib} "$root"/usr/share/{applications,mime/packages,metainfo} "$root/usr/share/doc/$NAME" \
-    "$root/usr/share/icons/hicolor/scalable/apps" "$root/usr/share/lintian/overrides" "$root/DEBIAN"
-  cp -a "$BUNDLE" "$root/usr/lib/$NAME"
-  ln -s "../lib/$NAME/$NAME" "$root/usr/bin/$NAME"
-  PYTHONPATH=. "$PYTHON" packaging/linux/papers.py "$root/usr"
-  cp resources/desktop/$NAME.desktop "$root/usr/share/applications/"
-  cp resources/desktop/$NAME.xml "$root/usr/share/mime/packages/"
-  cp resources/desktop/$NAME.metainfo.xml "$root/usr/share/metainfo/"
-  cp resources/icons/app.svg "$root/usr/share/icons/hicolor/scalable/apps/$NAME.svg"
-  icons "$root/usr/share/icons/hicolor"
+  tree "$root/usr"
+  mkdir -p "$root/DEBIAN" "$root/usr/share/doc/$NAME" "$root/usr/share/lintian/overrides"
   overrides >"$root/usr/share/lintian/overrides/$NAME"
   copyright >"$root/usr/share/doc/$NAME/copyright"
   changelog | gzip -9n >"$root/usr/share/doc/$NAME/changelog.gz"
   control "$root" "$architecture" >"$root/DEBIAN/control"
-  find "$root/usr" -type d -exec chmod 755 {} +
-  find "$root/usr" -type f -exec chmod u+rw,go+r,go-w {} +
-  find "$root/usr/lib" -name '*.so*' -type f -exec chmod 644 {} +
+  chmod -R u+rwX,go+rX,go-w "$root/usr/share"
   (cd "$root" && find usr -type f -exec md5sum {} + >DEBIAN/md5sums)
   mkdir -p dist
   dpkg-deb --root-owner-group --build -Zxz "$root" "dist/${NAME}_${VERSION}_$architecture.deb" >/dev/null
   say "dist/${NAME}_${VERSION}_$architecture.deb: $(du -h "dist/${NAME}_${VERSION}_$architecture.deb" | cut -f1)"
+}
+
+# rpmbuild is given a finished tree: it neither strips nor compiles what the bundle holds.
+rpm() {
+  local top=$PWD/build/rpm libraries
+  libraries=$(sed -n 's/^lib[^ ]* \(.*\)/\1()(64bit)/p' resources/desktop/debian-libraries.txt | paste -sd, | sed 's/,/, /g')
+  rm -rf "$top"
+  tree "$top/tree/usr"
+  mkdir -p "$top/tree/usr/share/zsh/site-functions" dist
+  mv "$top/tree/usr/share/zsh/vendor-completions/"* "$top/tree/usr/share/zsh/site-functions/"
+  rmdir "$top/tree/usr/share/zsh/vendor-completions"
+  rpmbuild -bb --quiet --define "_topdir $top" --define "_rpmdir $PWD/dist" \
+    --define "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" --define "version_of_program $VERSION" \
+    --define "tree $top/tree" --define "libraries $libraries" packaging/linux/$NAME.rpm.spec
+  say "$(ls dist/*.rpm): $(du -h dist/*.rpm | cut -f1)"
 }
 
 icons() { # icons FOLDER
@@ -158,6 +165,6 @@ changelog() {
 }
 
 case "${1:-}" in
-  wheel | bundle | deb) "$1" ;;
-  *) say "usage: package.sh wheel|bundle|deb"; exit 2 ;;
+  wheel | bundle | deb | rpm) "$1" ;;
+  *) say "usage: package.sh wheel|bundle|deb|rpm"; exit 2 ;;
 esac

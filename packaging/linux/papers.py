@@ -10,14 +10,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import shtab
 from argparse_manpage.manpage import Manpage
 
 from inspector import __version__
-from inspector.cli.commands import COMMANDS, WINDOW
+from inspector.cli.parser import parser_tree
 
 PROGRAM = "checkpoint-inspector"
 SHELLS = {
@@ -30,31 +29,21 @@ FILES = {"FILE", "F", "F.py", "OUT", "OUT.png", "PATH", "A", "B"}
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return all commands as one parser; the program itself reads one command at a time."""
-    window = import_module(WINDOW)
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=window.SUMMARY)
-    window.add_options(parser)
-    commands = parser.add_subparsers(title="commands")
-    for name, place in COMMANDS.items():
-        module = import_module(place)
-        examples = "; ".join(f"{PROGRAM} {line}" for line in module.EXAMPLES)
-        command = commands.add_parser(
-            name,
-            prog=f"{PROGRAM} {name}",
-            help=module.SUMMARY,
-            description=module.SUMMARY,
-            epilog=f"Examples: {examples}",
-        )
-        module.add_options(command)
-        _complete_files(command)
-    _complete_files(parser)
-    return parser
+    """Return all commands as one parser that knows which options take files."""
+    tree = parser_tree()
+    for parser in (tree, *_commands(tree).values()):
+        for action in parser._actions:  # noqa: SLF001 - there is no other list of them
+            if action.metavar in FILES:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks for it
+    return tree
 
 
-def _complete_files(parser: argparse.ArgumentParser) -> None:
-    for action in parser._actions:  # noqa: SLF001 - there is no other list of them
-        if action.metavar in FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks for it
+def _commands(tree: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    return next(
+        action.choices
+        for action in tree._actions  # noqa: SLF001 - there is no other list of them
+        if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - it has no public name
+    )
 
 
 def main(out: Path) -> None:
