@@ -3,7 +3,7 @@
 # make sweep  the same with all that random tests and sweeps over the corpus can try; takes a quarter of an hour
 # make hostile    opens every hostile file, also the largest, and prints what each came to
 # make fuzz       throws bytes at the readers for FUZZ_MINUTES (10)
-# make dist       builds the wheel and the source archive, a bundle that needs no Python, and a package of Debian
+# make dist       builds the wheel and the source archive, a bundle that needs no Python, and packages of Debian and rpm
 # make docs       builds the site of the documentation into build/site, to be opened from the disk
 # make lint end2end fmt setup pins clean
 SHELL := bash
@@ -108,6 +108,7 @@ dist:
 	packaging/linux/package.sh wheel
 	packaging/linux/package.sh bundle
 	packaging/linux/package.sh deb
+	if command -v rpmbuild >/dev/null; then packaging/linux/package.sh rpm; else echo 'package: no rpmbuild here, so no rpm'; fi
 
 clean:
 	rm -rf build dist htmlcov screenshots .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

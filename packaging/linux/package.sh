@@ -92,7 +92,7 @@ rpm() {
   mkdir -p "$top/tree/usr/share/zsh/site-functions" dist
   mv "$top/tree/usr/share/zsh/vendor-completions/"* "$top/tree/usr/share/zsh/site-functions/"
   rmdir "$top/tree/usr/share/zsh/vendor-completions"
-  rpmbuild -bb --quiet --define "_topdir $top" --define "_rpmdir $PWD/dist" \
+  rpmbuild -bb --quiet --define "_binary_payload w6.xzdio" --define "_topdir $top" --define "_rpmdir $PWD/dist" \
     --define "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" --define "version_of_program $VERSION" \
     --define "tree $top/tree" --define "libraries $libraries" packaging/linux/$NAME.rpm.spec
   say "$(ls dist/*.rpm): $(du -h dist/*.rpm | cut -f1)"
@@ -113,11 +113,13 @@ for size in (16, 24, 32, 48, 64, 128, 256):
 END
 }
 
-# A bundle brings the libraries that it was tested with, as PyPI has them, and the probe that other machines run.
+# Why each is as it is: a bundle brings the libraries that it was tested with, as PyPI has them; the probe runs on other
+# machines, with the Python there; launch.sh is a template that `desktop install` fills; and there is no address to name.
 overrides() {
   local tag
   for tag in custom-library-search-path embedded-library library-not-linked-against-libc unstripped-binary-or-object \
-    shared-library-lacks-prerequisites hardening-no-pie python3-script-but-no-python3-dep; do
+    shared-library-lacks-prerequisites hardening-no-pie python3-script-but-no-python3-dep script-not-executable \
+    bogus-mail-host bogus-mail-host-in-debian-changelog; do
     echo "$NAME: $tag *"
   done
 }
@@ -148,12 +150,12 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Checkpoint Inspector
 
 Files: *
-Copyright: the developers of Checkpoint Inspector
+Copyright: 2026 the developers of Checkpoint Inspector
 License: Apache-2.0
  On Debian systems, the text of the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0.
 
 Files: usr/lib/$NAME/_internal/*
-Copyright: the authors of Python, Qt, Qt for Python, NumPy and pyqtgraph
+Copyright: 2001-2026 the authors of Python, Qt, Qt for Python, NumPy, pyqtgraph, rich and the libraries named below
 License: other
  $(sed 's/^$/./' "$BUNDLE/NOTICES.txt" | sed '2,$s/^/ /')
 END

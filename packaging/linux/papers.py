@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import re
 import sys
 from pathlib import Path
 
@@ -58,7 +59,9 @@ def main(out: Path) -> None:
     page.source, page.manual, page.date = f"Checkpoint Inspector {__version__}", "User Commands", ""
     path = out / f"share/man/man1/{PROGRAM}.1.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(str(page).encode(), mtime=0))
+    # A line that begins with a quote is a request of roff.
+    text = re.sub(r"^'", r"\\&'", str(page), flags=re.MULTILINE)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 if __name__ == "__main__":
