@@ -23,7 +23,7 @@ def room_chart(flows: Flows, target: Profile, colors: Mapping[str, int]) -> Char
     """
     memory = memory_of(target)
     saved, going = landed(flows, 0), landed(flows, 1)
-    bars = []
+    bars, after_alone = [], 0
     for device in sorted({*saved, *going}, key=device_order):
         room = memory.get(device)
         if room is not None:
@@ -32,11 +32,11 @@ def room_chart(flows: Flows, target: Profile, colors: Mapping[str, int]) -> Char
                 bars.append(_room_bar(flows, before, room, colors, end=0))
             if after:
                 bars.append(_room_bar(flows, after, room, colors))
-    after_alone = [bar for bar in bars if not bar.label.endswith(AS_SAVED)]
+                after_alone += 1
     if not after_alone:
         return None
     title = f"After the map, in the memory of {target.label}"
-    if len(after_alone) < len(bars):
+    if after_alone < len(bars):
         title = f"In the memory of {target.label}, as saved and after the map"
     return Chart(title=title, bars=tuple(bars[:_MOST_BARS]))
 
