@@ -62,11 +62,12 @@ class Hand:
     def open(self, path: str) -> None:
         """Open a file."""
         window = self.window
-        self.do(
-            "opening",
-            lambda: window.open_paths([path]),
-            lambda: (window.shown.path, window.shown.phase) == (path, "ready"),
-        )
+
+        def is_shown() -> bool:
+            shown = window.shown  # the tree comes first, and the verdict with all the rest
+            return shown.path == path and shown.phase == "ready" and bool(shown.file)
+
+        self.do("opening", lambda: window.open_paths([path]), is_shown)
 
     def scroll(self) -> None:
         """Go down page by page, to the end, and back."""

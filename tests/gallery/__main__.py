@@ -23,6 +23,9 @@ from inspector.resources import demo_path
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "gallery"
 THEMES = ("light", "dark", "contrast-dark")
+SOME_THEME = "contrast-light"
+"""Taken of some pictures alone: it differs from `light` in lines and inks."""
+SOME = frozenset({"demo", "page-memory", "page-map", "page-findings", "export", "compare"})
 SCALES = {"1280x800": (1, 1280, 800), "2560x1440": (2, 1280, 720)}
 SCREEN = {"name": "wide", "x": 0, "y": 0, "width": 2560, "height": 1600, "dpr": 1}
 README_PICTURE = ("light", "1280x800", "demo")
@@ -48,7 +51,7 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.gallery", description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", help="names of pictures, with commas")
-    parser.add_argument("--themes", default=",".join(THEMES))
+    parser.add_argument("--themes", default=",".join((*THEMES, SOME_THEME)))
     parser.add_argument("--scales", default=",".join(SCALES))
     parser.add_argument(
         "--every", action="store_true", help="the large pictures in every theme, not in turns"
@@ -88,15 +91,20 @@ def _run_child(options: argparse.Namespace, theme: str, scale: str, files: Path)
 
 
 def _take(options: argparse.Namespace, files: Path, to: Path) -> None:
-    from tests.gallery.files import NAMES
+    from tests.gallery.files import EPOCHS, NAMES
     from tests.gallery.taking import Gallery
 
     folder = to / options.themes / options.scales
     folder.mkdir(parents=True, exist_ok=True)
-    paths = {name: files / file for name, file in (*NAMES.items(), ("demo", _DEMO), ("samples", _SAMPLES))}
+    more = {"demo": _DEMO, "samples": _SAMPLES, "epochs": EPOCHS}
+    paths = {name: files / file for name, file in (NAMES | more).items()}
     gallery = Gallery(paths, folder, options.themes, SCALES[options.scales][1:])
     wanted = frozenset(filter(None, options.only.split(",")))
     is_large = SCALES[options.scales][0] > 1
+    if options.themes == SOME_THEME and not (wanted or options.every):
+        if is_large:
+            return
+        wanted = SOME
     by_turns = is_large and not (wanted or options.every) and options.themes in THEMES
     gallery.take_all(wanted, (THEMES.index(options.themes), len(THEMES)) if by_turns else (0, 1))
 
@@ -106,7 +114,9 @@ def _write_index() -> None:
     lines = ["# Gallery", "", "Made by `python -m tests.gallery`; not by hand.", ""]
     for picture in sorted((FOLDER / THEMES[0] / "1280x800").glob("*.png")):
         lines += [f"## {picture.stem}", ""]
-        lines += [f"![{picture.stem}, {theme}]({theme}/1280x800/{picture.name})" for theme in THEMES]
+        small = {theme: f"{theme}/1280x800/{picture.name}" for theme in (*THEMES, SOME_THEME)}
+        there = {theme: path for theme, path in small.items() if (FOLDER / path).is_file()}
+        lines += [f"![{picture.stem}, {theme}]({path})" for theme, path in there.items()]
         large = [f"{theme}/2560x1440/{picture.name}" for theme in THEMES]
         links = [f"[{path.partition('/')[0]}]({path})" for path in large if (FOLDER / path).is_file()]
         lines += ["", f"2560x1440 at 200 %: {', '.join(links)}", ""]

@@ -24,6 +24,8 @@ NAMES = {
     "resnet": "resnet_resume.pth.tar",
     "later": "resnet_epoch_89.pth.tar",
 }
+EPOCHS = "epochs"
+"""The folder of a series."""
 
 
 def write_all(folder: Path) -> dict[str, Path]:
@@ -31,6 +33,11 @@ def write_all(folder: Path) -> dict[str, Path]:
     made = (("llm", llm()), ("lora", lora()), ("resnet", resnet(57)), ("later", resnet(89)))
     for name, (checkpoint, places) in made:
         save(checkpoint, places, folder / NAMES[name])
+    epochs = folder / EPOCHS
+    epochs.mkdir()
+    save(*resnet(73), epochs / "epoch_73.pth.tar")
+    for name, epoch in (("resnet", 57), ("later", 89)):
+        (epochs / f"epoch_{epoch}.pth.tar").hardlink_to(folder / NAMES[name])
     return {name: folder / file for name, file in NAMES.items()}
 
 

@@ -16,13 +16,41 @@ from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES
 from inspector.gui.settings import Settings
 from inspector.resources import demo_path
+from inspector.session.jobs.pythons import PythonRow, PythonsPage
 
 _COLORS, _APART = 48, 14
-_TURNS = 400
+_TURNS = 2400
 _TURN_MS = 25
 _DIALOGS = ("shortcuts", "log", "about", "machine")
 _SAMPLES = {"damaged": "half.pth", "unknown": "unknown.pth"}
 _SELECTED = {"llm": "q_proj", "lora": "lora_A", "resnet": "conv1"}
+
+PYTHONS = PythonsPage(
+    rows=(
+        PythonRow(
+            path="/home/ann/train/.venv/bin/python",
+            title="/home/ann/train/.venv/bin/python",
+            detail="VIRTUAL_ENV: Python 3.11, torch 2.7.1+cu128",
+            is_chosen=True,
+            is_usable=True,
+        ),
+        PythonRow(
+            path="/home/ann/miniconda3/bin/python",
+            title="/home/ann/miniconda3/bin/python",
+            detail="conda: Python 3.12, torch 2.3.0+cpu",
+            is_chosen=False,
+            is_usable=True,
+        ),
+        PythonRow(
+            path="/usr/bin/python3",
+            title="/usr/bin/python3",
+            detail="PATH: Python 3.11, without torch",
+            is_chosen=False,
+            is_usable=True,
+        ),
+    ),
+    is_looking=False,
+)
 
 
 class Gallery:
@@ -59,6 +87,8 @@ class Gallery:
         yield "device-map", self._take_device_map
         yield "export", self._take_export
         yield "compare", self._take_compare
+        yield "series", self._take_series
+        yield "pythons", self._take_pythons
         for name in _DIALOGS:
             yield name, self._take_dialog
         yield "optimizer", self._take_optimizer
@@ -140,6 +170,23 @@ class Gallery:
         self._save(window.grab().toImage(), name)
         window.close()
 
+    def _take_series(self, name: str) -> None:
+        self._program.compare_series(str(self._files["epochs"]))
+        window = self._program.comparisons[-1]
+        window.setMinimumSize(1, 1)
+        window.resize(self._size)
+        self._wait(lambda: window.shown is not None and window.shown.phase == "ready")
+        self._let_live(8)
+        self._save(window.grab().toImage(), name)
+        window.close()
+
+    def _take_pythons(self, name: str) -> None:
+        with self._window(self._files["resnet"]) as window:
+            window._commands.show_pythons(PYTHONS)  # by hand: those of this machine are no others
+            dialog = QApplication.activeModalWidget()
+            self._picture(window, name, dialog)
+            dialog.close()
+
     # What the guide speaks of, with its files.
 
     def _take_optimizer(self, name: str) -> None:
@@ -177,6 +224,7 @@ class Gallery:
         window.setMinimumSize(1, 1)
         window.resize(self._size)
         self._wait(lambda: window.shown is not None and window.shown.phase != "opening")
+        self._wait(lambda: window.shown.phase != "ready" or window.shown.file)  # the whole screen
         yield window
         window.close()
         self._wait(lambda: not self._program._leaving)
