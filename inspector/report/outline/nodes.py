@@ -72,6 +72,9 @@ class Nodes(Sequence[Node]):
     def _children(self, id_: int) -> list[int]:
         found, ends = [], self._places.ends
         child, end = id_ + 1, ends[id_]
+        count = end - child
+        if count and self._places.parents[end - 1] == id_ and self._places.rows[end - 1] == count - 1:
+            return list(range(child, end))  # none of them has rows of its own
         while child < end:
             found.append(child)
             child = ends[child]
