@@ -11,10 +11,10 @@ from inspector.gui.tree.model import Column
 WIDTHS = {
     Column.NAME: 220,
     Column.DEVICE: 156,
-    Column.SHAPE: 124,
-    Column.TYPE: 86,
-    Column.SIZE: 82,
-    Column.VALUE: 80,
+    Column.SHAPE: 120,
+    Column.TYPE: 96,
+    Column.SIZE: 80,
+    Column.VALUE: 76,
 }
 _LEAST_NAME = 180
 _OWN_WIDTH = b"name:"
