@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from _thread import allocate_lock
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any, Self
 
 from inspector.child import Answer, Worker, worker_script
-from inspector.errors import ValuesError, WorkerError
+from inspector.errors import ExportError, ValuesError, WorkerError
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.values.request import Requests, read_nbytes
@@ -17,6 +19,16 @@ _TIMEOUT_S = 120.0
 _POLL_S = 0.05
 _SHORT_NBYTES = 8 << 20
 _NO_ANSWER = "the values could not be read"
+
+
+def require_numpy() -> None:
+    """Raise ExportError where the Python that computes, which is the program's own, has no NumPy."""
+    if find_spec("numpy") is None:
+        raise ExportError(
+            "this needs NumPy",
+            where=f"the Python that runs this program has none: {sys.executable}",
+            remedy="install numpy there",
+        )
 
 
 class ValueReader:

@@ -57,9 +57,10 @@ def run(options: argparse.Namespace) -> int:
         raise PlanError("name the tensors, or use --scan for all of them", remedy="see stats --help")
     from inspector.cli.streams import refuse_stdin
     from inspector.model.build import open_checkpoint
-    from inspector.values.asking import ValueReader
+    from inspector.values.asking import ValueReader, require_numpy
 
     refuse_stdin(options.file)
+    require_numpy()
     progress = options.display.progress()
     with ended_by_signals(progress), ValueReader() as reader:
         checkpoint = open_checkpoint(options.file, progress=progress)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,10 @@ from typing import Any
 import pytest
 
 from inspector.child import Answer
-from inspector.errors import CancelledError, ValuesError, WorkerError
+from inspector.errors import CancelledError, ExportError, ValuesError, WorkerError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.values.asking import ValueReader
+from inspector.values.asking import ValueReader, require_numpy
 from inspector.values.request import read_nbytes
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.builders.safetensors import model
@@ -118,3 +120,10 @@ def test_who_waits_for_another_question_can_be_cancelled(tmp_path: Path) -> None
     assert reader.statistics(opened, 0, Progress()).high == 1.0
     reader.close()
     assert reader._worker.pid is None
+
+
+def test_a_python_without_numpy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_numpy()
+    monkeypatch.setattr("inspector.values.asking.find_spec", lambda _: None)
+    with pytest.raises(ExportError, match=f"needs NumPy.*{re.escape(sys.executable)}.*install numpy"):
+        require_numpy()

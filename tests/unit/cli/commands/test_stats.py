@@ -71,3 +71,10 @@ def test_tensors_are_named_or_all_are_scanned(cli) -> None:
         assert "name the tensors, or use --scan" in answer.err
     assert cli("stats", DEMO, "nothing").code == 2
     assert cli("stats", "/nothing.pt", "a").code == 3
+
+
+def test_without_numpy_nothing_is_read_and_the_code_says_so(cli, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.values.asking.find_spec", lambda _: None)
+    answer = cli("stats", DEMO, "--scan")
+    assert (answer.code, answer.out) == (4, "")
+    assert "this needs NumPy" in answer.err
