@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.end2end.screen import Place, RealScreen, wait_until
 
 _EMPTY_SPOT_FROM_RIGHT, _EMPTY_SPOT_FROM_BOTTOM = 60, 80
+_ICON_WIDTH = 70
 _SMALLEST_ICON_AREA = 150
 
 
@@ -35,7 +36,7 @@ class FileManager:
 
     def first_icon(self) -> tuple[int, int]:
         """Find the middle of the first icon, which a busy machine may bring late."""
-        return min(wait_until(self._icons, "an icon in the file manager"))
+        return min(wait_until(self._icons, "an icon in the file manager"), key=sum)
 
     def _icons(self) -> list[tuple[int, int]]:
         """Find the middles of the icons: selecting all and nothing changes the items only."""
@@ -70,7 +71,11 @@ class FileManager:
             *("-connected-components", "8", "null:"),
         )
         parts = re.findall(r"(\d+)x(\d+)\+(\d+)\+(\d+) .*(?:gray\(255\)|white|srgb\(255)", said)
-        return [(int(x) + int(w) // 2, int(y) + int(h) // 2) for w, h, x, y in parts]
+        # Neighbors whose names touch are one part, and begin where the first of them does.
+        return [
+            (int(x) + min(int(w), _ICON_WIDTH) // 2, int(y) + min(int(h), _ICON_WIDTH) // 2)
+            for w, h, x, y in parts
+        ]
 
 
 class Thunar(FileManager):

@@ -348,6 +348,11 @@ class Crossing(RuleBasedStateMachine):
             if space is not None:
                 fresh.workspace.pages.open_page(space.pages.current_id)
             fresh.show_screen(self.screen)
+            for window in (
+                fresh,
+                self.window,
+            ):  # as if the moment had passed before a window says that it opens
+                window.centralWidget()._say_opening()
             assert picture_of(self.window) == picture_of(fresh)
         finally:
             fresh.detach()

@@ -25,7 +25,7 @@ EXAMPLES = (
 )
 NOTES = (
     "Without --map and --target, everything goes to the CPU, as with --map '*=cpu'. "
-    "Without --format, the suffix of OUT decides: .safetensors is that format, .pt, .pth, .ckpt and .bin are "
+    "Without --format, the suffix of the copy decides: .safetensors is that format, .pt, .pth, .ckpt and .bin are "
     "for torch.load, and a suffix that says another format than --format is refused. "
     f"{MANY} --into keeps the names of the files, and refuses to write anything if two copies would have one "
     "name or a copy exists; each copy appears whole or not at all."
@@ -135,7 +135,7 @@ def _refuse(files: list[str], options: argparse.Namespace) -> None:
             f"{option} is for one file, and {len(files)} are given", remedy="use --into and a folder"
         )
     if options.receipt is not None and (len(files) > 1 or options.into or options.output == "-"):
-        raise PlanError("a receipt is for one copy that has a name", remedy="use -o OUT for each file")
+        raise PlanError("a receipt is for one copy that has a name", remedy="use -o for each file")
     if options.keep_times and options.output == "-":
         raise PlanError("standard output has no times to keep", remedy="leave --keep-times out")
     if options.no_verify and options.verify != "quick":

@@ -70,5 +70,5 @@ class MacRegistration:
         raise ExportError(
             "on macOS only an application bundle can be registered, and this program is in none",
             where=str(self.program),
-            remedy="open files from the window, or with checkpoint-inspector FILE",
+            remedy="open files from the window, or name them to checkpoint-inspector",
         )

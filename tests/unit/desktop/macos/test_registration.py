@@ -50,4 +50,4 @@ def test_a_program_in_no_bundle_is_told_how_files_open(tmp_path):
     for program in (tmp_path / "bin" / "python", tmp_path / "x.app" / "python"):
         with pytest.raises(ExportError, match="no") as caught:
             MacRegistration(program=program).install([])
-        assert "checkpoint-inspector FILE" in str(caught.value.remedy)
+        assert "name them to checkpoint-inspector" in str(caught.value.remedy)
