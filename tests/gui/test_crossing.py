@@ -351,7 +351,7 @@ class Crossing(RuleBasedStateMachine):
             for window in (
                 fresh,
                 self.window,
-            ):  # as if the moment had passed before a window says that it opens
+            ):  # the moment before it is said has passed
                 window.centralWidget()._say_opening()
             assert picture_of(self.window) == picture_of(fresh)
         finally:

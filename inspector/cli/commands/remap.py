@@ -25,8 +25,8 @@ EXAMPLES = (
 )
 NOTES = (
     "Without --map and --target, everything goes to the CPU, as with --map '*=cpu'. "
-    "Without --format, the suffix of the copy decides: .safetensors is that format, .pt, .pth, .ckpt and .bin are "
-    "for torch.load, and a suffix that says another format than --format is refused. "
+    "Without --format, the suffix of the copy decides: .safetensors is that format, .pt, .pth, .ckpt and "
+    ".bin are for torch.load, and a suffix that says another format than --format is refused. "
     f"{MANY} --into keeps the names of the files, and refuses to write anything if two copies would have one "
     "name or a copy exists; each copy appears whole or not at all."
 )
