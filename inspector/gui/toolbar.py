@@ -123,7 +123,7 @@ class TopBar(QWidget):
         self._show_captions()
         if not ready:
             self.search.forget()
-        if not ready or old is None or old.query != new.query:
+        if not ready or old is None or old.phase != "ready" or old.query != new.query:
             self.search.show_query(new.query)
 
     @override
