@@ -17,7 +17,7 @@ from inspector.resources import LIBRARIES, resource_path
 
 
 def require_display(files: Sequence[str] = ()) -> None:
-    """Make sure that Qt will find a screen.
+    """Raise an error unless Qt will find a screen.
 
     Args:
         files: What the window was to open: a terminal shows it as well.

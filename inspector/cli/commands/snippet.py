@@ -75,7 +75,7 @@ def _refuse_style(style: str | None) -> None:
 
 
 def _snippet(path: str, options: argparse.Namespace) -> int:
-    """Give the code for one file."""
+    """Write the code for one file."""
     from inspector.model.build import open_checkpoint
     from inspector.remap.asking import device_map
     from inspector.snippet.styles.table import render, styles

@@ -23,7 +23,7 @@ def for_this_user() -> WindowsRegistration:
 
 
 def tell_shell() -> None:
-    """Tell the shell that associations changed, which it would notice at the next log-in only.
+    """Notify the shell that associations changed, which it would notice at the next log-in only.
 
     https://learn.microsoft.com/en-us/windows/win32/api/shlobj_core/nf-shlobj_core-shchangenotify
     """

@@ -134,7 +134,7 @@ def test_a_reader_who_leaves_changes_no_exit_code() -> None:
     assert wrong == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a file that is always full")
 def test_a_full_disk_is_said_once() -> None:
     wrong = []
     for name, words in each():
@@ -150,7 +150,7 @@ def test_a_full_disk_is_said_once() -> None:
     assert wrong == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="such names")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse names that are not UTF-8")
 def test_any_name_of_a_file_will_do() -> None:
     file = os.fsdecode(b"./-caf\xe9\n \xe2\x80\xae\x1b'; $(x) {x}%s\\n.pth")
     out = os.fsdecode(b"./-o\xe9\n \xe2\x80\xae\x1b'")
@@ -170,7 +170,7 @@ def test_any_name_of_a_file_will_do() -> None:
     assert wrong == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a folder that takes nothing, not even of root")
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc takes no file, not even of root")
 def test_where_nothing_can_be_written_there_is_one_sentence() -> None:
     wrong = []
     for name, words in each(out="/proc/x"):

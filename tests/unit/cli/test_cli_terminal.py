@@ -15,7 +15,7 @@ import pytest
 from inspector.resources import demo_path
 from tests.unit.cli.test_cli_process import ROOT, environment
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 ORDERS = re.compile(r"\x1b\[[0-9;]*[mKA]|\r")
 SLOW = """
 import sys, time
