@@ -6,6 +6,7 @@ import plistlib
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -74,6 +75,22 @@ def test_macos_gets_an_application_with_its_types(packager, monkeypatch):
     assert said["CFBundleIdentifier"] == packager.bundle["bundle_identifier"]
     assert said["CFBundleVersion"] == packager.bundle["version"] == __version__
     assert len(said["CFBundleDocumentTypes"]) > 3
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a source archive has no list of what is tracked")
+def test_nothing_lies_at_the_root_that_the_source_archive_leaves_out():
+    """What a command of a page or of a test left there would be packed and downloaded by everybody."""
+    done = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packed = {name.strip("/") for name in settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]}
+    tops = {line.partition("/")[0] for line in done.stdout.split("\0") if line}
+    assert tops - packed == {".gitignore", "pyproject.toml"}, "hatchling adds these two by itself"
 
 
 @pytest.mark.skipif(
