@@ -12,19 +12,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEventLoop, QMargins, QObject, QSize, QTimer
+from PySide6.QtCore import QEventLoop, QObject, QSize, QTimer
 from PySide6.QtWidgets import QApplication, QMainWindow
 
 from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
-from inspector.gui.placing import TITLE_BAR, cascade
+from inspector.gui.placing import put_beside
 from inspector.gui.settings import Settings
 from inspector.gui.start.file_open import Application, open_when_shown
+from inspector.gui.start.recognizing import find_windows
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.motion import set_still
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.path_text import is_same_file
 from inspector.gui.widgets.start_folder import leave_start_folder
 from inspector.progress import Progress
 
@@ -87,7 +87,7 @@ class Program(QObject):
         """Open a window, with a file if there is one; the session starts after the first paint."""
         window = MainWindow(self._theme, self._settings)
         if self._windows:
-            _cascade(self._windows[-1], window)
+            put_beside(self._windows[-1], window)
         self._windows.append(window)
         window.files_wanted.connect(self.open_paths)
         window.comparison_wanted.connect(self.compare_files)
@@ -100,19 +100,25 @@ class Program(QObject):
 
     def open_paths(self, paths: list[str]) -> None:
         """Open files, one window each, empty windows first; without files, show an empty window."""
-        wanted: list[str | None] = [*paths[:MOST_AT_ONCE]] or [None]
-        for path in wanted:
-            window = None if path is None else self._window_of(path)
-            if window is not None:
-                _bring_to_front(window)
-                continue
-            window = self._empty_window()
-            if window is None:
-                window = self.open_window(path)
-            elif path is not None:
-                window.open_paths([path])
-            _bring_to_front(window)
-        self.say_rest(paths)
+        wanted = paths[:MOST_AT_ONCE]
+        if not wanted:
+            _bring_to_front(self._empty_window() or self.open_window())
+            return
+
+        def open_all(known: list[MainWindow | None]) -> None:
+            for path, window in zip(wanted, known, strict=True):
+                _bring_to_front(window or self._open_apart(path))
+            self.say_rest(paths)
+
+        find_windows(wanted, self._windows, None, open_all)
+
+    def _open_apart(self, path: str) -> MainWindow:
+        """Open a file in an empty window, or else in a new one."""
+        window = self._empty_window()
+        if window is None:
+            return self.open_window(path)
+        window.open_paths([path])
+        return window
 
     @property
     def comparisons(self) -> tuple[CompareWindow | SeriesWindow, ...]:
@@ -157,7 +163,7 @@ class Program(QObject):
     def _show_comparison(self, window: CompareWindow | SeriesWindow, runner: ThreadRunner) -> None:
         last = (*self._windows, *self._comparisons)
         if last:
-            _cascade(last[-1], window)
+            put_beside(last[-1], window)
         self._comparisons.append(window)
         window.closed.connect(runner.close)
         window.closed.connect(partial(self._on_closed, window))
@@ -168,21 +174,22 @@ class Program(QObject):
         if len(paths) > MOST_AT_ONCE:
             self._windows[-1].show_notice(_too_many(len(paths)))
 
-    def _window_of(self, path: str) -> MainWindow | None:
-        """Return the window that shows a file, whatever it was called when it was opened there."""
-        for window in self._windows:
-            shown = window.shown
-            if shown is not None and shown.phase in {"opening", "ready"} and is_same_file(shown.path, path):
-                return window
-        return None
+    def _raise(self, asking: MainWindow, paths: list[str], otherwise: Callable[[], None]) -> None:
+        """Bring the window that shows the first of some files to the front, if that is another one.
 
-    def _raise(self, asking: MainWindow, path: str) -> bool:
-        """Bring the window that shows a file to the front, if that is another than the one that asks."""
-        window = self._window_of(path)
-        if window is None or window is asking:
-            return False
-        _bring_to_front(window)
-        return True
+        What was dropped with the file goes there, too.
+        """
+
+        def take(known: list[MainWindow | None]) -> None:
+            window = known[0]
+            if window is None:
+                otherwise()
+                return
+            _bring_to_front(window)
+            if paths[1:]:
+                window.open_paths(paths[1:])
+
+        find_windows(paths[:1], self._windows, asking, take)
 
     def _empty_window(self) -> MainWindow | None:
         for window in self._windows:
@@ -380,16 +387,6 @@ def _import_controller(_: Progress) -> None:
 
 def _fail(error: Exception) -> None:
     raise error
-
-
-def _cascade(last: QMainWindow, window: QMainWindow) -> None:
-    """Put a window beside the last one, inside its screen."""
-    inner, outer = last.geometry(), last.frameGeometry()
-    frame = TITLE_BAR
-    if inner != outer:
-        left, top = inner.left() - outer.left(), inner.top() - outer.top()
-        frame = QMargins(left, top, outer.right() - inner.right(), outer.bottom() - inner.bottom())
-    window.setGeometry(cascade(last.normalGeometry(), last.screen().availableGeometry(), frame))
 
 
 def _bring_to_front(window: QMainWindow) -> None:

@@ -7,6 +7,7 @@ under blocked signals, so that showing never looks like an action of the user.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QPoint, Qt, QTimer, Signal
@@ -43,6 +44,7 @@ from inspector.gui.widgets.status_line import StatusLine
 from inspector.overriding import override
 from inspector.session.pasted import is_script_name
 
+RaiseElsewhere = Callable[[list[str], Callable[[], None]], None]
 TITLE = "Checkpoint Inspector"
 _UNPAINTED_MS = 500
 
@@ -70,7 +72,7 @@ class MainWindow(Frame):
         self._is_whole = True
         self._export: ExportDialog | None = None
         self._was_painted = False
-        self.raise_elsewhere: Callable[[str], bool] = lambda _path: False
+        self.raise_elsewhere: RaiseElsewhere = lambda _paths, otherwise: otherwise()
         self._early: list[str] = []  # what was dropped before there was a session
         self.setWindowTitle(TITLE)
         self.setAcceptDrops(True)
@@ -208,13 +210,20 @@ class MainWindow(Frame):
         """Open the first file here, follow scripts with it, and ask for a window for each other file."""
         scripts = [path for path in paths if is_script_name(path)]
         files = [path for path in paths if path not in scripts]
-        for path in (*files[:1], *scripts[:1]):
-            if self.session is None:
-                self._early.append(path)
-            elif not self.raise_elsewhere(path):
-                self.session.open(path)
+        here = [*files[:1], *scripts[:1]]
+        if self.session is None:
+            self._early += here
+        elif files:
+            self.raise_elsewhere(here, partial(self._open_here, here))
+        else:
+            self._open_here(here)
         if files[1:]:
             self.files_wanted.emit(files[1:])
+
+    def _open_here(self, paths: list[str]) -> None:
+        for path in paths:
+            if self.session is not None:  # or the window was closed while its disk was asked
+                self.session.open(path)
 
     @override
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QMargins, QPoint, QRect, QSize
+from PySide6.QtWidgets import QMainWindow
 
 WISHED = QSize(1280, 800)
 LEAST = QSize(800, 480)
@@ -37,3 +38,13 @@ def cascade(last: QRect, area: QRect, frame: QMargins = TITLE_BAR) -> QRect:
         wished.top() if wished.top() == fitted.top() else room.top(),
     )
     return fit(QRect(corner, last.size()), area, frame)
+
+
+def put_beside(last: QMainWindow, window: QMainWindow) -> None:
+    """Put a window beside the last one, inside its screen."""
+    inner, outer = last.geometry(), last.frameGeometry()
+    frame = TITLE_BAR
+    if inner != outer:
+        left, top = inner.left() - outer.left(), inner.top() - outer.top()
+        frame = QMargins(left, top, outer.right() - inner.right(), outer.bottom() - inner.bottom())
+    window.setGeometry(cascade(last.normalGeometry(), last.screen().availableGeometry(), frame))

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.model.roles.devices import device_order, is_accelerator
+from inspector.model.roles.devices import device_order, is_accelerator, split_device
 from inspector.units import cut_text, escape_text
 
 NEUTRAL = -1
 _MOST_NAME = 40
+_LEAST_RUN = 3
 
 
 @lru_cache(maxsize=1024)
@@ -19,6 +20,39 @@ def device_name(device: str) -> str:
     if device == NO_DEVICE:
         return "no device"
     return escape_text(cut_text(device, _MOST_NAME))
+
+
+def device_names(devices: Iterable[str], most: int, more: str = "") -> str:
+    """Name devices in their order, three or more in a row as `cuda:0-7`, and count those beyond a few names.
+
+    Args:
+        devices: The devices.
+        most: How many names there are at most, the count of the others among them.
+        more: What follows that count.
+    """
+    runs: list[list[str]] = []
+    for device in sorted(devices, key=device_order):
+        if runs and device == _next_device(runs[-1][-1]):
+            runs[-1].append(device)
+        else:
+            runs.append([device])
+    named = [name for run in runs for name in _names_of_run(run)]
+    if len(named) > most:
+        left = sum(count for _, count in named[most - 1 :])
+        named = [*named[: most - 1], (f"+{left}{more}", left)]
+    return ", ".join(name for name, _ in named)
+
+
+def _next_device(device: str) -> str | None:
+    """Return the device of the next index; None for one without an index, or with one written otherwise."""
+    kind, index = split_device(device) or ("", None)
+    return None if index is None or device != f"{kind}:{index}" else f"{kind}:{index + 1}"
+
+
+def _names_of_run(run: list[str]) -> list[tuple[str, int]]:
+    if len(run) < _LEAST_RUN:
+        return [(device_name(device), 1) for device in run]
+    return [(f"{device_name(run[0])}-{run[-1].rpartition(':')[2]}", len(run))]
 
 
 def device_colors(devices: Iterable[str]) -> dict[str, int]:

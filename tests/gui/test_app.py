@@ -48,7 +48,7 @@ def test_two_files_are_compared_in_one_window_for_each_pair(program, qtbot, copi
     first.compare_with([copies[2]])
     assert len(program.comparisons) == 2
     comparison.head.cards[1].open_wanted.emit()
-    assert len(program.windows) == 2
+    qtbot.waitUntil(lambda: len(program.windows) == 2)
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(Path(copies[0]).parent))
     first.actions_by_name["series"].trigger()
     first.actions_by_name["series"].trigger()
@@ -243,7 +243,7 @@ def test_a_message_of_thousands_of_files_opens_some_and_says_so(program, qtbot, 
     assert (len(opened), notices) == (1, [])
     wait_ready(qtbot, empty)
     program.open_paths([*copies, *["/missing"] * 4093])
-    assert len(opened) == 2  # the first is shown already
+    qtbot.waitUntil(lambda: len(opened) == 2)  # the first is shown already
     assert [notice.what for notice in notices] == ["only 2 of 4,096 files were opened"]
 
 
@@ -282,7 +282,7 @@ def test_main_ends_at_once_when_the_files_are_handed_over(qapp, monkeypatch):
 
 
 def test_a_file_that_is_shown_is_raised_and_not_opened_again(program, qtbot, copies, tmp_path, monkeypatch):
-    raised = []
+    raised, followed = [], []
     monkeypatch.setattr(module, "_bring_to_front", raised.append)
     program.open_paths(copies[:2])
     wait_ready(qtbot, *program.windows)
@@ -291,12 +291,19 @@ def test_a_file_that_is_shown_is_raised_and_not_opened_again(program, qtbot, cop
     link = tmp_path / "link.pth"
     link.symlink_to(copies[0])
     program.open_paths([str(link)])  # as a second launch does
-    second.open_paths([copies[0]])  # from another window
-    assert raised == [first, first]
+    qtbot.waitUntil(lambda: raised == [first])
+    script = tmp_path / "train.py"
+    script.write_text("import torch\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(first, "open_paths", followed.append)
+        second.open_paths([str(script), copies[0]])  # from another window: its script follows the file
+    assert (raised, followed) == ([first, first], [[str(script)]])
     assert program.windows == (first, second)
     assert second.shown.path == copies[1]
-    first.open_paths([copies[0]])  # in its own window it is read again
-    assert (raised, first.shown.phase) == ([first, first], "opening")
-    wait_ready(qtbot, first)
+    with monkeypatch.context() as patch:
+        patch.setattr(first.session, "open", followed.append)
+        first.open_paths([copies[0]])  # in its own window it is read again
+        qtbot.waitUntil(lambda: followed[1:] == [copies[0]])
+    assert raised == [first, first]
     program.open_paths(["no\0name"])
-    assert len(program.windows) == 3
+    qtbot.waitUntil(lambda: len(program.windows) == 3)

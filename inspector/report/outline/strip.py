@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.records import dataclass
-from inspector.report.colors import device_name
+from inspector.report.colors import device_name, device_names
 from inspector.report.details import Lookup, size_text
 from inspector.report.outline.chosen import Total, total_of
 from inspector.report.outline.node import Node, Tree
@@ -15,7 +15,7 @@ from inspector.report.outline.sums import quantities_text
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 _MOST_PATH, _MOST_TEXT = 400, 160
-_MOST_DEVICES = 3
+_MOST_DEVICES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +53,11 @@ def strip_of(checkpoint: Checkpoint, tree: Tree, lookup: Lookup, node_ids: Seque
 def _total_facts(total: Total) -> tuple[str, ...]:
     if not total.tensors:
         return ("no tensors",)
-    devices = [device_name(device) for device in total.devices]
-    more = len(devices) - _MOST_DEVICES
-    named = devices if more <= 0 else [*devices[:_MOST_DEVICES], f"+{more}"]
     return (
         format_count(total.tensors, "tensor"),
         quantities_text(total.parameters, total.integers),
         size_text(total.nbytes) if total.is_exact else f"at most {format_nbytes(total.nbytes)}",
-        ", ".join(named),
+        device_names(total.devices, _MOST_DEVICES),
     )
 
 

@@ -14,8 +14,7 @@ from math import prod
 from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.model.roles.devices import device_order
-from inspector.report.colors import device_name
+from inspector.report.colors import device_names
 from inspector.report.outline.node import Node
 from inspector.report.outline.shared import MOST_BITS, Run
 from inspector.units import format_count, format_quantity
@@ -184,11 +183,8 @@ def quantities_text(parameters: int, integers: int) -> str:
 
 def devices_text(devices: Sequence[tuple[str, int]]) -> str:
     """Name the devices below a group in their order, the first few of many."""
-    shown = [device_name(device) for device in sorted((device for device, _ in devices), key=device_order)]
-    if len(shown) > _MOST_LISTED:
-        or_more = " or more" if len(devices) > _MOST_SUMMED else ""
-        shown = [*shown[: _MOST_LISTED - 1], f"+{len(shown) - _MOST_LISTED + 1}{or_more}"]
-    return ", ".join(shown)
+    more = " or more" if len(devices) > _MOST_SUMMED else ""
+    return device_names((device for device, _ in devices), _MOST_LISTED, more)
 
 
 def _elements(tensor: Tensor) -> int:

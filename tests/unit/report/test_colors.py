@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.report.colors import NEUTRAL, device_colors, device_name, more_colors
+from inspector.report.colors import NEUTRAL, device_colors, device_name, device_names, more_colors
 
 
 def test_accelerators_are_numbered_in_their_order() -> None:
@@ -36,3 +36,27 @@ def test_a_name_has_nothing_invisible_in_it_and_an_end() -> None:
 def test_no_device_is_called_that() -> None:
     assert device_name(NO_DEVICE) == "no device"
     assert device_colors([NO_DEVICE, "cuda:0"]) == {"cuda:0": 0, NO_DEVICE: NEUTRAL}
+
+
+def test_devices_in_a_row_share_a_name() -> None:
+    expected = {
+        ("cuda:1", "cuda:0"): "cuda:0, cuda:1",
+        ("cuda:2", "cuda:1", "cuda:0"): "cuda:0-2",
+        ("cpu", *(f"cuda:{index}" for index in range(16))): "cuda:0-15, cpu",
+        ("cuda:0", "cuda:1", "cuda:2", "cuda:4", "cuda:6"): "cuda:0-2, cuda:4, cuda:6",
+        ("cuda:0", "cuda:1", "cuda:2", "cuda:5", "cuda:6", "cuda:7", "mps"): "cuda:0-2, cuda:5-7, mps",
+        ("cuda:0", "cuda:1", "cuda:3", "cuda:4", "cuda:5", "mps", "cpu"): "cuda:0, cuda:1, +5",
+        (
+            "cuda:0",
+            "cuda:01",
+            "cuda:2",
+        ): "cuda:0, cuda:01, cuda:2",  # a text of another spelling is no neighbor
+        ("cuda", "cuda:0", "cuda:1"): "cuda, cuda:0, cuda:1",
+        (): "",
+    }
+    wrong = {
+        devices: device_names(devices, 3)
+        for devices in expected
+        if device_names(devices, 3) != expected[devices]
+    }
+    assert wrong == {}

@@ -45,7 +45,7 @@ def test_a_device_is_told_by_its_name_and_its_color() -> None:
     lines = list(lay_tree(MIXED, paint(80, depth="16")))
     assert "\x1b[34m●\x1b[0m   cuda:0" in lines[3]
     assert "\x1b[33m●\x1b[0m   cuda:1" in lines[5]
-    assert "●●● cuda:0 +15" in seen(lines)[2]
+    assert "●●● cuda:0-15" in seen(lines)[2]
 
 
 def test_colors_are_those_of_the_whole_file_whatever_is_shown() -> None:

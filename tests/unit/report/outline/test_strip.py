@@ -72,9 +72,12 @@ def test_several_rows_are_added_up_and_what_they_share_counts_once(monkeypatch) 
 
 
 def test_of_many_devices_the_first_are_named() -> None:
-    rows = checkpoint(*(tensor("m", f"t{at}", device=f"cuda:{at}", nbytes=99 - at) for at in range(5)))
-    tree = build_tree(rows, {})
-    assert strip_of(rows, tree, look_up(rows), [1]).facts[-1] == "cuda:0, cuda:1, cuda:2, +2"
+    def last_fact(*devices: str) -> str:
+        rows = checkpoint(*(tensor("m", f"t{at}", device=device) for at, device in enumerate(devices)))
+        return strip_of(rows, build_tree(rows, {}), look_up(rows), [1]).facts[-1]
+
+    assert last_fact("cuda:9", "mps", "cpu", "cuda:1", "meta", "xpu:0") == "cuda:1, cuda:9, mps, +3"
+    assert last_fact("cpu", "cuda:2", "cuda:1", "cuda:0") == "cuda:0-2, cpu"
 
 
 def test_nothing_invisible_is_shown() -> None:
