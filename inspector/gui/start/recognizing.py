@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from PySide6.QtCore import QTimer
 
@@ -17,9 +17,18 @@ from inspector.gui.widgets.path_text import is_same_file
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
-    from inspector.gui.main_window import MainWindow
+    from inspector.session.screen import Screen
 
 PATIENCE_MS = 500
+
+
+class Shows(Protocol):
+    """A window that shows a file, or none."""
+
+    shown: Screen | None
+
+
+Window = TypeVar("Window", bound=Shows)
 Places = tuple[int | None, ...]
 Tell = Callable[[Places], None]
 
@@ -40,9 +49,9 @@ def recognize(paths: Sequence[str], shown: Sequence[str], tell: Tell) -> None:
 
 def find_windows(
     paths: list[str],
-    windows: list[MainWindow],
-    asking: MainWindow | None,
-    tell: Callable[[list[MainWindow | None]], None],
+    windows: list[Window],
+    asking: Window | None,
+    tell: Callable[[list[Window | None]], None],
 ) -> None:
     """Tell which windows but one show these files, whatever they were called when they were opened there."""
     shown = [
