@@ -8,7 +8,7 @@ from math import prod
 from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
-from inspector.diff.content.elements import has_elements
+from inspector.diff.content.elements import Marks, has_elements
 from inspector.diff.content.equality import Equalities
 from inspector.diff.content.numbers import Differences, Tolerance
 from inspector.diff.facts.programs import compare_programs
@@ -16,7 +16,7 @@ from inspector.diff.facts.records import compare_records
 from inspector.diff.facts.sharing import compare_sharing
 from inspector.diff.facts.tensors import compare_rows
 from inspector.diff.facts.tokens import Tokens
-from inspector.diff.facts.unsaid import compare_unsaid
+from inspector.diff.facts.unsaid import compare_unsaid, marks_of
 from inspector.diff.facts.values import compare_values
 from inspector.diff.pairs.contents import pair_contents
 from inspector.diff.pairs.pairing import Pairing
@@ -186,19 +186,22 @@ class _Tensors:
             return TensorChange(pair, what) if what else None
         why, numbers = "", None
         if one.dtype == other.dtype:
-            answer, why = self._equalities.compare(one, other)
+            answer, why = self._equalities.compare(one, other, self._marks(pair))
             what += {"equal": (), "bits": ("bits",), "differs": ("values",), "unread": ("unread",)}[answer]
         if self._wish.mode == "numbers" and ("values" in what or "bits" in what or "dtype" in what):
             try:
-                numbers = differences.compare(one, other, self._progress)
+                numbers = differences.compare(one, other, self._progress, self._marks(pair))
             except (CancelledError, ExportError):
                 raise
             except CheckpointError as error:
                 why, what = str(error), (*what, "unread")
             else:
-                self.tolerated += "values" in what and not numbers.differing
+                self.tolerated += "values" in what and not numbers.differing and numbers.max_abs != 0
                 what = _with_numbers(what, numbers)
         return TensorChange(pair, what, numbers, why) if what else None
+
+    def _marks(self, pair: Pair) -> tuple[Marks, Marks]:
+        return marks_of(self._a.tensors[pair.a]), marks_of(self._b.tensors[pair.b])
 
 
 def _can_be_compared(one: Tensor, other: Tensor) -> bool:
@@ -237,4 +240,5 @@ def measure_pair(a: str, b: str, pair: Pair, paths: tuple[str, str], progress: P
         first, second = rows[0][0], rows[1][0]
         progress.start("comparing numbers", first.nbytes)
         with Differences(one, other) as differences:
-            return differences.compare(first, second, progress)
+            marks = marks_of(one.tensors[pair.a]), marks_of(other.tensors[pair.b])
+            return differences.compare(first, second, progress, marks)

@@ -13,6 +13,7 @@ from inspector.child import Worker
 from inspector.diff.compare import Chosen
 from inspector.diff.content.elements import has_elements
 from inspector.diff.content.numbers import Differences
+from inspector.diff.facts.unsaid import marks_of
 from inspector.diff.pairs.pairing import Pairing
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side, open_side
@@ -199,7 +200,8 @@ def _compared(one: Side, other: Side, pairs: dict[int, tuple[int, int]], desk: _
             if rows[a].shape != others[b].shape or not has_elements(others[b]):
                 continue
             try:
-                found[number] = differences.compare(rows[a], others[b], desk.progress)
+                marks = marks_of(one.tensors[a]), marks_of(other.tensors[b])
+                found[number] = differences.compare(rows[a], others[b], desk.progress, marks)
             except (CancelledError, ExportError):
                 raise
             except CheckpointError:

@@ -3,7 +3,8 @@
 Head: `a` and `b`, the names of their dtypes, `rtol` and `atol`. Blocks: as many elements of `a` and of `b`,
 in turn. Answer: the fields of `inspector.diff.records.Numbers`, `first` as the number of an element.
 
-Elements of two dtypes are compared as float64, or complex128; whole numbers as they are. NaN equals NaN.
+Elements of two dtypes are compared as float64, or complex128; whole numbers as they are, and a whole number
+that no float64 is equals none. NaN equals NaN, and a complex number one whose two parts equal its own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inspector.worker.decoding import decode
+from inspector.worker.decoding import PACKED, codes_of, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,12 +54,11 @@ class Difference:
         """Take as many elements of both."""
         raw, other_raw = decode(block, self._dtypes[0]), decode(other, self._dtypes[1])
         a, b = _common(raw, other_raw)
-        is_nan, other_nan = np.isnan(a), np.isnan(b)
-        equal = (a == b) | (is_nan & other_nan)
+        equal = _are_equal(a, b) & _are_alike(raw, other_raw, a, b)
         if self._dtypes[0] == self._dtypes[1] and block != other:
-            self._other_bits += int((equal & _other_bits(block, other, len(a))).sum())
+            self._other_bits += int((equal & _other_bits(block, other, len(a), self._dtypes[0])).sum())
         if block != other or self._dtypes[0] != self._dtypes[1]:
-            self._measure(a, b, equal)
+            self._measure(a, b, equal, (raw if _is_wide(raw) else a, other_raw if _is_wide(other_raw) else b))
         self._cosine.add(a, b)
         finite = np.isfinite(a) & np.isfinite(b)
         self._skipped += int(len(a) - finite.sum())
@@ -85,7 +85,7 @@ class Difference:
             "not_finite": self._not_finite,
         }
 
-    def _measure(self, a: Array, b: Array, equal: Array) -> None:
+    def _measure(self, a: Array, b: Array, equal: Array, shown: tuple[Array, Array]) -> None:
         finite = np.isfinite(a) & np.isfinite(b)
         apart = np.where(finite, _apart(a, b), 0.0)
         size = np.where(finite, np.abs(b.astype(np.float64) if b.dtype.kind in _WHOLE else b), 0.0)
@@ -103,7 +103,7 @@ class Difference:
         self._not_finite += int((differing & ~finite).sum())
         if count and self._first is None:
             place = int(differing.argmax())
-            self._first = self._numel + place, str(a[place]), str(b[place])
+            self._first = self._numel + place, str(shown[0][place]), str(shown[1][place])
 
 
 class Length:
@@ -168,6 +168,37 @@ def _common(a: Array, b: Array) -> tuple[Array, Array]:
     return a.astype(wide), b.astype(wide)
 
 
+def _are_equal(a: Array, b: Array) -> Array:
+    """Return which elements of one type are the same number, NaN among them."""
+    if a.dtype.kind == _COMPLEX:
+        return _are_equal(a.real, b.real) & _are_equal(a.imag, b.imag)
+    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
+
+
+def _are_alike(raw: Array, other: Array, a: Array, b: Array) -> Array | bool:
+    """Return which elements that are equal as float64 are so in their own types, too."""
+    if raw.dtype == other.dtype:
+        return True
+    if raw.dtype.kind in _WHOLE and other.dtype.kind in _WHOLE:
+        same = raw.astype(np.uint64) == other.astype(np.uint64)
+        return np.asarray(same & ((raw < 0) == (other < 0)))
+    return _is_kept(raw, a) & _is_kept(other, b)
+
+
+def _is_wide(raw: Array) -> bool:
+    """Return whether elements are whole numbers of which some are no float64."""
+    return raw.dtype.kind in _WHOLE and raw.dtype.itemsize == np.dtype(np.float64).itemsize
+
+
+def _is_kept(raw: Array, wide: Array) -> Array | bool:
+    """Return which elements are still the same number in a wider type: whole ones of 64 bits may not be."""
+    if not _is_wide(raw):
+        return True
+    real = wide.real
+    fits = real < 2.0 ** (64 if raw.dtype.kind == "u" else 63)
+    return np.asarray(fits & (np.where(fits, real, 0.0).astype(raw.dtype) == raw))
+
+
 def _plain(vector: Array) -> Array:
     return vector.astype(np.float64) if vector.dtype.kind in _WHOLE else vector
 
@@ -181,9 +212,9 @@ def _apart(a: Array, b: Array) -> Array:
     return (high.view(np.uint64) - low.view(np.uint64)).astype(np.float64)
 
 
-def _other_bits(block: bytes, other: bytes, numel: int) -> Array:
-    """Return which elements have other bytes; where several share one, that byte is asked."""
+def _other_bits(block: bytes, other: bytes, numel: int, dtype: str) -> Array:
+    """Return which elements have other bits."""
+    if dtype in PACKED:
+        return np.asarray(codes_of(block, dtype) != codes_of(other, dtype))
     one, another = np.frombuffer(block, np.uint8), np.frombuffer(other, np.uint8)
-    if len(one) < numel:
-        return np.repeat(one != another, numel // len(one))
     return np.asarray((one != another).reshape(numel, -1).any(axis=1))

@@ -17,7 +17,16 @@ from tests.builders.safetensors import safetensors
 from tests.builders.zips import Record, checkpoint
 
 _CLASSES = {dtype: name for name, (dtype, _) in reversed(STORAGE_DTYPES.items())}
-_FORMATS = {"float32": "f", "float64": "d", "int64": "q", "uint8": "B", "float16": "e", "int32": "i"}
+_FORMATS = {
+    "float32": "f",
+    "float64": "d",
+    "int64": "q",
+    "uint8": "B",
+    "float16": "e",
+    "int32": "i",
+    "complex64": "f",
+}
+_FORMATS["complex64"] = "f"  # two for each
 _SAFE = {
     "float32": "F32",
     "float64": "F64",

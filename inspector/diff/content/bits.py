@@ -38,10 +38,18 @@ FORMS: dict[str, Form] = {
     "float8_e4m3fn": Form("B", 1, 0x7F, 0x7E),
 }
 """Types with several spellings of a number; of all others, other bits are another number."""
+_PAIRS = "float4_e2m1fn_x2"
+# Each byte of two numbers of 4 bits with 0.0 in the place of -0.0.
+_UNSIGNED_ZEROS = bytes(
+    (code & 0x0F if code & 0x0F != 0x08 else 0) | (code & 0xF0 if code & 0xF0 != 0x80 else 0)
+    for code in range(256)
+)
 
 
 def differs_in_numbers(one: bytes, other: bytes, dtype: str) -> bool:
     """Return whether two blocks of elements, whose bytes differ, hold another number anywhere."""
+    if dtype == _PAIRS:
+        return one.translate(_UNSIGNED_ZEROS) != other.translate(_UNSIGNED_ZEROS)
     form = FORMS.get(dtype)
     if form is None:
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from math import prod
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from inspector.diff.side import Side
 from inspector.errors import ContainerError
@@ -17,6 +17,13 @@ from inspector.progress import Progress
 
 _MOST_TIMES = 64
 _COMPLEX = "complex"
+_SIGNED = (_COMPLEX, "float", "bfloat")
+_OTHER_SIGN = bytes(code ^ 0x80 for code in range(256))
+Mark = Literal["conj", "neg"]
+"""What a tensor can be only said to be: conjugated or negated, with the elements as they were before."""
+Marks = frozenset[Mark]
+MARKS: tuple[Mark, ...] = ("conj", "neg")
+UNMARKED: Marks = frozenset()
 
 
 class Elements(NamedTuple):
@@ -27,12 +34,14 @@ class Elements(NamedTuple):
         itemsize: Bytes of an element; 1 where several share a byte.
         view: What it sees of the storage, in elements of that size.
         unit: Bytes of what is swapped where the file has its first byte last: half of a complex number.
+        signs: Which bytes hold a sign that is to be turned: the first of them, and how far on the next is.
     """
 
     storage: str
     itemsize: int
     view: View
     unit: int
+    signs: tuple[tuple[int, int], ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -55,11 +64,15 @@ def has_elements(row: Tensor) -> bool:
     return row.storage is not None and row.device != "meta"
 
 
-def elements_of(row: Tensor) -> Elements:
+def elements_of(row: Tensor, marks: Marks = UNMARKED) -> Elements:
     """Return where the elements of a row are.
 
+    Args:
+        row: The row.
+        marks: What its elements are only said to be.
+
     Raises:
-        ContainerError: What the file says of them cannot be true.
+        ContainerError: What the file says of them cannot be true, or nobody can tell what they are.
     """
     if row.problem is not None:
         raise ContainerError(row.problem, where=row.path)
@@ -69,10 +82,21 @@ def elements_of(row: Tensor) -> Elements:
     if size is None:  # several elements share a byte
         nbytes, first = (stored_nbytes(row.dtype, count) for count in (prod(row.shape), offset))
         return Elements(storage, 1, View((nbytes,), (1,), first), 1)
-    if row.stride is None:
-        return Elements(storage, size, View((prod(row.shape),), (1,), offset), size)
     unit = size // 2 if row.dtype.startswith(_COMPLEX) else size
-    return Elements(storage, size, View(row.shape, row.stride, offset), unit)
+    signs = tuple(_signs(row, size, unit, marks)) if marks else ()
+    if row.stride is None:
+        return Elements(storage, size, View((prod(row.shape),), (1,), offset), size, signs)
+    return Elements(storage, size, View(row.shape, row.stride, offset), unit, signs)
+
+
+def _signs(row: Tensor, size: int, unit: int, marks: Marks) -> Iterator[tuple[int, int]]:
+    """Yield where the signs are that conjugating and negating turn."""
+    if "conj" in marks and unit < size:
+        yield size - 1, size
+    if "neg" in marks:
+        if not row.dtype.startswith(_SIGNED):
+            raise ContainerError(f"the tensor is a negated view of {row.dtype} elements", where=row.path)
+        yield unit - 1, unit
 
 
 def read_elements(side: Side, elements: Elements, progress: Progress) -> Iterator[bytes]:
@@ -85,7 +109,7 @@ def read_elements(side: Side, elements: Elements, progress: Progress) -> Iterato
     refuse_endless(elements)
     read = partial(side.reader.read, elements.storage)
     for block in row_blocks(elements.view, elements.itemsize, read, progress):
-        yield swapped(block, elements.unit) if side.is_swapped else block
+        yield as_meant(side, elements, block)
 
 
 def read_span(side: Side, elements: Elements, progress: Progress) -> Iterator[bytes]:
@@ -95,7 +119,19 @@ def read_span(side: Side, elements: Elements, progress: Progress) -> Iterator[by
     for pos in range(start, end, PLAIN_NBYTES):
         progress.advance()
         block = side.reader.read(elements.storage, pos, min(PLAIN_NBYTES, end - pos))
-        yield swapped(block, elements.unit) if side.is_swapped else block
+        yield as_meant(side, elements, block)
+
+
+def as_meant(side: Side, elements: Elements, block: bytes) -> bytes:
+    """Return whole elements of a file in the usual order of bytes, and with the signs that they have."""
+    if side.is_swapped:
+        block = swapped(block, elements.unit)
+    if not elements.signs:
+        return block
+    out = bytearray(block)
+    for first, step in elements.signs:
+        out[first::step] = out[first::step].translate(_OTHER_SIGN)
+    return bytes(out)
 
 
 def refuse_endless(elements: Elements) -> None:

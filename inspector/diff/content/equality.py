@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from inspector.diff.content.bits import differs_in_numbers
-from inspector.diff.content.elements import Elements, elements_of, read_elements, read_span, swapped
+from inspector.diff.content.elements import (
+    UNMARKED,
+    Elements,
+    Marks,
+    as_meant,
+    elements_of,
+    read_elements,
+    read_span,
+)
 from inspector.diff.side import Side
 from inspector.errors import CancelledError, CheckpointError
 from inspector.model.checkpoint import Tensor
@@ -42,14 +50,21 @@ class Equalities:
         self._tied = _tied_keys(a), _tied_keys(b)
         self.nbytes = 0
 
-    def compare(self, one: Tensor, other: Tensor) -> Equality:
+    def compare(
+        self, one: Tensor, other: Tensor, marks: tuple[Marks, Marks] = (UNMARKED, UNMARKED)
+    ) -> Equality:
         """Compare two tensors of one dtype and as many elements.
+
+        Args:
+            one: The first.
+            other: The second.
+            marks: What the elements of each are only said to be.
 
         Raises:
             CancelledError: The work was cancelled.
         """
         try:
-            first, second = _once(elements_of(one), elements_of(other))
+            first, second = _once(elements_of(one, marks[0]), elements_of(other, marks[1]))
             if first.storage not in self._tied[0] and second.storage not in self._tied[1]:
                 return self._compare(first, second, one.dtype)
             known = self._known.get((first, second))
@@ -80,10 +95,10 @@ class Equalities:
         size = one.itemsize
         block = self._a.reader.read(one.storage, one.view.first * size, one.nbytes)
         another = self._b.reader.read(other.storage, other.view.first * size, other.nbytes)
-        if self._a.is_swapped:
-            block = swapped(block, one.unit)
-        if self._b.is_swapped:
-            another = swapped(another, other.unit)
+        if self._a.is_swapped or one.signs:
+            block = as_meant(self._a, one, block)
+        if self._b.is_swapped or other.signs:
+            another = as_meant(self._b, other, another)
         self._count(len(block))
         return _judge(block, another, dtype)
 

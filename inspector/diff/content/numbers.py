@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from inspector.child import Worker, worker_script
-from inspector.diff.content.elements import elements_of, read_elements
+from inspector.diff.content.elements import UNMARKED, Elements, Marks, elements_of, read_elements
 from inspector.diff.content.equality import side_by_side
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side
@@ -47,8 +47,20 @@ class Differences:
         if self._is_own:
             self._worker.end()
 
-    def compare(self, one: Tensor, other: Tensor, progress: Progress) -> Numbers:
+    def compare(
+        self,
+        one: Tensor,
+        other: Tensor,
+        progress: Progress,
+        marks: tuple[Marks, Marks] = (UNMARKED, UNMARKED),
+    ) -> Numbers:
         """Compare two tensors of as many elements.
+
+        Args:
+            one: The first.
+            other: The second.
+            progress: Told of the bytes, asked for cancellation.
+            marks: What the elements of each are only said to be.
 
         Raises:
             ContainerError: The elements cannot be read.
@@ -61,7 +73,7 @@ class Differences:
             "rtol": self._tolerance.rtol,
             "atol": self._tolerance.atol,
         }
-        blocks = self._blocks(one, other, progress)
+        blocks = self._blocks(elements_of(one, marks[0]), elements_of(other, marks[1]), progress)
         script = worker_script("difference")
         try:
             answers = list(
@@ -75,8 +87,7 @@ class Differences:
             ) from error
         return _numbers(answers[0].head, one.shape)
 
-    def _blocks(self, one: Tensor, other: Tensor, progress: Progress) -> Iterator[bytes]:
-        first, second = elements_of(one), elements_of(other)
+    def _blocks(self, first: Elements, second: Elements, progress: Progress) -> Iterator[bytes]:
         blocks = read_elements(self._a, first, progress), read_elements(self._b, second, progress)
         for block, another in side_by_side(*blocks, (first.itemsize, second.itemsize)):
             yield block

@@ -7,6 +7,7 @@ from typing import Literal
 
 from inspector.diff.records import NameChange
 from inspector.model.checkpoint import Checkpoint
+from inspector.model.tensors.numpy_arrays import DATA_MAKERS
 from inspector.safety.verdict import SafetyVerdict, judge
 
 _MOST_CALLS = 200
@@ -36,8 +37,11 @@ def _names(
 
 
 def _calls(checkpoint: Checkpoint, other: Checkpoint, only_in: Literal["a", "b"]) -> Iterator[NameChange]:
-    """Yield calls of names that both files call, with arguments that the other never hands them."""
-    names = {call.name for call in other.needs.calls}
+    """Yield calls of names that both files call, with arguments that the other never hands them.
+
+    What only spells data is none of them: with other numbers in an array, its bytes are other arguments.
+    """
+    names = {call.name for call in other.needs.calls} - DATA_MAKERS
     texts = {call.text for call in other.needs.calls}
     for call in checkpoint.needs.calls:
         if call.path is None and call.name in names and call.text not in texts:

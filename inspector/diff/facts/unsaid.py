@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.diff.content.elements import MARKS, UNMARKED, Marks
 from inspector.diff.facts.tokens import Tokens
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.records import dataclass
@@ -9,6 +10,7 @@ from inspector.records import dataclass
 _PARAMETERS = frozenset({"_rebuild_parameter", "_rebuild_parameter_with_state"})
 _TYPED = frozenset({"_rebuild_from_type", "_rebuild_from_type_v2"})
 _QUANTIZED, _QUANTIZER = "_rebuild_qtensor", 4
+_SPARSE = "_rebuild_sparse_tensor"
 # How many arguments the row says itself; behind them stands what it does not.
 _SAID = {
     "_rebuild_tensor": 4,
@@ -76,11 +78,24 @@ def unsaid_of(value: Value) -> Unsaid | None:
             value = Call(args[0], args[2], "reduce")
         elif name == _QUANTIZED:
             return Unsaid(cls=cls, rest=[*rest, *args[_QUANTIZER : _QUANTIZER + 1]])
+        elif name == _SPARSE and len(args) == 2:  # its last part says whether it is coalesced; none means no
+            data = args[1] if isinstance(args[1], tuple) else ()
+            return Unsaid(cls=cls, rest=[*rest, *(part for part in data[3:] if part is True)])
         elif name in _SAID:
             return Unsaid(cls=cls, rest=[*rest, *filter(_says, args[_SAID[name] :])])
         else:
             return None
     return None
+
+
+def marks_of(value: Value) -> Marks:
+    """Return whether a tensor is said to be conjugated or negated, and holds the elements of before."""
+    if _is_plain(value):
+        return UNMARKED
+    found = unsaid_of(value)
+    parts = [] if found is None else found.rest
+    said = [key for part in parts if isinstance(part, Dict) for key, is_so in part.pairs if is_so is True]
+    return frozenset(mark for mark in MARKS if mark in said)
 
 
 def _says(value: Value) -> bool:

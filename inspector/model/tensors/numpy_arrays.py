@@ -43,11 +43,14 @@ _MOST_DIMENSIONS = 64
 _MOST_HEAD_NBYTES = 200
 _MOST_CODE = 4  # a letter and two digits are less
 _ENCODE = "_codecs.encode"
+_DTYPE = "numpy.dtype"
 _BYTES = frozenset({_ENCODE, "builtins.bytes", "builtins.bytearray"})
 # NumPy 2 renamed `numpy.core`. Whole names: `evil.multiarray.scalar` makes something else.
 RECONSTRUCTS = frozenset({"numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"})
 FROM_BUFFERS = frozenset({"numpy.core.numeric._frombuffer", "numpy._core.numeric._frombuffer"})
 _SCALARS = frozenset({"numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"})
+DATA_MAKERS = RECONSTRUCTS | FROM_BUFFERS | _SCALARS | _BYTES | {_DTYPE}
+"""Functions whose arguments are data, and which do nothing but make a value of it."""
 _LATIN_1 = ("latin1", "latin-1")
 
 
@@ -140,11 +143,7 @@ def _array(dtype: Value, shape: Value, data: Value) -> Array | None:
 
 def _dtype(value: Value) -> tuple[str, str]:
     """Read `numpy.dtype('f4', False, True)` and its state (version, byte order, ...) as (code, order)."""
-    if (
-        not isinstance(value, Call)
-        or _function_of(value) != "numpy.dtype"
-        or not isinstance(value.args, tuple)
-    ):
+    if not isinstance(value, Call) or _function_of(value) != _DTYPE or not isinstance(value.args, tuple):
         return "", "<"
     code = value.args[0] if value.args else None
     order = value.state[1] if isinstance(value.state, tuple) and len(value.state) > 1 else None

@@ -87,12 +87,13 @@ def numbers_text(numbers: Numbers) -> str:
     if not numbers.differing:
         return _same_text(numbers)
     parts = [f"{numbers.differing:,} of {format_count(numbers.numel, 'element')} differ"]
-    if numbers.max_abs is not None:
-        parts.append(f"by at most {numbers.max_abs:{_DIGITS}}")
-    if numbers.max_rel is not None:
-        parts.append(f"relative {numbers.max_rel:{_DIGITS}}")
+    if numbers.max_abs:  # 0 where all that differ are NaN or infinite, or are less apart than a float64 tells
+        where = " where both are finite" if numbers.not_finite else ""
+        parts.append(f"by at most {numbers.max_abs:{_DIGITS}}{where}")
+        if numbers.max_rel is not None:
+            parts.append(f"relative {numbers.max_rel:{_DIGITS}}")
     if numbers.not_finite:
-        parts.append(f"{numbers.not_finite:,} with NaN or infinity in one file")
+        parts.append(f"{numbers.not_finite:,} with NaN or infinity")
     if numbers.cosine is not None:
         parts.append(f"cosine {cosine_text(numbers.cosine)}")
     place = ", ".join(map(str, numbers.first or ()))
@@ -107,11 +108,12 @@ def cosine_text(cosine: float) -> str:
 
 
 def _same_text(numbers: Numbers) -> str:
-    if numbers.other_bits:
-        return f"the same numbers, {numbers.other_bits:,} of them in other bits (-0.0, or another NaN)"
+    same = "the same numbers"
     if numbers.max_abs:
-        return f"equal within the tolerance, at most {numbers.max_abs:{_DIGITS}} apart"
-    return "the same numbers"
+        same = f"equal within the tolerance, at most {numbers.max_abs:{_DIGITS}} apart"
+    if numbers.other_bits:
+        return f"{same}, {numbers.other_bits:,} of them in other bits (-0.0, or another NaN)"
+    return same
 
 
 def how_text(how: str) -> str:

@@ -107,6 +107,26 @@ PAIRS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {"w": T(W, more=({},))},
         {"changed": {"w": ["metadata"]}},
     ),
+    "conjugated, with the numbers that it had before": (
+        {"w": T([1.0, 2.0, 3.0, 4.0], (2,), dtype="complex64", more=({"conj": True},))},
+        {"w": T([1.0, -2.0, 3.0, -4.0], (2,), dtype="complex64")},
+        {"changed": {"w": ["metadata"]}},
+    ),
+    "conjugated, and nothing else": (
+        {"w": T(W, (2,), dtype="complex64", more=({"conj": True},))},
+        {"w": T(W, (2,), dtype="complex64")},
+        {"changed": {"w": ["metadata", "values"]}},
+    ),
+    "negated, with the numbers that it had before": (
+        {"w": T(W, (2, 2), stride=(1, 2), more=({"neg": True},))},
+        {"w": T([-1.0, -3.0, -2.0, -4.0], (2, 2))},
+        {"changed": {"w": ["stride", "metadata"]}},
+    ),
+    "a negated view of whole numbers": (
+        {"w": T([1, 2], dtype="int64", more=({"neg": True},))},
+        {"w": T([-1, -2], dtype="int64")},
+        {"changed": {"w": ["metadata", "unread"]}},
+    ),
     "the scale alone": (
         {"w": T(bytes(4), dtype="qint8", kind="qtensor", more=(1, 0.5, 3))},
         {"w": T(bytes(4), dtype="qint8", kind="qtensor", more=(1, 0.25, 3))},
@@ -190,6 +210,21 @@ PAIRS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         TIED,
         {"e": T(W), "h": T(W), "f": T(W)},
         {"sharing": [{"paths": ["e", "h"], "tied_in": "a"}]},
+    ),
+    "views that overlap, and copies of them": (
+        {"a": T([*W, *V], (6,), key="x"), "b": T([*W, *V], (6,), key="x", offset=2), "c": T(W)},
+        {"a": T([*W, *V[:2]]), "b": T([*W[2:], *V]), "c": T(W)},
+        {"sharing": [{"paths": ["a", "b"], "tied_in": "a"}]},
+    ),
+    "views that stand side by side or between each other, and copies of them": (
+        {
+            "a": T([*W, *V], (4,), key="x"),
+            "b": T([*W, *V], (4,), key="x", offset=4),
+            "c": T(W, (2,), stride=(2,), key="y"),
+            "d": T(W, (2,), stride=(2,), key="y", offset=1),
+        },
+        {"a": T(W), "b": T(V), "c": T([1.0, 3.0]), "d": T([2.0, 4.0])},
+        {"changed": {"c": ["stride"], "d": ["stride"]}},
     ),
     "tied to another": (
         TIED,
@@ -338,6 +373,16 @@ def test_a_tolerance_makes_close_numbers_equal(tmp_path: Path) -> None:
     a, b = {"w": T([1.0, 100.0]), "v": T([1.0, 100.0])}, {"w": T([1.0, 100.5]), "v": T([1.5, 100.0])}
     diff = compared(tmp_path, a, b, Wish(mode="numbers", tolerance=Tolerance(rtol=0.01)))
     assert said(diff) == {"changed": {"v": ["values"]}}
+
+
+def test_nothing_is_within_a_tolerance_where_the_numbers_are_the_same(tmp_path: Path) -> None:
+    diff = compared(tmp_path, {"w": T([0.0, 1.0])}, {"w": T([-0.0, 1.0])}, NUMBERS)
+    assert (diff.tolerated, diff.tensors[0].what) == (0, ("bits",))
+    one, other = ({"w": T(W, (2,), dtype="complex64", more=({"conj": so},))} for so in (True, False))
+    diff = compared(tmp_path, one, other, NUMBERS)
+    assert diff.tensors[0].what == ("metadata", "values")
+    assert diff.tensors[0].numbers is not None
+    assert diff.tensors[0].numbers.max_abs == 8.0
 
 
 def test_what_is_not_compared_is_not_called_equal(tmp_path: Path) -> None:

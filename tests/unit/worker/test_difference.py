@@ -104,7 +104,36 @@ def test_a_tolerance_is_that_of_allclose() -> None:
     assert found(a[:1], torch.tensor([INF]), rtol=0.1)["differing"] == 1
 
 
+def test_whole_numbers_are_not_rounded_before_they_are_compared() -> None:
+    large = 2**53 + 1
+    rows: list[tuple[list[int], list[float], int, str, str]] = [
+        ([large], [float(large)], 1, str(large), "9007199254740992.0"),
+        ([large - 1, -(2**63), 2**63 - 1], [2.0**53, -(2.0**63), 2.0**63], 1, str(2**63 - 1), str(2.0**63)),
+        ([0, 5], [0.0, NAN], 1, "5", "nan"),
+    ]
+    for whole, broken, differing, one, other in rows:
+        given = found(torch.tensor(whole), torch.tensor(broken, dtype=torch.float64))
+        assert (given["differing"], given["first_a"], given["first_b"]) == (differing, one, other)
+        given = found(torch.tensor(broken, dtype=torch.float64), torch.tensor(whole))
+        assert (given["differing"], given["first_a"], given["first_b"]) == (differing, other, one)
+    largest = torch.tensor([2**64 - 1], dtype=torch.uint64)
+    assert found(largest, torch.tensor([2.0**64], dtype=torch.float64))["differing"] == 1
+    assert found(largest, torch.tensor([-1]))["differing"] == 1
+    assert found(torch.tensor([large], dtype=torch.uint64), torch.tensor([large]))["differing"] == 0
+    assert found(torch.tensor([large], dtype=torch.uint64), torch.tensor([large - 1]))["differing"] == 1
+
+
+def test_a_complex_number_is_equal_where_both_its_parts_are() -> None:
+    one = torch.tensor([complex(NAN, 1), complex(NAN, 1), complex(1, NAN), complex(0.0, 1)])
+    other = torch.tensor([complex(NAN, 1), complex(NAN, 2), complex(1, NAN), complex(-0.0, 1)])
+    given = found(one, other)
+    assert (given["differing"], given["first"], given["other_bits"]) == (1, 1, 1)
+
+
 def test_elements_that_share_a_byte_are_compared_one_by_one() -> None:
     head = {"a": "quint4x2", "b": "quint4x2", "rtol": 0.0, "atol": 0.0}
     ((given, _),) = answer(head, iter([b"\x21\x43", b"\x21\x53"]))
     assert (given["numel"], given["differing"], given["first"]) == (4, 1, 3)
+    head = {"a": "float4_e2m1fn_x2", "b": "float4_e2m1fn_x2", "rtol": 0.0, "atol": 0.0}
+    ((given, _),) = answer(head, iter([b"\x81", b"\x01"]))
+    assert (given["numel"], given["differing"], given["other_bits"]) == (2, 0, 1)

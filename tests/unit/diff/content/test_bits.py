@@ -49,6 +49,18 @@ def test_equal_elements_beside_a_difference_are_passed_over() -> None:
     assert not differs_in_numbers(one[:8], other[:8], "complex64")
 
 
+def test_two_numbers_in_a_byte_are_told_apart() -> None:
+    def differs(left: int, right: int) -> bool:
+        return differs_in_numbers(bytes([left]), bytes([right]), "float4_e2m1fn_x2")
+
+    assert not differs(0x81, 0x01)
+    assert not differs(0x18, 0x10)
+    assert not differs(0x88, 0x00)
+    assert differs(0x81, 0x82)
+    assert differs(0x91, 0x11)
+    assert differs(0x09, 0x01)
+
+
 def test_other_types_have_one_spelling_of_each_number() -> None:
     assert differs_in_numbers(b"\x00", b"\x80", "int8")
     assert differs_in_numbers(b"\x00", b"\x80", "float8_e4m3fnuz")

@@ -36,6 +36,13 @@ def test_names_that_every_file_may_import_are_no_news(tmp_path: Path) -> None:
     assert compared(tmp_path, {"w": T([1.0])}, {"w": T([1], dtype="int64", kind="parameter")})[0] == ()
 
 
+def test_other_data_is_no_other_code(tmp_path: Path) -> None:
+    def data(text: str) -> Raw:
+        return Raw(p.call("_codecs.encode", p.text(text), p.text("latin1")) + p.op("POP") + p.NONE)
+
+    assert compared(tmp_path, {"x": data("ab")}, {"x": data("cd")})[0] == ()
+
+
 def test_calls_that_nobody_sees_are_compared_by_their_arguments(tmp_path: Path) -> None:
     names, _ = compared(tmp_path, {"x": dropped("id")}, {"x": dropped("rm")})
     assert names == (

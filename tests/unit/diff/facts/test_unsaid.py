@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.diff.facts.tokens import Tokens
-from inspector.diff.facts.unsaid import compare_unsaid, unsaid_of
+from inspector.diff.facts.unsaid import compare_unsaid, marks_of, unsaid_of
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
 
 GEOMETRY: tuple[Value, ...] = (None, 0, (2,), (1,))
@@ -45,6 +45,31 @@ def test_classes_settings_and_quantizers_are_compared() -> None:
     assert different(typed("Sub", PLAIN), CONJUGATED) == ("class", "metadata")
 
 
+def test_whether_a_sparse_tensor_is_coalesced_is_compared() -> None:
+    def sparse(*more: Value) -> Call:
+        return made("_rebuild_sparse_tensor", Global("torch", "sparse_coo"), (None, None, (2, 2), *more))
+
+    assert different(sparse(True), sparse(False)) == ("metadata",)
+    assert different(sparse(None), sparse()) == ()
+    assert different(sparse(False), sparse()) == ()
+    assert different(made("_rebuild_sparse_tensor", None, None), sparse()) == ()
+
+
+def test_what_is_only_said_of_the_elements_is_read() -> None:
+    both = Dict([("neg", True), ("conj", True), ("other", True)])
+    rows: list[tuple[Value, set[str]]] = [
+        (PLAIN, set()),
+        (CONJUGATED, {"conj"}),
+        (made("_rebuild_tensor_v2", *GEOMETRY, False, Dict([]), both), {"conj", "neg"}),
+        (made("_rebuild_tensor_v2", *GEOMETRY, False, Dict([]), Dict([("conj", False)])), set()),
+        (made("_rebuild_tensor_v2", *GEOMETRY, False, Dict([]), "conj"), set()),
+        (QUANTIZED, set()),
+        (StoredTensor("0", "float32", (2,)), set()),
+    ]
+    for value, marks in rows:
+        assert marks_of(value) == marks
+
+
 def test_what_says_nothing_of_the_kind_is_no_difference() -> None:
     strange = Call(
         Global("torch._tensor", "_rebuild_from_type_v2"), (PLAIN.func, "no class", PLAIN.args, None), "reduce"
@@ -53,6 +78,7 @@ def test_what_says_nothing_of_the_kind_is_no_difference() -> None:
     assert different(PLAIN, StoredTensor("0", "float32", (2,))) == ()
     for value in (
         made("_rebuild_sparse_tensor"),
+        made("_rebuild_nested_tensor", None, None, None, None),
         Call(PLAIN, (), "reduce"),
         Call(PLAIN.func, None, "reduce"),
         made("_rebuild_parameter"),

@@ -40,14 +40,21 @@ def test_a_tensor_is_described_without_a_device_that_nobody_named() -> None:
 def test_numbers_are_said_in_one_line() -> None:
     text = numbers_text(Numbers(1000, 12, 0.5, 2.0, 0.25, (1, 2), "1.0", "1.5", 0, 1))
     assert text == (
-        "12 of 1,000 elements differ, by at most 0.5, relative 2, 1 with NaN or infinity in one file, "
-        "cosine 0.250000, first at [1, 2]: 1.0 \u2192 1.5"
+        "12 of 1,000 elements differ, by at most 0.5 where both are finite, relative 2, "
+        "1 with NaN or infinity, cosine 0.250000, first at [1, 2]: 1.0 \u2192 1.5"
     )
     text = numbers_text(Numbers(1, 1, None, None, None, (), "nan", "1.0", 0, 0))
     assert text == "1 of 1 element differ, first at []: nan \u2192 1.0"
+    # The difference of two finite elements is 0 then, and would be said of those that differ.
+    text = numbers_text(Numbers(2, 1, 0.0, 0.0, None, (), "nan", "1.0", 0, 1))
+    assert text == "1 of 2 elements differ, 1 with NaN or infinity, first at []: nan \u2192 1.0"
+    assert ", cosine" not in numbers_text(Numbers(2, 1, 0.5, None, None, (), "1.0", "0.0", 0, 0))
     assert numbers_text(SAME) == "the same numbers"
     assert numbers_text(SAME._replace(max_abs=0.25)) == "equal within the tolerance, at most 0.25 apart"
     assert numbers_text(SAME._replace(other_bits=2)).startswith("the same numbers, 2 of them in other bits")
+    assert numbers_text(SAME._replace(other_bits=2, max_abs=0.25)).startswith(
+        "equal within the tolerance, at most 0.25 apart, 2 of them in other bits"
+    )
 
 
 def test_a_cosine_is_one_only_where_it_is() -> None:
