@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from inspector.containers.gathered.chunks import Gathered
 from inspector.containers.notes import Note, NoteKind
@@ -15,6 +15,7 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId, Value
 from inspector.records import dataclass, field
+from inspector.tuples import NamedTuple
 from inspector.units import format_count, format_nbytes
 
 

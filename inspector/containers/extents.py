@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import NamedTuple
 
 from inspector.containers.container import Container, Extent, StoredBytes
 from inspector.containers.formats import find_format
@@ -32,6 +31,7 @@ from inspector.errors import ContainerError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.tuples import NamedTuple
 
 _TAIL_NBYTES = 8
 

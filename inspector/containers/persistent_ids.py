@@ -7,9 +7,10 @@ for the legacy form's sixth part, the view. The class says the element type and 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.tuples import NamedTuple
 
 _PLAIN_PARTS = 5
 _MOST_COUNTED = 2**63 - 1  # torch counts with int64

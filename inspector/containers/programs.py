@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from inspector.containers.rebuilds import EXPECTED
 from inspector.errors import ContainerError, PickleError
@@ -17,6 +17,7 @@ from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import StreamFault
 from inspector.pickles.values import Call, Global
 from inspector.records import replace
+from inspector.tuples import NamedTuple
 
 ProgramKind = Literal["object", "part", "rival", "nested"]
 """`object`: it makes the saved object. `part`: torch runs it before or after that one. `rival`: other readers

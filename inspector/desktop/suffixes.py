@@ -5,7 +5,7 @@ Where the content can be looked at, `resources/desktop/checkpoint-inspector.xml`
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from inspector.tuples import NamedTuple
 
 
 class Kind(NamedTuple):

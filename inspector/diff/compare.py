@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import prod
-from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
 from inspector.diff.content.elements import Marks, has_elements
@@ -27,6 +26,7 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.tuples import NamedTuple
 
 _UNLISTED = frozenset({NoteKind.TOO_DEEP, NoteKind.UNLISTED})
 

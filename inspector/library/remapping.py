@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from inspector.containers.formats import refuse_step
 from inspector.errors import ExportError, PlanError
@@ -34,6 +34,7 @@ from inspector.remap.relabel.export import Verify, export_copy
 from inspector.report.documents.remapping import copy_document, form_document, plan_document
 from inspector.report.words.results import as_lines, converted, copied, form_contents, unchecked_by_torch
 from inspector.target.machine.wish import parse_wish
+from inspector.tuples import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
-from typing import NamedTuple
 
 from inspector.containers.persistent_ids import StorageId
 from inspector.limits import Work
@@ -19,6 +18,7 @@ from inspector.model.roles.roles import is_averaged_parameter, roles_of_tensors
 from inspector.model.tensors.views import TensorFacts
 from inspector.model.values.text import are_plain_steps
 from inspector.pickles.values import Call, Value
+from inspector.tuples import NamedTuple
 
 FEW = 8
 """So few are not worth it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import Encoding, HiddenDevice, Key, KeyFault, Tensor, ValueRow
@@ -14,6 +13,7 @@ from inspector.model.roles.roles import NOWHERE, Context, ModelDraft
 from inspector.model.tensors.storages import Views
 from inspector.pickles.values import Value
 from inspector.records import dataclass, field
+from inspector.tuples import NamedTuple
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import TensorFacts
@@ -15,6 +14,7 @@ from inspector.model.values.children import children_of
 from inspector.model.values.text import step_text
 from inspector.pickles.values import Call, Dict, Set, StoredTensor, Value
 from inspector.progress import Progress
+from inspector.tuples import NamedTuple
 from inspector.units import cut_text, format_shape
 
 MOST_ROWS = 100

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
-from typing import NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.containers.notes import AMBIGUOUS, NoteKind
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.model.checkpoint import Checkpoint, Storage
 from inspector.model.once import once
+from inspector.tuples import NamedTuple
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
 _MOST_DIGITS = 19

@@ -13,11 +13,12 @@ import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, compress
-from typing import NamedTuple, cast
+from typing import cast
 
 from inspector.pickles.instructions import CODES
 from inspector.pickles.state import WEIGHT_SHIFT, Handler, PausedError, State
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
+from inspector.tuples import NamedTuple
 
 FEWEST = 128
 """So many persistent ids must a stream have before it is worth looking for runs."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from inspector.limits import Limits
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
+from inspector.tuples import NamedTuple
 
 _SHORT_NBYTES = 1 << 12
 WEIGHT_SHIFT = 4

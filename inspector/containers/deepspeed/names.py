@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from inspector.tuples import NamedTuple
 
 OWN_NAMES = frozenset(
     {

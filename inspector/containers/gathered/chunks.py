@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+
+from inspector.tuples import NamedTuple
 
 
 class Chunk(NamedTuple):

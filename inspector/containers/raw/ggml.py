@@ -5,7 +5,7 @@ Most hold a block of numbers in a few bytes, with a scale of its own. torch has 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from inspector.tuples import NamedTuple
 
 
 class BlockType(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from inspector.containers.container import Container, StoredBytes, damage_note
 from inspector.containers.notes import Note, NoteKind
@@ -21,6 +21,7 @@ from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
 from inspector.progress import Progress
+from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 _MOST_SIZE = (1 << 64) - 1

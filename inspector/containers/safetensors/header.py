@@ -12,11 +12,11 @@ import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
 
 from inspector.containers.source import Source
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
+from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 METADATA = "__metadata__"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.raw.near import NearReader
@@ -21,6 +20,7 @@ from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, date, crc, sizes, name, extra

@@ -7,7 +7,6 @@ before anything of the table is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from inspector.containers.container import Extent
 from inspector.containers.source import Source
@@ -16,6 +15,7 @@ from inspector.containers.zip.metadata import is_listed
 from inspector.errors import ContainerError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
+from inspector.tuples import NamedTuple
 
 PICKLE = "data.pkl"
 _PLAIN = "zip"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from inspector.diagnose.beliefs.facts import Facts
 from inspector.records import dataclass
+from inspector.tuples import NamedTuple
 
 Truth = Literal["true", "false", "depends"]
 

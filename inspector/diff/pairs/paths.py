@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from inspector.tuples import NamedTuple
 
 
 class Left(NamedTuple):

@@ -7,7 +7,6 @@ could be meant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.errors import PlanError
@@ -15,6 +14,7 @@ from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
 from inspector.model.roles.contents import COUNT_OF_AVERAGES
 from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
 from inspector.remap.convert.forms import Form, LeftOut
+from inspector.tuples import NamedTuple
 from inspector.units import cut_text
 
 _WEIGHTS: frozenset[Role] = frozenset({"parameter", "buffer"})

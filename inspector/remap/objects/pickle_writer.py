@@ -1,18 +1,17 @@
 """Inert values written as a pickle again: what torch.save would have written of the same objects.
 
 Protocol 2 is what torch.save uses and what `weights_only=True` reads; the instructions are those of Python's
-own pickler (`save_reduce`, `_batch_setitems`, ... in `Lib/pickle.py`), memoizing all that can be met twice. A
-stack of its own keeps track, so that no depth of nesting can exhaust Python's.
+own pickler (`save_reduce`, `_batch_setitems`, ... in `Lib/pickle.py`), memoizing all that can be met twice.
+Its own stack keeps track, so that no depth of nesting can exhaust Python's.
 
-What is written loads as the very objects of the source, of the same types and shared in the same way, or is
-refused by a sentence that names what cannot be held.
+What is written loads as the very objects of the source, or a sentence names what cannot be held.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
@@ -32,6 +31,7 @@ from inspector.pickles.values import (
 from inspector.records import replace
 from inspector.remap.objects.rewritable import TOO_ODD, refuse_name
 from inspector.remap.objects.views import StorageName, Writing, filled_pairs, is_usual, view_of
+from inspector.tuples import NamedTuple
 
 __all__ = ["Writing", "write_pickle"]
 

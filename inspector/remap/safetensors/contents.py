@@ -13,7 +13,6 @@ import os
 import struct
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import NamedTuple
 
 from inspector.errors import ExportError
 from inspector.model.tensors.dtypes import ITEMSIZES
@@ -22,6 +21,7 @@ from inspector.pickles.values import Call, Dict, Value
 from inspector.remap.convert.forms import LeftOut
 from inspector.remap.convert.stored_bytes import read_at
 from inspector.remap.objects.entries import tensors_in
+from inspector.tuples import NamedTuple
 from inspector.units import cut_text
 
 DTYPES = {

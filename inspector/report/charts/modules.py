@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from operator import sub
-from typing import NamedTuple
 
 from inspector.records import dataclass
 from inspector.report.charts.areas import Areas, Coloring, Kind
@@ -11,6 +10,7 @@ from inspector.report.charts.treemap import Cell
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Tree
 from inspector.target.landing import is_sent
+from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 _WHOLE = "Whole file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from inspector.diff.records import Diff, Pair, TensorChange
 from inspector.report.comparing.words import (
@@ -15,6 +15,7 @@ from inspector.report.comparing.words import (
     how_text,
     numbers_text,
 )
+from inspector.tuples import NamedTuple
 
 Section = Literal["safety", "tensor", "optimizer", "value", "sharing", "record"]
 Mark = Literal["+", "-", "~", ">", "=", "!"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from inspector.report.outline.node import Node, Tree
+from inspector.tuples import NamedTuple
 
 _MOST_VIEWS = 100_000
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from heapq import merge
 from itertools import islice
-from typing import NamedTuple
 
 from inspector.report.outline.node import Node, Tree
+from inspector.tuples import NamedTuple
 
 MOST_LISTED = 100_000
 _BLOCK = 4096

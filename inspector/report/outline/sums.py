@@ -11,12 +11,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import prod
-from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.report.colors import device_names
 from inspector.report.outline.node import Node
 from inspector.report.outline.shared import MOST_BITS, Run
+from inspector.tuples import NamedTuple
 from inspector.units import format_count, format_quantity
 
 OTHERS = "other devices"

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
 from itertools import islice
-from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor
 from inspector.model.once import once
 from inspector.model.roles.roles import DICTIONARIES, names_model
 from inspector.records import dataclass
+from inspector.tuples import NamedTuple
 
 _MOST_NAME = 80
 # What a model is built with: its loss is a part of it then, and moves with it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
@@ -11,6 +10,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaint
 from inspector.gui.pages.memory.ink import ink_on
 from inspector.gui.theme.theme import Tokens
 from inspector.session.screen import Bar, Chart, Segment
+from inspector.tuples import NamedTuple
 from inspector.units import format_nbytes
 
 CAPTION, BAR, GAP, AXIS = 20.0, 26.0, 10.0, 24.0

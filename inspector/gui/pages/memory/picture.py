@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QImage, QImageWriter, QPainter
@@ -12,6 +12,7 @@ from PySide6.QtSvg import QSvgGenerator
 from inspector.gui.pages.memory.bars_paint import BarsPainter, color_of
 from inspector.gui.theme.theme import Tokens
 from inspector.session.screen import Chart
+from inspector.tuples import NamedTuple
 from inspector.units import format_nbytes
 
 _MARGIN, _TITLE, _LINE = 16.0, 26.0, 20.0
