@@ -6,9 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[2]
 PINS = "packaging/constraints.txt"
@@ -43,6 +46,21 @@ def test_set_up_runs_once_for_the_same_pins(checkout: Path) -> None:
     (checkout / PINS).write_text("")
     make(checkout, "setup")
     assert (checkout / "ran.txt").read_text() == "test\ntest\n"
+
+
+def test_pins_can_be_installed_with_the_oldest_python_that_is_promised() -> None:
+    """Debian 12 has 3.11.2, and a newer 3.11 takes releases that it must refuse."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    oldest = settings["project"]["requires-python"].removeprefix(">=") + ".0"
+    pins = (line.split("==") for line in (ROOT / PINS).read_text().splitlines()[1:])
+    wanted = {name.lower().replace("_", "-"): version for name, version in pins}
+    refused = [
+        f"{one.name} {one.version}: {one.metadata['Requires-Python']}"
+        for one in metadata.distributions()
+        if wanted.get(one.name.lower().replace("_", "-")) == one.version
+        and not SpecifierSet(one.metadata.get("Requires-Python") or "").contains(oldest)
+    ]
+    assert refused == []
 
 
 @pytest.mark.wide
