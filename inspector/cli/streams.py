@@ -15,8 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.errors import ContainerError, ExportError, PlanError
+from inspector.errors import CheckpointError, ContainerError, ExportError, PlanError
 from inspector.quoting import IS_WINDOWS
+from inspector.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from inspector.containers.source import Source
@@ -25,6 +26,7 @@ STREAM = "-"
 MOST_PIPED_NBYTES = 8 * 10**9
 """How much of a pipe is kept: the folder for temporary files is often in memory, or small."""
 _STEP_NBYTES = 1 << 20
+_PREFIX = "checkpoint-inspector-"
 
 
 def is_stream(path: str | None) -> bool:
@@ -32,18 +34,18 @@ def is_stream(path: str | None) -> bool:
     return path == STREAM
 
 
-def refuse_stdin(*paths: str | None) -> None:
-    """Refuse standard input where a file is read several times, or by another process.
+def refuse_stdin(what: str, *paths: str | None) -> None:
+    """Refuse standard input where a file must have a name.
+
+    Args:
+        what: What it takes a name for.
+        paths: What was given.
 
     Raises:
         PlanError: One of the paths means it.
     """
     if any(is_stream(path) for path in paths):
-        raise PlanError(
-            "this command reads its files several times, so none of them can be standard input",
-            where=STREAM,
-            remedy="name the file; show and check read from a pipe",
-        )
+        raise PlanError(f"{what}, and standard input has no name", where=STREAM, remedy="name the file")
 
 
 def shown_name(path: str, options: argparse.Namespace) -> str:
@@ -79,6 +81,68 @@ def given(path: str, options: argparse.Namespace) -> Iterator[Source | str]:
 
     with looked_through(FileSource(shown_name(path, options), _stdin_file())) as source:
         yield source
+
+
+class Given(NamedTuple):
+    """Something to read: where it can be opened, again and again, and what it is called in the answer."""
+
+    path: str
+    name: str
+
+
+@contextmanager
+def named(path: str, options: argparse.Namespace) -> Iterator[Given]:
+    """Yield where a file can be read several times, also by a child process: for `-` a place of its own.
+
+    Errors from within name it as the answer does.
+
+    Raises:
+        ContainerError: Nothing can be read of standard input.
+        PlanError: It is a terminal.
+    """
+    if not is_stream(path):
+        yield Given(path, path)
+        return
+    fd = _stdin_file()
+    try:
+        with _place_of(fd) as place:
+            found = Given(place, shown_name(path, options))
+            try:
+                yield found
+            except CheckpointError as error:
+                rename(error, found)
+                raise
+    finally:
+        os.close(fd)
+
+
+def rename(error: CheckpointError, given: Given) -> None:
+    """Let an error name standard input as the answer does, instead of where it is kept."""
+    if given.path != given.name:
+        error.what = error.what.replace(given.path, given.name)
+        error.where = error.where and error.where.replace(given.path, given.name)
+        error.remedy = error.remedy and error.remedy.replace(given.path, STREAM)  # a command to paste
+
+
+@contextmanager
+def _place_of(fd: int) -> Iterator[str]:
+    """Yield a path that opens the file of a descriptor; where the system has none, that of a copy."""
+    place = f"/proc/{os.getpid()}/fd/{fd}"
+    if os.access(place, os.R_OK):
+        yield place
+        return
+    import shutil
+    import tempfile
+
+    with removed_at_signals(), tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+        copy = Path(folder, "stdin")
+        try:
+            with os.fdopen(os.dup(fd), "rb") as file, copy.open("xb") as out:
+                file.seek(0)
+                shutil.copyfileobj(file, out)
+        except OSError as error:
+            raise _unkept(error, folder) from error
+        yield os.fspath(copy)
 
 
 def _stdin_file() -> int:
@@ -129,8 +193,12 @@ def _kept(pipe: int) -> int:
                     )
             return os.dup(file.fileno())
     except OSError as error:
-        what = f"what comes from standard input cannot be kept: {error.strerror or error}"
-        raise ContainerError(what, where=folder, remedy="TMPDIR names another folder") from error
+        raise _unkept(error, folder) from error
+
+
+def _unkept(error: OSError, folder: str) -> ContainerError:
+    what = f"what comes from standard input cannot be kept: {error.strerror or error}"
+    return ContainerError(what, where=folder, remedy="TMPDIR names another folder")
 
 
 # --- standard output ----------------------------------------------------------------------------------------
@@ -163,7 +231,7 @@ def streamed(name: str) -> Iterator[Path]:
 
     from inspector.containers.raw.copying import write_bytes
 
-    with _removed_at_signals(), tempfile.TemporaryDirectory(prefix="checkpoint-inspector-") as folder:
+    with removed_at_signals(), tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
         path = Path(folder, name)
         try:
             yield path
@@ -194,7 +262,7 @@ def _as_bytes(fd: int) -> int:
 
 
 @contextmanager
-def _removed_at_signals() -> Iterator[None]:
+def removed_at_signals() -> Iterator[None]:
     """Let the signals that would end this process at once end it through every `finally`."""
     import signal
 

@@ -45,7 +45,7 @@ NOT_RUN = {
     "desktop": "it changes the desktop of the user",
     "screenshot": "it opens a window, and is run with the README",
     "target --python": "it names an environment of yours",
-    "remap best.pth -o - |": "it needs another machine",
+    "remap - -o - < best.pth |": "it needs another machine",
 }
 """Why examples are not run with the page, by how they begin; the README's own are run all the same."""
 

@@ -49,7 +49,7 @@ _MOST_CHARS = 1 << 22
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - reads standard input"
+        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - is standard input"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
     add_target_options(parser.add_argument_group("where it is to be loaded"), "this")
@@ -57,11 +57,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--beliefs", action="store_true", help="answer common beliefs from this file")
     error = group.add_mutually_exclusive_group()
     error.add_argument("--error-text", metavar="TEXT", help="explain this error message or traceback")
-    error.add_argument("--error-file", metavar="F", help="the same from a file; - reads standard input")
+    error.add_argument("--error-file", metavar="F", help="the same from a file; - is standard input")
     group.add_argument(
         "--script",
         metavar="F.py",
-        help="which line of this Python script or notebook fails with the file; - reads standard input",
+        help="which line of this Python script or notebook fails with the file; - is standard input",
     )
 
 

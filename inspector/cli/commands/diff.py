@@ -40,7 +40,10 @@ _MODES = {"facts": "none", "equal": "equal", "numbers": "numbers"}
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `diff`."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="two checkpoints of any format: files or folders"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="two checkpoints of any format: files or folders; one of them can be - for standard input",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document")
     group = parser.add_argument_group("what is compared")
@@ -80,10 +83,10 @@ def _tolerance(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Print what differs; 1 means that anything does."""
-    from inspector.cli.streams import refuse_stdin
+    from inspector.cli.streams import refuse_twice
     from inspector.errors import CancelledError, PlanError
 
-    refuse_stdin(*options.files)
+    refuse_twice(*options.files)
     if len(options.files) != 2 and not options.series:
         remedy = "for several, say --series" if options.files[1:] else None
         raise PlanError("two checkpoints are compared, A and B", remedy=remedy)
@@ -109,23 +112,34 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace, progress: Progress) -> int:
+    from inspector.cli.streams import named
     from inspector.diff.compare import compare_paths
+    from inspector.records import replace
+    from inspector.values.asking import require_numpy
 
-    first, second = options.files
-    found = compare_paths(first, second, _wish(options), progress)
+    (first, second), wish = options.files, _wish(options)
+    if wish.mode == "numbers":
+        require_numpy()
+    with named(first, options) as a, named(second, options) as b:
+        found = compare_paths(a.path, b.path, wish, progress)
+    found = replace(found, a=replace(found.a, path=a.name), b=replace(found.b, path=b.name))
     with reader_may_leave():
         _say(found, options)
     return DONE if found.is_equal else NEGATIVE
 
 
 def _run_series(options: argparse.Namespace, progress: Progress) -> int:
+    from inspector.cli.streams import refuse_stdin
     from inspector.diff.series import compare_series, series_paths
     from inspector.errors import PlanError
     from inspector.report.comparing.series import series_document, series_page
+    from inspector.values.asking import require_numpy
 
+    refuse_stdin("a series is listed by the names of its files", *options.files)
     unused = [name for name, value in _others(options) if value]
     if unused:
         raise PlanError(f"--series takes no {' and no '.join(unused)}", remedy="leave it out")
+    require_numpy()
     found = compare_series(series_paths(options.files), progress, _chooser(options.filter))
     if options.json:
         say_json(series_document(found))

@@ -18,7 +18,7 @@ EXAMPLES = ("recover half.pth -o rest.pth",)
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `recover`."""
-    parser.add_argument("file", metavar="FILE", help="the checkpoint")
+    parser.add_argument("file", metavar="FILE", help="the checkpoint; - is standard input")
     parser.add_argument(
         "-o",
         "--output",
@@ -32,9 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Save what is intact, and list the rest."""
-    from inspector.cli.streams import is_stream, refuse_stdin, refuse_stdout, streamed
+    from inspector.cli.streams import is_stream, refuse_stdout, streamed
 
-    refuse_stdin(options.file)
     if not is_stream(options.output):
         return _tell(options, _recover(options, options.output), options.output)
     refuse_stdout(options)
@@ -44,11 +43,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _recover(options: argparse.Namespace, output: str) -> Recovery:
+    from inspector.cli.streams import named
     from inspector.remap.recover.recover import recover
 
     progress = options.display.progress()
-    with ended_by_signals(progress):
-        return recover(options.file, Path(output), overwrite=options.force, progress=progress)
+    with named(options.file, options) as file, ended_by_signals(progress):
+        return recover(file.path, Path(output), overwrite=options.force, progress=progress)
 
 
 def _tell(options: argparse.Namespace, done: Recovery, name: str) -> int:

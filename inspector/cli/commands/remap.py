@@ -13,6 +13,7 @@ from inspector.errors import PlanError
 
 if TYPE_CHECKING:
     from inspector.cli.remapping.answer import Answer
+    from inspector.cli.streams import Given
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
 EXAMPLES = (
@@ -21,7 +22,7 @@ EXAMPLES = (
     "remap runs/*.pth --into cpu/",
     "remap best.pth --in-place --map 'cuda:1=cuda:0'",
     "remap best.pth --undo",
-    "remap best.pth -o - | ssh HOST 'cat > best.pth'",
+    "remap - -o - < best.pth | ssh HOST 'cat > best.pth'",
 )
 NOTES = (
     "Without --map and --target, everything goes to the CPU, as with --map '*=cpu'. "
@@ -34,7 +35,12 @@ NOTES = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `remap`."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="the checkpoint; with --into, several")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="the checkpoint, or several; - is standard input",
+    )
     group = parser.add_argument_group("where the result goes")
     where = group.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", metavar="OUT", help="the new file; - writes it to standard output")
@@ -107,9 +113,9 @@ def _add_check_options(parser: argparse._ActionsContainer) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Describe, copy, change or undo, as the options ask."""
-    from inspector.cli.streams import is_stream, refuse_stdin
+    from inspector.cli.streams import is_stream, refuse_twice
 
-    refuse_stdin(*options.files)
+    refuse_twice(*options.files)
     parse_map(options)  # a wrong rule is told before any file is read
     files = expand(options.files)
     _refuse(files, options)
@@ -129,25 +135,45 @@ def _refuse(files: list[str], options: argparse.Namespace) -> None:
     if not (options.output or options.in_place or options.undo or options.into or options.dry_run):
         remedy = "add -o and the name of a new file, --into and a folder, --in-place or --dry-run"
         raise PlanError("remap was not told where to write", remedy=remedy)
-    if len(files) > 1 and (options.output or options.in_place or options.undo):
-        option = "-o" if options.output else "--in-place" if options.in_place else "--undo"
-        raise PlanError(
-            f"{option} is for one file, and {len(files)} are given", remedy="use --into and a folder"
-        )
+    if len(files) > 1 and options.output:
+        raise PlanError(f"-o is for one file, and {len(files)} are given", remedy="use --into and a folder")
     if options.receipt is not None and (len(files) > 1 or options.into or options.output == "-"):
         raise PlanError("a receipt is for one copy that has a name", remedy="use -o for each file")
     if options.keep_times and options.output == "-":
         raise PlanError("standard output has no times to keep", remedy="leave --keep-times out")
+    _refuse_stdin(files, options)
     if options.no_verify and options.verify != "quick":
         raise PlanError(f"--no-verify contradicts --verify {options.verify}", remedy="leave one out")
 
 
+def _refuse_stdin(files: list[str], options: argparse.Namespace) -> None:
+    """Refuse standard input for what has to do with the file beside its contents.
+
+    Raises:
+        PlanError: That was asked for.
+    """
+    from inspector.cli.streams import refuse_stdin
+
+    for is_asked, what in (
+        (options.in_place, "--in-place changes the file itself"),
+        (options.undo, "--undo finds its record by the file's name"),
+        (options.into is not None, "--into gives a copy the name of its file"),
+        (options.receipt is not None, "a receipt names the file that was copied"),
+        (options.keep_times, "--keep-times takes the times of a file"),
+    ):
+        if is_asked:
+            refuse_stdin(what, *files)
+
+
 def _words(options: argparse.Namespace) -> str:
-    return "dry-run" if options.dry_run else "remap"
+    return "dry-run" if options.dry_run else "undo" if options.undo else "remap"
 
 
 def _remap_path(options: argparse.Namespace, path: str) -> int:
-    return _remap(argparse.Namespace(**{**vars(options), "file": path}))
+    from inspector.cli.streams import named
+
+    with named(path, options) as file:
+        return _remap(argparse.Namespace(**{**vars(options), "file": file.path, "file_name": file.name}))
 
 
 def _remap(options: argparse.Namespace) -> int:
@@ -189,14 +215,25 @@ def _to_stdout(path: str, options: argparse.Namespace) -> int:
     """Write the copy to standard output, once it is whole and checked."""
     from inspector.cli.remapping.answer import give
     from inspector.cli.remapping.into import copy_name, is_folder_copy
-    from inspector.cli.streams import STREAM, refuse_stdout, streamed
+    from inspector.cli.streams import STREAM, named, refuse_stdout, streamed
 
     refuse_stdout(options)
     if is_folder_copy(path, options):
         remedy = "name a new folder with -o, or ask for one file, with --only weights or --format"
         raise PlanError("a folder cannot go to standard output", where=path, remedy=remedy)
-    with streamed(copy_name(path, options)) as output:
-        changes = {"file": path, "output": os.fspath(output), "output_name": STREAM}
-        asked = argparse.Namespace(**{**vars(options), **changes})
+    with named(path, options) as file, streamed(copy_name(_with_suffix(file), options)) as output:
+        changes = {"file": file.path, "output": os.fspath(output), "output_name": STREAM}
+        asked = argparse.Namespace(**{**vars(options), "file_name": file.name, **changes})
         answer = _answer(asked)
     return give(answer, asked)  # not before all of it is there
+
+
+def _with_suffix(file: Given) -> str:
+    """Return a name whose suffix says what a file is: of standard input only its contents do."""
+    if file.name == file.path:
+        return file.path
+    from inspector.containers.folders.paths import open_path
+    from inspector.containers.formats import find_format
+
+    with open_path(file.path) as source:
+        return f"stdin.{'safetensors' if find_format(source).name == 'safetensors' else 'pth'}"

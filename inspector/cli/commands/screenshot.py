@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     """Render the window on a file, or the file's small picture, which appears whole or not at all."""
     from inspector.cli.streams import refuse_stdin
 
-    refuse_stdin(options.file)
+    refuse_stdin("a picture shows the file by its name", options.file)
     if Path(options.output).suffix.lower() in _OTHERS:
         raise PlanError(
             "the picture would be a PNG", where=options.output, remedy="name it with the suffix .png"

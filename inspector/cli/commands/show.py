@@ -36,7 +36,7 @@ EXAMPLES = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `show`."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - reads standard input"
+        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - is standard input"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document for each file, one a line")
     parser.add_argument(

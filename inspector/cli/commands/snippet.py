@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     from inspector.cli.streams import is_stream, refuse_stdin
     from inspector.remap.asking import refuse_other_than_devices
 
-    refuse_stdin(*options.files)
+    refuse_stdin("the code loads the file by its name", *options.files)
     files = expand(options.files)
     if options.output is None or is_stream(options.output):
         options.output = None

@@ -20,6 +20,7 @@ from inspector.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from inspector.cli.streams import Given
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
     from inspector.values.asking import ValueReader
@@ -40,7 +41,7 @@ NOTES = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `stats`."""
-    parser.add_argument("file", metavar="FILE", help="the checkpoint")
+    parser.add_argument("file", metavar="FILE", help="the checkpoint; - is standard input")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="the tensors, by path or pattern")
     parser.add_argument(
         "--scan", action="store_true", help="read all tensors, and list what is odd about them"
@@ -55,35 +56,38 @@ def run(options: argparse.Namespace) -> int:
     """Print statistics; tensors without values do not stop the others."""
     if options.scan == bool(options.paths):
         raise PlanError("name the tensors, or use --scan for all of them", remedy="see stats --help")
-    from inspector.cli.streams import refuse_stdin
+    from inspector.cli.streams import named
     from inspector.model.build import open_checkpoint
     from inspector.values.asking import ValueReader, require_numpy
 
-    refuse_stdin(options.file)
     require_numpy()
     progress = options.display.progress()
-    with ended_by_signals(progress), ValueReader() as reader:
-        checkpoint = open_checkpoint(options.file, progress=progress)
+    with named(options.file, options) as file, ended_by_signals(progress), ValueReader() as reader:
+        checkpoint = open_checkpoint(file.path, progress=progress)
         if options.scan:
-            return _scan(options, checkpoint, reader, progress)
+            return _scan(options, checkpoint, file, reader, progress)
         from inspector.report.values import choose_tensors
 
         rows = choose_tensors(checkpoint, options.paths)
-        return _stats(options, checkpoint, rows, reader, progress)
+        return _stats(options, checkpoint, file, rows, reader=reader, progress=progress)
 
 
 def _stats(
     options: argparse.Namespace,
     checkpoint: Checkpoint,
+    file: Given,
     rows: Sequence[int],
+    *,
     reader: ValueReader,
     progress: Progress,
 ) -> int:
+    from inspector.cli.streams import rename
     from inspector.errors import ValuesError
+    from inspector.records import replace
     from inspector.report.jsonable import error_document
     from inspector.report.values import statistics_document, statistics_page
 
-    code = DONE
+    code, shown = DONE, replace(checkpoint, path=file.name)
     for row in rows:
         try:
             found = reader.statistics(checkpoint, row, progress)
@@ -91,12 +95,13 @@ def _stats(
         except ValuesError as error:
             code = UNREADABLE
             path = checkpoint.tensors[row].path
+            rename(error, file)
             if options.json:
-                say_json({**error_document(checkpoint.path, error), "tensor": path})
+                say_json({**error_document(file.name, error), "tensor": path})
             complain_of(error, path)
             continue
         if options.json:
-            say_json(statistics_document(checkpoint, row, found, ranks))
+            say_json(statistics_document(shown, row, found, ranks))
         else:
             options.display.show(statistics_page(checkpoint.tensors[row], found, ranks))
     return code
@@ -114,13 +119,15 @@ def _ranks(checkpoint: Checkpoint, row: int, reader: ValueReader, progress: Prog
 
 
 def _scan(
-    options: argparse.Namespace, checkpoint: Checkpoint, reader: ValueReader, progress: Progress
+    options: argparse.Namespace, checkpoint: Checkpoint, file: Given, reader: ValueReader, progress: Progress
 ) -> int:
     from inspector.diagnose.findings.values import value_findings
+    from inspector.records import replace
     from inspector.report.values import scan_document, scan_page
     from inspector.values.scan import Oddity, scan_checkpoint
 
     scan = scan_checkpoint(checkpoint, reader, progress)
+    checkpoint = replace(checkpoint, path=file.name)
     findings = value_findings(checkpoint, scan)
     with reader_may_leave():
         if options.json:

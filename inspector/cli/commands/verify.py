@@ -22,7 +22,7 @@ NOTES = f"Exits with 1 where a copy differs. {MANY}"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `verify`."""
-    parser.add_argument("files", nargs="+", metavar="OUT", help="the copy, or several")
+    parser.add_argument("files", nargs="+", metavar="OUT", help="the copy, or several; - is standard input")
     parser.add_argument(
         "--against",
         required=True,
@@ -37,9 +37,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare copies with their originals; 1 means that one differs."""
-    from inspector.cli.streams import refuse_stdin
+    from inspector.cli.streams import refuse_twice
 
-    refuse_stdin(*options.files, options.against)
+    refuse_twice(*options.files, options.against)
     parse_map(options)  # a wrong rule is told before any file is read
     files = expand(options.files)
     return answer_each(files, lambda path: _verify(path, options), options, "verify")
@@ -47,33 +47,42 @@ def run(options: argparse.Namespace) -> int:
 
 def _verify(path: str, options: argparse.Namespace) -> int:
     """Compare every tensor, value and byte of a copy with the original's."""
-    from inspector.model.build import open_checkpoint
-    from inspector.remap.compare.files import compare_files
+    from inspector.cli.streams import is_stream, named
 
-    said, target = parse_map(options)
-    against = original_of(path, options.against)
-    rules = None
-    if options.map or options.target is not None:
-        original = open_checkpoint(against, progress=options.display.progress())
-        rules = rules_of(original, options, said, target)
-    progress = options.display.progress()
-    with ended_by_signals(progress):
-        found = compare_files(
-            path,
-            against,
-            rules,
-            move_all=options.move_all,
-            hidden=options.hidden_devices,
-            progress=progress,
-        )
+    against = options.against if is_stream(path) else original_of(path, options.against)
+    with named(path, options) as copy, named(against, options) as original:
+        found, is_planned = _compare(copy.path, original.path, options)
     with reader_may_leave():
         if options.json:
             from inspector.report.documents.others import verify_document
 
             say_json(verify_document(path, against, found))
         else:
-            options.display.show(_page(path, found, planned=rules is not None))
+            options.display.show(_page(copy.name, found, planned=is_planned))
     return DONE if found.is_same else NEGATIVE
+
+
+def _compare(copy: str, original: str, options: argparse.Namespace) -> tuple[Comparison, bool]:
+    """Return what a copy differs in, and whether its devices were compared with a plan."""
+    from inspector.model.build import open_checkpoint
+    from inspector.remap.compare.files import compare_files
+
+    said, target = parse_map(options)
+    rules = None
+    if options.map or options.target is not None:
+        planned = open_checkpoint(original, progress=options.display.progress())
+        rules = rules_of(planned, options, said, target)
+    progress = options.display.progress()
+    with ended_by_signals(progress):
+        found = compare_files(
+            copy,
+            original,
+            rules,
+            move_all=options.move_all,
+            hidden=options.hidden_devices,
+            progress=progress,
+        )
+    return found, rules is not None
 
 
 def original_of(path: str, against: str) -> str:

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from inspector.desktop.handover import hand_over
     from inspector.pythons import name_python
 
-    refuse_stdin(*options.files)
+    refuse_stdin("the window shows files by their names", *options.files)
 
     if options.python is not None:
         options.python = name_python(options.python).path  # the window leaves this folder

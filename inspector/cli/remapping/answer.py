@@ -30,6 +30,12 @@ class Answer:
     failure: CheckpointError | None = None
 
 
+def file_name(options: argparse.Namespace) -> str:
+    """Return what the file is called in the answer, wherever it is read."""
+    name: str = getattr(options, "file_name", options.file)
+    return name
+
+
 def output_name(options: argparse.Namespace) -> str:
     """Return what the output is called in the answer."""
     stream: str | None = getattr(options, "output_name", None)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector.cli.common import ended_by_signals, remark
-from inspector.cli.remapping.answer import Answer, output_name
+from inspector.cli.remapping.answer import Answer, file_name, output_name
 from inspector.cli.remapping.opening import open_planned, remark_on_room
 from inspector.errors import CheckpointError, ExportError, PlanError
 
@@ -57,7 +57,7 @@ def _copied(options: argparse.Namespace, done: Export, failure: CheckpointError 
     def document() -> dict[str, Any]:
         from inspector.report.documents.remapping import copy_document
 
-        return copy_document(options.file, name, done)
+        return copy_document(file_name(options), name, done)
 
     return Answer(page=result_page(name, copied(done)), document=document, failure=failure)
 

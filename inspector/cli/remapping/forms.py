@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector.cli.common import DONE, NEGATIVE, ended_by_signals
-from inspector.cli.remapping.answer import Answer, output_name
+from inspector.cli.remapping.answer import Answer, file_name, output_name
 from inspector.cli.remapping.opening import open_planned, remark_on_room
 from inspector.errors import ExportError, PlanError
+from inspector.records import replace
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
     def document() -> dict[str, Any]:
         from inspector.report.documents.remapping import form_document
 
-        return form_document(options.file, output_name(options), done)
+        return form_document(file_name(options), output_name(options), done)
 
     return Answer(
         page=result_page(output_name(options), parts, more),
@@ -107,7 +108,7 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
     if options.undo:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
     checkpoint, plan = open_planned(options)
-    title = [Line(escape_text(options.file), "file")] if len(options.files) > 1 else []
+    title = [Line(escape_text(file_name(options)), "file")] if len(options.files) > 1 else []
     blocks, made = list[Line](), None
     if form is None:
         remark_on_room(options, checkpoint, plan)
@@ -125,7 +126,8 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
     def document() -> dict[str, Any]:
         from inspector.report.documents.remapping import plan_document
 
-        return plan_document(checkpoint, options.output, plan, rows, made)
+        shown = replace(checkpoint, path=file_name(options))
+        return plan_document(shown, options.output, plan, rows, made)
 
     page = page_of([*title, *blocks, *lines_of(text.split("\n")[:-1])])
     return Answer(page=page, document=document)

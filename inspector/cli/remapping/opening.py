@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import remark
 from inspector.cli.machines import profile_of
 from inspector.cli.mapping import parse_map, plan_of
+from inspector.cli.remapping.answer import file_name
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
@@ -53,4 +54,4 @@ def remark_on_room(options: argparse.Namespace, checkpoint: Checkpoint, plan: Pl
     target = profile_of(parse_map(options)[1], options)
     overflow = overflow_of(checkpoint, target, moves, stored=stored)
     if overflow is not None:
-        remark(f"{options.file}: {overflow_text(overflow)}")
+        remark(f"{file_name(options)}: {overflow_text(overflow)}")

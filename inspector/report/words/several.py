@@ -20,6 +20,7 @@ _WORDS: dict[str, dict[int, tuple[str, str]]] = {
         0: ("was written", "were written"),
         1: ("was written without all of the model", "were written without all of the model"),
     },
+    "undo": {0: ("is as it was before", "are as they were before")},
     "dry-run": {0: ("can be written", "can be written")},
     "snippet": {0: ("has its code above", "have their code above")},
 }

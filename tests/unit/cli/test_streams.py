@@ -116,25 +116,148 @@ def test_nothing_to_read_is_said(cli) -> None:
 
 
 def test_where_standard_input_makes_no_sense_is_wrong_usage(cli) -> None:
-    lines = (
-        ("verify", "-", "--against", DEMO),
-        ("verify", DEMO, "--against", "-"),
-        ("snippet", "-"),
-        ("remap", "-", "-o", "never.pth"),
-        ("recover", "-", "-o", "never.pth"),
-        ("diff", "-", DEMO),
-        ("stats", "-", "model"),
-        ("screenshot", "-", "never.png"),
-        ("-",),
-    )
-    for line in lines:
+    lines = {
+        ("snippet", "-"): "the code loads the file by its name",
+        ("screenshot", "-", "never.png"): "a picture shows the file by its name",
+        ("-",): "the window shows files by their names",
+        ("diff", "--series", "-", DEMO): "a series is listed by the names of its files",
+        ("remap", "-", "--in-place"): "--in-place changes the file itself",
+        ("remap", "-", "--undo"): "--undo finds its record by the file's name",
+        ("remap", DEMO, "-", "--into", "never"): "--into gives a copy the name of its file",
+        ("remap", "-", "-o", "never.pth", "--receipt", "r"): "a receipt names the file that was copied",
+        ("remap", "-", "-o", "never.pth", "--keep-times"): "--keep-times takes the times of a file",
+    }
+    for line, why in lines.items():
         answer = cli(*line)
         assert (answer.code, answer.out) == (2, ""), line
-        assert "so none of them can be standard input: - (name the file" in answer.err, line
-    for line in (("show", "-", "-"), ("check", "-", "--error-file", "-"), ("check", "-", "--script", "-")):
+        assert f"{why}, and standard input has no name: - (name the file)" in answer.err, line
+    twice = (
+        ("show", "-", "-"),
+        ("check", "-", "--error-file", "-"),
+        ("check", "-", "--script", "-"),
+        ("diff", "-", "-"),
+        ("verify", "-", "--against", "-"),
+        ("remap", "-", "-", "--dry-run"),
+    )
+    for line in twice:
         answer = cli(*line)
         assert answer.code == 2, line
         assert "standard input can be read once only" in answer.err, line
+
+
+@pytest.fixture
+def small(tmp_path_factory) -> Path:
+    """A checkpoint that fits into a pipe."""
+    path = tmp_path_factory.mktemp("small") / "small.pth"
+    words = ("-o", path, "--only", "weights", "--exclude", "**.weight", "--map", "cuda:0=cuda:0")
+    assert main([os.fspath(word) for word in ("remap", DEMO, *words)]) == 0
+    return path
+
+
+@pytest.fixture(params=["linux", "other"])
+def folder(request, tmp_path, monkeypatch) -> Path:
+    """Where what is piped may be kept, on a system that names descriptors and on one that does not."""
+    folder = Path(tmp_path, "temporary")
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    if request.param == "other":
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    return folder
+
+
+def test_what_is_piped_is_rewritten(cli, capfdbinary, tmp_path, small, folder) -> None:
+    data, plain, out = small.read_bytes(), tmp_path / "plain.pth", tmp_path / "out.pth"
+    assert cli("remap", small, "-o", plain).code == 0
+    with piped(data):
+        answer = cli("remap", "-", "-o", out)
+    assert (answer.code, out.read_bytes()) == (0, plain.read_bytes())
+    with piped(data[:-2000]):
+        answer = cli("recover", "-", "-o", out, "--force", "--json")
+    assert (answer.code, json.loads(answer.out)["path"]) == (0, "-")
+    with piped(data):
+        plan = json.loads(cli("remap", "-", "--dry-run", "--json").out)
+    assert (plan["path"], plan["action"]) == ("-", "plan")
+    capfdbinary.readouterr()
+    with piped(data):
+        assert written(capfdbinary, "remap", "-", "-o", "-")[:2] == (0, plain.read_bytes())
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_piped_is_compared_and_measured(cli, tmp_path, small, folder) -> None:
+    data, plain = small.read_bytes(), tmp_path / "plain.pth"
+    assert cli("remap", small, "-o", plain).code == 0
+    with piped(plain.read_bytes()):
+        answer = cli("verify", "-", "--against", small)
+    assert (answer.code, answer.out.startswith("stdin: the same; ")) == (0, True)
+    with piped(data):
+        answer = cli("verify", plain, "--against", "-", "--json")
+    assert json.loads(answer.out)["against"] == "-"
+    with piped(data):
+        answer = cli("diff", "-", plain, "--json")
+    found = json.loads(answer.out)
+    assert (answer.code, found["a"], found["b"]) == (1, "-", str(plain))
+    with piped(data):
+        answer = cli("diff", small, "-")
+    assert (answer.code, "\nb stdin " in answer.out) == (0, True)
+    with piped(data):
+        found = json.loads(cli("stats", "-", "head.bias", "--json").out)
+    assert (found["path"], found["tensor"], found["nan"]) == ("-", "head.bias", 0)
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_piped_through_stays_of_its_format(capfdbinary, tmp_path) -> None:
+    tensors = tmp_path / "a.safetensors"
+    words = ("--only", "weights", "--exclude", "**.weight")
+    assert written(capfdbinary, "remap", DEMO, "-o", tensors, *words)[0] == 0
+    with piped(tensors.read_bytes()):
+        assert written(capfdbinary, "remap", "-", "-o", "-")[:2] == (0, tensors.read_bytes())
+
+
+def test_errors_about_what_was_piped_name_no_place_of_this_machine(cli, tmp_path) -> None:
+    path = tmp_path / "broken.pth"
+    path.write_bytes(DEMO.read_bytes()[:30_000])
+    for line, said in (
+        (("remap", "-", "-o", tmp_path / "x.pth"), ""),
+        (("remap", "-", "--in-place"), "- (name the file)"),
+        (("recover", "-", "-o", tmp_path / "x.pth"), ""),
+        (("verify", "-", "--against", DEMO), ""),
+        (("diff", "-", DEMO), ""),
+        (("stats", "-", "nothing"), "show -)"),
+        (("stats", "-", "model/stem.conv.weight"), ""),
+    ):
+        with path.open("rb") as file, stdin(file):
+            answer = cli(*line)
+        assert answer.code in {1, 2, 3}, line
+        assert said in answer.err, line
+        assert "/proc/" not in answer.out + answer.err, line
+    with DEMO.open("rb") as file, stdin(file):
+        assert json.loads(cli("stats", "-", "--scan", "--json").out)["path"] == "-"
+    with DEMO.open("rb") as file, stdin(file):
+        answer = cli("remap", "-", "-o", DEMO, "--force")
+    assert "the copy would replace the file itself" in answer.err
+
+
+def test_a_copy_that_finds_no_room_says_where(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfileobj", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    refused = pytest.raises(ContainerError, match="cannot be kept: No space left on device")
+    with DEMO.open("rb") as file, stdin(file), refused as error, streams.named("-", TEXT):
+        pytest.fail("opened")
+    assert str(tmp_path) in (error.value.where or "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_with_a_name_is_itself() -> None:
+    with streams.named("a.pth", TEXT) as file:
+        assert file == ("a.pth", "a.pth")
+    error = ContainerError("a.pth", where=None)
+    streams.rename(error, streams.Given("a.pth", "a.pth"))
+    assert error.what == "a.pth"
 
 
 # --- standard output ----------------------------------------------------------------------------------------
@@ -270,7 +393,7 @@ def test_a_signal_leaves_no_file(tmp_path, monkeypatch) -> None:
 
 
 def test_errors_name_what_is_wrong() -> None:
-    with pytest.raises(PlanError), stdin(None):
-        streams.refuse_stdin("a", "-")
+    with pytest.raises(PlanError, match="why, and standard input"), stdin(None):
+        streams.refuse_stdin("why", "a", "-")
     with pytest.raises(ContainerError), stdin(None), given("-", TEXT):
         pytest.fail("opened")

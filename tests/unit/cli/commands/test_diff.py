@@ -115,3 +115,12 @@ def test_a_filter_with_a_mistake_is_wrong_usage(files, tmp_path, capsys) -> None
     for pair in ((odd, files[0]), (files[0], odd)):  # a name in one of them is no mistake
         assert main(["diff", *pair, "--filter", "devise:cuda:0"]) == 1
     assert capsys.readouterr().err == ""
+
+
+def test_numbers_need_numpy_and_nothing_is_read_without(cli, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.values.asking.find_spec", lambda _: None)
+    for words in (("--values",), ("--rtol", "1"), ("--series",)):
+        answer = cli("diff", "missing-a", "missing-b", *words)
+        assert (answer.code, answer.out) == (4, ""), words
+        assert "this needs NumPy" in answer.err
+    assert cli("diff", "missing-a", "missing-b").code == 3

@@ -145,8 +145,6 @@ def test_what_would_be_done_writes_nothing(cli, two, tmp_path) -> None:
 def test_options_for_one_file_are_refused_for_several(cli, two, tmp_path) -> None:
     said = {
         ("-o", "x"): "-o is for one file, and 2 are given (use --into and a folder)",
-        ("--in-place",): "--in-place is for one file",
-        ("--undo",): "--undo is for one file",
         ("--into", tmp_path / "o", "--receipt", "r"): "a receipt is for one copy that has a name",
         (
             "--into",
@@ -163,6 +161,20 @@ def test_options_for_one_file_are_refused_for_several(cli, two, tmp_path) -> Non
         assert (answer.code, answer.out) == (2, ""), options
         assert sentence in answer.err
     assert names(tmp_path) == ["runs"]
+
+
+def test_several_files_change_in_place_each_with_its_record(cli, two, tmp_path) -> None:
+    before = [path.read_bytes() for path in two]
+    missing = tmp_path / "missing.pth"
+    answer = cli("remap", two[0], missing, two[1], "--in-place", "--map", "cuda:*=cpu")
+    assert answer.code == 3
+    assert answer.out.endswith("3 files: 2 were written, 1 could not be read\n")
+    assert all(path.read_bytes() != data for path, data in zip(two, before, strict=True))
+    refused = cli("remap", *two, "--in-place", "--map", "*=cpu")
+    assert (refused.code, refused.out) == (4, "2 files: 2 could not be written\n")
+    answer = cli("remap", *two, "--undo")
+    assert (answer.code, answer.out.endswith("\n2 files: 2 are as they were before\n")) == (0, True)
+    assert [path.read_bytes() for path in two] == before
 
 
 def test_a_checkpoint_of_several_files_is_one_copy(cli, tmp_path) -> None:
