@@ -1,4 +1,4 @@
-"""Names of files in lines that people paste: as a literal of Python, and as a word of a shell.
+"""Foreign text in what people paste: as a literal of Python, a word of a shell, a cell of a spreadsheet.
 
 A name comes from a disk nobody vouches for, and a pasted line is run. So a name is quoted until nothing in it
 means anything to the shell, and what no terminal shows is written as an escape.
@@ -19,6 +19,9 @@ _WINDOWS_PLAIN = re.compile(r"[\w+=:./\\-]+")
 _WINDOWS_SPECIAL = re.compile('[`$%"\u201c\u201d\u201e]')
 _AT_THE_FRONT = ("-", "=")
 """An option to every program, and the path of a program to zsh."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a cell with a formula begins with, for Japanese and Chinese spreadsheets in full width as well:
+https://owasp.org/www-community/attacks/CSV_Injection"""
 
 
 def python_text(text: str) -> str:
@@ -48,6 +51,25 @@ def file_word(path: str, *, windows: bool = IS_WINDOWS) -> str:
 def command(*words: str) -> str:
     """Return a line that runs this program with words that are quoted already."""
     return " ".join((PROGRAM, *words))
+
+
+def cell_text(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula; a number stays one."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def pasted_cell(text: str) -> str:
+    """Return a text as a cell among tabs, where a quote at the front would begin one of several lines."""
+    shown = cell_text(text.replace("\t", " "))
+    return f"'{shown}" if shown.startswith('"') else shown
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _octal(byte: int) -> str:

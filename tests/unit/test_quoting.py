@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.quoting import command, file_word, python_text, shell_word
+from inspector.quoting import cell_text, command, file_word, pasted_cell, python_text, shell_word
 
 NAMES = (
     "best.pth",
@@ -94,3 +94,12 @@ def test_on_windows_both_shells_take_it_for_one_word() -> None:
 
 def test_a_command() -> None:
     assert command("show", "best.pth") == "checkpoint-inspector show best.pth"
+
+
+def test_no_cell_is_a_formula() -> None:
+    for text in ("=cmd|'/c calc'!A1", "+a", "-a", "@SUM(1)", "\uff1d1", "\r=1"):
+        assert cell_text(text) == pasted_cell(text) == f"'{text}"
+    for text in ("-0.5", "+1", "-inf", "a=b", "", " =1"):
+        assert cell_text(text) == pasted_cell(text) == text
+    assert cell_text('"a') == '"a'
+    assert pasted_cell('"a\tb') == "'\"a b"

@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 from typing import IO, TextIO, cast
 
+from inspector.child import find_program
 from inspector.cli.common import say
 
 _USUAL = ("less", "-FRX")
@@ -38,7 +39,10 @@ def pager_command() -> tuple[str, ...]:
 
 
 def _found(words: tuple[str, ...]) -> tuple[str, ...]:
-    return words if shutil.which(words[0]) else ()
+    """Return the command by its absolute path: what a relative one leads to lies beside the checkpoint."""
+    name = words[0]
+    program = shutil.which(name) if os.path.isabs(name) else find_program(name)  # noqa: PTH117 - a word
+    return () if program is None else (program, *words[1:])
 
 
 class Pager:

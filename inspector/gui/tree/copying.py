@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTreeView
 
 from inspector.gui.tree.selection import Rows
+from inspector.quoting import pasted_cell
 
 ROWS_A_PART = 500
 
@@ -20,7 +21,7 @@ def tsv_parts(view: QTreeView, rows: Rows, node_ids: Sequence[int]) -> Iterator[
     lines = ["\t".join(str(rows.headerData(column, Qt.Orientation.Horizontal)) for column in columns)]
     for begin in range(0, len(node_ids), ROWS_A_PART):
         for node_id in node_ids[begin : begin + ROWS_A_PART]:
-            texts = (rows.text(node_id, column).replace("\t", " ") for column in columns)
+            texts = (pasted_cell(rows.text(node_id, column)) for column in columns)
             lines.append("\t".join(texts))
         yield lines
         lines = []

@@ -6,11 +6,11 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from inspector.quoting import cell_text
 from inspector.report.charts.bars import Chart
 from inspector.report.charts.modules import ModuleMap, parts_of, path_shown, tensors_of
 from inspector.report.charts.treemap import Cell
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _BARS = ("chart", "bar", "part", "bytes", "share_of_bar", "capacity_bytes", "bytes_too_much")
 _CELLS = ("path", "what", "tensors", "bytes", "share_of_file")
 
@@ -45,10 +45,10 @@ def _share(nbytes: int, total: int) -> str:
 
 def _written(lines: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerows([[_inert(value) for value in line] for line in lines])
+    csv.writer(text).writerows([[_cell(value) for value in line] for line in lines])
     return text.getvalue()
 
 
-def _inert(value: object) -> object:
-    """Return a text that no spreadsheet takes for a formula: names come from the file."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+def _cell(value: object) -> object:
+    """Return a cell that is no formula: names come from the file."""
+    return cell_text(value) if isinstance(value, str) else value

@@ -115,6 +115,13 @@ def test_rows_are_copied_with_a_title_as_they_stand(view, tree):
     ]
 
 
+def test_no_copied_row_is_a_formula(view, tree, monkeypatch):
+    select(view, find(tree, "model", "conv1"))
+    monkeypatch.setattr(type(view._rows), "text", lambda *_: "=HYPERLINK(1)\t2")
+    _, row = view.rows_as_tsv().splitlines()
+    assert set(row.split("\t")) == {"'=HYPERLINK(1) 2"}
+
+
 def test_expanding_is_limited_and_collapsing_is_not(view, tree, monkeypatch):
     view.collapse_all_rows()
     assert len(rows_in_sight(view)) == len(tree.nodes[0].children)

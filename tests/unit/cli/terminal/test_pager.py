@@ -13,7 +13,8 @@ from inspector.cli.terminal.pager import Pager, can_page, pager_command
 @pytest.fixture(autouse=True)
 def _there(monkeypatch) -> None:
     """Every program is there, but the one that is called `missing`."""
-    monkeypatch.setattr(module.shutil, "which", lambda name: None if "missing" in name else f"/bin/{name}")
+    monkeypatch.setattr(module.shutil, "which", lambda name: None if "missing" in name else name)
+    monkeypatch.setenv("PATH", os.pathsep.join([".", "", "bin", "/bin"]))
     for name in ("PAGER", "TERM", "LESS"):
         monkeypatch.delenv(name, raising=False)
 
@@ -53,13 +54,15 @@ class Pipe(io.StringIO):
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        (None, ("less", "-FRX")),
-        ("less -S", ("less", "-S", "-R")),
-        ("most -w", ("most", "-w")),
+        (None, ("/bin/less", "-FRX")),
+        ("less -S", ("/bin/less", "-S", "-R")),
+        ("most -w", ("/bin/most", "-w")),
+        ("/opt/less", ("/opt/less", "-R")),
+        ("/opt/missing", ()),
         ("", ()),
         ("cat", ()),
         ("missing -x", ()),
-        ("'", ("less", "-FRX")),
+        ("'", ("/bin/less", "-FRX")),
     ],
 )
 def test_the_pager_is_the_users(monkeypatch, chosen, words) -> None:

@@ -70,7 +70,7 @@ def test_what_belongs_to_parts_and_to_nobody() -> None:
 
 
 def test_no_name_becomes_a_formula() -> None:
-    for name in ("=HYPERLINK(1)", "+1", "-1", "@x"):
+    for name in ("=HYPERLINK(1)", "+a", "-a", "@x"):
         page = map_of(
             checkpoint(tensor(name, storage="0"), tensor("b", storage="1"), storage("0"), storage("1"))
         )
