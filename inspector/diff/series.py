@@ -25,6 +25,21 @@ from inspector.tuples import NamedTuple
 SUFFIXES = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".tar")
 MOST_FILES = 1_000
 _NUMBER = re.compile(r"(\d+)")
+_END = re.compile(r"[./]")
+_COUNTERS = frozenset(
+    {
+        "step",
+        "steps",
+        "global_step",
+        "iteration",
+        "iterations",
+        "epoch",
+        "n_averaged",
+        "num_updates",
+        "num_batches_tracked",
+    }
+)
+"""What optimizers, norm layers, averages and trainers call a tensor of one element that counts."""
 
 
 class _Desk(NamedTuple):
@@ -63,11 +78,13 @@ class SeriesRow(NamedTuple):
         path: What the first file calls it.
         numel: How many elements it has.
         points: What it is in each file; None where it is missing, of another shape, or cannot be read.
+        is_counter: Whether it counts steps: it grows by itself, and by far more than any weight.
     """
 
     path: str
     numel: int
     points: tuple[Point | None, ...]
+    is_counter: bool = False
 
 
 class Series(NamedTuple):
@@ -145,13 +162,15 @@ def compare_series(
                     with open_side(before, progress) as last:
                         steps = _along(first, last, current, wanted, desk)
             columns.append({number: _point(drift, steps.get(number)) for number, drift in drifts.items()})
-    found = (
-        SeriesRow(
-            rows[number].path, prod(rows[number].shape), tuple(column.get(number) for column in columns)
-        )
-        for number in wanted
-    )
-    return Series(tuple(paths), tuple(found))
+    points = ((number, tuple(column.get(number) for column in columns)) for number in wanted)
+    return Series(tuple(paths), tuple(_row(rows[number], found) for number, found in points))
+
+
+def _row(row: Tensor, points: tuple[Point | None, ...]) -> SeriesRow:
+    numel = prod(row.shape)
+    is_named = numel == 1 and _END.split(row.path)[-1] in _COUNTERS
+    is_counter = is_named and all(point.norm.is_integer() for point in points if point is not None)
+    return SeriesRow(row.path, numel, points, is_counter)
 
 
 def _point(drift: Numbers, step: Numbers | None) -> Point:

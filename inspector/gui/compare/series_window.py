@@ -25,6 +25,7 @@ from inspector.gui.widgets.labels import ElidedLabel, WrappedText, blocked, name
 from inspector.gui.widgets.status_line import StatusLine
 from inspector.overriding import override
 from inspector.session.comparing.series import FIELDS
+from inspector.units import format_count
 
 if TYPE_CHECKING:
     from inspector.progress import Progress
@@ -88,7 +89,7 @@ class SeriesWindow(ComparingFrame):
         self.chart.show_screen(screen)
         self._note.setText(screen.note)
         self._note.setVisible(bool(screen.note))
-        self._status.show_status((" \u2192 ".join(screen.files), f"{len(screen.lines) - 1:,} modules"))
+        self._status.show_status((" \u2192 ".join(screen.files), format_count(screen.modules, "module")))
 
     def take_text(self, text: str) -> None:
         """Put a text on the clipboard."""

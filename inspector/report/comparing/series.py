@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from inspector.diff.series import Point, Series
+from inspector.diff.series import Point, Series, SeriesRow
 from inspector.report.documents.finite import finite
 from inspector.report.page.blocks import Line as TextLine
 from inspector.report.page.blocks import Page, page_of, plain_text
@@ -19,6 +19,7 @@ _DIGITS = ".4g"
 _UNKNOWN = "\u2013"
 _MARK = "*"
 _WHOLE = "all of it"
+_COUNTERS = "Counters of steps"
 
 
 class Line(NamedTuple):
@@ -29,13 +30,31 @@ class Line(NamedTuple):
 
 
 def modules_of(series: Series) -> tuple[Line, ...]:
-    """Return all of it, then each module, as if its tensors were one vector; None where one is missing."""
+    """Return all of it, then each module, as if its tensors were one vector; None where one is missing.
+
+    Counters of steps are left out: beside them nothing else could be seen to change.
+    """
     groups: dict[str, list[tuple[Point | None, ...]]] = defaultdict(list)
-    for row in series.rows:
+    rows = [row for row in series.rows if not row.is_counter]
+    for row in rows:
         cut = max(row.path.rfind("."), row.path.rfind("/"))
         groups[row.path[:cut] if cut > 0 else row.path].append(row.points)
-    whole = Line(_WHOLE, _joined([row.points for row in series.rows], len(series.paths)))
+    whole = Line(_WHOLE, _joined([row.points for row in rows], len(series.paths)))
     return (whole, *(Line(name, _joined(points, len(series.paths))) for name, points in groups.items()))
+
+
+def counters_of(series: Series) -> tuple[Line, ...]:
+    """Return what counts steps; those that count alike, as in all slots of an optimizer, as one line."""
+    groups: dict[str, list[SeriesRow]] = defaultdict(list)
+    for row in series.rows:
+        if row.is_counter:
+            groups[repr(row.points)].append(row)
+    return tuple(Line(_counter_name(rows), rows[0].points) for rows in groups.values())
+
+
+def _counter_name(rows: list[SeriesRow]) -> str:
+    more = len(rows) - 1
+    return f"{rows[0].path} and {more:,} more" if more else rows[0].path
 
 
 def _joined(rows: list[tuple[Point | None, ...]], count: int) -> tuple[Point | None, ...]:
@@ -88,6 +107,10 @@ def series_page(series: Series) -> Page:
             ("Distance from the first", "drift"),
         )
     ]
+    counters = counters_of(series)
+    if counters:
+        counted = ((line.name, tuple(_figure(one, "norm") for one in line.points)) for line in counters)
+        tables.append([Columns(_COUNTERS, header, tuple(counted))])
     skips = any(point is not None and point.skipped for line in modules for point in line.points)
     left_out = f"{_MARK} without the elements that are NaN or infinite in a file"
     return page_of(head, *tables, [TextLine(left_out, "aside")] * skips)
@@ -105,7 +128,10 @@ def series_document(series: Series) -> dict[str, Any]:
     return {
         "schema": 1,
         "series": list(series.paths),
-        "tensors": [{"path": row.path, "numel": row.numel} | _columns(row.points) for row in series.rows],
+        "tensors": [
+            {"path": row.path, "numel": row.numel, "counter": row.is_counter} | _columns(row.points)
+            for row in series.rows
+        ],
         "modules": [{"path": line.name} | _columns(line.points) for line in modules_of(series)[1:]],
         "total": _columns(modules_of(series)[0].points),
     }

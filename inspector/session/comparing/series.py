@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePath
 from typing import Literal, Protocol
@@ -9,7 +10,7 @@ from typing import Literal, Protocol
 from inspector.diff.series import Series, compare_series, series_paths
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
-from inspector.report.comparing.series import format_series, modules_of
+from inspector.report.comparing.series import Line, counters_of, format_series, modules_of
 from inspector.session.present.failure import failure_page
 from inspector.session.screen import FailurePage
 from inspector.session.view import TaskRunner
@@ -25,6 +26,7 @@ MOST_LINES = 8
 """Lines that are drawn at once: more are told apart by nobody."""
 _MOST_NAME = 80
 _NOT_COMPARED = "This series could not be compared"
+_COUNTED = "Counters of steps stand at the end of the table, and are in no module's figures."
 _SKIPPED = "Elements that are NaN or infinite in a file are left out of its figures."
 
 
@@ -36,11 +38,13 @@ class SeriesLine:
         name: Its name.
         values: Its figure in each file; None where there is none.
         marked: Whether elements were left out, in each file.
+        is_counter: Whether it counts steps, and is drawn only where it is chosen.
     """
 
     name: str
     values: tuple[float | None, ...]
     marked: tuple[bool, ...]
+    is_counter: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +56,8 @@ class SeriesScreen:
         title: The title of the window.
         files: The names of the files.
         field: Which figure is shown.
-        lines: All modules, all of it first.
+        lines: All modules, all of it first, and the counters of steps at the end.
+        modules: How many modules there are.
         drawn: The lines that are drawn, by number.
         summary: What the chart shows, for those who do not see it.
         note: What is to know about the figures.
@@ -65,6 +70,7 @@ class SeriesScreen:
     files: tuple[str, ...] = ()
     field: Field = "norm"
     lines: tuple[SeriesLine, ...] = ()
+    modules: int = 0
     drawn: tuple[int, ...] = ()
     summary: str = ""
     note: str = ""
@@ -168,13 +174,9 @@ def _compose(state: _State, given: tuple[str, ...]) -> SeriesScreen:
     if state.series is None:
         phase: Literal["failed", "opening"] = "opening" if state.failure is None else "failed"
         return SeriesScreen(phase=phase, title=title, progress=state.progress, failure=state.failure)
-    lines = tuple(
-        SeriesLine(
-            name=line.name,
-            values=tuple(None if point is None else getattr(point, state.field) for point in line.points),
-            marked=tuple(point is not None and point.leaves_out(state.field) for point in line.points),
-        )
-        for line in modules_of(state.series)
+    lines = (
+        *(_line(line, state.field) for line in modules_of(state.series)),
+        *(_line(line, state.field, is_counter=True) for line in counters_of(state.series)),
     )
     drawn = state.chosen[:MOST_LINES] or _farthest(lines)
     return SeriesScreen(
@@ -183,16 +185,26 @@ def _compose(state: _State, given: tuple[str, ...]) -> SeriesScreen:
         files=tuple(escape_text(cut_text(PurePath(path).name, _MOST_NAME)) for path in state.series.paths),
         field=state.field,
         lines=lines,
+        modules=sum(not line.is_counter for line in lines[1:]),
         drawn=drawn,
         summary=_summary(state.field, [lines[number] for number in drawn]),
-        note=_SKIPPED if any(True in line.marked for line in lines) else "",
+        note=" ".join(_notes(lines)),
         progress=None,
     )
 
 
+def _line(line: Line, figure: Field, *, is_counter: bool = False) -> SeriesLine:
+    return SeriesLine(
+        name=line.name,
+        values=tuple(None if point is None else getattr(point, figure) for point in line.points),
+        marked=tuple(point is not None and point.leaves_out(figure) for point in line.points),
+        is_counter=is_counter,
+    )
+
+
 def _farthest(lines: tuple[SeriesLine, ...]) -> tuple[int, ...]:
-    """Return the modules that change most, in the order of the table; not all of it together."""
-    spans = [(_span(line), number) for number, line in enumerate(lines) if number]
+    """Return the modules that change most, in the order of the table; not all of it, and no counter."""
+    spans = [(_span(line), number) for number, line in enumerate(lines) if number and not line.is_counter]
     first = sorted(spans, key=lambda span: (-span[0], span[1]))[:MOST_LINES]
     return tuple(sorted(number for _, number in first))
 
@@ -202,10 +214,18 @@ def _span(line: SeriesLine) -> float:
     return max(known) - min(known) if known else 0.0
 
 
+def _notes(lines: tuple[SeriesLine, ...]) -> Iterator[str]:
+    if any(True in line.marked for line in lines):
+        yield _SKIPPED
+    if any(line.is_counter for line in lines):
+        yield _COUNTED
+
+
 def _summary(field: Field, lines: list[SeriesLine]) -> str:
     parts = []
     for line in lines:
         known = [value for value in line.values if value is not None]
         if known:
             parts.append(f"{line.name} from {known[0]:.4g} to {known[-1]:.4g}")
-    return f"{FIELDS[field]} of {format_count(len(lines), 'module')}: {'; '.join(parts)}"
+    noun = "line" if any(line.is_counter for line in lines) else "module"
+    return f"{FIELDS[field]} of {format_count(len(lines), noun)}: {'; '.join(parts)}"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from inspector.diff.series import Point, Series, SeriesRow
-from inspector.report.comparing.series import format_series, modules_of, series_document
+from inspector.report.comparing.series import counters_of, format_series, modules_of, series_document
 
 SERIES = Series(
     ("1.pt", "2.pt"),
@@ -34,6 +34,23 @@ def test_the_table_has_a_line_for_each_module_and_a_column_for_each_file() -> No
     assert "*" not in format_series(SERIES._replace(rows=SERIES.rows[:1]))
 
 
+def test_counters_of_steps_have_lines_of_their_own() -> None:
+    step = Point(100.0, None, None), Point(200.0, 100.0, 100.0)
+    other = Point(7.0, None, None), None
+    rows = [("o/0/step", step), ("o/1/step", step), ("bn.step", other)]
+    series = SERIES._replace(
+        rows=(*SERIES.rows, *(SeriesRow(path, 1, points, True) for path, points in rows))
+    )
+    assert modules_of(series) == modules_of(SERIES)
+    assert [line.name for line in counters_of(series)] == ["o/0/step and 1 more", "bn.step"]
+    lines = format_series(series).splitlines()
+    start = lines.index("Counters of steps")
+    assert [line.split()[-2:] for line in lines[start + 2 : start + 4]] == [["100", "200"], ["7", "\u2013"]]
+    assert [row["path"] for row in series_document(series)["tensors"] if row["counter"]] == [
+        row[0] for row in rows
+    ]
+
+
 def test_the_document_has_every_tensor() -> None:
     found = series_document(SERIES)
     json.dumps(found, allow_nan=False)
@@ -41,6 +58,7 @@ def test_the_document_has_every_tensor() -> None:
     assert found["tensors"][1] == {
         "path": "m/l.v",
         "numel": 4,
+        "counter": False,
         "norm": [4.0, 8.0],
         "to_previous": [None, 4.0],
         "to_first": [None, 4.0],

@@ -60,6 +60,21 @@ def test_the_lines_that_go_farthest_are_drawn_unless_others_are_chosen(session, 
     assert session.screen.drawn == (1,)
 
 
+def test_counters_of_steps_are_drawn_only_where_they_are_chosen(session, tmp_path) -> None:
+    for epoch in range(3):
+        tensors = {"a.w": T([epoch / 4]), "a.step": T([1000.0 * epoch]), "a.n_averaged": T([0.5])}
+        save_zip(tmp_path / f"e{epoch}.pt", tensors)
+    session.compare()
+    screen = session.screen
+    assert [line.name for line in screen.lines] == ["all of it", "a", "a.step"]
+    assert (screen.modules, screen.drawn) == (1, (1,))
+    assert screen.lines[0].values == pytest.approx([math.hypot(0.5, epoch / 4) for epoch in range(3)])
+    assert screen.lines[2].values == (0.0, 1000.0, 2000.0)
+    assert "at the end of the table" in screen.note
+    session.choose_lines((1, 2))
+    assert session.screen.summary == "Norm of 2 lines: a from 0.5 to 0.7071; a.step from 0 to 2000"
+
+
 def test_figures_that_leave_something_out_say_so(session, tmp_path) -> None:
     save_zip(tmp_path / "e1.pt", {"far.w": T([math.nan, 1.0]), "near.w": T([1.0, 2.0]), "k.w": T([3.0])})
     session.compare()
