@@ -66,6 +66,24 @@ def test_a_file_that_lost_bytes_has_no_points(tmp_path: Path, monkeypatch: pytes
         compare_series(paths, Progress())
 
 
+def test_a_choice_without_numbers_is_refused(tmp_path: Path) -> None:
+    paths = saved(tmp_path, {"w": T([1.0])}, {"w": T([2.0])})
+    with pytest.raises(PlanError, match="no such row with numbers"):
+        compare_series(paths, Progress(), lambda _: Chosen(frozenset(), frozenset()))
+
+
+def test_counters_are_told_by_name_and_by_what_they_hold(tmp_path: Path) -> None:
+    state = {
+        "step": T([3.0]),
+        "bn.step": T([2.0]),
+        "s.step": T([0.5]),
+        "v/step": T([1.0, 2.0]),
+        "w": T([4.0]),
+    }
+    rows = compared(tmp_path, state, {**state, "step": T([9.0])}).rows
+    assert {row.path for row in rows if row.is_counter} == {"step", "bn.step"}
+
+
 def test_a_folder_means_the_checkpoints_in_it_in_their_order(tmp_path: Path) -> None:
     for name in ("epoch-10.pt", "epoch-2.pt", "epoch-1.safetensors", "log.txt", "epoch-2.pt.json"):
         (tmp_path / name).write_bytes(b"")

@@ -38,9 +38,8 @@ def test_counters_of_steps_have_lines_of_their_own() -> None:
     step = Point(100.0, None, None), Point(200.0, 100.0, 100.0)
     other = Point(7.0, None, None), None
     rows = [("o/0/step", step), ("o/1/step", step), ("bn.step", other)]
-    series = SERIES._replace(
-        rows=(*SERIES.rows, *(SeriesRow(path, 1, points, True) for path, points in rows))
-    )
+    counters = (SeriesRow(path, 1, points, is_counter=True) for path, points in rows)
+    series = SERIES._replace(rows=(*SERIES.rows, *counters))
     assert modules_of(series) == modules_of(SERIES)
     assert [line.name for line in counters_of(series)] == ["o/0/step and 1 more", "bn.step"]
     lines = format_series(series).splitlines()
