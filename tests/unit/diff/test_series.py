@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from inspector.diff import series as module
+from inspector.diff.compare import Chosen
 from inspector.diff.series import Point, Series, compare_series, series_paths
-from inspector.errors import CancelledError, ContainerError
+from inspector.errors import CancelledError, ContainerError, PlanError
 from inspector.progress import Progress
 from tests.builders.states import T, save_zip
+
+
+W = [1.0, 2.0]
 
 
 def saved(tmp_path: Path, *states: Any) -> list[str]:
