@@ -21,7 +21,7 @@ from inspector.diff.pairs.contents import pair_contents
 from inspector.diff.pairs.pairing import Pairing
 from inspector.diff.records import Diff, Mode, Numbers, Pair, TensorChange
 from inspector.diff.side import Side, open_side
-from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError
+from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
@@ -217,28 +217,3 @@ def _with_numbers(what: tuple[str, ...], numbers: Numbers) -> tuple[str, ...]:
     elif numbers.other_bits:
         kept.append("bits")
     return tuple(kept)
-
-
-def measure_pair(a: str, b: str, pair: Pair, paths: tuple[str, str], progress: Progress) -> Numbers:
-    """Compare the numbers of one pair of tensors, wherever both files keep them.
-
-    Args:
-        a: The first file.
-        b: The second.
-        pair: The rows, as an earlier comparison found them.
-        paths: What they were called then.
-        progress: Told of the bytes, asked for cancellation.
-
-    Raises:
-        CheckpointError: A file cannot be read, or is another one by now.
-        CancelledError: The work was cancelled.
-    """
-    with open_both(a, b, progress) as (one, other):
-        rows = one.checkpoint.tensors[pair.a : pair.a + 1], other.checkpoint.tensors[pair.b : pair.b + 1]
-        if tuple(row.path for side in rows for row in side) != paths:
-            raise ContainerError("a file has changed since it was compared", remedy="compare the files again")
-        first, second = rows[0][0], rows[1][0]
-        progress.start("comparing numbers", first.nbytes)
-        with Differences(one, other) as differences:
-            marks = marks_of(one.tensors[pair.a]), marks_of(other.tensors[pair.b])
-            return differences.compare(first, second, progress, marks)

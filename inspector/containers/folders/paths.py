@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inspector.containers.source import FileSource, Source, looked_through
+from inspector.containers.source import FileSource, Source, Stamp, looked_through, stamp_of
 from inspector.limits import DEFAULT_LIMITS, Limits
 
 _METADATA = ".metadata"
@@ -33,6 +33,17 @@ def open_path(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
 
         return Folder(path, folder or os.curdir, name)
     return looked_through(FileSource(path), limits)
+
+
+def stamp_at(path: str) -> Stamp | None:
+    """Return what changes when a file, or one of a folder's, does; None if there is none."""
+    try:
+        if os.path.isdir(path) or stands_for_folder(*os.path.split(path)):  # noqa: PTH112 - bytes that are no text stay
+            with open_path(path) as folder:
+                return folder.stamp
+        return stamp_of(os.stat(path))  # noqa: PTH116 - as above
+    except (OSError, ValueError):
+        return None
 
 
 def stands_for_folder(folder: str, name: str) -> bool:

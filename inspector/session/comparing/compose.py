@@ -33,6 +33,7 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 _MOST_RULES = 6
 _SHOWN_FACTS = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")
 _OPENING = "Comparing"
+_STALE = "What stands here is no longer true: {}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,6 +77,7 @@ class CompareState:
         measured: What is known of the numbers of pairs.
         measuring: How far the comparison of the selected numbers is.
         measure_failure: Why that failed.
+        changed: What became of a file since it was compared, as far as that is known.
     """
 
     a: str
@@ -91,6 +93,7 @@ class CompareState:
     measured: tuple[tuple[Pair, Numbers], ...] = ()
     measuring: Progress | None = None
     measure_failure: str = ""
+    changed: str = ""
 
 
 def prepare(diff: Diff) -> Compared:
@@ -180,7 +183,7 @@ def compose(state: CompareState) -> CompareScreen:
         b=ComparedFile(path=state.b, name=names[1], line=_line(diff.b)),
         tone="bad" if danger else "good" if compared.is_equal else "warning",
         verdict=compared.verdict,
-        alerts=compared.alerts,
+        alerts=(*((_STALE.format(state.changed),) if state.changed else ()), *compared.alerts),
         notes=compared.notes,
         kinds=tuple(
             KindChoice(id=kind, label=LABELS[kind], count=count, chosen=kind in state.kinds)

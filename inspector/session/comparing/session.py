@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Protocol
 
-from inspector.diff.compare import Wish, compare_paths, measure_pair
+from inspector.diff.compare import Wish, compare_paths
+from inspector.diff.measuring import ChangedError, Measuring
 from inspector.diff.records import Numbers, Pair
 from inspector.errors import CancelledError
 from inspector.progress import Progress
@@ -51,6 +52,7 @@ class CompareSession:
         self._runner = runner
         self._state = CompareState(a=a, b=b)
         self._arranging: Progress | None = None
+        self._measuring: Measuring | None = None
         self.screen = compose(self._state)
 
     @property
@@ -61,6 +63,7 @@ class CompareSession:
     def compare(self) -> None:
         """Read both files and compare them, again if they are compared already."""
         self.stop()
+        self._release()
         state = self._state
         progress = Progress("reading")
         self._show(
@@ -93,8 +96,15 @@ class CompareSession:
     def dispose(self) -> None:
         """Stop, and release both files: the window is closed."""
         self.stop()
+        self._release()
         self._state = CompareState(a="", b="")
         self.screen = compose(self._state)
+
+    def _release(self) -> None:
+        """Close what was opened to compare numbers."""
+        measuring, self._measuring = self._measuring, None
+        if measuring is not None:
+            measuring.close()
 
     # --- the list -------------------------------------------------------------------------------------------
 
@@ -161,9 +171,10 @@ class CompareSession:
             return
         progress = Progress("comparing numbers")
         self._show(replace(state, measuring=progress, measure_failure=""))
-        paths = row.a_path, row.b_path
+        if self._measuring is None:
+            self._measuring = Measuring(compared.diff)
         self._runner.run(
-            partial(_measure, state.a, state.b, row.pair, paths),
+            partial(self._measuring.measure, row.pair),
             progress,
             partial(self._on_measured, progress, row.pair),
             partial(self._on_not_measured, progress),
@@ -187,7 +198,10 @@ class CompareSession:
     def _on_not_measured(self, progress: Progress, error: Exception) -> None:
         if self._state.measuring is progress:
             failure = "" if isinstance(error, CancelledError) else str(error)
-            self._show(replace(self._state, measuring=None, measure_failure=failure))
+            state = replace(self._state, measuring=None, measure_failure=failure)
+            if isinstance(error, ChangedError):  # what was measured before is not true of these files either
+                state = replace(state, measured=(), changed=failure)
+            self._show(state)
 
     # --- text -----------------------------------------------------------------------------------------------
 
@@ -221,10 +235,6 @@ def _compare(
 ) -> tuple[Compared, tuple[RowGroup, ...]]:
     compared = prepare(compare_paths(a, b, Wish(), progress))
     return compared, arrange(compared, frozenset(), only_differences=only_differences, query=query)
-
-
-def _measure(a: str, b: str, pair: Pair, paths: tuple[str, str], progress: Progress) -> Numbers:
-    return measure_pair(a, b, pair, paths, progress)
 
 
 def _ignore(error: Exception) -> None:

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from inspector.containers.folders.belonging import INDEX
-from inspector.containers.folders.paths import open_path, stands_for_folder
-from inspector.containers.source import Stamp, stamp_of
+from inspector.containers.folders.paths import stamp_at
+from inspector.containers.source import Stamp
 from inspector.errors import CancelledError, CheckpointError
 from inspector.model.glimpse import watch_beginning
 from inspector.progress import Progress
@@ -106,7 +106,7 @@ class Files(Machines):
         if self._ready is not None:
             path = self._state.path
             looking = Job(kind="look", about=path, progress=Progress("looking at the file"))
-            start(self._desk, looking, lambda _: _stamp(path), self._on_looked)
+            start(self._desk, looking, lambda _: stamp_at(path), self._on_looked)
 
     def _on_looked(self, stamp: Stamp | None) -> None:
         self._show(replace(self._state, on_disk=stamp))
@@ -174,14 +174,3 @@ def _open(asked: State, progress: Progress) -> Document | _Unread:
 
 def _opened(state: State, document: Document) -> State:
     return replace(state, phase="ready", document=document, on_disk=document.checkpoint.stamp)
-
-
-def _stamp(path: str) -> Stamp | None:
-    """Return what changes when a file, or one of a folder's, does; None if there is none."""
-    try:
-        if os.path.isdir(path) or stands_for_folder(*os.path.split(path)):  # noqa: PTH112 - bytes that are no text stay
-            with open_path(path) as folder:
-                return folder.stamp
-        return stamp_of(Path(path).stat())
-    except (OSError, ValueError):
-        return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inspector.diff.compare import Chosen, Wish, compare_paths, measure_pair
+from inspector.diff.compare import Chosen, Wish, compare_paths
 from inspector.diff.content.numbers import Tolerance
 from inspector.diff.records import Diff
 from inspector.errors import CancelledError, CheckpointError, PlanError
@@ -450,15 +450,6 @@ def test_errors_name_the_file_and_comparing_can_be_cancelled(tmp_path: Path) -> 
     progress.cancel()
     with pytest.raises(CancelledError):
         compare_paths(path, path, Wish(), progress)
-
-
-def test_one_pair_is_measured_by_itself(tmp_path: Path) -> None:
-    paths = [save_zip(tmp_path / f"{name}.pt", {"v": T(V), name: T(W)}) for name in "ab"]
-    (_, pair) = compare_paths(*paths, Wish()).pairs
-    assert measure_pair(*paths, pair, ("a", "b"), Progress()).differing == 0
-    for names in (("a", "a"), ("v", "b")):
-        with pytest.raises(CheckpointError, match="has changed since it was compared"):
-            measure_pair(*paths, pair, names, Progress())
 
 
 def test_nothing_is_equal_where_nothing_was_chosen(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from inspector.errors import CancelledError, ContainerError, PlanError
 from inspector.progress import Progress
 from tests.builders.states import T, save_zip
 
-
 W = [1.0, 2.0]
 
 

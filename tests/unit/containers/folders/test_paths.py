@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.folders.folder import Folder
-from inspector.containers.folders.paths import open_path, opened, stands_for_folder
+from inspector.containers.folders.paths import open_path, opened, stamp_at, stands_for_folder
 from inspector.containers.source import BytesSource, FileSource
 from inspector.errors import ContainerError
 
@@ -19,6 +19,18 @@ def test_files_and_folders_are_opened(tmp_path: Path) -> None:
         assert (source.root, source.entry) == (str(tmp_path), "")
     with pytest.raises(ContainerError, match="no such file"):
         open_path(str(tmp_path / "b.pt"))
+
+
+def test_a_stamp_tells_two_states_of_a_path_apart(tmp_path: Path) -> None:
+    file = tmp_path / "a.pt"
+    assert stamp_at(str(file)) is None
+    assert stamp_at("a\0b") is None
+    file.write_bytes(b"x")
+    with open_path(str(file)) as source:
+        assert stamp_at(str(file)) == source.stamp
+    before = stamp_at(str(tmp_path))
+    (tmp_path / "b.pt").write_bytes(b"y")
+    assert stamp_at(str(tmp_path)) != before
 
 
 def test_files_stand_for_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -30,8 +31,10 @@ def paths(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture
-def session(view, runner, paths) -> CompareSession:
-    return CompareSession(view, runner, *paths)
+def session(view, runner, paths) -> Iterator[CompareSession]:
+    found = CompareSession(view, runner, *paths)
+    yield found
+    found.dispose()
 
 
 def listed(session: CompareSession) -> list[int]:
@@ -164,12 +167,21 @@ def test_why_numbers_could_not_be_compared_is_said(session, paths, monkeypatch) 
         raise WorkerError("the child process ended before it had answered")
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "measure_pair", fail)
+        patch.setattr(module.Measuring, "measure", fail)
         session.measure()
     assert "ended before" in session.screen.selection.failure
+    session.measure()
+    assert session.screen.selection.numbers.startswith("4 of 4")
+    assert session.screen.alerts == ()
+    session.select(1)
     save_zip(Path(paths[1]), {"other": T(V)})
     session.measure()
     assert "has changed since it was compared" in session.screen.selection.failure
+    assert "no longer true" in session.screen.alerts[0]
+    session.select(0)
+    assert session.screen.selection.numbers == ""  # nor is what was measured before
+    session.compare()
+    assert session.screen.alerts == ()
 
 
 def test_measuring_that_is_cancelled_says_nothing(session, runner) -> None:
@@ -187,7 +199,7 @@ def test_a_result_that_comes_after_another_choice_is_dropped(session, runner, mo
     session.compare()
     session.select(0)
     runner.waits = True
-    monkeypatch.setattr(module, "measure_pair", lambda *_: "late")
+    monkeypatch.setattr(module.Measuring, "measure", lambda *_: "late")
     session.measure()
     session.select(2)
     runner.go_on()
