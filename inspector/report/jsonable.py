@@ -23,6 +23,7 @@ from inspector.report.outline.node import Node
 from inspector.report.outline.parameters import count_parameters
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
+from inspector.tuples import NamedTuple
 
 SCHEMA = 1
 Document = dict[str, Any]
@@ -31,17 +32,47 @@ _MOST_UNREAD = 1000
 _MOST_BITS = 128
 
 
+class Listed(NamedTuple):
+    """Rows down to a level of the tree.
+
+    Attributes:
+        tensors: The tensors that stand there.
+        values: The values.
+        groups: The groups, each as JSON, with the sums of what is below.
+    """
+
+    tensors: tuple[Tensor, ...]
+    values: tuple[ValueRow, ...]
+    groups: tuple[str, ...]
+
+
 def write_show(
-    checkpoint: Checkpoint, safety: SafetyVerdict, findings: tuple[Finding, ...], *, open_seconds: float
+    checkpoint: Checkpoint,
+    safety: SafetyVerdict,
+    findings: tuple[Finding, ...],
+    *,
+    open_seconds: float,
+    listed: Listed | None = None,
 ) -> Iterator[str]:
-    """Yield the document of `show --json` for one file, as `json.dumps` would write it, in pieces."""
+    """Yield the document of `show --json` for one file, as `json.dumps` would write it, in pieces.
+
+    Args:
+        checkpoint: What the file holds, or what of it was searched for.
+        safety: What loading it would do.
+        findings: What is noteworthy.
+        open_seconds: How long it took to read.
+        listed: What of it is listed; None for all.
+    """
     yield json.dumps(_head(checkpoint, open_seconds))[:-1]
     yield ', "tensors": ['
-    yield from _joined(_tensor_texts(checkpoint.tensors))
+    yield from _joined(_tensor_texts((listed or checkpoint).tensors))
     yield '], "storages": ['
     yield from _joined(_storage_texts(checkpoint))
     yield f'], "devices": {json.dumps(_devices(checkpoint))}, "values": ['
-    yield from _joined(map(_value_text, checkpoint.values))
+    yield from _joined(map(_value_text, (listed or checkpoint).values))
+    if listed is not None:
+        yield '], "groups": ['
+        yield from _joined(iter(listed.groups))
     yield f"], {json.dumps(_tail(checkpoint, safety, findings))[1:]}"
 
 

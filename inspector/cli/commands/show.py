@@ -19,7 +19,11 @@ from inspector.cli.common import (
 from inspector.errors import CancelledError, ExportError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from inspector.model.checkpoint import Checkpoint
+    from inspector.report.jsonable import Listed
+    from inspector.report.outline.node import Tree
     from inspector.report.page.blocks import Page
     from inspector.report.query import Query, Rows
 
@@ -45,7 +49,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="",
         help='words (* ? "whole path" -not), device:, dtype:, role:, shape:, storage:, size>10MB, params>1M',
     )
-    parser.add_argument("--depth", type=_depth, metavar="N", help="levels of the tree to show")
+    parser.add_argument(
+        "--depth",
+        type=_depth,
+        metavar="N",
+        help="levels of the tree to show; with --json, groups below are summed up",
+    )
 
 
 def _depth(text: str) -> int:
@@ -96,32 +105,48 @@ def _json(path: str, options: argparse.Namespace) -> str:
         seconds = time.perf_counter() - started
         safety = judge(checkpoint)
         findings = diagnose(checkpoint, safety)
+        listed = None if options.depth is None else _listed(checkpoint, options)
         if options.filter:
             checkpoint = _searched(checkpoint, options.filter)[0].narrow(checkpoint)
-        return "".join(write_show(checkpoint, safety, findings, open_seconds=seconds)) + "\n"
+        pieces = write_show(checkpoint, safety, findings, open_seconds=seconds, listed=listed)
+        return "".join(pieces) + "\n"
 
 
 def _page(path: str, options: argparse.Namespace) -> Page:
     from inspector.cli.streams import given, is_stream
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
-    from inspector.model.totals import device_totals
-    from inspector.report.colors import device_colors
     from inspector.report.text import report_page
-    from inspector.report.tree import build_tree
     from inspector.safety.verdict import judge
 
     with given(path, options) as source:
         checkpoint = open_checkpoint(source, beside=not is_stream(path), progress=options.display.progress())
     safety = judge(checkpoint)
-    tree = build_tree(checkpoint, device_colors(total.device for total in device_totals(checkpoint)))
-    only = None
-    if options.filter:
-        from inspector.report.query import matching_nodes
-
-        only = matching_nodes(*_searched(checkpoint, options.filter), tree)
+    tree, only = _tree(checkpoint, options)
     findings = diagnose(checkpoint, safety)
     return report_page(checkpoint, safety, findings, tree, depth=options.depth, only=only)
+
+
+def _listed(checkpoint: Checkpoint, options: argparse.Namespace) -> Listed:
+    """Return the rows down to the level that was asked for."""
+    from inspector.report.documents.levels import cut_at
+
+    tree, only = _tree(checkpoint, options)
+    return cut_at(checkpoint, tree, options.depth, only)
+
+
+def _tree(checkpoint: Checkpoint, options: argparse.Namespace) -> tuple[Tree, Collection[int] | None]:
+    """Return the rows of the tree, and the ids of those that the filter finds; None without one."""
+    from inspector.model.totals import device_totals
+    from inspector.report.colors import device_colors
+    from inspector.report.tree import build_tree
+
+    tree = build_tree(checkpoint, device_colors(total.device for total in device_totals(checkpoint)))
+    if not options.filter:
+        return tree, None
+    from inspector.report.query import matching_nodes
+
+    return tree, matching_nodes(*_searched(checkpoint, options.filter), tree)
 
 
 def _searched(checkpoint: Checkpoint, text: str) -> tuple[Query, Rows]:

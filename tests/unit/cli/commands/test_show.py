@@ -145,3 +145,16 @@ def test_interruption_ends_all(cli, monkeypatch) -> None:
     monkeypatch.setattr(show, "_page", cancelled)
     answer = cli("show", "a", "b")
     assert (answer.code, answer.out, answer.err) == (130, "", "")
+
+
+def test_depth_cuts_the_json_as_it_cuts_the_tree(cli) -> None:
+    """The fixture holds the document against its schema."""
+    whole = json.loads(cli("show", DEMO, "--json").out)
+    assert "groups" not in whole
+    cut = json.loads(cli("show", DEMO, "--json", "--depth", "1").out)
+    assert (cut["tensors"], [row["path"] for row in cut["values"]]) == ([], ["epoch", "best_accuracy"])
+    assert {row["path"] for row in cut["groups"]} >= {"model/", "optimizer/"}
+    assert (cut["storages"], cut["devices"]) == (whole["storages"], whole["devices"])
+    found = json.loads(cli("show", DEMO, "--json", "--depth", "3", "--filter", "model/head.bias").out)
+    assert [row["path"] for row in found["tensors"]] == ["model/head.bias"]
+    assert [row["path"] for row in found["groups"]] == ["model/", "model/head."]

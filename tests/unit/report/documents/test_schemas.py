@@ -17,7 +17,7 @@ from tests.schemas import complaint
 SCHEMAS: dict[str, Any] = {name: json.loads(schema_text(name)) for name in schema_names()}
 OWN = {"answer", "failure"}
 """Definitions that each schema has of its own; all others mean the same in each."""
-OPEN = {"versions", "packages", "environment"}
+OPEN = {"versions", "packages", "environment", "devices"}
 """Objects whose keys come from the file or the machine."""
 
 

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+
+from inspector.model.build import open_checkpoint
+from inspector.report.documents.levels import cut_at
+from inspector.report.query import matching_nodes, parse_query, searchable
+from inspector.report.tree import build_tree
+from inspector.resources import demo_path
+
+CHECKPOINT = open_checkpoint(str(demo_path()))
+TREE = build_tree(CHECKPOINT, {})
+
+
+def test_groups_sum_up_what_is_below_the_level() -> None:
+    shown = cut_at(CHECKPOINT, TREE, 1)
+    groups = shown.groups
+    assert shown.tensors == ()
+    assert [row.path for row in shown.values] == ["epoch", "best_accuracy"]
+    tops = {row["path"]: row for row in map(json.loads, groups)}
+    assert tops["model/"]["tensors"] == 92
+    assert sum(row["tensors"] for row in tops.values()) == len(CHECKPOINT.tensors)
+    deeper = cut_at(CHECKPOINT, TREE, 2)
+    assert [row.path for row in deeper.tensors] == ["rng_state/torch"]
+    assert set(groups) < set(deeper.groups)
+    every = cut_at(CHECKPOINT, TREE, 99)
+    assert (every.tensors, every.values) == (CHECKPOINT.tensors, CHECKPOINT.values)
+
+
+def test_what_was_sought_is_cut_as_well() -> None:
+    only = matching_nodes(parse_query("bias"), searchable(CHECKPOINT), TREE)
+    shown = cut_at(CHECKPOINT, TREE, 3, only)
+    groups = shown.groups
+    assert {row.path for row in shown.tensors} >= {"model/head.bias", "optimizer/state/2/exp_avg"}
+    assert not [row.path for row in shown.tensors if row.path.endswith("weight")]
+    assert {json.loads(row)["path"] for row in groups} >= {"model/", "model/head."}
+    assert "rng_state/" not in {json.loads(row)["path"] for row in groups}
