@@ -288,6 +288,9 @@ def main(paths: list[str], *, demo: bool = False, fresh: bool = False, python: s
     errors.remove()
     if server is not None:
         server.close()
+    from inspector.gui.tree.dragging import end_drags
+
+    end_drags()
     return code
 
 

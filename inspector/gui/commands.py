@@ -376,6 +376,10 @@ class Commands(QObject):
             self.session.select(node)
         self.on_page("tensor")
 
+    def tell(self, text: str) -> None:
+        """Say something in the status line for a while."""
+        self._window.statusBar().showMessage(text, _READ_MS)
+
     def copy(self, text: str) -> None:
         """Copy a text, and confirm it."""
         QGuiApplication.clipboard().setText(text)

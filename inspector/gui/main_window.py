@@ -395,4 +395,6 @@ class MainWindow(Frame):
 
 
 def _dropped_paths(event: QDropEvent) -> list[str]:
+    if event.source() is not None:  # rows of a window of ours
+        return []
     return [path_of_url(url) for url in event.mimeData().urls() if url.isLocalFile()]

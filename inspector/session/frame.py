@@ -14,6 +14,7 @@ from inspector.session.screen import Banner, CheckPage, Screen
 from inspector.session.state import OPEN, State
 from inspector.session.targets import devices_of, target_of, targets_of
 from inspector.session.titles import shown_name
+from inspector.session.values.kinds import taken_page
 
 PROGRAM = "Checkpoint Inspector"
 _CHECKING = "Checking what loading this file does\u2026"
@@ -76,6 +77,7 @@ def frame_of(state: State) -> Screen:
         can_undo=False,
         python=state.python,
         pythons=pythons_page(state),
+        taken=taken_page(state),
     )
 
 

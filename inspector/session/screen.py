@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from inspector.records import dataclass
-from inspector.session.values.page import ValuesPage
+from inspector.session.values.page import TakenPage, ValuesPage
 
 if TYPE_CHECKING:
     from inspector.containers.source import Stamp
@@ -275,6 +275,7 @@ class Screen:
     to. `error_text` is the pasted error
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     `sparks` is a small histogram for each tensor row, as heights from 0 to 8; empty before a scan.
+    `taken` is how far the files of rows that are dragged out are.
     `is_checking` is whether only the tree is known yet: nothing else may be taken from such a screen.
     """
 
@@ -331,6 +332,7 @@ class Screen:
     python: str = ""
     pythons: PythonsPage | None = None
     is_checking: bool = False
+    taken: TakenPage | None = None
 
     @property
     def machine(self) -> tuple[str, str, str]:

@@ -24,6 +24,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.columns import TreeColumns
 from inspector.gui.tree.copying import tsv_parts
 from inspector.gui.tree.delegate import RowDelegate, indents_for
+from inspector.gui.tree.dragging import RowDrag
 from inspector.gui.tree.folding import Unfolder, first_to_unfold, rows_to_unfold
 from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import Column, TreeModel
@@ -68,6 +69,7 @@ class TensorTreeView(QTreeView):
         self._taking_focus = False
         self._typed = ""
         self._since_typed = QElapsedTimer()
+        self.drag = RowDrag(self, theme)
         self._set_behavior()
         self.columns = TreeColumns(self)
         self.expanded.connect(self._on_expanded)
@@ -293,6 +295,12 @@ class TensorTreeView(QTreeView):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if not self._fold_at(event):
             super().mousePressEvent(event)
+            self.drag.press(event)
+
+    @override
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if not self.drag.move(event):
+            super().mouseMoveEvent(event)
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

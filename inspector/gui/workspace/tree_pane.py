@@ -52,6 +52,7 @@ class TreePane(QWidget):
         """Connect what the window does."""
         self.tree.node_activated.connect(commands.on_node_activated)
         self.tree.rows_copied.connect(commands.copy)
+        self.tree.drag.told.connect(commands.tell)
         self.strip.copy_wanted.connect(commands.copy)
         self.nothing.end_wanted.connect(commands.on_find_end)
 
@@ -61,6 +62,7 @@ class TreePane(QWidget):
         self.tree.rows_chosen.connect(session.pick)
         self.tree.sort_wanted.connect(lambda column, down: session.list_flat(Order(column, down)))
         self.nothing.query_wanted.connect(session.search)
+        self.tree.drag.connect_to(session)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show a screen, as far as it differs from the last one."""
@@ -71,6 +73,7 @@ class TreePane(QWidget):
             self.tree.show_sparks(new.sparks)
         if old is None or old.strip is not new.strip:
             self.strip.show_screen(new)
+        self.tree.drag.show_taken(new.taken)
         if old is None or old.search is not new.search:
             self.nothing.show_search(new.search)
 
@@ -89,6 +92,7 @@ class TreePane(QWidget):
     def forget(self) -> None:
         """Release the file that was shown."""
         self.painted.forget()
+        self.tree.drag.connect_to(None)
         self.tree.show_tree(None)
         self.strip.show_strip(None)
         self.nothing.show_search(None)

@@ -62,7 +62,7 @@ from inspector.session.screen import (
 )
 from inspector.session.state import State
 from inspector.session.targets import devices_of, target_of, targets_of
-from inspector.session.values.kinds import scan_of
+from inspector.session.values.kinds import scan_of, taken_page
 from inspector.session.values.showing import scan_findings, sparks_of, values_page
 from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile
@@ -140,6 +140,7 @@ def brought_up_to_date(screen: Screen, state: State) -> Screen:
         export=export_page(state),
         recent=state.recent,
         values=values_page(state),
+        taken=taken_page(state),
         edits=edit_texts(state),
         log=state.log,
         profiles=state.profiles,

@@ -18,12 +18,22 @@ from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Probe
 from inspector.session.jobs.running import start, stop
 from inspector.session.rows import RowIntentions
-from inspector.session.values.kinds import CELLS, PICTURE, RANK, SAVE, SCAN, STATISTICS, selected_row
+from inspector.session.values.kinds import (
+    CELLS,
+    PICTURE,
+    RANK,
+    SAVE,
+    SCAN,
+    STATISTICS,
+    TAKE,
+    selected_row,
+)
 from inspector.session.values.page import CellBlock, Picture, SliceChoice
 
 if TYPE_CHECKING:
     from inspector.session.document import Document
     from inspector.session.present.presenter import Presenter
+    from inspector.session.values.taking import Taking
     from inspector.values.asking import ValueReader
     from inspector.values.request import Request
     from inspector.values.scan import Scan
@@ -133,6 +143,37 @@ class Values(RowIntentions):
             head = {"what": "rows", **Requests(document.checkpoint).file, "tensor": request}
             job = Job(kind=SAVE, about=self._state.path, progress=Progress("saving values"))
             start(self._desk, job, partial(_save, self._reader(SAVE), head, path, read_nbytes(request)))
+
+    def take_out(self, nodes: tuple[int, ...]) -> Taking | None:
+        """Begin to drag rows out: their tensors become files, in a job; None without an open file."""
+        document = self._ready
+        if document is None or not nodes:
+            return None
+        from inspector.session.values.taken import take_out, temporary_root  # noqa: PLC0415 - see above
+        from inspector.session.values.taking import plan_taking  # noqa: PLC0415 - see above
+
+        taking = plan_taking(document, nodes, temporary_root())
+        if taking.files:
+            job = Job(kind=TAKE, about=self._state.path, progress=Progress("preparing arrays"))
+            start(self._desk, job, partial(take_out, document, self._reader(SAVE), taking))
+        return taking
+
+    def end_taking(self, taking: Taking, *, kept: bool) -> None:
+        """End a drag: the files stay for whoever took them, and go where nobody did."""
+        if not taking.files:
+            return
+        from inspector.session.values.taken import remove_taken  # noqa: PLC0415 - see above
+
+        self._show(self._state.without_job(TAKE))
+        if not kept:
+            self._desk.runner.run(lambda _: remove_taken(taking), Progress(), _ignore, _ignore)
+
+    def remove_left(self) -> None:
+        """Remove the files of drags that ended long ago."""
+        from inspector.session.values.taken import KEPT_S, remove_left, temporary_root  # noqa: PLC0415 - as above
+
+        root = temporary_root()
+        self._desk.runner.run(lambda _: remove_left(root, KEPT_S), Progress(), _ignore, _ignore)
 
     def _read_selected(self) -> None:
         """Forget the values of what was selected before, and read those of what is, if they are looked at."""
@@ -244,3 +285,7 @@ def _picture(found: dict[str, Any]) -> Picture:
 
 def _cells(row: int, column: int, digits: int, found: list[list[str]]) -> CellBlock:
     return CellBlock(row=row, column=column, digits=digits, texts=tuple(map(tuple, found)))
+
+
+def _ignore(_: object) -> None:
+    """Take an answer that nobody waits for."""

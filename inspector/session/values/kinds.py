@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from inspector.session.state import State
+    from inspector.session.values.page import TakenPage
     from inspector.values.scan import Scan
 
 STATISTICS, RANK, PICTURE, CELLS = "statistics", "rank", "picture", "cells"
-SCAN, SAVE = "scan", "save values"
+SCAN, SAVE, TAKE = "scan", "save values", "take out"
 
 
 def selected_row(state: State) -> int | None:
@@ -25,3 +26,19 @@ def scan_of(state: State) -> Scan | None:
     """Return what the scan of all tensors found, or None."""
     job = state.job(SCAN)
     return None if job is None else cast("Scan | None", job.result)
+
+
+def taken_page(state: State) -> TakenPage | None:
+    """Return how far the files of rows that are dragged out are; None where nothing is dragged."""
+    job = state.job(TAKE)
+    if job is None:
+        return None
+    from inspector.session.values.page import TakenPage  # noqa: PLC0415 - most windows never drag
+
+    if job.status == "running":
+        return TakenPage(stage="writing", progress=job.progress)
+    if job.status == "done":
+        return TakenPage(stage="ready", progress=job.progress)
+    from inspector.session.values.showing import job_error  # noqa: PLC0415 - as above
+
+    return TakenPage(stage="failed", progress=job.progress, sentence=job_error(job))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from inspector.records import dataclass
 
@@ -89,6 +89,21 @@ class ScanPage:
     rows: tuple[ScanRow, ...] = ()
     more: int = 0
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenPage:
+    """The files of rows that are dragged out.
+
+    Attributes:
+        stage: Whether they are being written, are there, or cannot be written.
+        progress: How far they are.
+        sentence: Why they cannot be written; else empty.
+    """
+
+    stage: Literal["writing", "ready", "failed"]
+    progress: Progress
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,7 +95,7 @@ def values_page(state: State) -> ValuesPage:
         title=title,
         facts=f"{facts}; {format_nbytes(read_nbytes(request))} to read",
         progress=_progress(job) or _progress(ranked),
-        error=_error(job) or _error(ranked),
+        error=job_error(job) or job_error(ranked),
         lines=(
             *(() if found is None else statistics_lines(found)),
             *(() if ranks is None else rank_lines(ranks)),
@@ -106,7 +106,7 @@ def values_page(state: State) -> ValuesPage:
         shape=shape,
         choice=choice_of(state, shape) if shape else None,
         picture=None if pictured is None else cast("Picture | None", pictured.result),
-        picture_error=_error(pictured),
+        picture_error=job_error(pictured),
         cells=None if cells is None else cast("CellBlock | None", cells.result),
         scan=scan,
         saved=_saved(state.job(SAVE)),
@@ -118,7 +118,7 @@ def _saved(job: Job | None) -> str:
         return ""
     if job.status == "running":
         return "Saving \u2026"
-    return _error(job) or f"Saved as {escape_text(str(job.result))}."
+    return job_error(job) or f"Saved as {escape_text(str(job.result))}."
 
 
 def scan_page(state: State) -> ScanPage:
@@ -127,7 +127,7 @@ def scan_page(state: State) -> ScanPage:
     if job is None or document is None:
         return ScanPage()
     if scan is None:
-        return ScanPage(progress=_progress(job), sentence=_error(job))
+        return ScanPage(progress=_progress(job), sentence=job_error(job))
     return _scan_page(document, scan)
 
 
@@ -182,7 +182,8 @@ def _progress(job: Job | None) -> Progress | None:
     return job.progress if job is not None and job.status == "running" else None
 
 
-def _error(job: Job | None) -> str:
+def job_error(job: Job | None) -> str:
+    """Return why a job failed, or that it was cancelled; empty for one that did not."""
     if job is None or job.status == "running" or (job.error is None and job.status != "cancelled"):
         return ""
     if job.status == "cancelled":

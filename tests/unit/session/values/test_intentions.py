@@ -256,3 +256,52 @@ def test_children_end_with_the_window(session) -> None:
     session.select(node(session, 0))
     session.dispose()
     assert Here.ended == 2
+
+
+def test_rows_are_dragged_out_as_files_that_stay_where_they_were_dropped(
+    session, runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "temporary"
+    root.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(root))
+    assert session.screen.taken is None
+    runner.waits = True
+    taking = session.take_out((node(session, 0), node(session, 1)))
+    assert (session.screen.taken.stage, list(root.iterdir())) == ("writing", [])
+    runner.go_on()
+    assert session.screen.taken.stage == "ready"
+    files = [Path(path) for path, _ in taking.files]
+    assert [path.name for path in files] == ["a.npy", "b.npy"]
+    runner.waits = False
+    session.end_taking(taking, kept=True)
+    assert session.screen.taken is None
+    assert all(path.exists() for path in files)
+    session.remove_left()
+    assert all(path.exists() for path in files)  # a file manager may still read them
+    monkeypatch.setattr("inspector.session.values.taken.KEPT_S", 0)
+    session.remove_left()
+    assert list(root.iterdir()) == []
+
+
+def test_a_drag_that_comes_to_nothing_leaves_nothing(
+    session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "temporary"
+    root.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(root))
+    taking = session.take_out((node(session, 0),))
+    assert len(list(root.iterdir())) == 1
+    session.end_taking(taking, kept=False)
+    assert list(root.iterdir()) == []
+    Path(session._state.path).write_bytes(b"changed")
+    taking = session.take_out((node(session, 0),))
+    page = session.screen.taken
+    assert (page.stage, "changed" in page.sentence, list(root.iterdir())) == ("failed", True, [])
+    session.end_taking(taking, kept=False)
+    monkeypatch.setattr("inspector.session.values.taking.MOST_NBYTES", 0)
+    taking = session.take_out((node(session, 0),))
+    assert (taking.files, session.screen.taken) == ((), None)
+    session.end_taking(taking, kept=False)
+    assert session.take_out(()) is None
+    session.close()
+    assert session.take_out((1,)) is None
