@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.nothing_found import NothingFound
 from inspector.gui.tree.painting import PaintWaiter
-from inspector.gui.tree.strip import FactsStrip
 from inspector.gui.tree.view import TensorTreeView
 from inspector.gui.widgets.boxes import column
+from inspector.gui.workspace.strip import FactsStrip
 from inspector.overriding import override
 from inspector.report.outline.flat import Order
 
