@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from math import prod
 
 from inspector.containers.notes import NoteKind
+from inspector.diff.content.arrays import array_of
 from inspector.diff.content.elements import Marks, has_elements
 from inspector.diff.content.equality import Equalities
 from inspector.diff.content.numbers import Differences, Tolerance
@@ -19,7 +20,7 @@ from inspector.diff.facts.unsaid import compare_unsaid, marks_of
 from inspector.diff.facts.values import compare_values
 from inspector.diff.pairs.contents import pair_contents
 from inspector.diff.pairs.pairing import Pairing
-from inspector.diff.records import Diff, Mode, Numbers, Pair, TensorChange
+from inspector.diff.records import ArrayPair, Diff, Mode, Numbers, Pair, TensorChange, ValueChange
 from inspector.diff.side import Side, open_side
 from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
@@ -28,6 +29,8 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.tuples import NamedTuple
 
+_SAME_ARRAY = frozenset({"key", "value", "bits"})
+"""What is said of an array whose numbers, type, shape and order are the same."""
 _UNLISTED = frozenset({NoteKind.TOO_DEEP, NoteKind.UNLISTED})
 
 
@@ -89,6 +92,7 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
     rules = pairing.rules()
     values = compare_values(a, b, rules, work.look)
     comparing = _Tensors(a, b, wish, work.look, progress)
+    arrays = _Arrays(a, b, wish, progress)
     first, second = a.checkpoint, b.checkpoint
     shown = [pair for pair in pairs if _matters(pair, chosen)]
     names, verdicts = compare_programs(first, second)
@@ -103,7 +107,7 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         tensors=comparing.run(shown),
         values_removed=_chosen(values.removed, chosen and chosen[0].values),
         values_added=_chosen(values.added, chosen and chosen[1].values),
-        values=tuple(
+        values=arrays.run(
             change
             for change in values.changed
             if chosen is None or change.a in chosen[0].values or change.b in chosen[1].values
@@ -114,6 +118,7 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         verdicts=verdicts,
         compared_nbytes=comparing.nbytes,
         tolerated=comparing.tolerated,
+        tolerated_values=arrays.tolerated,
         unlisted=any(note.kind in _UNLISTED for note in (*first.notes, *second.notes)),
     )
 
@@ -202,6 +207,49 @@ class _Tensors:
 
     def _marks(self, pair: Pair) -> tuple[Marks, Marks]:
         return marks_of(self._a.tensors[pair.a]), marks_of(self._b.tensors[pair.b])
+
+
+class _Arrays:
+    """Compares the numbers of arrays among the values, where that is wished."""
+
+    def __init__(self, a: Side, b: Side, wish: Wish, progress: Progress) -> None:
+        self._sides = a, b
+        self._wish = wish
+        self._progress = progress
+        self.tolerated = 0
+
+    def run(self, changes: Iterable[ValueChange]) -> tuple[ValueChange, ...]:
+        """Return the changes that are left, those of arrays with their numbers."""
+        if self._wish.mode != "numbers":
+            return tuple(changes)
+        with Differences(*self._sides, self._wish.tolerance) as differences:
+            found = [self._measured(change, differences) for change in changes]
+        return tuple(change for change in found if change.what)
+
+    def _measured(self, change: ValueChange, differences: Differences) -> ValueChange:
+        if not change.is_measurable:
+            return change
+        numbers = measure_arrays(self._sides, ArrayPair(change.a, change.b), differences, self._progress)
+        self.tolerated += "values" in change.what and not numbers.differing and numbers.max_abs != 0
+        what = _with_numbers(change.what, numbers)
+        if _SAME_ARRAY.issuperset(what):
+            what = tuple(fact for fact in what if fact != "value")
+        return change._replace(what=what, numbers=numbers)
+
+
+def measure_arrays(
+    sides: tuple[Side, Side], pair: ArrayPair, differences: Differences, progress: Progress
+) -> Numbers:
+    """Compare the numbers of two arrays among the values.
+
+    Raises:
+        ExportError: Numbers cannot be compared here.
+        CancelledError: The work was cancelled.
+    """
+    one, other = (array_of(side.values[row], side.data) for side, row in zip(sides, pair, strict=True))
+    assert one is not None  # noqa: S101 - a pair is one of arrays
+    assert other is not None  # noqa: S101 - as above
+    return differences.compare_arrays(one, other, sides[0].checkpoint.values[pair.a].path, progress)
 
 
 def _can_be_compared(one: Tensor, other: Tensor) -> bool:

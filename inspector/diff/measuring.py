@@ -7,10 +7,10 @@ from contextlib import ExitStack
 
 from inspector.child import Worker
 from inspector.containers.folders.paths import stamp_at
-from inspector.diff.compare import open_both
+from inspector.diff.compare import measure_arrays, open_both
 from inspector.diff.content.numbers import Differences
 from inspector.diff.facts.unsaid import marks_of
-from inspector.diff.records import Diff, Numbers, Pair
+from inspector.diff.records import ArrayPair, Diff, Numbers, Pair
 from inspector.diff.side import Side
 from inspector.errors import CancelledError, ContainerError
 from inspector.progress import Progress
@@ -35,8 +35,8 @@ class Measuring:
         self._worker = Worker()
         self._is_closed = False
 
-    def measure(self, pair: Pair, progress: Progress) -> Numbers:
-        """Compare the numbers of one pair of tensors.
+    def measure(self, pair: Pair | ArrayPair, progress: Progress) -> Numbers:
+        """Compare the numbers of one pair of tensors, or of arrays among the values.
 
         Raises:
             ChangedError: A file has changed since it was compared.
@@ -49,11 +49,8 @@ class Measuring:
             if self._is_closed:
                 raise CancelledError
             a, b = self._open(progress)
-            first, second = a.checkpoint.tensors[pair.a], b.checkpoint.tensors[pair.b]
-            progress.start("comparing numbers", first.nbytes)
-            marks = marks_of(a.tensors[pair.a]), marks_of(b.tensors[pair.b])
             with Differences(a, b, worker=self._worker) as differences:
-                found = differences.compare(first, second, progress, marks)
+                found = _measured((a, b), pair, differences, progress)
             self._refuse_changed()
             return found
         finally:
@@ -91,3 +88,15 @@ class Measuring:
         self._sides = None
         self._stack.close()
         self._worker.end()
+
+
+def _measured(
+    sides: tuple[Side, Side], pair: Pair | ArrayPair, differences: Differences, progress: Progress
+) -> Numbers:
+    if isinstance(pair, ArrayPair):
+        return measure_arrays(sides, pair, differences, progress)
+    a, b = sides
+    first, second = a.checkpoint.tensors[pair.a], b.checkpoint.tensors[pair.b]
+    progress.start("comparing numbers", first.nbytes)
+    marks = marks_of(a.tensors[pair.a]), marks_of(b.tensors[pair.b])
+    return differences.compare(first, second, progress, marks)

@@ -109,9 +109,12 @@ class ValueChange(NamedTuple):
     Attributes:
         a: The row of the first file.
         b: That of the second.
-        what: `type`, `value`, or `key` where one key is a number and the other its text.
+        what: `type`, `value`, or `key` where one key is a number and the other its text. Of NumPy's arrays
+            also what they differ in, as tensors do; `bits` alone where their numbers are the same.
         a_text: What it is in the first, around the first place that differs where it is long.
         b_text: The same of the second.
+        is_measurable: Whether both are arrays of as many numbers.
+        numbers: By how much those differ, where that was asked for.
     """
 
     a: int
@@ -119,6 +122,20 @@ class ValueChange(NamedTuple):
     what: tuple[str, ...]
     a_text: str
     b_text: str
+    is_measurable: bool = False
+    numbers: Numbers | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether it counts: the same numbers in other bits are equal."""
+        return self.what != ("bits",)
+
+
+class ArrayPair(NamedTuple):
+    """Two values that are arrays of as many numbers, by their rows."""
+
+    a: int
+    b: int
 
 
 class Sharing(NamedTuple):
@@ -182,6 +199,7 @@ class Diff:
         compared_nbytes: How many bytes were read of each.
         unlisted: Whether either file has values that no row lists, so that those were not compared.
         tolerated: How many tensors differ within the tolerance alone, which counts as equal.
+        tolerated_values: How many arrays among the values do.
     """
 
     a: Checkpoint
@@ -202,6 +220,7 @@ class Diff:
     compared_nbytes: int
     unlisted: bool
     tolerated: int = 0
+    tolerated_values: int = 0
 
     @property
     def renamed(self) -> tuple[Pair, ...]:
@@ -223,7 +242,7 @@ class Diff:
             or self.rules
             or self.values_removed
             or self.values_added
-            or self.values
+            or any(change.differs for change in self.values)
             or self.sharing
             or self.names
             or self.records

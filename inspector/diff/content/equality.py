@@ -101,13 +101,13 @@ class Equalities:
         if self._b.is_swapped or other.signs:
             another = as_meant(self._b, other, another)
         self._count(len(block))
-        return _judge(block, another, dtype)
+        return judge(block, another, dtype)
 
     def _blocks(self, blocks: Iterator[bytes], others: Iterator[bytes], dtype: str) -> Equality:
         found = Equality("equal")
         for block, other in side_by_side(blocks, others):
             self._count(len(block))
-            answer = _judge(block, other, dtype)
+            answer = judge(block, other, dtype)
             if answer.answer == "differs":
                 return answer
             found = answer if answer.answer == "bits" else found
@@ -149,7 +149,8 @@ def side_by_side(
         del ahead[:wanted]
 
 
-def _judge(block: bytes, other: bytes, dtype: str) -> Equality:
+def judge(block: bytes, other: bytes, dtype: str) -> Equality:
+    """Return whether two blocks of as many elements are equal."""
     if block == other:
         return Equality("equal")
     return Equality("differs" if differs_in_numbers(block, other, dtype) else "bits")

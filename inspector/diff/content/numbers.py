@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from inspector.child import Worker, worker_script
-from inspector.diff.content.elements import UNMARKED, Elements, Marks, elements_of, read_elements
+from inspector.diff.content.arrays import StoredArray
+from inspector.diff.content.elements import UNMARKED, Marks, elements_of, read_elements
 from inspector.diff.content.equality import side_by_side
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side
@@ -14,6 +15,7 @@ from inspector.errors import ExportError, WorkerError
 from inspector.model.checkpoint import Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.tuples import NamedTuple
 
 _TIMEOUT_S = 120.0
 
@@ -24,6 +26,14 @@ class Tolerance:
 
     rtol: float = 0.0
     atol: float = 0.0
+
+
+class _Asked(NamedTuple):
+    """What two tensors or arrays are: the dtypes of both, the shape of the first, and what it is called."""
+
+    dtypes: tuple[str, str]
+    shape: tuple[int, ...]
+    path: str
 
 
 class Differences:
@@ -67,13 +77,29 @@ class Differences:
             ExportError: The child cannot compare them: it lacks NumPy, or nobody knows the dtype.
             CancelledError: The work was cancelled.
         """
+        first, second = elements_of(one, marks[0]), elements_of(other, marks[1])
+        blocks = side_by_side(
+            read_elements(self._a, first, progress),
+            read_elements(self._b, second, progress),
+            (first.itemsize, second.itemsize),
+        )
+        return self._ask(_Asked((one.dtype, other.dtype), one.shape, one.path), blocks, progress)
+
+    def compare_arrays(self, one: StoredArray, other: StoredArray, path: str, progress: Progress) -> Numbers:
+        """Compare two arrays of as many elements; errors as above."""
+        sizes = one.element.itemsize, other.element.itemsize
+        blocks = side_by_side(one.blocks(progress), other.blocks(progress), sizes)
+        return self._ask(_Asked((one.element.dtype, other.element.dtype), one.shape, path), blocks, progress)
+
+    def _ask(self, asked: _Asked, pairs: Iterator[tuple[bytes, bytes]], progress: Progress) -> Numbers:
+        """Have the child compare pairs of blocks."""
         head = {
-            "a": one.dtype,
-            "b": other.dtype,
+            "a": asked.dtypes[0],
+            "b": asked.dtypes[1],
             "rtol": self._tolerance.rtol,
             "atol": self._tolerance.atol,
         }
-        blocks = self._blocks(elements_of(one, marks[0]), elements_of(other, marks[1]), progress)
+        blocks = _in_turn(pairs, progress)
         script = worker_script("difference")
         try:
             answers = list(
@@ -82,17 +108,17 @@ class Differences:
         except WorkerError as error:
             raise ExportError(
                 "the numbers cannot be compared",
-                where=f"{one.path}: {error}",
+                where=f"{asked.path}: {error}",
                 remedy="see whether python -c 'import numpy' works",
             ) from error
-        return _numbers(answers[0].head, one.shape)
+        return _numbers(answers[0].head, asked.shape)
 
-    def _blocks(self, first: Elements, second: Elements, progress: Progress) -> Iterator[bytes]:
-        blocks = read_elements(self._a, first, progress), read_elements(self._b, second, progress)
-        for block, another in side_by_side(*blocks, (first.itemsize, second.itemsize)):
-            yield block
-            yield another
-            progress.advance(len(block))
+
+def _in_turn(pairs: Iterator[tuple[bytes, bytes]], progress: Progress) -> Iterator[bytes]:
+    for block, other in pairs:
+        yield block
+        yield other
+        progress.advance(len(block))
 
 
 def _numbers(head: dict[str, Any], shape: tuple[int, ...]) -> Numbers:

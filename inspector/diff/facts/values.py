@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from inspector.diff.content.arrays import StoredArray, array_of, compare_arrays
 from inspector.diff.facts.tokens import Tokens
 from inspector.diff.pairs.paths import Left, pair_names, without
 from inspector.diff.records import Rule, ValueChange
@@ -112,6 +113,9 @@ def _change(
     value, another = a.values[first], b.values[second]
     has_keys = a.has_keys and b.has_keys
     what = ["key"] if has_keys and one.keys != other.keys and one.path == other.path else []
+    arrays = array_of(value, a.data), array_of(another, b.data)
+    if arrays[0] is not None and arrays[1] is not None:
+        return _array_change(ValueChange(first, second, tuple(what), "", ""), arrays[0], arrays[1])
     if one.path in a.aliases and other.path in b.aliases:
         is_same = a.aliases[one.path] == b.aliases[other.path]
     else:
@@ -129,6 +133,20 @@ def _change(
         )
         texts = f"under the key {first_key!r}", f"under the key {second_key!r}"
     return ValueChange(first, second, tuple(what), *texts)
+
+
+def _array_change(change: ValueChange, one: StoredArray, other: StoredArray) -> ValueChange | None:
+    """Return how two arrays differ; None for equal ones under equal keys."""
+    facts = compare_arrays(one, other)
+    if not facts and not change.what:
+        return None
+    is_changed = facts not in {(), ("bits",)}
+    return change._replace(
+        what=(*change.what, *(("value",) if is_changed else ()), *facts),
+        a_text=one.text,
+        b_text=other.text,
+        is_measurable=one.numel == other.numel > 0,
+    )
 
 
 def _texts(value: Value, other: Value, texts: tuple[str, str]) -> tuple[str, str]:

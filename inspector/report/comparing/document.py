@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspector.diff.records import Diff, TensorChange, ValueChange
+from inspector.diff.records import Diff, Numbers, TensorChange, ValueChange
 from inspector.model.checkpoint import Tensor
 from inspector.records import as_document
 from inspector.report.documents.finite import finite
@@ -46,14 +46,17 @@ def diff_document(diff: Diff) -> Document:
         ],
         "changed": [
             *(_tensor(diff, change) for change in diff.tensors if change.differs),
-            *(_value(diff, change) for change in diff.values),
+            *(_value(diff, change) for change in diff.values if change.differs),
         ],
         "compared": diff.mode,
         "compared_nbytes": diff.compared_nbytes,
         "tensors": {"a": len(a.tensors), "b": len(b.tensors), "added": added, "removed": removed},
         "values": {"added": values_added, "removed": values_removed},
         "rules": as_document_of_rules(diff),
-        "same_numbers": [a.tensors[one.pair.a].path for one in diff.tensors if not one.differs],
+        "same_numbers": [
+            *(a.tensors[one.pair.a].path for one in diff.tensors if not one.differs),
+            *(a.values[one.a].path for one in diff.values if not one.differs),
+        ],
         "sharing": [{"paths": list(one.paths), "tied_in": one.tied_in} for one in diff.sharing],
         "safety": dict(zip(("a", "b"), diff.verdicts, strict=True)),
         "runs": [{"text": one.text, "verdict": one.verdict, "only_in": one.only_in} for one in diff.names],
@@ -79,12 +82,19 @@ def _tensor(diff: Diff, change: TensorChange) -> Document:
     if other.path != one.path:
         found["b_path"] = other.path
     numbers = change.numbers
-    found |= {figure: None if numbers is None else finite(getattr(numbers, figure)) for figure in _FIGURES}
+    found |= _figures(numbers)
+    if change.why:
+        found["why"] = change.why
+    return found
+
+
+def _figures(numbers: Numbers | None) -> Document:
+    found: Document = {
+        figure: None if numbers is None else finite(getattr(numbers, figure)) for figure in _FIGURES
+    }
     found["first"] = None
     if numbers is not None and numbers.first is not None:
         found["first"] = {"index": list(numbers.first), "a": numbers.first_a, "b": numbers.first_b}
-    if change.why:
-        found["why"] = change.why
     return found
 
 
@@ -105,6 +115,10 @@ def _value(diff: Diff, change: ValueChange) -> Document:
         "max_rel": None,
         "cosine": None,
     }
+    if change.numbers is not None:
+        figures = _figures(change.numbers)
+        found |= {figure: figures.pop(figure) for figure in ("max_abs", "max_rel", "cosine")}
+        found["array"] = figures
     if other.path != one.path:
         found["b_path"] = other.path
     if "type" in change.what:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
 
-from inspector.diff.records import Diff, Pair, TensorChange
+from inspector.diff.records import ArrayPair, Diff, Pair, TensorChange, ValueChange
 from inspector.report.comparing.words import (
     ARROW,
     LABELS,
@@ -45,6 +45,7 @@ class DiffRow(NamedTuple):
         detail: What differs, in words.
         pair: The rows of the tensors; None for what is no pair of them.
         nbytes: The size of a tensor that only one file has; -1 for what is none.
+        arrays: The rows of two arrays among the values; None for what is no pair of them.
     """
 
     section: Section
@@ -57,6 +58,7 @@ class DiffRow(NamedTuple):
     detail: str
     pair: Pair | None = None
     nbytes: int = -1
+    arrays: ArrayPair | None = None
 
 
 def diff_rows(diff: Diff, *, equal: bool = False) -> tuple[DiffRow, ...]:
@@ -135,10 +137,16 @@ def _pair_row(diff: Diff, pair: Pair, change: TensorChange | None) -> DiffRow:
     return DiffRow("tensor", mark, one.path, other.path, kinds, *texts, detail, pair)
 
 
-def _value_details(change: TensorChange) -> list[str]:
+def _array_details(change: ValueChange) -> Iterator[str]:
+    """Yield what two arrays are where that differs, and what became of their numbers."""
+    yield change.a_text if change.a_text == change.b_text else f"{change.a_text} {ARROW} {change.b_text}"
+    yield from _value_details(change)
+
+
+def _value_details(change: TensorChange | ValueChange) -> list[str]:
     if change.numbers is not None:
         return [numbers_text(change.numbers)]
-    if "unread" in change.what:
+    if isinstance(change, TensorChange) and change.why:
         return [f"could not be compared: {change.why}"]
     if "values" in change.what:
         return ["values differ"]
@@ -154,8 +162,12 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
         one, other = a[change.a], b[change.b]
         types = f" ({one.type} {ARROW} {other.type})" if "type" in change.what else ""
         detail = f"{change.a_text} {ARROW} {change.b_text}{types}"
+        if change.is_measurable:
+            detail = "; ".join(_array_details(change))
         kinds = tuple("value" if kind == "type" else kind for kind in change.what)
-        yield DiffRow("value", "~", one.path, other.path, kinds, change.a_text, change.b_text, detail)
+        texts = change.a_text, change.b_text
+        arrays = ArrayPair(change.a, change.b) if change.is_measurable else None
+        yield DiffRow("value", "~", one.path, other.path, kinds, *texts, detail, arrays=arrays)
     for number in diff.values_added:
         row = b[number]
         yield DiffRow("value", "+", "", row.path, ("added",), "", row.text, f"{row.type} {row.text}")

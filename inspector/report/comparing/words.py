@@ -137,7 +137,7 @@ def summary_parts(diff: Diff) -> list[str]:
         (len(diff.added), "tensor", "added"),
         (len(diff.removed), "tensor", "removed"),
         (renamed, "tensor", "renamed"),
-        (len(diff.values), "value", "changed"),
+        (sum(change.differs for change in diff.values), "value", "changed"),
         (len(diff.values_added), "value", "added"),
         (len(diff.values_removed), "value", "removed"),
         (len(diff.sharing), "group of tensors", "tied in one file only"),
@@ -159,12 +159,14 @@ def verdict_text(diff: Diff) -> str:
     if diff.differs:
         return f"Different: {', '.join(summary_parts(diff))}."
     equal = "Equal as far as it was compared" if diff.unlisted else "Equal"
-    if diff.tolerated:
-        equal = f"{equal}, {format_count(diff.tolerated, 'tensor')} only within the tolerance"
+    tolerated = ((diff.tolerated, "tensor"), (diff.tolerated_values, "array"))
+    within = " and ".join(format_count(count, noun) for count, noun in tolerated if count)
+    if within:
+        equal = f"{equal}, {within} only within the tolerance"
     same = format_count(len(diff.pairs), "tensor")
     if diff.mode == "none":
         return f"The same names and facts: {same}. The bytes of tensors were not compared."
-    how = "number by number" if diff.tolerated else "byte by byte"
+    how = "number by number" if within else "byte by byte"
     what = f"{same}, {format_nbytes(diff.compared_nbytes)} compared {how}"
     bits = sum(change.what == ("bits",) for change in diff.tensors)
     more = f"; {format_count(bits, 'tensor')} with the same numbers in other bits" if bits else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from inspector.diff.records import Diff, Numbers, Pair
+from inspector.diff.records import ArrayPair, Diff, Numbers, Pair
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
@@ -90,7 +90,7 @@ class CompareState:
     query: str = ""
     groups: tuple[RowGroup, ...] = ()
     selected: int | None = None
-    measured: tuple[tuple[Pair, Numbers], ...] = ()
+    measured: tuple[tuple[Pair | ArrayPair, Numbers], ...] = ()
     measuring: Progress | None = None
     measure_failure: str = ""
     changed: str = ""
@@ -226,7 +226,8 @@ def _selection(state: CompareState, compared: Compared) -> Selection | None:
     if state.selected is None:
         return None
     row = compared.rows[state.selected]
-    numbers = None if row.pair is None else dict(state.measured).get(row.pair)
+    pair = row.pair or row.arrays
+    numbers = None if pair is None else dict(state.measured).get(pair)
     return Selection(
         row=state.selected,
         title=row.a_path or row.b_path or "(root)",
@@ -241,6 +242,8 @@ def _selection(state: CompareState, compared: Compared) -> Selection | None:
 
 def can_measure(diff: Diff, row: DiffRow) -> bool:
     """Return whether the numbers of a row can be compared: both files have as many."""
+    if row.arrays is not None:
+        return True
     if row.pair is None or "unread" in row.what:
         return False
     one, other = diff.a.tensors[row.pair.a], diff.b.tensors[row.pair.b]
@@ -261,6 +264,11 @@ def _numel(row: Tensor) -> int:
 
 
 def _facts(diff: Diff, row: DiffRow) -> Iterable[FactPair]:
+    if row.arrays is not None:
+        yield _fact("Path", row.a_path or "(root)", row.b_path or "(root)", differs=row.a_path != row.b_path)
+        yield _fact("Value", row.a_text, row.b_text, differs=row.a_text != row.b_text)
+        yield from _unshown(row)
+        return
     if row.pair is None:
         if row.a_path != row.b_path:
             yield _fact("Path", row.a_path or "\u2014", row.b_path or "\u2014", differs=True)
@@ -274,6 +282,11 @@ def _facts(diff: Diff, row: DiffRow) -> Iterable[FactPair]:
     yield _fact(
         "Size", format_nbytes(one.nbytes), format_nbytes(other.nbytes), differs=one.nbytes != other.nbytes
     )
+    yield from _unshown(row)
+
+
+def _unshown(row: DiffRow) -> Iterable[FactPair]:
+    """Yield what differs, and is too long to be shown."""
     for kind in ("class", "metadata", "values", "bits", "unread"):
         if kind in row.what:
             yield _fact(LABELS[kind].capitalize(), "differs", "differs", differs=True)

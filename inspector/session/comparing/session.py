@@ -7,7 +7,7 @@ from typing import Protocol
 
 from inspector.diff.compare import Wish, compare_paths
 from inspector.diff.measuring import ChangedError, Measuring
-from inspector.diff.records import Numbers, Pair
+from inspector.diff.records import ArrayPair, Numbers, Pair
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.records import replace
@@ -167,16 +167,17 @@ class CompareSession:
         if compared is None or state.selected is None or state.measuring is not None:
             return
         row = compared.rows[state.selected]
-        if row.pair is None or not can_measure(compared.diff, row):
+        pair = row.pair or row.arrays
+        if pair is None or not can_measure(compared.diff, row):
             return
         progress = Progress("comparing numbers")
         self._show(replace(state, measuring=progress, measure_failure=""))
         if self._measuring is None:
             self._measuring = Measuring(compared.diff)
         self._runner.run(
-            partial(self._measuring.measure, row.pair),
+            partial(self._measuring.measure, pair),
             progress,
-            partial(self._on_measured, progress, row.pair),
+            partial(self._on_measured, progress, pair),
             partial(self._on_not_measured, progress),
         )
 
@@ -190,7 +191,7 @@ class CompareSession:
         if self._state.measuring is not None:
             self._state.measuring.cancel()
 
-    def _on_measured(self, progress: Progress, pair: Pair, numbers: Numbers) -> None:
+    def _on_measured(self, progress: Progress, pair: Pair | ArrayPair, numbers: Numbers) -> None:
         if self._state.measuring is progress:
             measured = (*self._state.measured, (pair, numbers))
             self._show(replace(self._state, measured=measured, measuring=None))

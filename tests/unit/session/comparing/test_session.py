@@ -10,6 +10,7 @@ from inspector.errors import WorkerError
 from inspector.session.comparing import session as module
 from inspector.session.comparing.session import CompareSession, CompareView
 from tests.builders.states import T, save_zip
+from tests.unit.diff.content.test_arrays import array
 from tests.unit.diff.test_compare import V, W
 from tests.unit.session.documents import AtOnce
 
@@ -139,6 +140,21 @@ def test_numbers_of_the_selected_pair_are_compared(session, runner) -> None:
     runner.go_on()
     assert session.screen.selection.numbers.startswith("4 of 4 elements differ")
     assert session.screen.selection.measuring is None
+
+
+def test_numbers_of_arrays_are_compared(view, runner, tmp_path) -> None:
+    paths = [
+        save_zip(tmp_path / f"{n}.pt", {"x": array(x)}) for n, x in (("c", [1.0, 2.0]), ("d", [1.0, 4.0]))
+    ]
+    session = CompareSession(view, runner, *paths)
+    session.compare()
+    session.select(0)
+    assert session.screen.selection.can_measure
+    session.measure()
+    assert session.screen.selection.numbers.startswith("1 of 2 elements differ, by at most 2")
+    facts = {fact.label: (fact.a, fact.differs) for fact in session.screen.selection.facts}
+    assert facts == {"Path": ("x", False), "Value": ("float64 2", False), "Values": ("differs", True)}
+    session.dispose()
 
 
 def test_measuring_is_stopped_by_hand_and_by_another_selection(session, runner) -> None:
