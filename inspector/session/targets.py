@@ -5,8 +5,8 @@ from __future__ import annotations
 from inspector.records import replace
 from inspector.session.screen import Choice
 from inspector.session.state import State
-from inspector.target.machine.profile import Profile, presets
-from inspector.target.machine.sizes import in_order, sized_presets
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.sizes import offered, offered_machine
 from inspector.units import cut_text, escape_text
 
 _MOST_DEVICES = 64
@@ -15,8 +15,8 @@ _MOST_NAME = 30
 
 def target_of(state: State) -> Profile:
     """Return the chosen machine, with the device that is wanted there if it has that."""
-    known = (*state.machines, *presets(), *sized_presets())
-    machine = next((profile for profile in known if profile.id == state.target), state.machine)
+    probed = next((profile for profile in state.machines if profile.id == state.target), None)
+    machine = probed or offered_machine(state.target) or state.machine
     return replace(machine, wanted=state.wanted) if state.wanted in machine.devices else machine
 
 
@@ -27,9 +27,8 @@ def targets_of(state: State) -> tuple[Choice, ...]:
     by = "" if python is None else f"As torch sees it in {escape_text(python.label)}"
     this = Choice(id=state.machine.id, label=label[:1].upper() + label[1:], tooltip=by)
     taken = {profile.id for profile in state.machines}
-    offered = in_order((*presets(), *sized_presets()))
-    others = (*state.machines, *(preset for preset in offered if preset.id not in taken))
-    return (this, *(Choice(id=profile.id, label=profile.label) for profile in others))
+    probed = [Choice(id=profile.id, label=profile.label) for profile in state.machines]
+    return (this, *probed, *(Choice(id=word, label=words) for word, words in offered() if word not in taken))
 
 
 def devices_of(state: State) -> tuple[Choice, ...]:

@@ -16,6 +16,8 @@ import builtins, sys
 own_compile = builtins.compile
 import inspector.gui
 from PySide6.QtCore import QByteArray, QTimer
+mapping = sys.modules["shibokensupport.signature.mapping"]
+assert "type_map" not in vars(mapping)
 assert builtins.__import__ is not builtins.__feature_import__
 assert builtins.compile is own_compile
 print([name for name in ("inspect", "ast", "argparse", "logging") if name in sys.modules])
@@ -27,8 +29,12 @@ import pydoc
 print(pydoc.render_doc(QByteArray.append))
 import PySide6.support.feature as feature, PySide6.support.signature.lib.pyi_generator as generator
 import PySide6.support.signature.layout as layout
+assert mapping.type_map and mapping.namespace is vars(mapping)
+assert mapping.pyside_modules and mapping.update_mapping.__self__
 assert feature.pyside_feature_dict is not None and feature.info() == []
 assert callable(generator.generate_pyi)
+import tempfile
+assert tempfile.gettempdir()
 assert not hasattr(layout, "no_such_name")
 assert layout.SignatureLayout
 """
@@ -64,7 +70,7 @@ def test_the_import_of_pyside_is_taken_back(monkeypatch):
 def test_only_what_is_listed_waits(monkeypatch):
     monkeypatch.setattr(quick_imports, "_sources", {})
     source = "answer = 6 * 7"
-    for file in ("shibokensupport/signature/mapping.py", "elsewhere/signature/parser.py"):
+    for file in ("shibokensupport/signature/importhandler.py", "elsewhere/signature/parser.py"):
         module = {"__name__": "known"}
         exec(quick_imports._compile_later(source, file, "exec"), module)
         assert module["answer"] == 42

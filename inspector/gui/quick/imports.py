@@ -14,6 +14,7 @@ import gc
 import sys
 from importlib import import_module
 from threading import RLock
+from types import ModuleType
 from typing import Any
 
 from inspector.gui.quick.enums import make_enums_quickly
@@ -27,8 +28,11 @@ _SELDOM = (
     "signature/lib/enum_sig",
     "signature/lib/pyi_generator",
     "signature/lib/tool",
+    "signature/mapping",
     "signature/parser",
 )
+_UNUSED = ("tempfile",)
+"""What PySide imports for an importer of old, and never uses."""
 _LATER = """
 from inspector.gui.quick.imports import fill_in as __fill_in
 def __getattr__(name):
@@ -36,12 +40,22 @@ def __getattr__(name):
         raise AttributeError(name)
     return __fill_in(globals(), name)
 """
-_FEATURELESS = """
+_AT_ONCE = {
+    # PySide calls these whatever is imported,
+    "feature": """
 def feature_import(*_given):
     pass
 def feature_imported(_module):
     pass
-"""
+""",
+    # and holds this one, to call it before it words an error.
+    "signature/mapping": """
+def update_mapping():
+    __fill_in(globals(), "update_mapping")()
+""",
+}
+"""What is there of a module before it is compiled."""
+_STAND_INS = ("__", "feature_", "update_mapping")
 _YOUNG = 10_000
 """So many new objects take the garbage collector a millisecond; it would look at them every 700."""
 _LOCK = RLock()
@@ -56,10 +70,14 @@ def import_pyside() -> bool:
         gc.set_threshold(_YOUNG, 10, 10)
         make_enums_quickly()
         builtins.compile = _compile_later  # type: ignore[assignment]  # takes what PySide gives
+        absent = [name for name in _UNUSED if name not in sys.modules]
+        sys.modules |= {name: ModuleType(name) for name in absent}
         try:
             import_module(f"{_PYSIDE}.QtCore")
         finally:
             builtins.compile = _compile
+            for name in absent:
+                del sys.modules[name]
     leave_sources_unread()
     return is_first
 
@@ -85,7 +103,7 @@ def fill_in(module: dict[str, Any], name: str) -> object:
         source = _sources.pop(file, None)
         if source is not None:
             leave_sources_unread()  # or PySide would ask the unfinished module about its own imports
-            given = {key: value for key, value in module.items() if not key.startswith(("__", "feature_"))}
+            given = {key: value for key, value in module.items() if not key.startswith(_STAND_INS)}
             module.pop("__getattr__", None)
             exec(_compile(source, file, "exec"), module)  # noqa: S102 - PySide's own, as it would run it
             module.update(given)  # what PySide has set meanwhile
@@ -99,5 +117,5 @@ def _compile_later(source: Any, file: Any, mode: Any, *rest: Any, **named: Any) 
     """Compile a source as `compile` does; one that is seldom needed becomes a module that waits."""
     if isinstance(file, str) and file.startswith(_FOLDER) and file[len(_FOLDER) : -3] in _SELDOM:
         _sources[file] = source
-        source = _LATER + (_FEATURELESS if file == f"{_FOLDER}feature.py" else "")
+        source = _LATER + _AT_ONCE.get(file[len(_FOLDER) : -3], "")
     return _compile(source, file, mode, *rest, **named)

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.theme.icons import set_icon
+from inspector.gui.theme.icons import name_icon, set_icon
 from inspector.gui.theme.theme import Theme, mono_font
 from inspector.gui.widgets.boxes import TOP, row
 from inspector.gui.widgets.labels import named
@@ -40,11 +40,15 @@ def make_button(
     ink: str = "",
     theme: Theme | None = None,
 ) -> QPushButton:
-    """Make a button; its kind (primary, quiet, link, row) is what the style sheet calls it."""
+    """Make a button; its kind (primary, quiet, link, row) is what the style sheet calls it.
+
+    Without a theme its icon is only named: one that is hidden at first draws it when it is shown.
+    """
     button = QPushButton(text.replace("&", "&&"))
     button.setProperty("kind", kind)
-    if icon and theme is not None:
-        set_icon(button, icon, theme.tokens, ink or ("on_accent" if kind == "primary" else "muted"))
+    if icon:
+        ink = ink or ("on_accent" if kind == "primary" else "muted")
+        name_icon(button, icon, ink) if theme is None else set_icon(button, icon, theme.tokens, ink)
     if clicked is not None:
         button.clicked.connect(clicked)
     return button

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
-from inspector.gui.theme.icons import set_icon
+from inspector.gui.theme.icons import name_icon, redraw_icons, set_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.controls import CopyInset, confirm_copied, make_button
@@ -80,7 +80,8 @@ class BannerFrame(QFrame):
         self._verdict = ElidedLabel("", "strong")
         self._aside = ElidedLabel("", "muted")
         self._aside.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self._more = make_button(_MORE, kind="quiet", icon="chevron-down", theme=theme)
+        self._waits = True
+        self._more = make_button(_MORE, kind="quiet", icon="chevron-down")
         self._more.setAccessibleName("Details of the verdict")
         self._banner: Banner | None = None
         self._details: VerdictDetails | None = None
@@ -90,9 +91,9 @@ class BannerFrame(QFrame):
         self._chip.clicked.connect(self.why_wanted)
         self._chip.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._export = make_button(
-            "Export fixed copy\u2026", self.export_wanted, kind="primary", icon="export", theme=theme
+            "Export fixed copy\u2026", self.export_wanted, kind="primary", icon="export"
         )
-        self._copy = make_button(_COPY, self.copy_code_wanted, icon="copy", theme=theme)
+        self._copy = make_button(_COPY, self.copy_code_wanted, icon="copy")
         self._copy.setAccessibleName(_COPY)
         for button in (self._more, self._export, self._copy):
             button.setProperty("slim", True)
@@ -120,7 +121,8 @@ class BannerFrame(QFrame):
         kind = "" if banner.error_text is None else "primary"
         self._export.setText(banner.action)
         set_state(self._export, "kind", kind)
-        set_icon(self._export, "export", self._theme.tokens, "on_accent" if kind else "muted")
+        name_icon(self._export, "export", "on_accent" if kind else "muted")
+        self._draw_icons()
         self.setAccessibleName(f"Verdict, {SPOKEN_TONES[banner.tone]}: {banner.verdict}")
         error = "" if banner.error_text is None else f"{banner.error_text} "
         self.setAccessibleDescription(f"{banner.headline} {error}{banner.advice}".strip())
@@ -139,6 +141,8 @@ class BannerFrame(QFrame):
 
     def show_waiting(self, *, waits: bool) -> None:
         """Show nothing that follows from a verdict, as long as there is none."""
+        self._waits = waits
+        self._draw_icons()
         for button in (self._more, self._export, self._copy):
             button.setVisible(not waits)
 
@@ -173,6 +177,11 @@ class BannerFrame(QFrame):
                 button.setMaximumWidth(_ICON_WIDTH if is_narrow else _ANY_WIDTH)
                 describe(button, button.accessibleName() if is_narrow else "")
                 set_icon(button, icon, self._theme.tokens)
+
+    def _draw_icons(self) -> None:
+        """Draw the icons of the buttons, unless they are hidden as yet."""
+        if not self._waits:
+            redraw_icons((self._more, self._export, self._copy), self._theme.tokens)
 
     def _fill_details(self) -> None:
         if self._details is None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout
 
-from inspector.gui.theme.icons import Glyph
+from inspector.gui.theme.icons import Glyph, draw_icons
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import plain_label
@@ -38,6 +38,7 @@ class ChangedBar(QFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("changedBar")
+        self._theme = theme
         self._path = ""
         self._parts: tuple[str, ...] = ()
         self._read: Stamp | None = None
@@ -49,7 +50,7 @@ class ChangedBar(QFrame):
         self._pause.setSingleShot(True)
         self._pause.timeout.connect(self.touched)
         self._words = plain_label("")
-        self._reload = make_button("Reload", self.reload_wanted, icon="reload", theme=theme)
+        self._reload = make_button("Reload", self.reload_wanted, icon="reload")
         dismiss = make_button("Not now", self.hide, kind="quiet")
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 6, 8, 6)
@@ -91,6 +92,7 @@ class ChangedBar(QFrame):
     @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        draw_icons((self._reload,), self._theme.tokens)
         self.shown.emit()
 
     def _watch_on(self) -> None:

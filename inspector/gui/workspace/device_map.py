@@ -8,6 +8,7 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QMenu, QSizePolicy, QWidget
 
+from inspector.gui.theme.icons import draw_icons
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.controls import make_button
@@ -56,7 +57,7 @@ class DeviceMapBar(QWidget):
         self._menu = QMenu(self._all)
         self._menu.aboutToShow.connect(self._fill_menu)
         self._all.setMenu(self._menu)
-        self._more = make_button("Details", kind="quiet", icon="chevron-down", theme=theme)
+        self._more = make_button("Details", kind="quiet", icon="chevron-down")
         self._more.setAccessibleName("Details of the device map")
         for button in (self._all, self._more):
             button.setProperty("slim", True)
@@ -104,6 +105,8 @@ class DeviceMapBar(QWidget):
             pill.show_row(shown, colors)
         if self._panel is not None:
             self._panel.show_rows(rows, colors, branches)
+        if rows:
+            draw_icons((self._more,), self._theme.tokens)
         for part in (self._all, self._more):
             part.setVisible(bool(rows))
         self._all.setEnabled(bool(choices))

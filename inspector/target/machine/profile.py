@@ -87,6 +87,14 @@ CPU_ONLY = Profile(id="cpu", label="CPU only")
 ROCM = Profile(id="rocm", label="1 AMD GPU (ROCm)", accelerators=(("cuda", 1),))
 
 
+def label_with(machine: Profile, memory: str) -> str:
+    """Return the label of a machine of which the memory is known, in words such as `24 GB`."""
+    count = len(machine.devices) - 1
+    if count == 0:
+        return f"{machine.label}, {memory} of memory"
+    return f"{machine.label} of {memory}" + (" each" if count > 1 else "")
+
+
 def presets() -> tuple[Profile, ...]:
     """Return the machines that are offered without a probe."""
     made = [_preset(row, count) for row in DEVICE_TYPES.values() for count in row.presets]

@@ -7,12 +7,10 @@ Sizes are those that cards are sold with, of NVIDIA from 8 GB (RTX 4060) over 24
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from inspector.records import replace
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import Memory, parse_target, with_memory
+from inspector.target.machine.profile import Profile, label_with, presets
 
 SIZES: dict[str, tuple[int, ...]] = {
     "cpu": (8, 16, 32, 64, 128, 256),
@@ -28,20 +26,24 @@ SIZES: dict[str, tuple[int, ...]] = {
 
 
 @lru_cache(maxsize=1)
-def sized_presets() -> tuple[Profile, ...]:
-    """Return the machines with known memory; the id of each is what `--target` takes."""
-    made: list[Profile] = []
-    for word, sizes in SIZES.items():
-        machine = parse_target(word)
-        for size in sizes:
-            memory = Memory(nbytes=size * 10**9, text=f"{size} GB", count=None)
-            made.append(replace(with_memory(machine, memory), id=f"{word}@{size}gb"))
-    return tuple(made)
+def offered() -> tuple[tuple[str, str], ...]:
+    """Return what `--target` takes and the label of each machine that nobody probed.
+
+    Those with known memory stand behind the one of the same kind without. They are not made for that: the
+    list is on the way to the first paint of the window.
+    """
+    found: list[tuple[str, str]] = []
+    for machine in presets():
+        texts = [(size, f"{size} GB") for size in SIZES[machine.id]]
+        found.append((machine.id, machine.label))
+        found += [(f"{machine.id}@{size}gb", label_with(machine, text)) for size, text in texts]
+    return tuple(found)
 
 
-def in_order(machines: Iterable[Profile]) -> tuple[Profile, ...]:
-    """Put each machine with known memory behind the one of the same kind without."""
-    kinds: dict[str, list[Profile]] = {}
-    for machine in machines:
-        kinds.setdefault(machine.id.partition("@")[0], []).append(machine)
-    return tuple(machine for kind in kinds.values() for machine in kind)
+def offered_machine(word: str) -> Profile | None:
+    """Return an offered machine by what `--target` takes, or None if it is none of them."""
+    if word not in dict(offered()):
+        return None
+    from inspector.target.machine.wish import parse_target  # noqa: PLC0415 - not for the first paint
+
+    return replace(parse_target(word), id=word)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from inspector.errors import PlanError
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.records import dataclass, replace
-from inspector.target.machine.profile import ROCM, Gpu, Profile, preset_of, presets
+from inspector.target.machine.profile import ROCM, Gpu, Profile, label_with, preset_of, presets
 from inspector.units import cut_text, format_count, meant
 
 THIS = "this"
@@ -233,14 +233,14 @@ def with_memory(target: Profile, memory: Memory) -> Profile:
     if memory.count not in {None, len(devices)} and not _is_unseen(target):
         what = f"the target has {format_count(len(devices), 'GPU')}, not {memory.count}"
         raise PlanError(what, where=target.label, remedy=f"say @{memory.text.replace(' ', '').lower()}")
+    label = label_with(target, memory.text)
     if not devices:
-        label = f"{target.label}, {memory.text} of memory"
         return replace(target, label=label, memory_nbytes=memory.nbytes)
     known = {gpu.device: gpu for gpu in target.gpus}
     gpus = (known.get(device, Gpu(device=device)) for device in devices)
     return replace(
         target,
-        label=f"{target.label} of {memory.text}" + (" each" if len(devices) > 1 else ""),
+        label=label,
         gpus=tuple(replace(gpu, memory_nbytes=memory.nbytes) for gpu in gpus),
         memory_nbytes=memory.nbytes if "mps" in devices else target.memory_nbytes,  # one memory for both
     )
