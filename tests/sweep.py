@@ -29,28 +29,45 @@ def put_through(
 
     With `every` above 1 it is each second, third, ... case, others for other checks, and all in a sweep.
     """
-    failures = []
+    failures, errors = [], []
     step = tries(every, 1)
     for case in list(cases)[len(check.__qualname__) % step :: step]:
         try:
             check(case)
         except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - told below
             failures.append(f"--- {name(case)}: {type(error).__name__}: {error}")
-    assert not failures, "\n".join(failures)
+            errors.append(error)
+    if failures:
+        raise AssertionError("\n".join(failures)) from errors[0]  # whose lines pytest shows
 
 
-def table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Any]:
+def table(
+    names: str | tuple[str, ...],
+    rows: Iterable[Any],
+    *,
+    ids: Callable[[Any], object] | Iterable[object] | None = None,
+) -> Callable[[Callable[..., None]], Any]:
     """Run a test over a table as `parametrize` does, but as one test: its rows share the fixtures.
 
-    A test of its own costs ten milliseconds, which is more than most rows take.
+    A test of its own costs ten milliseconds, which is more than most rows take. Each row has a folder of its
+    own for `tmp_path`. Of tables that stand on one another each row is tried with each row of the other.
     """
     split = tuple(name.strip() for name in names.split(",")) if isinstance(names, str) else names
     listed = [row if len(split) > 1 else (row,) for row in rows]
+    labels = [ids] * len(listed) if ids is None or callable(ids) else list(ids)
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
-        def run(**fixtures: object) -> None:
-            put_through(lambda row: test(**fixtures, **dict(zip(split, row, strict=True))), listed, _row_name)
+        def run(**fixtures: Any) -> None:
+            def check(case: tuple[int, Iterable[Any]]) -> None:
+                number, row = case
+                values = {**fixtures, **dict(zip(split, row, strict=True))}
+                if "tmp_path" in fixtures:
+                    values["tmp_path"] = fixtures["tmp_path"] / str(number)
+                    values["tmp_path"].mkdir()
+                test(**values)
+
+            put_through(check, enumerate(listed), lambda case: _row_name(case[1], labels[case[0]]))
 
         signature = inspect.signature(test)
         rest = [parameter for name, parameter in signature.parameters.items() if name not in split]
@@ -61,5 +78,8 @@ def table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callab
     return decorate
 
 
-def _row_name(row: Iterable[object]) -> str:
-    return ", ".join([getattr(value, "name", repr(value)) for value in row])[:200]
+def _row_name(row: Iterable[object], label: object) -> str:
+    if label is not None and not callable(label):
+        return str(label)
+    named = [getattr(value, "name", None) or repr(label(value) if label else value) for value in row]
+    return ", ".join(map(str, named))[:200]

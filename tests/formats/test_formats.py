@@ -6,17 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from inspector.containers.formats import FORMATS
 from tests.formats.page import PAGE, page
 from tests.formats.rows import ROWS
 from tests.formats.steps import STEPS
+from tests.sweep import table
 
 NAMED_ONLY = {row.name for row in FORMATS if row.read is None}
 
 
-@pytest.mark.parametrize("name", STEPS)
+@table("name", STEPS)
 def test_each_step(name: str, cli: Callable[..., Any], tmp_path: Path) -> None:
     failures = []
     for number, row in enumerate(ROWS):

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fuzz.fuzzing import main, seeds
 from tests.fuzz.targets import TARGETS
+from tests.sweep import table
 
 SAMPLES = sorted((Path(__file__).parents[1] / "data" / "fuzz").glob("*-*"))
 
@@ -17,7 +18,7 @@ def test_finding_stays_mended(path: Path) -> None:
     TARGETS[path.name.partition("-")[0]](path.read_bytes())
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@table("target", TARGETS)
 def test_seeds_hold(target: str) -> None:
     found = seeds(target)
     assert len(found) > 30

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.safety.unread import judge_unread
@@ -15,6 +13,7 @@ from tests.builders import legacy, tars
 from tests.builders.pickles import dict_, list_, name, number, op, proto, stream, text, tuple_
 from tests.hostile.archives import EVIL, STORED, archive, pickled
 from tests.hostile.streams import PAYLOAD, long_int
+from tests.sweep import table
 
 DROPPED = PAYLOAD + op("POP")
 HONEST = stream(proto(), dict_())
@@ -50,7 +49,7 @@ def verdict(path: Path) -> str | None:
         return None if seen is None else seen.verdict
 
 
-@pytest.mark.parametrize("what", FILES)
+@table("what", FILES)
 def test_payload_is_told_wherever_the_file_ends_behind_it(tmp_path: Path, what: str) -> None:
     data, path = FILES[what](), tmp_path / "file.pt"
     behind = data.index(PAYLOAD) + len(PAYLOAD)

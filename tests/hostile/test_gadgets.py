@@ -14,8 +14,6 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, Safety
@@ -36,7 +34,7 @@ from inspector.target.machine.wish import parse_target
 from inspector.target.refusal import Refusal, refusal_message
 from tests.builders.pickles import call, dict_, list_, name, new, number, storage, tensor, text, tuple_
 from tests.documents import show_document
-from tests.sweep import IS_SWEEP, tries
+from tests.sweep import IS_SWEEP, table, tries
 from tests.unit.model.making import by_hand
 from tests.unit.report.rows import BLANK
 
@@ -94,7 +92,7 @@ def test_the_list_is_long() -> None:
     assert len(GADGETS) == len(set(GADGETS)) >= 400
 
 
-@pytest.mark.parametrize("turn", range(len(FORMS)), ids=list(FORMS))
+@table("turn", range(len(FORMS)), ids=list(FORMS))
 def test_no_text_offers_a_gadget(turn: int) -> None:
     """Each gadget is used in one of the ways here; the next test asks the verdict on all of them."""
     form = list(FORMS)[turn]
@@ -115,7 +113,7 @@ def test_a_harmless_class_is_found_by_the_same_search() -> None:
     assert any(offers(said, "argparse.Namespace") for said in texts(checkpoint, "argparse.Namespace"))
 
 
-@pytest.mark.parametrize("version", ["2.4", "2.6", None])
+@table("version", ["2.4", "2.6", None])
 def test_whatever_the_torch(version: str | None) -> None:
     usual = [[form] for form in FORMS] if version is None else [["called"], ["constructed"]]
     for gadget, forms in zip(GADGETS, itertools.cycle([[*FORMS]] if IS_SWEEP else usual), strict=False):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from inspector.diagnose.errors.explain import explain_error
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.tensors.rebuild import looks_like_tensor
@@ -14,6 +12,7 @@ from inspector.pickles.values import Call, Global, package_of
 from inspector.remap.objects.views import view_of
 from inspector.safety.verdict import judge
 from tests.builders.pickles import call, dict_, name, number, op, read, storage, text, tuple_
+from tests.sweep import table
 from tests.unit.model.making import by_hand
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +39,7 @@ def opened(value: bytes) -> Checkpoint:
     return by_hand(dict_((text("w"), value)))
 
 
-@pytest.mark.parametrize("package", FALSE_TORCH)
+@table("package", FALSE_TORCH)
 def test_a_function_called_as_torch_s_makes_no_tensor(package: str) -> None:
     found = opened(rebuilt(package))
     assert [row.layout for row in found.tensors if row.path == "w"] == []
@@ -50,7 +49,7 @@ def test_a_function_called_as_torch_s_makes_no_tensor(package: str) -> None:
     assert len(opened(rebuilt("torch")).tensors) == 1
 
 
-@pytest.mark.parametrize("package", FALSE_TORCH)
+@table("package", FALSE_TORCH)
 def test_no_view_and_no_tensor_is_read_from_its_arguments(package: str) -> None:
     root = read(rebuilt(package)).root
     assert isinstance(root, Call)
@@ -62,7 +61,7 @@ def test_no_view_and_no_tensor_is_read_from_its_arguments(package: str) -> None:
     assert view_of(honest) is not None
 
 
-@pytest.mark.parametrize("package", FALSE_NUMPY)
+@table("package", FALSE_NUMPY)
 def test_a_function_called_as_numpy_s_makes_no_array(package: str) -> None:
     found = opened(array(package))
     assert all(value.type != "numpy.ndarray" for value in found.values)

@@ -12,6 +12,7 @@ from inspector.errors import CheckpointError, ContainerError
 from inspector.model.build import open_checkpoint
 from tests.builders import zips
 from tests.builders.pickles import state_dict, storage, tensor
+from tests.sweep import table
 
 HONEST = zips.checkpoint(state_dict(w=tensor(storage(), 2)), {"0": bytes(8)})
 
@@ -27,7 +28,7 @@ def test_pipe_that_nobody_writes_to(tmp_path: Path) -> None:
     assert "this is not a regular file" in refusal(tmp_path / "pipe.pt")
 
 
-@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/random"])
+@table("device", ["/dev/zero", "/dev/null", "/dev/random"])
 def test_devices(device: str) -> None:
     assert refusal(device)
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.hostile.cases import CASES, Case
 from tests.hostile.executing import load_all
+from tests.sweep import table
 
 _NAMED = re.compile(r"payload|evil|eval|runs|passes for")
 _WORSE = {"dangerous", "runs-code", "runs-code|dangerous"}
@@ -23,7 +24,7 @@ NOT_BY_TORCH: dict[str, str] = {
 """Payloads that this torch does not run from a path, and why they are payloads all the same."""
 
 
-@pytest.mark.parametrize("case", PAYLOADS, ids=str)
+@table("case", PAYLOADS, ids=str)
 def test_case_with_a_payload_asserts_that_it_is_seen(case: Case) -> None:
     assert case.says.get("verdict") in _WORSE
     assert case.says.keys() & {"globals", "calls", "runs", "error"}

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.remap.compare.integrity import check_file
 from inspector.remap.recover.recover import recover
 from tests.hostile.cases import CASES, Case
-from tests.sweep import IS_SWEEP
+from tests.sweep import IS_SWEEP, table
 
 SLOW_GROUP = 20  # bombs that end at a budget before any object is there, in seconds each
 LARGE_NBYTES = 100_000  # the time of the larger ones is that of reading, which the suite measures
@@ -37,7 +35,7 @@ def ended(path: Path) -> str:
     return answer
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.group != SLOW_GROUP], ids=str)
+@table("case", [case for case in CASES if case.group != SLOW_GROUP], ids=str)
 def test_hostile_file_is_saved_or_refused(case: Case, tmp_path: Path) -> None:
     data = case.build()
     path = tmp_path / "hostile.pt"

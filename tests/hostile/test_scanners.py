@@ -19,6 +19,7 @@ from tests.fuzz.unpickling import Watching
 from tests.hostile.archives import EVIL, STORED, archive, pickled
 from tests.hostile.asking_torch import ask_torch
 from tests.hostile.streams import straddling_frame
+from tests.sweep import table
 
 # torch searches a sorted list of names by halves: which of two equals it meets depends on how many there are.
 BYTEORDER = Record(name="archive/byteorder", data=b"little")
@@ -45,7 +46,7 @@ def test_zipfile_reads_another_record_than_torch() -> None:
             assert b"posix" not in file.read("archive/data.pkl")
 
 
-@pytest.mark.parametrize("technique", TECHNIQUES)
+@table("technique", TECHNIQUES)
 def test_technique_is_reported_as_running_code(technique: str, tmp_path: Path) -> None:
     path = tmp_path / "file.pt"
     path.write_bytes(TECHNIQUES[technique]())

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 from inspector.model.build import open_checkpoint
 from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.wish import parse_target
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, list_, number, proto, storage, stream, tensor, text
+from tests.sweep import table
 from tests.unit.snippet.free import comments_of, shape_of
 
 HOSTILE = (
@@ -72,7 +71,7 @@ def _codes(folder: Path, key: str, path: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("key", HOSTILE, ids=ascii)
+@table("key", HOSTILE, ids=ascii)
 def test_names_and_paths_are_nothing_but_texts(key: str, tmp_path: Path) -> None:
     honest = _codes(tmp_path, "_x", "/tmp/honest.pt")
     hostile = _codes(tmp_path, key, f"/tmp/{key}.pt")

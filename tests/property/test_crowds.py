@@ -39,7 +39,7 @@ from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import zips
 from tests.builders.pickles import MARK, NONE, op, proto, stream, text
 from tests.property.crowds import PLACES, THINGS, crowd
-from tests.sweep import tries
+from tests.sweep import table, tries
 from tests.work import count_steps
 
 WIDE, OFTEN, PARTS = 1500, 200, 10_000
@@ -93,14 +93,14 @@ def _imported(tmp_path_factory: pytest.TempPathFactory) -> None:
     cost_of_crowd(tmp_path_factory.mktemp("first"), "dtype", "dtypes of scalars", 0)
 
 
-@pytest.mark.parametrize(("thing", "place"), PAIRS[::EVERY])
+@table(("thing", "place"), PAIRS[::EVERY])
 def test_shared_parts_are_paid_for(thing: str, place: str, tmp_path: Path) -> None:
     steps, nbytes = cost_of_crowd(tmp_path, thing, place, 0)
     assert steps < MOST_STEPS
     assert nbytes < MOST_NBYTES
 
 
-@pytest.mark.parametrize(("thing", "place"), PAIRS[5 :: 3 * EVERY])
+@table(("thing", "place"), PAIRS[5 :: 3 * EVERY])
 def test_shared_parts_that_are_too_deep_are_paid_for(thing: str, place: str, tmp_path: Path) -> None:
     steps, nbytes = cost_of_crowd(tmp_path, thing, place, TOO_DEEP)
     assert steps < MOST_STEPS
@@ -123,8 +123,8 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize("depth", [0, TOO_DEEP])
-@pytest.mark.parametrize(("thing", "place"), FOUND)
+@table("depth", [0, TOO_DEEP])
+@table(("thing", "place"), FOUND)
 def test_what_once_took_for_ever_is_paid_for(thing: str, place: str, depth: int, tmp_path: Path) -> None:
     assert cost_of_crowd(tmp_path, thing, place, depth)[0] < MOST_STEPS
 
@@ -166,8 +166,8 @@ OTHERS = (check, snippet, remap, convert, save_what_is_whole, look)
 MOST_STEPS_OF_OTHERS = 300  # a copy is opened twice more, and compared
 
 
-@pytest.mark.parametrize("program", OTHERS)
-@pytest.mark.parametrize(("thing", "place"), FOUND[:: tries(4, 1)])
+@table("program", OTHERS)
+@table(("thing", "place"), FOUND[:: tries(4, 1)])
 def test_what_other_programs_do_is_paid_for(
     thing: str, place: str, program: Callable[[Path, Path], None], tmp_path: Path
 ) -> None:
@@ -190,8 +190,8 @@ CHARS = 200_000
 KEYS = {"ascii": "k", "chinese": "\u4e2d", "astral": "\U0001f600", "invisible": "\u202e", "control": "\x01"}
 
 
-@pytest.mark.parametrize("char", KEYS)
-@pytest.mark.parametrize("depth", [0, 100])
+@table("char", KEYS)
+@table("depth", [0, 100])
 def test_what_is_written_is_paid_for(char: str, depth: int, tmp_path: Path) -> None:
     key, many = text(KEYS[char] * 512), 3000
     down, up = (op("EMPTY_DICT") + key) * depth, op("SETITEM") * depth
@@ -210,7 +210,7 @@ def test_what_is_written_is_paid_for(char: str, depth: int, tmp_path: Path) -> N
     assert limits.counted().chars < 2 * CHARS
 
 
-@pytest.mark.parametrize("dimensions", [5, 64, 256])
+@table("dimensions", [5, 64, 256])
 def test_shapes_are_paid_for(dimensions: int, tmp_path: Path) -> None:
     size = op("LONG1", b"\x08" + b"\xff" * 7 + b"\x7f")
     shape = MARK + size * dimensions + op("TUPLE")

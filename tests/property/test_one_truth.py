@@ -29,6 +29,7 @@ from inspector.target.machine.wish import parse_target
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, name, new, op, proto, storage, stream, tensor, text, tuple_
 from tests.corpus import varied
+from tests.sweep import table
 from tests.unit.session.documents import document_of
 
 VERSIONS = ("2.4.1", "2.6.0", "2.13.0+cpu")
@@ -99,7 +100,7 @@ def ids(target: Profile) -> str:
     return f"{Path(target.id).stem}-{target.torch_version}"
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=ids)
+@table("target", TARGETS, ids=ids)
 def test_all_places_agree_on_the_corpus(target: Profile) -> None:
     assert len(CORPUS) > 40
     for checkpoint in CORPUS:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.sweep import tries
+from tests.sweep import table, tries
 from tests.torch.copying import wrongs
 from tests.torch.random_values import OLD_PICKLE, Maker
 
@@ -33,8 +33,8 @@ def save(path: Path, seed: int, *, protocol: int, legacy: bool, old: bool) -> bo
     return True
 
 
-@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
-@pytest.mark.parametrize("legacy", [False, True])
+@table("protocol", [0, 1, 2, 3, 4, 5])
+@table("legacy", [False, True])
 def test_copies_of_random_checkpoints_load_as_the_same(protocol, legacy, tmp_path) -> None:
     seed = protocol * 10 + legacy
     check(range(seed, seed + tries(1, 4)), tmp_path, protocol=protocol, legacy=legacy, old=False)

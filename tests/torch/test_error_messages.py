@@ -20,6 +20,7 @@ from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -109,7 +110,7 @@ def test_tensors_without_data() -> None:
 # --- weights_only -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "id_", "finding"),
     [
         ("zip/module_custom.pt", "unsupported-global", "needs-allow-list"),

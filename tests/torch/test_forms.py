@@ -22,7 +22,7 @@ from inspector.remap.convert.preview import preview_form
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
-from tests.sweep import put_through
+from tests.sweep import put_through, table
 from tests.torch.pictures import _Painter, lend_classes, picture
 from tests.torch.remapping import tagged
 
@@ -322,7 +322,7 @@ def test_safetensors_keeps_texts_and_numbers_as_metadata(write) -> None:
     assert ("cfg", "neither a tensor nor a str") in [row[:2] for row in made.left_out]
 
 
-@pytest.mark.parametrize(
+@table(
     ("tensor", "why"),
     [
         (torch.eye(3).to_sparse(), "odd is sparse_coo"),
@@ -345,7 +345,7 @@ def test_what_safetensors_cannot_hold_is_named(write, tensor, why) -> None:
 # --- without waste ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@table("container", CONTAINERS)
 def test_compact_cuts_views_out_and_keeps_sharing(write, container) -> None:
     base = torch.arange(100_000.0)
     grid = base[2000:3000].reshape(10, 100)

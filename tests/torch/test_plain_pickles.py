@@ -24,6 +24,7 @@ from inspector.target.loading import load_call
 from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.opening import opening_failure
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 FILES = [f"plain_pickle/state_p{protocol}.pkl" for protocol in range(6)]
 W = torch.arange(6.0).view(2, 3)
@@ -47,7 +48,7 @@ def is_right(value: Any) -> bool:
     )
 
 
-@pytest.mark.parametrize("file", FILES)
+@table("file", FILES)
 def test_a_copy_loads_with_pickle_load(file: str, tmp_path: Path) -> None:
     source = CORPUS / file
     with source.open("rb") as stream, pytest.raises(RuntimeError, match="Attempting to deserialize object"):
@@ -62,7 +63,7 @@ def test_a_copy_loads_with_pickle_load(file: str, tmp_path: Path) -> None:
         pickle.load(stream)
 
 
-@pytest.mark.parametrize("pack", [None, gzip.compress, bz2.compress, lzma.compress])
+@table("pack", [None, gzip.compress, bz2.compress, lzma.compress])
 def test_the_code_loads_it_on_a_machine_without_its_gpu(pack: Any, tmp_path: Path) -> None:
     for file in FILES:
         path = tmp_path / "a.pkl"

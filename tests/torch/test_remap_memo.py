@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.sweep import IS_SWEEP, put_through
+from tests.sweep import IS_SWEEP, put_through, table
 from tests.torch.remapping import loaded, pickle_of, remap, tagged, unpickled
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -96,7 +96,7 @@ def opcodes(path: Path) -> set[str]:
     return {opcode.name for opcode, _, _ in pickletools.genops(pickle_of(path))}
 
 
-@pytest.mark.parametrize("protocol", [1, 2, 3])
+@table("protocol", [1, 2, 3])
 def test_old_protocols_get_no_new_instructions(tmp_path: Path, protocol: int) -> None:
     path = tmp_path / "in.pt"
     for order in ORDERS:

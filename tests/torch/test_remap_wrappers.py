@@ -15,7 +15,7 @@ from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import parse_rule
 from tests.corpus import CORPUS
-from tests.sweep import IS_SWEEP
+from tests.sweep import IS_SWEEP, table
 from tests.torch.pictures import picture
 from tests.torch.remapping import remap
 
@@ -54,7 +54,7 @@ MOVES = [
 ]
 
 
-@pytest.mark.parametrize(("new", "protocol", "rule"), MOVES)
+@table(("new", "protocol", "rule"), MOVES)
 def test_a_wrapper_moves_whole(tmp_path: Path, rule: str, protocol: int, new: bool) -> None:
     from torch.testing._internal.two_tensor import TwoTensor
 
@@ -183,7 +183,7 @@ def test_nested_tensors_keep_their_sizes_on_the_cpu(tmp_path: Path) -> None:
     assert picture(load(remap(there, "*=cpu"))) == picture(load(path))
 
 
-@pytest.mark.parametrize("name", ["sparse", "quantized", "nested", "math_bits", "new_dtypes", "views"])
+@table("name", ["sparse", "quantized", "nested", "math_bits", "new_dtypes", "views"])
 def test_parts_stay_together(tmp_path: Path, name: str) -> None:
     path = tmp_path / "in.pt"
     path.write_bytes((CORPUS / "zip" / f"{name}.pt").read_bytes())

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, Subset, TensorDataset
 from inspector.model.build import open_checkpoint
 from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import CPU_ONLY, Profile
+from tests.sweep import table
 from tests.torch.running import play, pretend, run, save_as_if_on, tensors_in
 from tests.unit.snippet.rows import THIS
 
@@ -97,7 +98,7 @@ def test_missing_class_is_told_before_anything_is_loaded(tmp_path: Path, nets: A
 # --- Lightning's file without Lightning ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prefix", ["model.", "net._orig_mod.", ""])
+@table("prefix", ["model.", "net._orig_mod.", ""])
 def test_weights_of_a_lightning_file(tmp_path: Path, prefix: str) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2))
     saved = {
@@ -229,8 +230,8 @@ class Training:
         return {name: getattr(self, name) for name in names}
 
 
-@pytest.mark.parametrize(("tag", "target"), [("cpu", CPU_ONLY), ("cuda:1", THIS)], ids=["cpu", "cuda"])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@table(("tag", "target"), [("cpu", CPU_ONLY), ("cuda:1", THIS)], ids=["cpu", "cuda"])
+@table("algorithm", ALGORITHMS)
 def test_resumed_training_takes_the_steps_it_would_have_taken(
     tmp_path: Path, algorithm: str, tag: str, target: Profile
 ) -> None:

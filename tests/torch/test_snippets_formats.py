@@ -18,6 +18,7 @@ from inspector.snippet.styles.table import render
 from inspector.snippet.unopened import render_unopened, unopened_styles
 from inspector.target.machine.profile import CPU_ONLY, Profile, presets
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.torch.running import Loadable, play, pretend, run, save_as_if_on
 from tests.unit.snippet.rows import THIS
 
@@ -113,8 +114,8 @@ def test_dcp(tmp_path: Path, net: Any, style: str, target: Profile) -> None:
     assert (tmp_path / "step_10.pth").exists() == (style == "plain")
 
 
-@pytest.mark.parametrize("tag", ["cpu", "cuda:0"])
-@pytest.mark.parametrize("protocol", [2, 4])
+@table("tag", ["cpu", "cuda:0"])
+@table("protocol", [2, 4])
 def test_plain_pickle_of_tensors(tmp_path: Path, tag: str, protocol: int) -> None:
     from tests.torch.remapping import tagged
 

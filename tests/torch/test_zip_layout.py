@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from inspector.remap.archive.zip_layout import Record, write_zip
+from tests.sweep import table
 
 pytestmark = pytest.mark.torch
 GIB = 1 << 30
@@ -32,8 +33,8 @@ def write(path: Path, sizes: dict[str, int], alignment: int) -> dict[str, int]:
     return places
 
 
-@pytest.mark.parametrize("alignment", [64, 4096])
-@pytest.mark.parametrize("large", [GIB, 4 * GIB - 1, 4 * GIB, 5 * GIB])
+@table("alignment", [64, 4096])
+@table("large", [GIB, 4 * GIB - 1, 4 * GIB, 5 * GIB])
 def test_torch_finds_and_computes_every_place(tmp_path: Path, large: int, alignment: int) -> None:
     sizes = {
         "data.pkl": 100,

@@ -26,12 +26,13 @@ from inspector.remap.convert.forms import Form
 from inspector.report import details
 from inspector.report.details import look_up, tensor_facts
 from inspector.safety.verdict import judge
+from tests.sweep import table
 
 FOLDER = Path(__file__).parents[1] / "data" / "distributed"
 ORACLE: dict[str, dict[str, Any]] = json.loads((FOLDER / "oracle.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", ORACLE)
+@table("name", ORACLE)
 def test_every_tensor_is_as_its_own_library_reads_it(name: str) -> None:
     with open_path(str(FOLDER / name)) as source:
         container = read_container(source)

@@ -18,6 +18,7 @@ from inspector.model.build import open_checkpoint
 from inspector.pickles.machine import Machine
 from inspector.progress import Progress
 from tests.builders.pickles import state_dict, storage, tensor
+from tests.sweep import table
 
 PACKAGE = Path(formats.__file__).parents[1]
 NAMES = frozenset({row.name for row in FORMATS} | {"torchscript", "package", "pt2"})
@@ -69,7 +70,7 @@ def comparisons(source: str) -> Iterator[tuple[int, set[str]]]:
             yield node.lineno, {ast.unparse(node.subject)}
 
 
-@pytest.mark.parametrize(
+@table(
     "source",
     [
         'if container.format == "zip": pass',

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweep import table
+
 ROOT = Path(__file__).parents[2]
 METHODS = frozenset({"startswith", "endswith", "removeprefix", "removesuffix", "find", "index", "count"})
 MATCHING = frozenset({"match", "fullmatch", "search"})
@@ -115,7 +117,7 @@ def test_nothing_is_decided_by_the_words_of_a_sentence() -> None:
     assert [row for row, count in known.items() if not count] == []  # the list is true
 
 
-@pytest.mark.parametrize(
+@table(
     "code",
     [
         'error.what == "it breaks off"',

@@ -11,6 +11,7 @@ import pytest
 
 from inspector.resources import demo_path
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 FILES = {
     "demo": demo_path(),
@@ -31,7 +32,7 @@ def lines(document: dict[str, Any]) -> Iterator[str]:
             yield f'"{name}": {json.dumps(part)}'
 
 
-@pytest.mark.parametrize("name", FILES)
+@table("name", FILES)
 def test_json(cli, golden, name: str) -> None:
     document = json.loads(cli("show", "--json", FILES[name]).out)
     assert document.pop("open_seconds") > 0

@@ -11,10 +11,11 @@ from inspector.model.build import open_checkpoint
 from inspector.resources import demo_path
 from inspector.target.machine import this_machine
 from inspector.target.machine.profile import Profile
+from tests.sweep import table
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "expected"),
     [
         (["--map", "cuda:1=cuda:0"], {"cuda:0", "cpu"}),
@@ -57,7 +58,7 @@ def test_this_machine_is_asked_for_its_devices(monkeypatch) -> None:
     assert {rule.to for rule in said} == {"cuda:0"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "code", "said"),
     [
         (["--map", "nonsense"], 2, "the rule 'nonsense' is not understood"),

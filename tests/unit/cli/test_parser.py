@@ -16,11 +16,12 @@ from inspector import __version__
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.display import add_display_options
 from inspector.cli.parser import parse, parser_tree
+from tests.sweep import table
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "command"),
     [
         ([], "window"),

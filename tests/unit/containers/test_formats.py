@@ -22,13 +22,14 @@ from inspector.errors import (
 )
 from tests.builders import legacy, tars, zips
 from tests.builders.pickles import NONE, stream
+from tests.sweep import table
 
 Write = Callable[..., str]
 ZIP = zips.checkpoint(stream(NONE))
 TAR = tars.checkpoint(stream(NONE), [], [])
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@table("protocol", range(6))
 def test_legacy_is_told_by_its_magic_number(write: Write, protocol: int) -> None:
     assert read_container(write(legacy.checkpoint(stream(NONE), protocol=protocol))).format == "legacy"
 
@@ -51,7 +52,7 @@ def refused(path: str, *, where: str | None = None) -> ContainerError:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@table(
     "data",
     [
         b"\x80\x06N.",

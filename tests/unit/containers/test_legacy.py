@@ -38,6 +38,7 @@ from tests.builders.pickles import (
     tensor,
     text,
 )
+from tests.sweep import table
 
 TakeApart = Callable[..., Container]
 Write = Callable[..., str]
@@ -49,7 +50,7 @@ EIGHT, LONG = b"88888888", b"l" * 24
 STORAGES = ("11", 2, EIGHT), ("22", 3, LONG)
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@table("protocol", range(6))
 def test_every_protocol(take_apart: TakeApart, protocol: int) -> None:
     data = checkpoint(TWO, *STORAGES, protocol=protocol)
     found = take_apart(data)
@@ -136,7 +137,7 @@ def test_views_stand_within_the_storage_they_view(take_apart: TakeApart) -> None
 # ------------------------------------------------------------------------------------------- malformed
 
 
-@pytest.mark.parametrize(
+@table(
     ("changes", "message"),
     [
         ({"magic": 1}, "the magic number of a legacy checkpoint is wrong: byte 0"),
@@ -171,7 +172,7 @@ def test_keys_may_be_a_set_for_what_torch_minds(take_apart: TakeApart) -> None:
     assert take_apart(data.replace(listed, keys)).stored["1"].nbytes == 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("changes", "cut", "kinds"),
     [
         ({}, 0, []),
@@ -195,7 +196,7 @@ def test_number_of_keys_is_bounded(take_apart: TakeApart) -> None:
         take_apart(data, records=4)
 
 
-@pytest.mark.parametrize(
+@table(
     "storages",
     [
         [("11", -1, b""), ("22", 3, LONG)],
@@ -208,7 +209,7 @@ def test_storages_behind_a_broken_one_have_no_place(take_apart: TakeApart, stora
     assert take_apart(checkpoint(TWO, *storages)).stored == {}
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, -1, 2**60])
+@table("count", [0, 1, 7, -1, 2**60])
 def test_count_that_the_pickle_contradicts_loses_only_its_own_storage(
     take_apart: TakeApart, count: int
 ) -> None:
@@ -253,7 +254,7 @@ def test_no_storages(take_apart: TakeApart) -> None:
     assert len(found.storage_ids) == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("info", "versions"),
     [
         (INFO, (("protocol_version", "1001"), ("little_endian", "True"))),
@@ -275,7 +276,7 @@ def test_header_made_up_while_loading_is_odd(take_apart: TakeApart) -> None:
         assert len(found.programs) == 5
 
 
-@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+@table("protocol", [0, 1, 2, 3, 4, 5])
 def test_magic_number_may_be_written_in_any_way(take_apart: TakeApart, protocol: int) -> None:
     long = b"\x80\x02\x8b\x0a\0\0\0" + MAGIC.to_bytes(10, "little") + b"."
     for magic in (pickle.dumps(MAGIC, protocol), long, b"N0" + pickle.dumps(MAGIC, protocol)):

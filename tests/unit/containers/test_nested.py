@@ -15,6 +15,7 @@ from inspector.progress import Progress
 from tests.builders import legacy
 from tests.builders.pickles import NONE, call, dict_, number, op, proto, stream, text, tuple_
 from tests.builders.zips import Record, build_zip
+from tests.sweep import table
 
 EVIL = stream(proto(), call("posix.system", text("id")))
 
@@ -35,15 +36,13 @@ def imported(program: Program) -> list[str]:
     return [node.dotted for node in program.stream.globals]
 
 
-@pytest.mark.parametrize(
-    "opener", ["torch.storage._load_from_bytes", "pickle.loads", "_pickle.loads", "_io.BytesIO"]
-)
+@table("opener", ["torch.storage._load_from_bytes", "pickle.loads", "_pickle.loads", "_io.BytesIO"])
 def test_bytes_that_are_unpickled_are_a_program(opener: str) -> None:
     nested = programs_of(held(EVIL, opener))["object > bytes"]
     assert (nested.kind, nested.is_whole, imported(nested)) == ("nested", True, ["posix.system"])
 
 
-@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+@table("protocol", [0, 1, 2, 3, 4, 5])
 def test_bytes_are_found_however_they_are_written(protocol: int) -> None:
     class Opened:
         def __reduce__(self) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ import pytest
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES, StorageId, parse_storage_id
 from inspector.pickles.values import ByteString, Call, Dict, Global, PersistentId, Value
+from tests.sweep import table
 
 FLOAT = Global("torch", "FloatStorage")
 
@@ -36,7 +37,7 @@ def test_legacy_form_with_a_view() -> None:
     assert (viewed.key, viewed.numel, viewed.nbytes, viewed.location) == ("8", 3, 12, "cpu")
 
 
-@pytest.mark.parametrize(
+@table(
     "view",
     [
         "8",
@@ -58,8 +59,8 @@ def test_malformed_view_is_none(view: Value) -> None:
     assert found.view is None
 
 
-@pytest.mark.parametrize(("name", "row"), STORAGE_DTYPES.items())
-@pytest.mark.parametrize("module", ["torch", "torch.cuda", "torch.storage"])
+@table(("name", "row"), STORAGE_DTYPES.items())
+@table("module", ["torch", "torch.cuda", "torch.storage"])
 def test_every_class_whatever_its_module(name: str, row: tuple[str, int], module: str) -> None:
     found = parse("storage", Global(module, f"{name}Storage"), "0", "cpu", 1)
     assert found is not None
@@ -91,14 +92,14 @@ def test_key_of_torch_package_is_an_int() -> None:
     assert found.key == "12"
 
 
-@pytest.mark.parametrize("numel", [0, 1, 2**63 - 1])
+@table("numel", [0, 1, 2**63 - 1])
 def test_number_of_elements(numel: int) -> None:
     found = parse("storage", FLOAT, "0", "cpu", numel)
     assert found is not None
     assert found.numel == numel
 
 
-@pytest.mark.parametrize(
+@table(
     "pid",
     [
         (),
@@ -129,7 +130,7 @@ def test_anything_else_is_none(pid: tuple[Value, ...]) -> None:
     assert parse(*pid) is None
 
 
-@pytest.mark.parametrize("pid", ["('storage',)", None, 7, ["storage", FLOAT, "0", "cpu", 1]])
+@table("pid", ["('storage',)", None, 7, ["storage", FLOAT, "0", "cpu", 1]])
 def test_id_that_is_no_tuple_is_none(pid: Value) -> None:
     assert parse_storage_id(PersistentId(pid)) is None
 

@@ -13,6 +13,7 @@ from inspector.containers.raw.packed import GzipSource
 from inspector.containers.source import FileSource, open_source
 from inspector.errors import ContainerError, ExportError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
+from tests.sweep import table
 
 Write = Callable[..., str]
 
@@ -33,7 +34,7 @@ def test_short_read_says_where_the_file_ends(write: Write) -> None:
     assert "incomplete" in (caught.value.remedy or "")
 
 
-@pytest.mark.parametrize(("offset", "nbytes"), [(8, 99), (10, 1), (11, 1), (2**64, 1), (8, 2**64)])
+@table(("offset", "nbytes"), [(8, 99), (10, 1), (11, 1), (2**64, 1), (8, 2**64)])
 def test_read_up_to_the_end(write: Write, offset: int, nbytes: int) -> None:
     with FileSource(write(b"0123456789")) as source:
         assert source.read_upto(offset, nbytes) == b"0123456789"[min(offset, 10) :]
@@ -87,7 +88,7 @@ def replace(path: Path) -> None:
     path.touch()
 
 
-@pytest.mark.parametrize("change", [append, touch, replace, Path.unlink])
+@table("change", [append, touch, replace, Path.unlink])
 def test_a_file_that_changed_is_refused(write: Write, change: Callable[[Path], None]) -> None:
     path = Path(write(gzip.compress(b"data")))
     with FileSource(str(path)) as source, open_source(str(path)) as inside:
@@ -212,7 +213,7 @@ def test_gzip_inside_is_bounded(write: Write) -> None:
         assert source.reaches(1_000_000)
 
 
-@pytest.mark.parametrize(("offset", "nbytes"), [(999_990, 100), (999_999, 2), (1_000_000, 1), (2**50, 1)])
+@table(("offset", "nbytes"), [(999_990, 100), (999_999, 2), (1_000_000, 1), (2**50, 1)])
 def test_the_bound_of_gzip_is_an_error_and_no_end(write: Write, offset: int, nbytes: int) -> None:
     with GzipSource(
         FileSource(write(gzip.compress(bytes(1_000_001)))), Limits(inflated_nbytes=1_000_000)
@@ -224,7 +225,7 @@ def test_the_bound_of_gzip_is_an_error_and_no_end(write: Write, offset: int, nby
         assert source.read_upto(offset, 0) == b""
 
 
-@pytest.mark.parametrize("length", [0, 10, 1_000_000])
+@table("length", [0, 10, 1_000_000])
 def test_gzip_that_ends_at_the_bound_or_before_ends_there(write: Write, length: int) -> None:
     with GzipSource(
         FileSource(write(gzip.compress(bytes(length)))), Limits(inflated_nbytes=1_000_000)

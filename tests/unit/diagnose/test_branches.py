@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.branches import branch_fix
 from inspector.model.findings import Fix
 from inspector.remap.rules import parse_rule
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("paths", "to", "rule"),
     [
         (["rng_state"], "cpu", "path:rng_state@cpu"),

@@ -6,6 +6,7 @@ import pytest
 
 from inspector.doctor.builds import BUILDS, JETSON_PAGE, PREVIOUS, build_for, install_steps, jetpack_of
 from inspector.target.machine.evidence import Evidence, Python, SmiGpu, System
+from tests.sweep import table
 from tests.unit.diagnose.machines import driver, linux, machine
 
 WHEELS = "https://download.pytorch.org/whl/"
@@ -23,7 +24,7 @@ def jetson(release: str, *capabilities: tuple[int, int]) -> Evidence:
     return with_gpus("12.6", *capabilities, system=linux(machine="aarch64", release=release))
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "build"),
     [
         (with_gpus("13.0", (8, 6)), "cu130"),
@@ -74,7 +75,7 @@ def test_what_builds_were_compiled_for_is_what_torch_says() -> None:
     assert len(compared) >= 2 or not told
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "step"),
     [
         (with_gpus("13.0"), f"pip install --force-reinstall torch --index-url {WHEELS}cu130"),
@@ -111,7 +112,7 @@ def test_what_conda_installed_conda_replaces() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("release", "jetpack", "index"),
     [
         ("4.9.337-tegra", 4, None),

@@ -5,12 +5,13 @@ import re
 import pytest
 
 from inspector.target.machine.evidence import Evidence, Libcuda, Node, Nvidia, Smi, SmiGpu, TorchDevice
+from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, driver, linux, machine, torch
 
 TWO = driver("550.120", "12.4", SmiGpu(name="L4"), SmiGpu(name="L4"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "why"),
     [
         ("", "the list is empty"),
@@ -86,7 +87,7 @@ def test_some_gpus_are_hidden() -> None:
     assert "some-devices-hidden" not in diagnoses(machine(torch=half, nvidia=TWO))
 
 
-@pytest.mark.parametrize(
+@table(
     ("ours", "theirs", "is_met"),
     [
         (("RTX 4090", "GTX 1060"), ("GTX 1060", "RTX 4090"), True),
@@ -125,7 +126,7 @@ def test_an_order_that_is_set_is_quoted() -> None:
     assert "gpus-numbered-differently" not in rows
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "is_met"),
     [
         (machine(system=linux(container="docker"), nvidia=Nvidia(kernel_module="550.1")), True),
@@ -152,7 +153,7 @@ def test_a_container_tells_what_it_was_given() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "certainty"),
     [
         (machine(system=linux(wsl=True)), "certain"),
@@ -207,7 +208,7 @@ def test_device_files_that_are_closed() -> None:
     assert "no-permission" not in diagnoses(machine(torch=working, nvidia=closed("1")))
 
 
-@pytest.mark.parametrize(
+@table(
     ("capability", "architectures", "id_"),
     [
         ((12, 0), ("sm_80", "sm_90"), "gpu-too-new"),
@@ -230,7 +231,7 @@ def test_gpus_that_torch_has_no_code_for(
     assert met == ({id_} if id_ else set())
 
 
-@pytest.mark.parametrize(
+@table(
     ("capability", "architectures", "title", "build"),
     [
         ((12, 0), ("sm_80", "sm_90"), "for the new GPU (sm_120)", "The build for CUDA 12.8 has it."),

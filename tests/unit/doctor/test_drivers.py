@@ -12,11 +12,12 @@ from inspector.doctor.drivers import (
     parse_version,
     runs_code,
 )
+from tests.sweep import table
 
 Version = tuple[int, int]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "numbers"),
     [
         ("535.183.01", (535, 183, 1)),
@@ -34,14 +35,14 @@ def test_versions_begin_with_numbers(text: str | None, numbers: tuple[int, ...])
     assert parse_version(text) == numbers
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "version"), [("12.4", (12, 4)), ("11", (11, 0)), ("12.4.1", (12, 4)), ("", None), (None, None)]
 )
 def test_cuda_versions_are_two_numbers(text: str | None, version: Version | None) -> None:
     assert cuda_version(text) == version
 
 
-@pytest.mark.parametrize(
+@table(
     ("cuda", "linux", "windows"),
     [
         ((10, 1), "418.39", "418.96"),
@@ -66,7 +67,7 @@ def test_a_driver_suffices_for_its_major_version() -> None:
     assert driver_suffices("unknown", (12, 0), windows=False) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("driver", "cuda"),
     [
         ("470.223.02", (11, 4)),
@@ -94,7 +95,7 @@ def test_a_driver_of_the_last_known_branch_may_support_more() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("capability", "architectures", "runs"),
     [
         ((8, 6), ("sm_80",), True),

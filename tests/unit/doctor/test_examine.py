@@ -8,8 +8,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from inspector.doctor import devices as doctor_devices
 from inspector.doctor import examine as doctor
 from inspector.doctor import jetson as doctor_jetson
@@ -22,6 +20,7 @@ from inspector.records import replace
 from inspector.target.machine.evidence import Evidence, Python, TorchDevice, TorchFound
 from inspector.target.machine.profile import presets
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 from tests.unit.diagnose.machines import PROFILES, diagnoses, driver, linux, machine, torch
 
 PYTORCH = "https://github.com/pytorch/pytorch/issues/"
@@ -319,7 +318,7 @@ def test_gpus_are_listed_with_their_memory() -> None:
     assert diagnoses(found)["gpu-works"].evidence[1:] == ("cuda:0: L4, 25.8 GB", "cuda:1: no name")
 
 
-@pytest.mark.parametrize(
+@table(
     ("state", "says"),
     [
         ("failed", "raises an error"),
@@ -335,7 +334,7 @@ def test_a_torch_that_does_not_start(state: str, says: str) -> None:
     assert not any("vc_redist" in step for step in row.steps)
 
 
-@pytest.mark.parametrize(
+@table(
     ("python", "says"),
     [
         (Python(version="3.11.9", implementation="CPython", bits=64), None),
@@ -352,7 +351,7 @@ def test_pythons_that_no_torch_is_built_for(python: Python, says: str | None) ->
     assert says is None or says in row.explanation
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "step"),
     [
         (machine(), "pip install torch"),
@@ -370,7 +369,7 @@ def test_a_first_torch_is_one_for_the_gpu(found: Evidence, step: str) -> None:
     assert row.steps[1] == step
 
 
-@pytest.mark.parametrize(
+@table(
     ("packages", "step"),
     [
         ((), "pip install --force-reinstall torch"),
@@ -396,7 +395,7 @@ def test_the_same_build_is_installed_again(
     assert step in diagnoses(found)["torch-broken"].steps
 
 
-@pytest.mark.parametrize(
+@table(
     ("packages", "is_met"),
     [
         ((("torch", ("2.5.1",)),), False),
@@ -411,7 +410,7 @@ def test_several_torches(packages: tuple[tuple[str, tuple[str, ...]], ...], is_m
     assert ("several-torches" in diagnoses(machine(packages=packages))) is is_met
 
 
-@pytest.mark.parametrize(
+@table(
     ("cuda", "toolkits", "nvcc", "is_met"),
     [
         ("12.4", (), None, False),
@@ -428,7 +427,7 @@ def test_a_toolkit_does_not_matter(
     assert ("toolkit-does-not-matter" in diagnoses(found)) is is_met
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "packages", "is_met"),
     [
         ("2.5.1+cu124", (), True),

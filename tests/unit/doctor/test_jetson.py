@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.target.machine.evidence import Evidence, Libcuda, Node, Nvidia, Smi, TorchDevice
+from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, linux, machine, torch
 
 MISSING = Smi(state="missing")
@@ -17,7 +16,7 @@ def orin(release: str = "5.15.148-tegra", cuda: str | None = "12.6", **parts: ob
     return machine(**{"system": linux(machine="aarch64", release=release), **found})
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "id_", "certainty", "step"),
     [
         (orin(torch=torch("2.6.0+cpu", None)), "jetson-cpu-torch", "certain", "jp6/cu126"),

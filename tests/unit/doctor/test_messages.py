@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.doctor.messages import COMPLAINTS
 from inspector.target.machine.evidence import SmiGpu
+from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, driver, machine, torch
 
 COUNT = (
@@ -31,7 +30,7 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(("message", "id_"), MESSAGES)
+@table(("message", "id_"), MESSAGES)
 def test_complaints_of_cuda_are_known(message: str, id_: str) -> None:
     row = diagnoses(machine(torch=torch(cuda_messages=("a warning", message)), nvidia=driver()))[id_]
     assert row.severity == "error"
@@ -43,7 +42,7 @@ def test_every_complaint_is_met() -> None:
     assert {row.id for row in COMPLAINTS} == {id_ for _, id_ in MESSAGES}
 
 
-@pytest.mark.parametrize("message", ["", "a warning", f"{COUNT}Error 300: invalid source", "Error 3000: x"])
+@table("message", ["", "a warning", f"{COUNT}Error 300: invalid source", "Error 3000: x"])
 def test_other_words_are_no_complaint(message: str) -> None:
     found = diagnoses(machine(torch=torch(cuda_messages=(message,)), nvidia=driver()))
     assert set(found) == {"cuda-unexplained"}

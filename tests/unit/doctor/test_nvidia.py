@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.target.machine.evidence import Evidence, Libcuda, Nvidia, Smi, SmiGpu, System
+from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, driver, linux, machine, torch
 
 CPU = torch("2.5.1+cpu", None)
@@ -10,7 +11,7 @@ WINDOWS = System(os="Windows", machine="AMD64")
 NO_DRIVER = "Found no NVIDIA driver on your system."
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "certainty"),
     [
         (machine(torch=CPU, nvidia=driver()), "certain"),
@@ -52,7 +53,7 @@ def test_a_build_without_cuda_names_what_conda_took() -> None:
     assert "conda installed pytorch-mutex 1.0 cpu" in diagnoses(found)["cpu-only-torch"].evidence
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "certainty"),
     [
         (machine(cards=("nvidia",)), "certain"),
@@ -72,7 +73,7 @@ def test_a_card_without_a_driver(found: Evidence, certainty: str | None) -> None
         assert (len(row.steps) == 2) == (found.system.os == "Linux")
 
 
-@pytest.mark.parametrize(
+@table(
     ("nvidia", "system", "certainty"),
     [
         (Nvidia(libcuda=Libcuda(found=True)), linux(), "certain"),
@@ -96,7 +97,7 @@ def test_a_driver_that_is_not_running(nvidia: Nvidia, system: System, certainty:
     assert (row and row.certainty) == certainty
 
 
-@pytest.mark.parametrize(
+@table(
     ("cuda", "nvidia", "system", "oldest"),
     [
         ("12.4", driver("525.60.12", "12.0"), linux(), "525.60.13"),
@@ -134,7 +135,7 @@ def test_torch_itself_says_that_the_driver_is_too_old() -> None:
     assert row.steps[1].endswith("   # a release built for CUDA 10.2 or older")
 
 
-@pytest.mark.parametrize(
+@table(
     ("cuda", "capability", "system", "step"),
     [
         ("12.4", (3, 7), linux(), "a newer driver does not help: 470 is the last branch for this GPU"),

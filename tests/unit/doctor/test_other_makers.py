@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.target.machine.evidence import Evidence, Node, System, TorchDevice
+from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, driver, linux, machine, torch
 
 ROCM = torch("2.3.1+rocm6.0", None, hip="6.0")
@@ -11,7 +12,7 @@ CPU = torch("2.5.1", None)
 OPEN, CLOSED = (Node(path="/dev/x", usable=True),), (Node(path="/dev/x", usable=False),)
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "id_"),
     [
         (machine(torch=ROCM, cards=("amd",)), "rocm-no-device"),
@@ -40,7 +41,7 @@ def test_in_a_container_the_command_is_another_one() -> None:
     assert "docker run --group-add" in row.steps[1]
 
 
-@pytest.mark.parametrize(
+@table(
     ("system", "dxg", "certainty"),
     [
         (System(os="Windows"), False, "likely"),
@@ -55,7 +56,7 @@ def test_windows_has_no_device_file_for_amd(system: System, dxg: bool, certainty
     assert "modprobe" not in " ".join(row.steps)
 
 
-@pytest.mark.parametrize(
+@table(
     ("chips", "told"),
     [
         (("gfx1032",), "10.3.0"),
@@ -75,7 +76,7 @@ def test_rocm_is_told_of_a_relative_only_where_there_is_one(chips: tuple[str, ..
     assert bool(said) is ("closely related" in row.explanation) is (told is not None)
 
 
-@pytest.mark.parametrize(
+@table(
     ("architecture", "known", "is_met"),
     [
         ("gfx1032", ("gfx1030",), True),
@@ -105,7 +106,7 @@ def test_architectures_of_a_cuda_build_are_none_of_amd() -> None:
     assert "rocm-gpu-unsupported" not in diagnoses(machine(torch=found))
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "is_met"),
     [
         (machine(torch=CPU, cards=("amd",), kfd=OPEN), True),
@@ -124,7 +125,7 @@ def test_an_amd_gpu_without_rocm(found: Evidence, is_met: bool) -> None:
         assert (row.severity, row.certainty) == ("warning", "possible")
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "id_", "step"),
     [
         (machine(torch=XPU), "xpu-driver-missing", "sudo apt install libze"),
@@ -146,7 +147,7 @@ def test_a_torch_for_intel_that_finds_no_gpu(found: Evidence, id_: str, step: st
     assert rows[id_].steps[0].startswith(step)
 
 
-@pytest.mark.parametrize(
+@table(
     ("cards", "id_", "step"),
     [
         (("nvidia",), "xpu-without-intel-gpu", "pip install --force-reinstall torch --index-url"),
@@ -174,7 +175,7 @@ def test_a_torch_for_intel_that_finds_one() -> None:
     assert diagnoses(machine(torch=found))["gpu-works"].evidence[1] == "xpu:0: Arc"
 
 
-@pytest.mark.parametrize(
+@table(
     ("torch_", "system", "id_", "certainty"),
     [
         (CPU, {"machine": "x86_64", "rosetta": True, "macos": "10.16"}, "mps-rosetta", "certain"),

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.doctor.symptoms import (
     brings_libraries,
     capabilities,
@@ -13,10 +11,11 @@ from inspector.doctor.symptoms import (
     variable,
 )
 from inspector.target.machine.evidence import Evidence, Libcuda, Nvidia, Smi, SmiGpu, TorchDevice, TorchFound
+from tests.sweep import table
 from tests.unit.diagnose.machines import driver, machine, torch
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "line"),
     [
         (TorchFound(), "torch could not be asked"),
@@ -31,7 +30,7 @@ def test_which_torch_it_is(found: TorchFound, line: str) -> None:
     assert torch_line(machine(torch=found)) == line
 
 
-@pytest.mark.parametrize(
+@table(
     ("nvidia", "version", "cuda", "line"),
     [
         (Nvidia(), None, None, "no NVIDIA driver"),
@@ -89,7 +88,7 @@ def test_variables_that_are_not_set_differ_from_empty_ones() -> None:
     assert (variable(found, "A"), variable(found, "B")) == ("", None)
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "packages", "brings"),
     [
         ("2.5.1+cu124", (), True),

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
 from inspector.model.agents import algorithm_of, loader_of
@@ -11,6 +9,7 @@ from tests.builders.agents import agent, attributes, pickled
 from tests.builders.pickles import name
 from tests.corpus import CORPUS
 from tests.frameworks.cases import FILES
+from tests.sweep import table
 
 
 def opened(policy: str = "", **values: object) -> Checkpoint:
@@ -19,7 +18,7 @@ def opened(policy: str = "", **values: object) -> Checkpoint:
     return build_checkpoint(read_container(BytesSource(data, "a.zip")))
 
 
-@pytest.mark.parametrize(
+@table(
     ("file", "loader"),
     [("ppo_cartpole", "PPO"), ("a2c_cartpole", "A2C"), ("dqn", "DQN"), ("sac_pendulum", "SAC")],
 )

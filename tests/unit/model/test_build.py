@@ -13,6 +13,7 @@ from inspector.model.build import collector_paused, open_checkpoint
 from inspector.progress import Progress
 from tests.builders.pickles import STOP, list_, name, number, op, text, tuple_
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view
 
 FILE = str(CORPUS / "zip" / "state_dict.pt")
@@ -32,7 +33,7 @@ def test_facts_of_the_file() -> None:
     assert all(use.count > 0 for use in checkpoint.globals)
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "root"),
     [
         (view(), "tensor"),

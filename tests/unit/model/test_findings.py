@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.findings import MOST_PATHS, SEVERITIES, Fix, finding
+from tests.sweep import table
 
 
 def test_paths_are_cut_and_counted() -> None:
@@ -16,7 +15,7 @@ def test_paths_are_cut_and_counted() -> None:
     assert finding("id", "note", "title", "detail", []).fix is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("fix", "kind", "label"),
     [
         (Fix(rule="*=cpu"), "rule", "Map everything to cpu"),

@@ -27,6 +27,7 @@ from inspector.model.obstacles import (
 from inspector.records import replace
 from tests.builders.pickles import number
 from tests.corpus import CORPUS, cases
+from tests.sweep import table
 from tests.unit.model.making import by_hand, call, pairs, storage, view
 from tests.unit.report.rows import checkpoint
 
@@ -84,7 +85,7 @@ EDITS: dict[str, tuple[Edit, str | None]] = {
 DAMAGED = {"lost record", "short record", "long record"}
 
 
-@pytest.mark.parametrize("what", EDITS)
+@table("what", EDITS)
 def test_zip_stops_torch_as_foretold(what: str, tmp_path: Path) -> None:
     edit, finding = EDITS[what]
     path = edited(tmp_path, edit)
@@ -105,7 +106,7 @@ def test_zip_stops_torch_as_foretold(what: str, tmp_path: Path) -> None:
     assert obstacle.remedy.endswith(".")
 
 
-@pytest.mark.parametrize("cut", [1, 21, 22, 60, 500, 800])
+@table("cut", [1, 21, 22, 60, 500, 800])
 def test_zip_that_ends_early_stops_torch(cut: int, tmp_path: Path) -> None:
     path = tmp_path / "cut.pt"
     torch.save({"a": torch.zeros(4), "b": torch.ones(3)}, path)
@@ -142,7 +143,7 @@ def test_gzip_stops_torch(tmp_path: Path) -> None:
     assert obstacle.message == error_of(path)
 
 
-@pytest.mark.parametrize("cut", [1, 5, 13, 20])
+@table("cut", [1, 5, 13, 20])
 def test_legacy_file_that_ends_early_stops_torch(cut: int, tmp_path: Path) -> None:
     path = tmp_path / "cut.pt"
     torch.save({"a": torch.zeros(4), "b": torch.ones(3)}, path, _use_new_zipfile_serialization=False)
@@ -232,7 +233,7 @@ def test_lists_of_keys_of_legacy_files(kind: NoteKind, begins: str) -> None:
     assert obstacle.message.startswith(begins)
 
 
-@pytest.mark.parametrize(
+@table(
     "version", ["3", " 3x", "+3", "-3", "0x3", "003\0", "\x1c3", "\v3", "x", "", "11", "9" * 25, "-0", "+-3"]
 )
 def test_version_numbers_as_torch_takes_them(tmp_path: Path, version: str) -> None:

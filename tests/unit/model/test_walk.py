@@ -15,6 +15,7 @@ from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, StoredTensor, Value
 from inspector.progress import Progress
 from tests.builders.pickles import NONE, dict_, list_, name, number, op, text
+from tests.sweep import table
 from tests.unit.model.making import (
     built,
     by_hand,
@@ -204,7 +205,7 @@ def with_state(call_: Call, state: Value) -> Call:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("kind", WRAPS)
+@table("kind", WRAPS)
 def test_endless_nesting_is_capped(kind: str) -> None:
     root = nested(5_000, WRAPS[kind])
     found = walk(root, DEFAULT_LIMITS, Progress())
@@ -213,7 +214,7 @@ def test_endless_nesting_is_capped(kind: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("kind", WRAPS)
+@table("kind", WRAPS)
 def test_what_is_nested_too_deeply_is_not_walked(kind: str) -> None:
     def prepare(levels: int) -> Callable[[], object]:
         root = nested(levels, WRAPS[kind])
@@ -240,7 +241,7 @@ def test_billion_laughs_are_told_by_identity() -> None:
     assert all(len(leaf.text) <= 200 for leaf in found.values)
 
 
-@pytest.mark.parametrize("made_of", ["sparse", "jagged", "attributes"])
+@table("made_of", ["sparse", "jagged", "attributes"])
 def test_composites_of_composites_do_not_double(made_of: str) -> None:
     value: Value = tensor_value()
     for _ in range(200):

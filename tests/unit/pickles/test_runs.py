@@ -24,7 +24,7 @@ from inspector.pickles.runs import MOST_AT_ONCE, Runs, speed_up
 from inspector.pickles.state import Expected, State
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
-from tests.sweep import put_through, tries
+from tests.sweep import put_through, table, tries
 
 _FEWEST = 10
 _COMMON = Expected(frozenset({f"{__name__}.rebuild", "collections.OrderedDict"}))
@@ -309,7 +309,7 @@ def test_what_is_known_of_numbers_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     assert check(monkeypatch, pickled(some(400))) > 30 * 300
 
 
-@pytest.mark.parametrize(
+@table(
     ("raw", "before", "found"),
     [
         (b"K\x05K\x04K\x03\x86", 1, (5, (4, 3), 0, 1, 4)),

@@ -13,6 +13,7 @@ from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import Rule, parse_rule
 from inspector.target.machine.wish import parse_target
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.remap.samples import (
     CPU,
     CUDA_0,
@@ -75,13 +76,13 @@ def test_the_first_rule_that_matches_decides() -> None:
     assert moves(mapping(a=tensor(A, "0"), b=tensor(B, "1")), "cuda:0=cuda:0", "cuda:*=cpu") == {"b": "cpu"}
 
 
-@pytest.mark.parametrize("to", ["cpu:0", "meta", "GPU 1", "cuda:999"])
+@table("to", ["cpu:0", "meta", "GPU 1", "cuda:999"])
 def test_destinations_that_torch_refuses_are_not_planned(to: str) -> None:
     with pytest.raises(PlanError, match=r"torch refuses|not a device to map to"):
         plan_remap(checkpoint_of(stream(tensor(A))), [Rule(device="*", to=to)])
 
 
-@pytest.mark.parametrize("rules", [(), ("cuda:7=cpu",), ("cuda:0=cuda:0",)])
+@table("rules", [(), ("cuda:7=cpu",), ("cuda:0=cuda:0",)])
 def test_a_plan_may_be_empty(rules: tuple[str, ...]) -> None:
     plan = planned(mapping(a=tensor(A)), *rules)
     assert plan.is_empty
@@ -156,8 +157,8 @@ def test_a_state_that_is_made_of_parts_stays_whole() -> None:
 NESTED = nested(*(tensor(HOST, str(key)) for key in range(4)))
 
 
-@pytest.mark.parametrize("move_all", [False, True])
-@pytest.mark.parametrize("rule", ["cpu=cuda:0", "path:**@cuda:0", "path:n/buffer@cuda:0", "path:n@cuda:0"])
+@table("move_all", [False, True])
+@table("rule", ["cpu=cuda:0", "path:**@cuda:0", "path:n/buffer@cuda:0", "path:n@cuda:0"])
 def test_of_a_nested_tensor_only_the_buffer_moves(rule: str, move_all: bool) -> None:
     plan = planned(mapping(n=NESTED), rule, move_all=move_all)
     assert plan.tensors == {0: "cuda:0", 1: "cuda:0"}
@@ -169,8 +170,8 @@ MESH = call(name("mine", "Mesh")) + mapping(_rank_map=tensor(HOST, "5")) + b"b"
 SPEC = call(name("mine", "Spec")) + mapping(mesh=MESH) + b"b"
 
 
-@pytest.mark.parametrize("move_all", [False, True])
-@pytest.mark.parametrize("rule", ["cpu=cuda:0", "path:w@cuda:0", "path:w/._local@cuda:0"])
+@table("move_all", [False, True])
+@table("rule", ["cpu=cuda:0", "path:w@cuda:0", "path:w/._local@cuda:0"])
 def test_of_a_distributed_tensor_the_ranks_stay(rule: str, move_all: bool) -> None:
     plan = planned(mapping(w=wrapper(CPU, _local=tensor(HOST), _spec=SPEC)), rule, move_all=move_all)
     assert plan.tensors == {0: "cuda:0", 1: "cuda:0"}
@@ -216,7 +217,7 @@ def test_attributes_of_a_tensor_go_their_own_way() -> None:
     assert moves(body, "path:t@cpu") == {"t": "cpu", "t/.scale": "cpu"}
 
 
-@pytest.mark.parametrize("rule", ["path:w@cuda:1", "path:w/**@cuda:1", "path:w/.state/**@cuda:1"])
+@table("rule", ["path:w@cuda:1", "path:w/**@cuda:1", "path:w/.state/**@cuda:1"])
 def test_a_sharded_tensor_moves_by_its_name_and_by_that_of_its_shard(rule: str, tmp_path: Path) -> None:
     path = CORPUS / "dist" / "sharded_tensor.pt"
     plan = plan_remap(open_checkpoint(str(path)), [parse_rule(rule)])
@@ -270,7 +271,7 @@ def checkpoint_on(*devices: str) -> Checkpoint:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "rules"),
     [
         ("cpu", {"cuda:0": "cpu", "cuda:3": "cpu", "GPU 1": "cpu", "mps": "cpu", "cpu:0": "cpu"}),

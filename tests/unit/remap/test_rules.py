@@ -16,9 +16,10 @@ from inspector.remap.rules import (
     parse_rule,
     path_of,
 )
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "rule"),
     [
         ("*=cpu", Rule(device="*", to="cpu")),
@@ -33,23 +34,19 @@ def test_rules_are_read(text: str, rule: Rule) -> None:
     assert parse_rule(text) == rule
 
 
-@pytest.mark.parametrize(
-    "text", ["", "cpu", "=cpu", "cuda:0=", "path:", "path:a", "path:@cpu", "path:a@", "*=gpu"]
-)
+@table("text", ["", "cpu", "=cpu", "cuda:0=", "path:", "path:a", "path:@cpu", "path:a@", "*=gpu"])
 def test_malformed_rules_are_refused_with_a_remedy(text: str) -> None:
     with pytest.raises(PlanError) as error:
         parse_rule(text)
     assert error.value.remedy
 
 
-@pytest.mark.parametrize(
-    "device", ["cpu", "mps", "cuda", "cuda:0", "cuda:127", "xpu:3", "hpu", "privateuseone:0"]
-)
+@table("device", ["cpu", "mps", "cuda", "cuda:0", "cuda:127", "xpu:3", "hpu", "privateuseone:0"])
 def test_destinations_that_torch_restores_are_taken(device: str) -> None:
     assert check_destination(device) == device
 
 
-@pytest.mark.parametrize(
+@table(
     "device",
     [
         *("cpu:0", "mps:0", "meta", "meta:0"),  # torch refuses them, or would lose the data
@@ -62,7 +59,7 @@ def test_destinations_that_torch_refuses_are_refused(device: str) -> None:
         check_destination(device)
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "device", "matches"),
     [
         ("*", "anything", True),
@@ -113,7 +110,7 @@ def test_the_lookup_finds_what_asking_each_rule_in_turn_finds() -> None:
                 assert Rules(chosen).find_first(device, [path], **row) is slow, (chosen, device, path)
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "path", "matches"),
     [
         ("a/*", "a/b", True),
@@ -143,7 +140,7 @@ def test_a_path_rule_looks_at_every_path_of_a_tensor() -> None:
 # --- roles and dtypes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "rule"),
     [
         ("role:optimizer@cpu", Rule(role="optimizer", to="cpu")),
@@ -157,7 +154,7 @@ def test_rules_are_written_as_they_are_read(text: str, rule: Rule) -> None:
     assert format_rule(rule) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "what"),
     [
         ("role:x@cpu", "there is no role 'x'"),

@@ -14,6 +14,7 @@ from inspector.remap.rules import parse_rule
 from inspector.remap.unmatched import refuse_unmatched
 from tests.builders.archives import archive
 from tests.builders.pickles import call, dict_, number, proto, state_dict, storage, stream, tensor, text
+from tests.sweep import table
 
 Open = Callable[..., Checkpoint]
 
@@ -32,13 +33,13 @@ def open_with(tmp_path: Path) -> Open:
     return open_with
 
 
-@pytest.mark.parametrize("devices", [(), ("cpu",), ("cuda:0", "mps"), ("strange9",)])
-@pytest.mark.parametrize("rule", ["*=cpu", "cuda:*=cpu", "xpu:*=cpu"])
+@table("devices", [(), ("cpu",), ("cuda:0", "mps"), ("strange9",)])
+@table("rule", ["*=cpu", "cuda:*=cpu", "xpu:*=cpu"])
 def test_rules_for_whatever_there_is_may_find_nothing(open_with: Open, devices, rule) -> None:
     refuse_unmatched([parse_rule(rule)], open_with(*devices))
 
 
-@pytest.mark.parametrize(
+@table(
     ("devices", "rule"),
     [
         (("cuda:0",), "cuda:0=cpu"),
@@ -55,7 +56,7 @@ def test_rules_that_match_pass(open_with: Open, devices, rule) -> None:
     refuse_unmatched([parse_rule("*=cpu"), parse_rule(rule)], open_with(*devices))
 
 
-@pytest.mark.parametrize(
+@table(
     ("devices", "rule", "said"),
     [
         (("cuda:0",), "cuda0=cpu", "did you mean cuda:0=cpu[?] the file has cuda:0"),

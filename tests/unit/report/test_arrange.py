@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from inspector.model.checkpoint import Checkpoint
 from inspector.report.arrange import Group, _is_dotted, arrange
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, optimizer, tensor, value
 from tests.work import growth
 
@@ -46,7 +45,7 @@ def test_dotted_names_are_nested_and_groups_are_shared() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", [".hidden", "ends.", "a..b", ".", "..", "a." * 80 + "b", "", "plain"])
+@table("name", [".hidden", "ends.", "a..b", ".", "..", "a." * 80 + "b", "", "plain"])
 def test_other_names_stay_whole(name: str) -> None:
     assert shown(checkpoint(tensor("model", name))) == ["model", f"  {name or chr(0x2205)} 0"]
 

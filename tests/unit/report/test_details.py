@@ -28,6 +28,7 @@ from inspector.report.details import (
 from inspector.report.text import format_report
 from inspector.report.tree import build_tree
 from inspector.safety.verdict import judge
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor, value
 
 
@@ -116,7 +117,7 @@ def test_why_a_tensor_is_on_the_cpu_and_what_is_wrong_with_it() -> None:
     assert "On the CPU" not in moved["Tensor"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("naming", "how"),
     [
         ("names", "Certain. All agree."),
@@ -142,7 +143,7 @@ def test_a_slot_without_a_name_and_an_optimizer_that_is_the_file() -> None:
     assert "Certainty" not in outside
 
 
-@pytest.mark.parametrize(
+@table(
     ("keys", "expression"),
     [
         (("a", 0), "checkpoint['a'][0]"),
@@ -250,7 +251,7 @@ def test_calls_are_told_with_their_arguments_and_their_place() -> None:
     assert shown[""] == "and 6 more calls"
 
 
-@pytest.mark.parametrize(
+@table(
     ("form", "versions", "written"),
     [
         ("legacy", {}, "the format of torch before 1.6"),

@@ -21,6 +21,7 @@ from inspector.target.machine.profile import CPU_ONLY
 from tests.builders.pickles import dict_, list_, name, new, number, op, text, tuple_
 from tests.corpus import Case, cases
 from tests.documents import show_document
+from tests.sweep import table
 from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
 from tests.unit.report.rows import checkpoint
 from tests.unit.report.rows import storage as stored
@@ -228,7 +229,7 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("what", HOSTILE)
+@table("what", HOSTILE)
 def test_hostile_values_can_always_be_written(what: str) -> None:
     check(written(by_hand(HOSTILE[what])))
 

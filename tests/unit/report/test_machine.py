@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.doctor.examine import examine
 from inspector.pythons import Python
@@ -13,6 +11,7 @@ from inspector.report.machine import format_diagnosis, format_machine, machine_d
 from inspector.report.page.blocks import plain_lines
 from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 from tests.unit.report.rows import is_harmless
 
 PROFILES = sorted(Path(__file__).parents[2].joinpath("data/profiles").glob("*.json"))
@@ -73,7 +72,7 @@ def test_a_diagnosis_as_json() -> None:
     ]
 
 
-@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+@table("path", PROFILES, ids=lambda path: path.stem)
 def test_every_machine_fits_on_a_terminal(path: Path) -> None:
     machine = parse_target(str(path))
     diagnoses = examine(machine)

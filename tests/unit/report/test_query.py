@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.records import replace
 from inspector.report.query import Term, matching_nodes, parse_query, searchable
 from inspector.report.tree import build_tree
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, tensor, value
 
 ROWS = checkpoint(
@@ -30,7 +30,7 @@ ROWS = checkpoint(
 WEIGHT, BIAS, RNG, SLOT = range(4)
 
 
-@pytest.mark.parametrize(
+@table(
     ("query", "tensors", "values"),
     [
         ("", [WEIGHT, BIAS, RNG, SLOT], [0]),
@@ -126,7 +126,7 @@ def test_no_query_is_malformed(text: str) -> None:
     parse_query(text).find(searchable(ROWS))
 
 
-@pytest.mark.parametrize(
+@table(
     ("query", "tensors", "values"),
     [
         ("-weight", [BIAS, RNG], []),

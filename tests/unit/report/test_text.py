@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from inspector.report.query import matching_nodes, parse_query, searchable
 from inspector.report.text import format_report
 from inspector.report.tree import build_tree
 from inspector.safety.verdict import judge
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, tensor, value
 
 
@@ -22,7 +22,7 @@ def report(
     return format_report(rows, judge(rows), findings, tree, depth=depth, only=only).splitlines()
 
 
-def table(lines: list[str]) -> list[str]:
+def listing(lines: list[str]) -> list[str]:
     start = next(place for place, line in enumerate(lines) if line.startswith("Name "))
     end = next((place for place, line in enumerate(lines) if place > start and not line), len(lines))
     return lines[start:end]
@@ -104,18 +104,18 @@ def test_all_paths_of_a_finding_are_named_when_they_are_few() -> None:
 
 def test_depth_ends_the_tree() -> None:
     rows = checkpoint(tensor("a", "b", "c"), tensor("a", "x"), value("d"))
-    assert [line.split()[0] for line in table(report(rows, depth=1))] == ["Name", "a", "d"]
-    assert [line.split()[0] for line in table(report(rows, depth=2))] == ["Name", "a", "b", "x", "d"]
+    assert [line.split()[0] for line in listing(report(rows, depth=1))] == ["Name", "a", "d"]
+    assert [line.split()[0] for line in listing(report(rows, depth=2))] == ["Name", "a", "b", "x", "d"]
 
 
 def test_a_filter_shows_what_it_finds_and_the_way_there() -> None:
     rows = checkpoint(tensor("a", "b"), tensor("a", "x"), value("c", "b"), tensor("d"))
-    assert [line.split()[0] for line in table(report(rows, query="b"))] == ["Name", "a", "b", "c", "b"]
+    assert [line.split()[0] for line in listing(report(rows, query="b"))] == ["Name", "a", "b", "c", "b"]
     assert "Nothing matches the filter." in report(rows, query="nothing")
-    assert [line.split()[0] for line in table(report(rows, query="b", depth=1))] == ["Name", "a", "c"]
+    assert [line.split()[0] for line in listing(report(rows, query="b", depth=1))] == ["Name", "a", "c"]
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         "a_very_long_name_" * 20 + "weight",
@@ -128,7 +128,7 @@ def test_a_filter_shows_what_it_finds_and_the_way_there() -> None:
 )
 def test_columns_stay_aligned_whatever_the_names(name: str) -> None:
     rows = checkpoint(tensor("g", name, shape=(3,) * 40), tensor("g", "short", dtype="long" * 20))
-    lines = table(report(rows))
+    lines = listing(report(rows))
     ends = {columns(line) for line in lines}
     assert len(ends) == 1, lines
     assert max(ends) <= 48 + 24 + 40 + 32 + 12 + 8
@@ -144,7 +144,7 @@ def columns(text: str) -> int:
 
 
 def test_a_long_name_keeps_its_beginning_and_its_end() -> None:
-    line = table(report(checkpoint(tensor("begin" + "x" * 100 + "end"))))[1]
+    line = listing(report(checkpoint(tensor("begin" + "x" * 100 + "end"))))[1]
     assert line.startswith("beginxxx")
     assert "end  cpu" in line
     assert "\u2026" in line
@@ -153,7 +153,7 @@ def test_a_long_name_keeps_its_beginning_and_its_end() -> None:
 def test_names_at_great_depth_are_still_read() -> None:
     ways = [[f"level{above}" for above in range(level)] for level in range(1, 61)]
     rows = checkpoint(*(tensor(*way, "beside") for way in ways), tensor(*ways[-1], "end"))
-    lines = table(report(rows))
+    lines = listing(report(rows))
     assert lines[-1].lstrip().startswith("end ")
     assert "cpu" in lines[-1]
     assert len({len(line) for line in lines}) == 1

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.report.tree import BUCKET_ROWS, Node, Tree, build_tree
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, tensor, value
 from tests.work import count_steps
 
@@ -103,7 +104,7 @@ def test_a_slice_may_begin_with_a_group() -> None:
     assert tree.nodes[named(tree, "list").children[1]].name == "1,000 \u2026 1,999   (1000 \u2026)"
 
 
-@pytest.mark.parametrize("count", [0, 1, 2 * BUCKET_ROWS])
+@table("count", [0, 1, 2 * BUCKET_ROWS])
 def test_a_shorter_list_is_shown_as_it_is(count: int) -> None:
     tree = build_tree(checkpoint(*(tensor(index) for index in range(count))), {})
     assert len(tree.nodes[0].children) == count

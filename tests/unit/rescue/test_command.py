@@ -10,6 +10,7 @@ from inspector.rescue import command
 from inspector.rescue.command import Program, check_python, find_command
 from inspector.rescue.hook import hooked
 from inspector.target.machine.wish import parse_wish
+from tests.sweep import table
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_the_program_is_found_as_a_shell_finds_it(python: str, monkeypatch: pyte
         assert found == Program(command=(python, "train.py", "-I", "--epochs", "3"), python=(python,))
 
 
-@pytest.mark.parametrize("name", ["none-such", "./none-such", "/"])
+@table("name", ["none-such", "./none-such", "/"])
 def test_an_unknown_program_is_wrong_usage(name: str) -> None:
     with pytest.raises(PlanError, match="there is no program"):
         find_command([name])
@@ -105,7 +106,7 @@ def test_a_python_with_torch_is_well(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     check()
 
 
-@pytest.mark.parametrize("option", ["-I", "-E", "-S"])
+@table("option", ["-I", "-E", "-S"])
 def test_options_that_keep_the_hook_out_are_named(option: str) -> None:
     with pytest.raises(PlanError, match=f"because of its option {option}"):
         check(sys.executable, option)

@@ -8,6 +8,7 @@ import pytest
 from inspector.rescue import journal
 from inspector.rescue.calls import Call, Place
 from inspector.rescue.journal import read_journal
+from tests.sweep import table
 
 PLACE = {"file": "/x/train.py", "line": 3, "span": [3, 3, 4, 23], "calls": "load", "takes": 1}
 CALL = {
@@ -68,16 +69,14 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("line", BROKEN)
+@table("line", BROKEN)
 def test_a_call_that_is_none_is_passed_over(tmp_path: Path, line: str) -> None:
     (tmp_path / "10").write_text(f"S\n{line.rstrip()}\n0 8\n{written(1, site=None, to=None)}1 5\n")
     found = read_journal(tmp_path)
     assert [(call.site, call.to, call.nbytes) for call in found.calls] == [(None, None, 5)]
 
 
-@pytest.mark.parametrize(
-    "line", ["0", "0 x", "-1 8", "5 8", f"0 {'9' * 30}", "x 8", "² 8", "9" * 70000 + " 1"]
-)
+@table("line", ["0", "0 x", "-1 8", "5 8", f"0 {'9' * 30}", "x 8", "² 8", "9" * 70000 + " 1"])
 def test_a_count_that_is_none_is_passed_over(tmp_path: Path, line: str) -> None:
     (tmp_path / "10").write_text(f"S\n{written()}{line}\n")
     assert read_journal(tmp_path).calls == ()

@@ -7,6 +7,7 @@ import pytest
 from inspector.rescue import mending
 from inspector.rescue.calls import Call, Place
 from inspector.rescue.mending import Mending, mend
+from tests.sweep import table
 
 TO_CPU = [("cuda:0", "cpu"), ("cuda:1", "cpu")]
 TO_ONE = [("cuda:1", "cuda:0"), ("cuda:2", "cuda:0")]
@@ -39,7 +40,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "mended"), LINES)
+@table(("line", "mended"), LINES)
 def test_the_call_is_written_as_it_should_stand(tmp_path: Path, line: str, mended: str) -> None:
     script = tmp_path / "train.py"
     script.write_text(f"import torch\n{line}\n", encoding="utf-8")
@@ -60,7 +61,7 @@ UNCLEAR = [
 ]
 
 
-@pytest.mark.parametrize("line", UNCLEAR)
+@table("line", UNCLEAR)
 def test_where_the_source_does_not_show_the_call_the_argument_is_named(tmp_path: Path, line: str) -> None:
     script = tmp_path / "train.py"
     script.write_text(f"\n{line}\n", encoding="utf-8")
@@ -84,7 +85,7 @@ def test_columns_tell_two_calls_of_a_line_apart(tmp_path: Path) -> None:
     assert found.kind == "argument"  # columns count bytes of another encoding
 
 
-@pytest.mark.parametrize("name", ["<stdin>", "none.py", "nul\0"])
+@table("name", ["<stdin>", "none.py", "nul\0"])
 def test_source_that_is_not_there(name: str) -> None:
     found = mend(call(place(name)), TO_ONE, [])
     assert found is not None

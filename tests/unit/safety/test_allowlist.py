@@ -11,6 +11,7 @@ import pytest
 
 from inspector.safety import allowlist
 from inspector.safety.allowlist import allow_list, default_allow_list
+from tests.sweep import table
 
 
 @pytest.mark.wide
@@ -37,7 +38,7 @@ def test_holds_what_every_checkpoint_needs() -> None:
     assert {"collections.OrderedDict", "torch._utils._rebuild_tensor_v2"} <= default_allow_list().names
 
 
-@pytest.mark.parametrize(
+@table(
     ("asked", "given"),
     [
         (None, "2.13.0"),

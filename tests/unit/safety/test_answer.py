@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint
 from inspector.safety.allowlist import allow_list, default_allow_list
 from inspector.safety.answer import Answer, answer_for
 from inspector.safety.verdict import judge
 from tests.builders.pickles import call, list_, name, new, number, op
+from tests.sweep import table
 from tests.unit.model.making import by_hand, numbers, pairs, view
 
 
@@ -15,7 +14,7 @@ def answer(checkpoint: Checkpoint) -> Answer:
     return answer_for(checkpoint, default_allow_list())
 
 
-@pytest.mark.parametrize(
+@table(
     ("checkpoint", "kind", "words"),
     [
         (by_hand(pairs(w=view())), "accepts", "torch 2.13.0 loads it with weights_only=True."),

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import CallUse, Checkpoint
 from inspector.records import replace
 from inspector.safety.calls import call_rows, words_for
 from inspector.safety.names import judge_global
+from tests.sweep import table
 from tests.unit.report.rows import BLANK
 
 
@@ -47,7 +46,7 @@ def test_rows_are_bounded_and_names_escaped() -> None:
     assert len(rows[0].name) < 120
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "words"),
     [
         ("__builtin__.eval", "runs Python code"),

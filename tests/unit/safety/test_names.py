@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from inspector.safety.names import is_dangerous, judge_global, known_dangers
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "verdict"),
     [
         ("torch._utils._rebuild_tensor_v2", "tensor"),

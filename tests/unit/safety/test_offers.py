@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import Checkpoint
 from inspector.safety.offers import Offers, offers_for, withheld_reason
 from tests.builders.pickles import call, list_, name, new
+from tests.sweep import table
 from tests.unit.model.making import by_hand
 
 
@@ -12,7 +11,7 @@ def offers(made: bytes, *names: str) -> Offers:
     return offers_for(by_hand(made), names)
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "asked", "offered", "packages"),
     [
         (new("mine.Net"), "mine.Net", True, ("mine",)),

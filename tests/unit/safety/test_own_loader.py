@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import SafetyVerdict, judge
 from tests.builders.dcp import METADATA, Saved, two_ranks
 from tests.builders.pickles import call, name, number, text, tuple_
 from tests.corpus import cases
+from tests.sweep import table
 
 
 def judged(saved: Saved, folder: Path) -> SafetyVerdict:
@@ -29,7 +28,7 @@ def test_genuine_folders_run_nothing_but_their_own() -> None:
         assert set(found.globals) <= {"allowed", "tensor"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("push", "verdict", "why"),
     [
         (call("os.system", text("id")), "dangerous", "imports os.system"),

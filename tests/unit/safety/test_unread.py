@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError, ContainerError
 from inspector.safety.unread import Unread, advice, judge_unread
 from tests.builders.pickles import NONE, call, name, op, proto, stream, text
 from tests.builders.zips import Record, build_zip
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 EVIL = call("posix.system", text("id"))
 
@@ -36,7 +35,7 @@ def test_what_was_not_seen_is_not_judged(tmp_path: Path) -> None:
     assert judged(tmp_path, b"<html></html>") is None
 
 
-@pytest.mark.parametrize("rest", [b".", b"", b"\xff", b"c", NONE + b"0."])
+@table("rest", [b".", b"", b"\xff", b"c", NONE + b"0."])
 def test_payload_is_dangerous_whatever_comes_behind_it(tmp_path: Path, rest: bytes) -> None:
     seen = judged(tmp_path, proto() + EVIL + rest)
     assert seen is not None

@@ -11,6 +11,7 @@ from inspector.model.obstacles import find_obstacle
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from tests import corpus
+from tests.sweep import table
 from tests.unit.report.rows import BLANK
 
 FOLDERS = ("devices/", "old/", "legacy/", "zip/")
@@ -18,7 +19,7 @@ CASES = [case for case in corpus.cases() if case.name.startswith(FOLDERS) and ca
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@table("case", CASES, ids=lambda case: case.name)
 def test_agrees_with_torch(case: corpus.Case) -> None:
     """Where torch can read the file at all; what it recorded of gzip and lost records is about the file."""
     checkpoint = open_checkpoint(str(case.path))
@@ -42,7 +43,7 @@ def made(
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("checkpoint", "verdict"),
     [
         (made("collections.OrderedDict"), "weights-only"),

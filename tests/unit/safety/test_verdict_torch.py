@@ -14,6 +14,7 @@ from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
 from tests.builders.pickles import list_, name, new, number, op, text, tuple_
 from tests.corpus import CORPUS, Case, cases
+from tests.sweep import table
 from tests.unit.model.making import by_hand, call, pairs, saved, view
 
 FOLDERS = {"zip", "legacy", "devices", "old"}
@@ -32,7 +33,7 @@ LOADABLE = [case for case in cases() if case.torch_loads and opened(case) is not
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("case", LOADABLE, ids=lambda case: ascii(case.name))
+@table("case", LOADABLE, ids=lambda case: ascii(case.name))
 def test_verdict_is_the_one_of_the_index(case: Case) -> None:
     if case.weights_only is not None:
         assert judge(open_checkpoint(str(case.path))).weights_only == case.weights_only
@@ -92,7 +93,7 @@ def test_long_lists_are_cut_in_sentences_only() -> None:
     assert len(judge(by_hand(list_(*many))).reasons) == 10
 
 
-@pytest.mark.parametrize(
+@table(
     "made",
     [
         op("SHORT_BINUNICODE", b"\1x"),
@@ -144,7 +145,7 @@ def test_getattr_of_an_enumeration_is_no_danger_but_no_weights_either() -> None:
     assert (verdict.verdict, verdict.to_allow) == ("runs-code", ())
 
 
-@pytest.mark.parametrize(
+@table(
     "made",
     [
         reaching("system", "posix.nt"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from inspector.model.build import open_checkpoint
 from inspector.report.words.verdicts import later_refusal, load_sentence, verdict_words
 from inspector.safety.verdict import judge
@@ -15,6 +13,7 @@ from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.opening import OTHER_LOADER, opening_failure
 from tests.builders.pickles import NONE, call, dict_, number, op, proto, stream, text
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 CASES = [
     (
@@ -36,7 +35,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("data", "verdict", "reason"), CASES)
+@table(("data", "verdict", "reason"), CASES)
 def test_verdicts(data: bytes, verdict: str, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "a.pkl"
     path.write_bytes(data)

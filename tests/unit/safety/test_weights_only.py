@@ -13,6 +13,7 @@ from inspector.pickles.oddities import OddityKind
 from inspector.records import replace
 from inspector.safety.allowlist import allow_list, default_allow_list
 from inspector.safety.weights_only import names_to_allow, refusals, unknown_opcode
+from tests.sweep import table
 from tests.unit.report.rows import BLANK
 
 
@@ -33,7 +34,7 @@ def test_opcodes_are_those_of_torch() -> None:
     assert set(re.findall(r"\b([A-Z][A-Z0-9_]+)\[0\]", source)) == default_allow_list().opcodes
 
 
-@pytest.mark.parametrize(
+@table(
     ("checkpoint", "words"),
     [
         (made(opcodes=("FRAME", "STOP"), protocol=4), "opcode FRAME"),
@@ -53,7 +54,7 @@ def test_refused(checkpoint: Checkpoint, words: str) -> None:
     assert words in " ".join(refusals(checkpoint, default_allow_list()))
 
 
-@pytest.mark.parametrize(
+@table(
     "checkpoint",
     [
         made(),
@@ -75,7 +76,7 @@ def test_names_to_allow() -> None:
     assert missing == ("m.Net", "numpy.dtype", "numpy.dtypes.Float64DType")
 
 
-@pytest.mark.parametrize(
+@table(
     ("checkpoint", "opcode"),
     [
         (made(), ""),

@@ -22,6 +22,7 @@ from inspector.safety.allowlist import default_allow_list
 from inspector.safety.verdict import judge
 from inspector.safety.weights_only import names_to_allow, refusals
 from tests.builders.pickles import STOP, dict_, list_, name, number, op, proto, text, tuple_
+from tests.sweep import table
 from tests.unit.model.making import built, by_hand, call, pairs, saved
 
 torch = pytest.importorskip("torch")
@@ -101,15 +102,15 @@ STREAMS: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4])
-@pytest.mark.parametrize("what", STREAMS)
+@table("protocol", [2, 3, 4])
+@table("what", STREAMS)
 def test_verdict_is_torchs(what: str, protocol: int, tmp_path: Path) -> None:
     path = archive(tmp_path, proto(protocol) + STREAMS[what] + STOP)
     assert judge(open_checkpoint(str(path))).weights_only == accepts(path)
 
 
-@pytest.mark.parametrize("zipped", [True, False])
-@pytest.mark.parametrize("protocol", range(6))
+@table("zipped", [True, False])
+@table("protocol", range(6))
 def test_protocols(protocol: int, zipped: bool, tmp_path: Path) -> None:
     checkpoint = saved(
         tmp_path, {"a": 1, "s": "x"}, pickle_protocol=protocol, _use_new_zipfile_serialization=zipped
@@ -175,7 +176,7 @@ def allowed(names: tuple[str, ...]) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("what", objects())
+@table("what", objects())
 def test_names_are_just_those_that_are_missing(what: str, tmp_path: Path) -> None:
     checkpoint = saved(tmp_path, {"value": objects()[what]})
     verdict = judge(checkpoint)

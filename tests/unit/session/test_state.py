@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.errors import ExportError
 from inspector.progress import Progress
 from inspector.records import replace
@@ -11,6 +9,7 @@ from inspector.session.jobs.job import Job
 from inspector.session.present.failure import failure_page
 from inspector.session.state import PROBE, ExportState, State
 from inspector.target.machine.profile import Profile
+from tests.sweep import table
 from tests.unit.session.documents import saved_on
 
 DOCUMENT = saved_on("cuda:0", "cuda:1", "cpu")
@@ -39,7 +38,7 @@ def test_a_branch_has_one_destination() -> None:
     assert [(rule.path, rule.to) for rule in state.branches] == [("a/**", "cuda:0"), ("b", "cpu")]
 
 
-@pytest.mark.parametrize(
+@table(
     ("changes", "offered"),
     [
         ({}, True),

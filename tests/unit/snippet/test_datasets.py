@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import Checkpoint, Key, Tensor
 from inspector.snippet.datasets import Data, find_data
+from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor
 
 
@@ -24,7 +23,7 @@ def columns(*places: tuple[Key, ...]) -> Data:
 SAMPLES = Data(kind="dataset", places=((),))
 
 
-@pytest.mark.parametrize(
+@table(
     ("rows", "data"),
     [
         (listed(column(), root="tensor"), columns(())),
@@ -43,7 +42,7 @@ def test_data(rows: Checkpoint, data: Data) -> None:
     assert find_data(rows) == data
 
 
-@pytest.mark.parametrize(
+@table(
     "rows",
     [
         checkpoint(),
@@ -66,7 +65,7 @@ def test_what_is_no_data(rows: Checkpoint) -> None:
     assert find_data(rows) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "kind"),
     [
         ("torch.utils.data.dataset.TensorDataset", "dataset"),

@@ -8,10 +8,11 @@ from inspector.records import replace
 from inspector.snippet.device import choose_device, fixed_device, questions
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 from tests.unit.snippet.rows import THIS
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "dtype", "code"),
     [
         (CPU_ONLY, "float32", '"cpu"'),
@@ -46,7 +47,7 @@ def test_move() -> None:
     assert fixed_device('"); evil("').code == "'\"); evil(\"'"
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "asked"),
     [
         (None, ["torch.cuda.is", "torch.backends.mps.is", 'hasattr(torch, "xpu") and torch.xpu.is']),

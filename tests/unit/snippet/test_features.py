@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.snippet.features import FEATURES, has
 from inspector.target.machine.profile import Profile
+from tests.sweep import table
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@table("name", FEATURES)
 def test_features_by_release(name: str) -> None:
     (major, minor), source = FEATURES[name].since, FEATURES[name].source
     for version, expected in (

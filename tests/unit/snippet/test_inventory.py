@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Key, OddKey
 from inspector.resources import demo_path
 from inspector.snippet.inventory import Inventory, take_inventory
+from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor, value
 
 
@@ -56,7 +55,7 @@ def test_optimizers() -> None:
     assert [one.keys for one in found.optimizers] == [("o", 0), ("o", 1)]
 
 
-@pytest.mark.parametrize("beside", ["base_lrs", "_last_lr", "_step_count", "num_bad_epochs"])
+@table("beside", ["base_lrs", "_last_lr", "_step_count", "num_bad_epochs"])
 def test_scheduler(beside: str) -> None:
     assert take_inventory(values(("x", 0, "last_epoch"), ("x", 0, beside))).schedulers == (("x", 0),)
 
@@ -118,7 +117,7 @@ def test_what_code_cannot_reach_is_left_out() -> None:
     assert take_inventory(rows) == take_inventory(checkpoint())
 
 
-@pytest.mark.parametrize(
+@table(
     ("row", "cpu", "cuda"),
     [
         (tensor("rng", role="rng", nbytes=5056), True, False),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.model.checkpoint import OddKey
 from inspector.snippet.literals import is_reachable, literal, lookup, split_global
+from tests.sweep import table
 
 ANYTHING = st.text(st.characters())  # lone surrogates too
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "code"),
     [
         ("best.pth", '"best.pth"'),
@@ -49,7 +49,7 @@ def test_lookup_is_nothing_but_subscripts(keys: list[str | int]) -> None:
     assert found[::-1] == keys
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "parts"),
     [
         ("collections.OrderedDict", ("collections", "OrderedDict")),
@@ -63,7 +63,7 @@ def test_global_that_can_be_written_down(name: str, parts: tuple[str, str]) -> N
     assert split_global(name) == parts
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         "Net",

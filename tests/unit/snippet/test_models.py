@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import OddKey, Tensor
 from inspector.snippet.models import MOST_OF_A_KIND, Model, find_models, has_model
+from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, tensor, value
 
 
@@ -56,7 +55,7 @@ def test_no_more_models_are_listed_than_code_is_written_for() -> None:
     assert len(found) == MOST_OF_A_KIND
 
 
-@pytest.mark.parametrize(
+@table(
     "row",
     [
         tensor(),  # the root itself
@@ -70,7 +69,7 @@ def test_what_is_no_state_dict(row: Tensor) -> None:
     assert find_models(checkpoint(row)) == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("names", "prefixes"),
     [
         (["module.l.weight", "module.l.bias"], ("module.",)),
@@ -90,7 +89,7 @@ def test_whole_module_has_no_prefixes() -> None:
     assert only(tensor("._parameters", "module.w")).prefixes == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("keys", "is_mixed"),
     [
         (("epoch",), True),
@@ -120,7 +119,7 @@ def test_models_of_one_architecture_are_all_models() -> None:
     assert keys_of(tensor("last", "w"), tensor("best_model", "w")) == [("last",)]
 
 
-@pytest.mark.parametrize(
+@table(
     "rows",
     [
         [tensor("replay", index, "obs") for index in range(3)],

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor
 from inspector.records import replace
 from inspector.snippet.models import find_models
 from inspector.snippet.owners import Owned, find_owned, likeness
+from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor
 
 A = [tensor("netA", "l.weight", nbytes=5), tensor("netA", "l.bias", nbytes=2)]
@@ -62,7 +61,7 @@ def test_part_of_a_model() -> None:
     assert owned(3, models=A) == Owned()
 
 
-@pytest.mark.parametrize(
+@table(
     ("names", "name", "expected"),
     [
         (("netG", "netD"), "optimizer_D", "netD"),

@@ -10,6 +10,7 @@ from inspector.snippet.placement import Placement, place_devices
 from inspector.snippet.script import Bracketed
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 from tests.unit.snippet.rows import THIS, checkpoint, storage, tensor
 
 ONE, TWO, SECOND, MPS, XPU = (parse_target(text) for text in ("cuda", "2xcuda", "cuda:1", "mps", "xpu"))
@@ -27,7 +28,7 @@ def location(placement: Placement) -> str | None:
     return code.flat() if isinstance(code, Bracketed) else code
 
 
-@pytest.mark.parametrize(
+@table(
     ("devices", "target", "expected"),
     [
         (["cpu"], CPU_ONLY, None),
@@ -148,7 +149,7 @@ def test_choice_is_code() -> None:
 SPLIT = "# It was split over devices: where model places its parts itself, do not move it."
 
 
-@pytest.mark.parametrize(
+@table(
     ("devices", "target", "expected"),
     [
         (["cpu"], THIS, ["model.to(device)"]),
@@ -171,7 +172,7 @@ def test_move(devices: list[str], target: Profile, expected: list[str]) -> None:
     assert list(place(*devices, on=target).move("model", tuple(devices))) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("devices", "target", "expected"),
     [
         (["cpu"], ONE, ['model.to("cuda:0")']),

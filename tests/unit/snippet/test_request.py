@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.inventory import take_inventory
 from inspector.snippet.owners import Owned
 from inspector.snippet.placement import place_devices
 from inspector.snippet.request import Request, build_request
 from inspector.target.machine.profile import CPU_ONLY, Profile
+from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor, value
 
 
@@ -19,7 +18,7 @@ def request_for(rows: Checkpoint, target: Profile = CPU_ONLY) -> Request:
     return build_request(rows, inventory, placement, target, rows.path)
 
 
-@pytest.mark.parametrize(
+@table(
     ("rows", "root"),
     [
         (checkpoint(tensor(role="other"), root="tensor"), "tensor"),
@@ -56,7 +55,7 @@ def schedulers(*places: tuple[str | int, ...]) -> tuple[object, ...]:
     return tuple(value(*keys, name) for keys in places for name in ("last_epoch", "base_lrs"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("optimizers", "places", "expected"),
     [
         ([("optimizer",)], [("a",), ("b",)], [0, 0]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.build import open_checkpoint
 from inspector.snippet.traits import (
     Traits,
@@ -14,6 +12,7 @@ from inspector.snippet.traits import (
     look_at,
 )
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, tensor, value
 
 NOTHING = Traits(
@@ -55,7 +54,7 @@ def test_lightning_needs_both_of_its_marks() -> None:
     assert not is_lightning(checkpoint(tensor("model", "w"), values=(version,)))
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "expected"),
     [
         ("pytorch_model.bin", True),

@@ -16,6 +16,7 @@ from inspector.target.machine.profile import CPU_ONLY, presets
 from inspector.target.machine.wish import parse_target
 from tests.builders.folders import two_shards
 from tests.builders.pickles import call, proto, stream, text
+from tests.sweep import table
 from tests.unit.snippet.rows import THIS
 
 FORMS = {
@@ -45,7 +46,7 @@ def test_styles() -> None:
     assert unopened_styles("zip", "a.pt") == unopened_styles("nonsense", "a.pt") == ()
 
 
-@pytest.mark.parametrize(("form", "path"), FORMS.items())
+@table(("form", "path"), FORMS.items())
 def test_every_style_is_code_for_every_machine(form: str, path: str) -> None:
     for style in unopened_styles(form, path):
         for target in (*presets(), THIS):
@@ -66,7 +67,7 @@ def test_style_that_is_not_offered(form: str, style: str) -> None:
         render_unopened(form, "a.pt", THIS, style=style)
 
 
-@pytest.mark.parametrize(
+@table(
     ("form", "target", "expected"),
     [
         ("torchscript", "mps", 'model = torch.jit.load("model.pt", map_location="mps")\n'),

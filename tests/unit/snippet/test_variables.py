@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,7 +55,7 @@ def test_each_name_is_given_once() -> None:
     assert names.give("model", ("c", "b")) == "b_2"
 
 
-@pytest.mark.parametrize("name", ["torch", "os", "def", "case", "list", "__import__", "to_cpu"])
+@table("name", ["torch", "os", "def", "case", "list", "__import__", "to_cpu"])
 def test_what_means_something(name: str) -> None:
     assert not is_free(name)
     assert is_free("netG")

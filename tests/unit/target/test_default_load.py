@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.default_load import DefaultLoad, code_weights_only, judge_for, judge_load
 from inspector.target.machine.profile import CPU_ONLY, Profile
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 OTHER_OPCODE = Safety(opcodes=("POP",), protocol=2, oddities=())
@@ -29,7 +28,7 @@ def facts(load: DefaultLoad) -> tuple[str, bool, bool, bool | None]:
     return load.way, load.loads, load.is_safe, load.code.weights_only
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "version", "expected"),
     [
         (checkpoint(tensor("w")), None, ("as-it-is", True, True, True)),

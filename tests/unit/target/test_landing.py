@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.obstacles import Obstacle, ObstacleKind
 from inspector.target.landing import Landed, Landing, is_sent, is_wrapper
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.map_location import BAD_MAP, Function, MapLocation, TagMap, TorchDevice, WrongType
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 GPUS = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
@@ -74,7 +73,7 @@ def test_failures_are_given_for_each_place() -> None:
     assert wrong.of_own("cpu", is_wrapper=True)[1] is not None
 
 
-@pytest.mark.parametrize(
+@table(
     ("form", "target", "how", "skips"),
     [
         ("zip", CPU_ONLY, LoadCall(map_location="meta"), True),

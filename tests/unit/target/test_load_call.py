@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.target.load_call import LoadCall, plain_call
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "release", "meant"),
     [
         (None, (2, 5), False),
@@ -20,7 +19,7 @@ def test_weights_only_is_the_default_since_2_6(
     assert LoadCall(weights_only=given).is_weights_only(release) is meant
 
 
-@pytest.mark.parametrize(("release", "given"), [((1, 12), None), ((1, 13), False), ((2, 13), False)])
+@table(("release", "given"), [((1, 12), None), ((1, 13), False), ((2, 13), False)])
 def test_the_plain_call_depends_on_the_file_alone(release: tuple[int, int], given: bool | None) -> None:
     plain = plain_call(release)
     assert plain == LoadCall(weights_only=given)

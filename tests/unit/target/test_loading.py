@@ -13,6 +13,7 @@ from inspector.safety.verdict import judge
 from inspector.target.loading import load_call, refusal_of
 from inspector.target.refusal import Refusal
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
 INT = Safety(opcodes=("INT", "STOP"), protocol=1, oddities=())
@@ -32,7 +33,7 @@ def test_a_plain_state_dict_is_refused_by_nobody() -> None:
     assert (call.map_location, call.weights_only, call.mmap, call.refusal) == ("cpu", True, True, None)
 
 
-@pytest.mark.parametrize(
+@table(
     ("opcodes", "protocol", "form", "opcode"),
     [
         (("POP", "STOP"), 2, "zip", "POP"),

@@ -16,13 +16,14 @@ from inspector.target.map_location import (
     tag_for,
     type_name,
 )
+from tests.sweep import table
 
 NOW, OLD = (2, 13), (2, 3)
 CPU = TorchDevice(text="cpu")
 DICTIONARY = TagMap(pairs=(("cuda:0", "cpu"), ("cuda:1", CPU), (TorchDevice(text="cuda:0"), "meta")))
 
 
-@pytest.mark.parametrize(
+@table(
     ("map_location", "tag", "asked"),
     [
         (None, "cuda:0", "cuda:0"),
@@ -39,7 +40,7 @@ def test_storages(map_location: MapLocation, tag: str, asked: str) -> None:
     assert tag_for(map_location, tag, NOW) == asked
 
 
-@pytest.mark.parametrize(
+@table(
     ("map_location", "release", "message"),
     [
         (DICTIONARY, NOW, "TypeError: expected string or bytes-like object, got 'torch.device'"),
@@ -64,7 +65,7 @@ def test_python_says_so_itself() -> None:
     assert tag_for(WrongType(name="bytes"), "cpu", OLD)[1] == f"TypeError: {raised.value}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("map_location", "is_wrapper", "device"),
     [
         (None, True, "cuda:0"),

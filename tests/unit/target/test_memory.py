@@ -5,6 +5,7 @@ import pytest
 from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.memory import HOST, Forecast, Room, Routine, Stage, Use, fits, forecast
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 MB = 1_000_000
@@ -54,7 +55,7 @@ def test_a_peak_may_be_on_a_device_that_is_empty_at_the_end() -> None:
     assert said.uses == (Use(device="xpu:0", peak_nbytes=5, final_nbytes=0),)
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "how", "routine", "ranks", "finding", "device"),
     [
         (CPU_ONLY, LoadCall(), Routine(), 1, "cuda-unavailable", "cuda:0"),

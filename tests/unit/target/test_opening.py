@@ -16,6 +16,7 @@ from inspector.target.map_location import Function, MapLocation, TagMap, TorchDe
 from inspector.target.opening import OTHER_LOADER, can_map, opening_failure
 from inspector.target.refusal import Refusal
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage
 
 ZIP = checkpoint(versions=(("version", "3"),))
@@ -35,13 +36,13 @@ def said(found: tuple[str, str] | None) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("found", [ZIP, LEGACY])
-@pytest.mark.parametrize("version", ["2.13.0", "2.0.1", "1.6.0"])
+@table("found", [ZIP, LEGACY])
+@table("version", ["2.13.0", "2.0.1", "1.6.0"])
 def test_nothing_stops_a_plain_call(found, version: str) -> None:
     assert opening_failure(found, target(version), LoadCall()) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "words"),
     [
         ("1.0.1", "RuntimeError: best.pth is a zip archive (did you mean to use torch.jit.load()?)"),
@@ -58,14 +59,14 @@ def test_a_zip_is_too_new_for_an_old_torch(version: str, words: str) -> None:
     assert opening_failure(LEGACY, target(version), LoadCall()) is None
 
 
-@pytest.mark.parametrize("version", ["2", "1", "", "odd"])
+@table("version", ["2", "1", "", "odd"])
 def test_old_archives_load_in_old_torch(version: str) -> None:
     found = checkpoint(versions=(("version", version),))
     failure = opening_failure(found, target("1.5.1"), LoadCall())
     assert failure is None or "maximum" not in failure[1]
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "how", "message"),
     [
         ("1.12.1", LoadCall(weights_only=True), "'weights_only' is an invalid keyword argument for "),
@@ -73,14 +74,14 @@ def test_old_archives_load_in_old_torch(version: str) -> None:
         ("2.0.1", LoadCall(mmap=True), "'mmap' is an invalid keyword argument for "),
     ],
 )
-@pytest.mark.parametrize(("found", "callee"), [(ZIP, "Unpickler()"), (LEGACY, "load()")])
+@table(("found", "callee"), [(ZIP, "Unpickler()"), (LEGACY, "load()")])
 def test_arguments_that_are_younger_than_torch(
     version: str, how: LoadCall, message: str, found, callee: str
 ) -> None:
     assert said(opening_failure(found, target(version), how)) == f"TypeError: {message}{callee}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "by_path", "message"),
     [
         (

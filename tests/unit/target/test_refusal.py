@@ -11,6 +11,7 @@ import pytest
 from inspector.target.refusal import Refusal, refusal_message
 from inspector.target.versions import NEWEST
 from tests.builders import pickles
+from tests.sweep import table
 
 UNKNOWN = Refusal(finding="needs-allow-list", name="argparse.Namespace")
 BLOCKED = Refusal(finding="dangerous-global", name="os.getcwd")
@@ -40,7 +41,7 @@ def test_the_words_are_torchs(what: str) -> None:
     assert refusal_message(refusal, NEWEST) == f"UnpicklingError: {raised.value}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("release", "refusal", "words"),
     [
         ((2, 3), UNKNOWN, "WeightsUnpickler error: Unsupported class argparse.Namespace"),
@@ -70,7 +71,7 @@ def test_words_of_other_releases(release: tuple[int, int], refusal: Refusal, wor
     assert words in message
 
 
-@pytest.mark.parametrize("release", [(2, 0), (2, 4), (2, 6), NEWEST])
+@table("release", [(2, 0), (2, 4), (2, 6), NEWEST])
 def test_without_a_reason_only_the_beginning_is_said(release: tuple[int, int]) -> None:
     beginning = refusal_message(Refusal(finding="runs-code"), release)
     assert refusal_message(OPCODE, release).startswith(beginning)

@@ -7,6 +7,7 @@ import pytest
 from inspector.containers.persistent_ids import NO_DEVICE, own_location
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.restore import generator_failure, landing_place, restore_failure, send_failure
+from tests.sweep import table
 
 torch = pytest.importorskip("torch")
 
@@ -37,7 +38,7 @@ def test_restoring_on_a_cpu() -> None:
         assert ours is None or (theirs or "").split("\n", 1)[0].startswith(ours[1]), (tag, ours, theirs)
 
 
-@pytest.mark.parametrize(
+@table(
     ("tag", "target", "finding", "words"),
     [
         ("cuda:1", NVIDIA, None, ""),
@@ -79,7 +80,7 @@ def test_sending_elsewhere() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("device", "finding"),
     [
         ("cpu", None),
@@ -97,7 +98,7 @@ def test_generators(device: str, finding: str | None) -> None:
     assert (None if failure is None else failure[0]) == finding
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda:0", "xpu:0", "mps", "meta", "xla:0"])
+@table("device", ["cpu", "cuda:0", "xpu:0", "mps", "meta", "xla:0"])
 def test_generators_against_torch(device: str) -> None:
     failure = generator_failure(device, CPU_ONLY)
     try:
@@ -112,7 +113,7 @@ def test_generators_against_torch(device: str) -> None:
 # --- other releases: texts read in their sources, see `inspector.target.versions` ---------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "tag", "words"),
     [
         ("1.0.1", "cuda:0", "please use torch.load with map_location='cpu' to map your storages to the CPU."),
@@ -139,7 +140,7 @@ def test_words_of_other_releases(version: str, tag: str, words: str) -> None:
     assert words in failure[1]
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "tag", "held"),
     [("1.13.1", "meta", ()), ("1.13.1", "mps", (("mps", 1),)), ("2.1.2", "mps:0", (("mps", 1),))],
 )
@@ -147,7 +148,7 @@ def test_first_releases_that_restore(version: str, tag: str, held: tuple[tuple[s
     assert restore_failure(tag, Profile(id="x", label="x", torch_version=version, accelerators=held)) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("tag", "place"),
     [
         ("cpu", "cpu"),

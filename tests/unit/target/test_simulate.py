@@ -17,6 +17,7 @@ from inspector.target.refusal import Refusal
 from inspector.target.simulate import LoadFailure, LoadOutcome, device_failures, first_failure, simulate
 from inspector.target.versions import release_of
 from tests import corpus
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.work import growth
 
@@ -125,7 +126,7 @@ def test_tensors_sent_to_a_device_that_is_there_load() -> None:
 REFUSED = Refusal(finding="needs-allow-list", name="net.Net", storages_before=1)
 
 
-@pytest.mark.parametrize("version", [None, "2.6.0", "1.12.1", "1.0.1"])
+@table("version", [None, "2.6.0", "1.12.1", "1.0.1"])
 def test_the_plain_call_is_one_that_the_target_s_torch_takes(version: str | None) -> None:
     target = Profile(id="x", label="x", torch_version=version)
     assert simulate_load(checkpoint(storage("0"), format="legacy"), target) is None
@@ -141,7 +142,7 @@ def test_where_everything_lands() -> None:
     assert (stopped.failure.tensor, stopped.weights_only, stopped.devices) == ("w", False, ())
 
 
-@pytest.mark.parametrize(
+@table(
     ("storages_before", "weights_only", "finding"),
     [
         (0, True, "needs-allow-list"),  # the name is asked for before the tensor
@@ -212,9 +213,7 @@ def test_a_short_record_is_met_only_when_it_is_read() -> None:
     assert mapped is None
 
 
-@pytest.mark.parametrize(
-    "how", [LoadCall(map_location="cpu"), LoadCall(), LoadCall(map_location=Function())], ids=str
-)
+@table("how", [LoadCall(map_location="cpu"), LoadCall(), LoadCall(map_location=Function())], ids=str)
 def test_many_tensors_are_loaded_in_proportion(how: LoadCall) -> None:
     def prepare(tensors: int) -> Callable[[], object]:
         made = checkpoint(*(row for index in range(tensors) for row in _row(index, last=tensors - 1)))

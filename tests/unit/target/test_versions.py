@@ -4,9 +4,10 @@ import pytest
 
 from inspector.target import versions
 from inspector.target.versions import NEWEST, release_of
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "release"),
     [
         ("2.13.0+cpu", (2, 13)),

@@ -16,6 +16,7 @@ import pytest
 
 from inspector.resources import PROBE, resource_path
 from tests.pythons import THIS, VERSIONS, find_python
+from tests.sweep import table
 
 SCRIPT = resource_path(PROBE)
 # A torch of a few lines: the real one is not made for all of these Pythons.
@@ -52,7 +53,7 @@ def test_syntax_is_that_of_the_oldest_python() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("version", VERSIONS)
+@table("version", VERSIONS)
 def test_every_python_runs_it_without_torch(version: str, tmp_path: Path) -> None:
     # Whatever is installed there: the first torch on the path says that there is none.
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')")
@@ -65,7 +66,7 @@ def test_every_python_runs_it_without_torch(version: str, tmp_path: Path) -> Non
     assert found["torch"] == {"state": "missing", "error": "No module named 'torch'"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("version", "way"), [*((version, "file") for version in VERSIONS), (VERSIONS[0], "pipe"), (THIS, "pipe")]
 )
 def test_every_python_runs_it_with_a_torch(version: str, way: str, tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
-
 from inspector.cli.commands import check
 from inspector.errors import CancelledError, CheckpointError
 from inspector.resources import demo_path
@@ -16,6 +14,7 @@ from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import legacy
 from tests.builders.pickles import call, dict_, op, proto, stream, text
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 DEMO = demo_path()
 PROFILES = Path(__file__).parents[3] / "data" / "profiles"
@@ -112,7 +111,7 @@ def test_what_loads_is_answered_with_yes(cli) -> None:
     assert "  SAFE: loads with weights_only=True" in answer.out
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "loads", "safe"),
     [
         ("zip/state_dict.pt", True, True),

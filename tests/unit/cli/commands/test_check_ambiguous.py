@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from inspector.progress import Progress
 from inspector.session.document import open_document
 from inspector.session.present.banner import safety_chip
 from tests.builders import zips
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.hostile.archives import CASES
+from tests.sweep import table
 
 AMBIGUOUS = {name: build for _, name, build, says in CASES if says.get("answer") == "ambiguous"}
 
 
-@pytest.mark.parametrize("name", AMBIGUOUS)
+@table("name", AMBIGUOUS)
 def test_ambiguous_file_is_safe_nowhere(cli, tmp_path: Path, name: str) -> None:
     path = tmp_path / "file.pt"
     path.write_bytes(AMBIGUOUS[name]())

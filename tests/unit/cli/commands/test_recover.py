@@ -12,6 +12,7 @@ from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.resources import demo_path
 from tests.builders import pickles, zips
+from tests.sweep import table
 
 DEMO = demo_path().read_bytes()
 SURE = "every saved tensor matches the checksum in the file"
@@ -115,7 +116,7 @@ def test_hostile_names_are_escaped(cli, tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------- show
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "id_"),
     [
         (b"<!doctype html><title>404</title>", "html-page"),

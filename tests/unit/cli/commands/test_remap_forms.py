@@ -12,6 +12,7 @@ from tests.builders.archives import archive
 from tests.builders.pickles import dict_, proto, state_dict, storage, stream, tensor, text
 from tests.builders.safetensors import model
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 DEMO = demo_path()
 FRAMEWORKS = CORPUS.parent / "frameworks"
@@ -137,9 +138,7 @@ def test_no_map_for_a_copy_as_safetensors_of_what_has_no_devices(cli, tmp_path) 
     assert cli("remap", path, "-o", out).code == 0
 
 
-@pytest.mark.parametrize(
-    "command", [("remap", "--format", "same"), ("remap", "--format", "state-dict"), ("recover",)]
-)
+@table("command", [("remap", "--format", "same"), ("remap", "--format", "state-dict"), ("recover",)])
 def test_no_file_of_torch_is_named_as_one_of_safetensors(cli, tmp_path, command) -> None:
     out = tmp_path / "out.safetensors"
     answer = cli(command[0], DEMO, "-o", out, *command[1:])

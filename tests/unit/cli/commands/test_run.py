@@ -8,6 +8,7 @@ import pytest
 
 from inspector.report.words import rescue
 from inspector.rescue import command
+from tests.sweep import table
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_rules_and_targets_reach_the_hook(cli, script) -> None:
     assert (settings["target"], settings["maps_missing"]) == (None, True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "text"),
     [
         ([], "run was given no command"),

@@ -8,6 +8,7 @@ import pytest
 from inspector.resources import demo_path
 from tests.builders.scripts import evil, script
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 DEMO = demo_path()
 
@@ -33,8 +34,8 @@ def test_code_that_saves(cli) -> None:
     assert cli("snippet", DEMO, "--save", "--style", "plain").code == 2
 
 
-@pytest.mark.parametrize("style", ["plain", "resume"])
-@pytest.mark.parametrize(
+@table("style", ["plain", "resume"])
+@table(
     "options",
     [
         [],
@@ -51,7 +52,7 @@ def test_snippets_for_maps_and_targets(cli, style, options) -> None:
     assert "cpu" in answer.out or not options or options == ["--target", "this"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "code", "said"),
     [
         (["missing"], 3, "no such file: missing"),

@@ -9,6 +9,7 @@ from inspector.errors import CheckpointError
 from inspector.resources import PROBE, resource_path
 from inspector.target.machine import this_machine
 from inspector.target.machine.profile_file import build_profile, parse_evidence
+from tests.sweep import table
 
 PROFILES = Path(__file__).parents[3] / "data" / "profiles"
 OLD = PROFILES / "driver-too-old-470.json"
@@ -60,7 +61,7 @@ def test_the_probe_is_printed_as_it_is(cli) -> None:
     assert cli("target", "--probe-script").out == resource_path(PROBE).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "code", "said"),
     [
         ("gpu", 2, "unknown target 'gpu'"),

@@ -8,6 +8,7 @@ import pytest
 
 from inspector.cli.commands.verify import original_of
 from inspector.resources import demo_path
+from tests.sweep import table
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
 DEMO = demo_path()
@@ -78,7 +79,7 @@ def test_one_byte_is_enough_to_fail(cli, tmp_path) -> None:
     assert "differ" in answer.out
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "code", "said"),
     [
         (["none", "--against", DEMO], 3, "no such file"),

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import io
 
-import pytest
-
 from inspector.cli.terminal.look import LEAST_WIDTH, Look, look_of
+from tests.sweep import table
 
 
 def look(encoding: str = "utf-8", color: str = "auto", **environment: str) -> Look:
@@ -30,7 +29,7 @@ def test_the_option_counts_more_than_the_variable() -> None:
     assert look(color="never", COLORTERM="truecolor").depth == "none"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "ground"),
     [("", "unknown"), ("15;0", "dark"), ("0;15", "light"), ("0;default;7", "light"), ("0;x", "unknown")],
 )

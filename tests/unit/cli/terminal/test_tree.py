@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.cli.terminal.tree import fitted, lay_tree
 from inspector.records import replace
 from inspector.report.page.cells import width_of
 from inspector.report.page.rows import tree_rows
 from inspector.report.tree import build_tree
+from tests.sweep import table
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen
 from tests.unit.report.rows import BLANK, tensor, value
 
@@ -31,7 +30,7 @@ MIXED = tree(
 )
 
 
-@pytest.mark.parametrize("block", [MIXED, deep(40), deep(3)], ids=["mixed", "deep", "shallow"])
+@table("block", [MIXED, deep(40), deep(3)], ids=["mixed", "deep", "shallow"])
 def test_rows_fit_the_width_and_sizes_end_in_one_column(block) -> None:
     for width in WIDTHS:
         lines = seen(lay_tree(block, paint(width)))

@@ -10,6 +10,7 @@ from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Value
 from tests.builders.dcp import METADATA, index_of, metadata, place_of, size, tensor_entry, two_ranks
 from tests.builders.pickles import NONE, dict_, list_, name, new, number, proto, stream, text, tuple_
+from tests.sweep import table
 
 
 def count_nothing(_parts: int) -> None:
@@ -111,7 +112,7 @@ def properties(*state: bytes) -> bytes:
 GOOD = properties(name("torch.float32"), NONE, NONE)
 
 
-@pytest.mark.parametrize(
+@table(
     ("entry", "why"),
     [
         (broken_tensor(properties=GOOD, chunks=list_()), "the entry of w"),
@@ -152,7 +153,7 @@ def test_damaged_entries_are_refused(entry: bytes, why: str) -> None:
         parsed(metadata({"w": entry}, [], {}))
 
 
-@pytest.mark.parametrize(
+@table(
     ("place", "why"),
     [
         ((number(3), place_of("a", 0, 1)), "what is where"),

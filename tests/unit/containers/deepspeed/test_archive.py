@@ -19,6 +19,7 @@ from tests.builders import legacy
 from tests.builders.dcp import saved_value, saved_zip, size
 from tests.builders.deepspeed import mapping, model_file, optim_file, shapes, vector, write, zero2
 from tests.builders.pickles import NONE, call, dict_, list_, number, storage, stream, tensor, text, tuple_
+from tests.sweep import table
 
 MODEL = "mp_rank_00_model_states.pt"
 FIRST, SECOND = (f"zero_pp_rank_{dp}_mp_rank_00_optim_states.pt" for dp in range(2))
@@ -166,7 +167,7 @@ def test_ranks_that_saved_on_devices_of_their_own(tmp_path: Path) -> None:
     assert {row.device for row in checkpoint.tensors if row.path in {"fp32/a", "fp32/b"}} == {NO_DEVICE}
 
 
-@pytest.mark.parametrize(
+@table(
     ("changed", "why"),
     [
         ({SECOND: None}, "2 ranks saved their part of the optimizer, and 1 of them are there"),
@@ -234,7 +235,7 @@ def test_latest_says_which_folder_is_meant(tmp_path: Path) -> None:
     assert [note.values[0] for note in container.notes if note.kind is NoteKind.TAG] == ["global_step10"]
 
 
-@pytest.mark.parametrize("tag", ["../y", "/etc", "", "missing", "global_step1/..", "x" * 5000, "a\0b"])
+@table("tag", ["../y", "/etc", "", "missing", "global_step1/..", "x" * 5000, "a\0b"])
 def test_latest_leads_nowhere_else(tag: str, tmp_path: Path) -> None:
     write(tmp_path / "y", zero2())
     folder = write(tmp_path / "x", zero2())

@@ -22,6 +22,7 @@ from inspector.errors import ContainerError, DamagedError, NotACheckpointError
 from tests.builders import legacy, zips
 from tests.builders.pickles import NONE, stream
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 Write = Callable[..., str]
 FLOATS = struct.pack("<64f", *(random.Random(7).gauss(0, 1) for _ in range(64)))
@@ -93,7 +94,7 @@ def test_every_row_has_its_sample() -> None:
     assert len(BY_FORM) == len(LOOKALIKES)
 
 
-@pytest.mark.parametrize("form", SAMPLES)
+@table("form", SAMPLES)
 def test_sample_is_named_with_the_next_step(write: Write, form: str) -> None:
     data, name = SAMPLES[form]
     path = write(data, name or "best.pth")
@@ -105,7 +106,7 @@ def test_sample_is_named_with_the_next_step(write: Write, form: str) -> None:
         assert error.form == form
 
 
-@pytest.mark.parametrize("form", SAMPLES)
+@table("form", SAMPLES)
 def test_first_row_that_matches_is_the_right_one_whatever_the_name(form: str) -> None:
     """Rows that go by the name come behind those that see the bytes, or catch nothing else."""
     data, name = SAMPLES[form]
@@ -119,7 +120,7 @@ def test_tar_that_is_packed_says_both(write: Write) -> None:
     assert "tar xf" in (error.remedy or "")
 
 
-@pytest.mark.parametrize("first", ["sys_info", "pickle", "tensors", "storages"])
+@table("first", ["sys_info", "pickle", "tensors", "storages"])
 def test_tar_of_torch_is_left_to_its_own_reader(write: Write, first: str) -> None:
     error = refused(write(tar_of(first)))
     assert type(error) is DamagedError

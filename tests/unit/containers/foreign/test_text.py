@@ -9,6 +9,7 @@ from inspector.containers.foreign.table import name_lookalike
 from inspector.containers.foreign.text import MARKED_TEXTS, Look, read_plain_text
 from inspector.containers.opening import read_container
 from inspector.errors import NotACheckpointError
+from tests.sweep import table
 
 Write = Callable[..., str]
 OID = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
@@ -103,9 +104,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "what", "remedy", "finding"), TEXTS, ids=lambda value: str(value)[:20]
-)
+@table(("text", "form", "what", "remedy", "finding"), TEXTS, ids=lambda value: str(value)[:20])
 def test_text_is_named_with_the_next_step(
     write: Write, text: str, form: str, what: str, remedy: str, finding: str
 ) -> None:
@@ -139,7 +138,7 @@ def test_json_in_a_large_file_is_no_error_message() -> None:
     assert error.form == "json"
 
 
-@pytest.mark.parametrize(
+@table(
     "data",
     [
         b"",
@@ -162,7 +161,7 @@ def test_character_that_the_end_of_the_head_cuts_in_two_is_no_matter() -> None:
         assert read_plain_text(Look(data, 999, "x")) is not None
 
 
-@pytest.mark.parametrize(
+@table(
     "head", [b"\n" * 4096, b" \n" * 2048, b"a: \n" * 1024, b"<title>" * 600, b'"error":"' * 450, b"- " * 2048]
 )
 def test_no_text_makes_the_search_run_away(head: bytes) -> None:

@@ -8,6 +8,7 @@ from inspector.containers.foreign.zips import ZIP_LOOKALIKES, name_zip
 from inspector.containers.opening import read_container
 from inspector.errors import NotACheckpointError
 from tests.builders.zips import Record, build_zip
+from tests.sweep import table
 
 # The names that each format's writer puts into its zip.
 SAMPLES = {
@@ -30,7 +31,7 @@ def test_every_row_has_its_sample() -> None:
     assert list(SAMPLES) == [row.form for row in ZIP_LOOKALIKES]
 
 
-@pytest.mark.parametrize("form", SAMPLES)
+@table("form", SAMPLES)
 def test_sample_is_named_with_the_next_step(write: Callable[..., str], form: str) -> None:
     path = write(build_zip(*(Record(name=name) for name in SAMPLES[form])))
     with pytest.raises(NotACheckpointError) as caught:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.containers.gathered.ordering import in_rows
+from tests.sweep import table
 
 
-@pytest.mark.parametrize("itemsize", [1, 2, 4, 8, 16])
+@table("itemsize", [1, 2, 4, 8, 16])
 def test_columns_become_rows(itemsize: int) -> None:
     def element(number: int) -> bytes:
         return number.to_bytes(itemsize, "little")

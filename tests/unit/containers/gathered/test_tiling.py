@@ -10,6 +10,7 @@ from inspector.containers.gathered.chunks import Chunk, Gathered
 from inspector.containers.gathered.tiling import tile
 from inspector.errors import DamagedError, ModelError
 from inspector.limits import Limits
+from tests.sweep import table
 
 
 def count_nothing(_parts: int) -> None:
@@ -90,7 +91,7 @@ def test_a_chunk_that_is_listed_twice_is_one() -> None:
     assert tile(halves._replace(chunks=halves.chunks * 2), count_nothing).fault == ""
 
 
-@pytest.mark.parametrize(
+@table(
     ("shape", "boxes", "why"),
     [
         ((4,), [], "none of its chunks"),

@@ -12,6 +12,7 @@ from inspector.errors import ContainerError, DamagedError
 from tests.builders.dcp import saved_tensor, saved_value, saved_zip
 from tests.builders.pickles import call, name, number, op, proto, storage, stream, tuple_
 from tests.builders.zips import Record
+from tests.sweep import table
 
 DATA = bytes(range(24))
 
@@ -68,7 +69,7 @@ def test_steps_of_single_elements_are_anything() -> None:
     assert unpack("zip", one, sizes=(1, 6)).strides is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "why"),
     [
         (saved_tensor(DATA, (3, 2)), "the file holds float32 [3, 2], where float32 [2, 3] is expected"),
@@ -137,7 +138,7 @@ def test_a_tensor_of_safetensors_is_found_by_its_name() -> None:
     assert unpack("safetensors", data, length=24) == Place(5 + len(data) - 24)
 
 
-@pytest.mark.parametrize(
+@table(
     "header",
     [
         {},

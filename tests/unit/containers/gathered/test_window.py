@@ -5,6 +5,7 @@ import pytest
 from inspector.containers.gathered.window import Window
 from inspector.containers.source import BytesSource
 from inspector.errors import DamagedError
+from tests.sweep import table
 
 
 def test_a_window_is_a_file_of_its_own() -> None:
@@ -16,7 +17,7 @@ def test_a_window_is_a_file_of_its_own() -> None:
         window.read(2, 3)
 
 
-@pytest.mark.parametrize("span", [(-1, 2), (0, -1), (0, 11), (9, 2)])
+@table("span", [(-1, 2), (0, -1), (0, 11), (9, 2)])
 def test_a_window_is_within_its_file(span: tuple[int, int]) -> None:
     with pytest.raises(DamagedError, match="ends too early"):
         Window(BytesSource(b"0123456789", "a.bin"), *span)

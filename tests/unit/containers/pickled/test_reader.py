@@ -37,6 +37,7 @@ from tests.builders.pickles import (
 )
 from tests.builders.zips import Record, build_zip
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 OPENER = "torch.storage._load_from_bytes"
 FLOATS = np.arange(6, dtype="f4").reshape(2, 3)
@@ -146,7 +147,7 @@ def test_arrays_that_lie_are_no_tensors() -> None:
         assert not any(isinstance(value, StoredTensor) for value in entries(opened(data)).values())
 
 
-@pytest.mark.parametrize(
+@table(
     "args",
     [
         (),
@@ -297,7 +298,7 @@ def test_bytes_behind_are_noted() -> None:
     ]
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@table("protocol", range(6))
 def test_what_is_whole_of_a_pickle_that_breaks_off(protocol: int) -> None:
     value = {"a": FLOATS, "b": [1, 2, {"c": "d"}], "e": np.arange(900.0), "z": FLOATS + 1}
     whole = pickle.dumps(value, protocol)

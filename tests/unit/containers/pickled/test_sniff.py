@@ -8,6 +8,7 @@ import pytest
 
 from inspector.containers.pickled.sniff import begins_undeclared
 from inspector.containers.source import BytesSource
+from tests.sweep import table
 
 
 @pytest.mark.parametrize("protocol", [0, 1])
@@ -16,7 +17,7 @@ def test_pickles_of_containers_are_told(protocol: int) -> None:
         assert begins_undeclared(BytesSource(pickle.dumps(value, protocol), "a")), value
 
 
-@pytest.mark.parametrize(
+@table(
     "data",
     [
         b"",

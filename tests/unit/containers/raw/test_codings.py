@@ -10,6 +10,7 @@ import pytest
 from inspector.containers.raw import codings as module
 from inspector.containers.raw.codings import LINE, PLAIN, TEXT, Spelled, coded, decoding, is_coded
 from inspector.errors import DamagedError
+from tests.sweep import table
 
 BYTES = random.Random(1).randbytes(3000) + bytes(range(256)) + b"\\u0041\\\\n\n\0\r" + bytes(500)
 TEXT_OF = BYTES.decode("latin-1").encode()
@@ -42,7 +43,7 @@ def test_what_is_no_text_of_bytes_is_damage(text: bytes) -> None:
         Spelled(reads(text), TEXT).read_upto(0, 1)
 
 
-@pytest.mark.parametrize("swap", [2, 4, 8])
+@table("swap", [2, 4, 8])
 def test_numbers_the_other_way_round(swap: int) -> None:
     numbers = array({2: "H", 4: "I", 8: "Q"}[swap], range(50))
     plain = numbers.tobytes()

@@ -9,6 +9,7 @@ import pytest
 
 from inspector.containers.raw import inflated as module
 from inspector.containers.raw.inflated import Inflated
+from tests.sweep import table
 
 PLAIN = random.Random(1).randbytes(300_000) + bytes(3_000_000) + random.Random(2).randbytes(100_000)
 ONE = gzip.compress(PLAIN, 1)
@@ -20,7 +21,7 @@ def inside(packed: bytes, step: int | None = None) -> Inflated:
     return Inflated(lambda offset, nbytes: packed[offset : offset + min(nbytes, step or nbytes)])
 
 
-@pytest.mark.parametrize("packed", [ONE, SEVERAL, SEVERAL + bytes(512), ONE + b"trailing"], ids=len)
+@table("packed", [ONE, SEVERAL, SEVERAL + bytes(512), ONE + b"trailing"], ids=len)
 def test_any_place_in_any_order(packed: bytes) -> None:
     reader = inside(packed)
     rolls = random.Random(3)
@@ -30,7 +31,7 @@ def test_any_place_in_any_order(packed: bytes) -> None:
         assert reader.read_upto(offset, nbytes) == PLAIN[offset : offset + nbytes]
 
 
-@pytest.mark.parametrize("step", [1, 2, 7, 1000])
+@table("step", [1, 2, 7, 1000])
 def test_pieces_of_any_size(step: int) -> None:
     packed = gzip.compress(b"a" * 1000) + gzip.compress(b"b" * 1000)
     assert inside(packed, step).read_upto(0, 3000) == b"a" * 1000 + b"b" * 1000
@@ -68,7 +69,7 @@ def test_long_read_joins_its_parts_once() -> None:
     assert fills == [30_000_000]
 
 
-@pytest.mark.parametrize("nbytes", [0, 1, 5, 10, len(ONE) // 2, len(ONE) - 9])
+@table("nbytes", [0, 1, 5, 10, len(ONE) // 2, len(ONE) - 9])
 def test_stream_that_is_cut_off_gives_what_is_there(nbytes: int) -> None:
     found = inside(ONE[:nbytes]).read_upto(0, len(PLAIN))
     assert PLAIN.startswith(found)
@@ -79,7 +80,7 @@ def damaged(at: int) -> bytes:
     return ONE[:at] + bytes([ONE[at] ^ 0xFF]) + ONE[at + 1 :]
 
 
-@pytest.mark.parametrize("at", [0, 2, len(ONE) // 2, len(ONE) - 6])
+@table("at", [0, 2, len(ONE) // 2, len(ONE) - 6])
 def test_damage_is_an_error(at: int) -> None:
     with pytest.raises(zlib.error):
         inside(damaged(at)).read_upto(0, len(PLAIN) + 1)

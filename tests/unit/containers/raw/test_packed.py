@@ -15,6 +15,7 @@ from inspector.errors import DamagedError, TooLargeError
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 ZIP = CORPUS / "zip/state_dict.pt"
 LEGACY = CORPUS / "devices/legacy_train_cuda_step_cpu.pt"
@@ -26,8 +27,8 @@ WAYS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", WAYS)
-@pytest.mark.parametrize("file", [ZIP, LEGACY], ids=lambda file: file.name)
+@table("name", WAYS)
+@table("file", [ZIP, LEGACY], ids=lambda file: file.name)
 def test_a_checkpoint_that_is_packed_is_read_through(name: str, file: Path, tmp_path: Path) -> None:
     path = tmp_path / file.name
     path.write_bytes(WAYS[name](file.read_bytes()))

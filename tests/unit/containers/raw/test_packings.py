@@ -12,6 +12,7 @@ import pytest
 from inspector.containers.raw import packings as module
 from inspector.containers.raw.packings import PACKINGS, packing_of
 from inspector.errors import UnsupportedFormatError
+from tests.sweep import table
 
 PLAIN = random.Random(1).randbytes(60_000) + bytes(300_000) + random.Random(2).randbytes(40_000)
 PACKED = {
@@ -51,7 +52,7 @@ def test_a_row_of_streams_and_zeros_behind_it() -> None:
     assert opened("bzip2", bz2.compress(b"a") + bz2.compress(b"b")).read_upto(0, 9) == b"ab"
 
 
-@pytest.mark.parametrize("name", PACKED)
+@table("name", PACKED)
 def test_damage_is_damage(name: str) -> None:
     packed = bytearray(PACKED[name])
     packed[1000:1100] = bytes(100)
@@ -59,7 +60,7 @@ def test_damage_is_damage(name: str) -> None:
         opened(name, bytes(packed)).read_upto(0, len(PLAIN))
 
 
-@pytest.mark.parametrize("name", PACKED)
+@table("name", PACKED)
 def test_a_stream_that_breaks_off_gives_what_there_is(name: str) -> None:
     found = opened(name, PACKED[name][:80_000]).read_upto(0, len(PLAIN))
     assert found == PLAIN[: len(found)]
@@ -71,7 +72,7 @@ def test_a_stream_of_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert opened("xz", empty * 10).read_upto(0, 5) == b""
 
 
-@pytest.mark.parametrize(
+@table(
     "head",
     [b"x is a letter", b"x\x9c\xff\xff\xff", b"]\0\0", b"]\0\0\xff\xff\xff\xff\xff", b"", b"PK\3\4", b"BZ?"],
 )

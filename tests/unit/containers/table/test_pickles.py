@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pickle
 
-import pytest
-
 from inspector.containers.source import BytesSource
 from inspector.containers.table.pickles import PICKLE_ROWS, is_pickle
+from tests.sweep import table
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@table("protocol", range(6))
 def test_pickles_of_every_protocol(protocol: int) -> None:
     assert is_pickle(BytesSource(pickle.dumps({"a": [1, 2]}, protocol), "a"))
 

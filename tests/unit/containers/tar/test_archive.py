@@ -34,7 +34,7 @@ from tests.builders.tars import (
     storages_member,
     tensors_member,
 )
-from tests.sweep import tries
+from tests.sweep import table, tries
 
 TakeApart = Callable[..., Container]
 SIX, TWO = struct.pack("<6f", *range(6)), b"88888888"
@@ -65,8 +65,8 @@ def members(**changes: bytes) -> bytes:
     return archive(parts | changes)
 
 
-@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4])
-@pytest.mark.parametrize("mtime", [0, 1489000000.25])
+@table("protocol", [0, 1, 2, 3, 4])
+@table("mtime", [0, 1489000000.25])
 def test_every_part_is_found(take_apart: TakeApart, protocol: int, mtime: float) -> None:
     data = checkpoint(ROOT, STORAGES, TENSORS, VIEWS, protocol=protocol, mtime=mtime)
     found = take_apart(data)
@@ -184,7 +184,7 @@ def test_first_of_all_formats_is_named(take_apart: TakeApart) -> None:
         take_apart(members(storages=pickle.dumps(1, 2) + old))
 
 
-@pytest.mark.parametrize(
+@table(
     "fields",
     [
         number(1),
@@ -210,7 +210,7 @@ def test_lengths_that_cannot_be(take_apart: TakeApart, numel: int) -> None:
         take_apart(members(storages=data))
 
 
-@pytest.mark.parametrize(
+@table(
     "views",
     [7, [7], [(1, 2, 3)], [(1, 1000, 0, "x")], [(1, 77, 0, 1)], [(1001, 1000, None, 3)]],
 )
@@ -227,7 +227,7 @@ def test_too_many_views(take_apart: TakeApart) -> None:
         take_apart(data, storages=4)
 
 
-@pytest.mark.parametrize(
+@table(
     "fields",
     [
         number(1),

@@ -13,6 +13,7 @@ from inspector.containers.tar import members as module
 from inspector.containers.tar.members import Member, is_tar, padded, read_members, resized_headers
 from inspector.errors import ContainerError
 from tests.builders.tars import archive
+from tests.sweep import table
 
 Write = Callable[..., str]
 PARTS = {"sys_info": b"info", "pickle": b"p" * 512, "tensors": b"", "storages": bytes(range(256)) * 5}
@@ -160,7 +161,7 @@ def test_headers_that_lead_backwards_come_to_an_end(
         members(data[:second] + back)
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "expected"),
     [
         (archive({"a": b"x"}, mtime=0), True),
@@ -199,7 +200,7 @@ def test_two_members_of_one_name_are_refused(members: Members) -> None:
     assert members(other + other)["a"].start == 1024  # as tarfile
 
 
-@pytest.mark.parametrize(
+@table(
     "fields",
     [b"no length", b"99 path=a\n", b"9 path=a.", b"7 path\n", b"0 path=a\n", b"21 GNU.sparse.name=a\n"],
 )
@@ -265,8 +266,8 @@ def test_members_are_bounded(members: Members, monkeypatch: pytest.MonkeyPatch) 
         members(archive({"a": b"", "b": b"", "c": b""}, mtime=0))
 
 
-@pytest.mark.parametrize("nbytes", [0, 1, 511, 512, 513, 10**6, 8**11 - 1, 8**11, 10**12])
-@pytest.mark.parametrize("told", [False, True])
+@table("nbytes", [0, 1, 511, 512, 513, 10**6, 8**11 - 1, 8**11, 10**12])
+@table("told", [False, True])
 def test_resized_headers_are_read_by_tarfile(write: Write, nbytes: int, *, told: bool) -> None:
     size = {"size": "1280"} if told else {}
     comment = "é" * random.Random(nbytes).randint(1, 90)

@@ -3,19 +3,18 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 
-import pytest
-
 from inspector.containers.source import open_source
 from inspector.containers.tar.sniff import passes_for_tar
 from tests.builders import legacy, zips
 from tests.builders.pickles import NONE, stream
 from tests.builders.tars import archive, with_header
+from tests.sweep import table
 
 Write = Callable[..., str]
 TAR = archive({"a": b"x"}, mtime=0)
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "expected"),
     [
         (TAR, True),

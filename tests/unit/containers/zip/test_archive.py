@@ -23,6 +23,7 @@ from inspector.progress import Progress
 from tests.builders import zips
 from tests.builders.pickles import NONE, call, name, state_dict, storage, stream, tensor, text
 from tests.builders.zips import Record, build_zip, checkpoint
+from tests.sweep import table
 
 TakeApart = Callable[..., Container]
 TWO = state_dict(a=tensor(storage("0", numel=2), 2), b=tensor(storage("1", location="cuda:0", numel=3), 3))
@@ -46,7 +47,7 @@ def test_everything_is_found(take_apart: TakeApart) -> None:
     assert found.notes == ()
 
 
-@pytest.mark.parametrize(
+@table(
     "folder",
     ["my model (1)/", "\u043a\u043b\u044e\u0447/", "\u540d\u524d 2/", "/", "a.b.c/", "A/", "\u041a/"],
 )
@@ -89,7 +90,7 @@ def test_places_come_in_the_order_of_the_file(take_apart: TakeApart) -> None:
 # ------------------------------------------------------------------------------------------- damage
 
 
-@pytest.mark.parametrize(
+@table(
     "record",
     [
         Record(name="elsewhere/data/0", data=EIGHT),
@@ -225,7 +226,7 @@ def test_missing_version_is_noted(take_apart: TakeApart) -> None:
     assert take_apart(checkpoint(stream(NONE), None, elsewhere, version=None)).refusal == ""
 
 
-@pytest.mark.parametrize("other", ["other/data.pkl", "aaa", "zzz/x", "archive", ""])
+@table("other", ["other/data.pkl", "aaa", "zzz/x", "archive", ""])
 def test_records_outside_the_folder_are_noted(take_apart: TakeApart, other: str) -> None:
     found = take_apart(checkpoint(stream(NONE), None, Record(name=other)))
     assert found.refusal == no_folder_words(other, "archive/")
@@ -249,9 +250,7 @@ def test_zip_without_a_folder(take_apart: TakeApart) -> None:
     assert found.refusal == no_folder_words("data.pkl")
 
 
-@pytest.mark.parametrize(
-    "other", ["archive/data.pkl", "archive/DATA.PKL", "Archive/data.pkl", "archive/data.pkl\0x"]
-)
+@table("other", ["archive/data.pkl", "archive/DATA.PKL", "Archive/data.pkl", "archive/data.pkl\0x"])
 def test_records_that_share_a_name_are_noted(take_apart: TakeApart, other: str) -> None:
     evil = Record(name=other, data=stream(call("os.system", text("id"))))
     found = take_apart(checkpoint(stream(NONE), None, evil))
@@ -261,9 +260,7 @@ def test_records_that_share_a_name_are_noted(take_apart: TakeApart, other: str) 
     ]
 
 
-@pytest.mark.parametrize(
-    "other", ["archive/data/0", "archive/DATA/0", "archive/data/1\0", "archive/data.pkl.bak"]
-)
+@table("other", ["archive/data/0", "archive/DATA/0", "archive/data/1\0", "archive/data.pkl.bak"])
 def test_storages_that_share_a_name_leave_the_pickle_alone(take_apart: TakeApart, other: str) -> None:
     found = take_apart(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}, Record(name=other, data=EIGHT)))
     assert len(found.notes) == (0 if other.endswith("bak") else 1)
@@ -343,7 +340,7 @@ def test_number_of_storages_is_bounded(take_apart: TakeApart) -> None:
         take_apart(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}), records=3)
 
 
-@pytest.mark.parametrize("asked", range(1, 8))
+@table("asked", range(1, 8))
 def test_cancellation_at_any_moment(write: Callable[..., str], asked: int) -> None:
     class Impatient(Progress):
         left = asked

@@ -33,6 +33,7 @@ from inspector.errors import CancelledError, ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders.zips import Record, ZipBuilder, build_zip
+from tests.sweep import table
 
 Open = Callable[..., Source]
 A, B = Record(name="a/x", data=b"first"), Record(name="a/y", data=b"second")
@@ -113,7 +114,7 @@ def test_zip64_fields_come_in_a_fixed_order_and_only_where_needed(open_: Open) -
     assert contents(source, directory(source).entries)["a/y"] == b"second"
 
 
-@pytest.mark.parametrize(
+@table(
     ("extra", "trouble"),
     [(b"", Trouble.NONE), (b"\x01\0\0\0", Trouble.ZIP64), (b"\x02\0\x02\0ab", Trouble.NONE)],
 )
@@ -123,7 +124,7 @@ def test_zip64_extra_without_the_figure_leaves_it(open_: Open, extra: bytes, tro
     assert (entry.nbytes, entry.trouble) == (0xFFFFFFFF, trouble)
 
 
-@pytest.mark.parametrize(
+@table(
     "extra",
     [
         b"\x01",
@@ -213,7 +214,7 @@ def test_directory_longer_or_shorter_than_its_records(open_: Open) -> None:
     assert found.doubts == (NoteKind.MORE_RECORDS,)
 
 
-@pytest.mark.parametrize(
+@table(
     ("lies", "miniz"),
     [
         ({"nbytes": 3}, MinizError.CORRUPTED),
@@ -233,7 +234,7 @@ def test_entry_that_miniz_refuses(open_: Open, lies: dict[str, int], miniz: Mini
     assert caught.value.miniz == miniz
 
 
-@pytest.mark.parametrize(
+@table(
     ("record", "trouble"),
     [
         (Record(name="a/z", data=b"12345", nbytes=3, time=1), Trouble.NONE),
@@ -279,7 +280,7 @@ def test_cancellation(open_: Open) -> None:
         read_directory(source, Limits(), progress)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "text"),
     [
         ("a/name with spaces", "a/name with spaces"),

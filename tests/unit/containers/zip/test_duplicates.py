@@ -11,6 +11,7 @@ from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, re
 from inspector.errors import CancelledError, PickleError
 from inspector.pickles.oddities import Oddity
 from tests.builders.zips import Record, build_zip
+from tests.sweep import table
 
 
 def entry(title: str, place: int = 0) -> ZipEntry:
@@ -34,7 +35,7 @@ def test_without_a_rival_nothing_is_odd() -> None:
     assert notes_and_read("a/data.pkl2", "a/version", "b/data.pkl") == ((), [])
 
 
-@pytest.mark.parametrize("title", ["a/data.pkl", "a/DATA.PKL", "A/data.pkl", "a/data.pkl\0.txt"])
+@table("title", ["a/data.pkl", "a/DATA.PKL", "A/data.pkl", "a/data.pkl\0.txt"])
 def test_rival_is_read_and_noted(title: str) -> None:
     notes, read = notes_and_read(title)
     assert read == [entry(title, 1)]

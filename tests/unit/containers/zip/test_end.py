@@ -18,6 +18,7 @@ from inspector.containers.zip.end import (
 )
 from inspector.containers.zip.torch_words import MinizError
 from tests.builders.zips import Record, build_zip
+from tests.sweep import table
 
 Write = Callable[..., str]
 Find = Callable[[bytes], ZipEnd]
@@ -46,8 +47,8 @@ def patched(data: bytes, at: int, form: str, *values: object) -> bytes:
 # --- which end ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("zip64", [False, True])
-@pytest.mark.parametrize("comment", [b"", b"c", b"c" * 65535, b"PK\x05\x06", b"PK\x05\x06" + b"x" * 17])
+@table("zip64", [False, True])
+@table("comment", [b"", b"c", b"c" * 65535, b"PK\x05\x06", b"PK\x05\x06" + b"x" * 17])
 def test_comment_behind_the_end(find: Find, comment: bytes, zip64: bool) -> None:
     data = build_zip(LARGE, comment=comment, zip64=zip64)
     found = find(data)
@@ -61,7 +62,7 @@ def test_bytes_behind_the_archive(find: Find) -> None:
     assert (found.count, found.end, found.doubts) == (2, len(data), ())
 
 
-@pytest.mark.parametrize("behind", [65_535, 65_536, 69_562])
+@table("behind", [65_535, 65_536, 69_562])
 def test_end_is_looked_for_as_far_back_as_miniz_looks(find: Find, behind: int) -> None:
     found = find(build_zip(LARGE) + bytes(behind))
     assert found.count == 1
@@ -85,7 +86,7 @@ def test_beginning_of_a_file_is_searched_only_by_whole_blocks(find: Find) -> Non
     assert find(data + bytes(4096 + 4093 - len(data))).count == 1
 
 
-@pytest.mark.parametrize("nbytes", [0, 1, 4, 17, 18, 20, 21])
+@table("nbytes", [0, 1, 4, 17, 18, 20, 21])
 def test_no_end_in_a_tiny_file(find: Find, nbytes: int) -> None:
     data = (b"PK\x05\x06" + bytes(30))[:nbytes]
     with pytest.raises(DirectoryError, match=f"the zip has no directory: its end is missing: {nbytes} bytes"):
@@ -147,7 +148,7 @@ def test_directory_too_small_for_its_records(find: Find) -> None:
     assert caught.value.miniz == MinizError.CORRUPTED
 
 
-@pytest.mark.parametrize("disks", [(0, 1), (1, 0), (2, 2), (0xFFFF, 0xFFFF)])
+@table("disks", [(0, 1), (1, 0), (2, 2), (0xFFFF, 0xFFFF)])
 def test_archive_of_several_disks(find: Find, disks: tuple[int, int]) -> None:
     data = build_zip(A)
     with pytest.raises(DirectoryError) as caught:
@@ -175,7 +176,7 @@ def test_locator_that_points_to_no_end_is_passed_over(find: Find, place: int) ->
     assert (found.start, found.doubts) == (start, (NoteKind.TWO_DIRECTORIES,))
 
 
-@pytest.mark.parametrize("outside", [1, 2**63, 2**64 - 300])
+@table("outside", [1, 2**63, 2**64 - 300])
 def test_locator_that_points_past_the_end_of_the_file(find: Find, outside: int) -> None:
     data = build_zip(A, zip64=True)
     with pytest.raises(DirectoryError) as caught:
@@ -203,7 +204,7 @@ def test_locator_in_front_of_byte_76_is_passed_over(find: Find) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("field", "form", "value", "miniz"),
     [
         (4, "<Q", 43, MinizError.CORRUPTED),
@@ -226,7 +227,7 @@ def test_zip64_end_that_miniz_refuses(
     assert caught.value.miniz == miniz
 
 
-@pytest.mark.parametrize(("field", "form"), [(-12, "<H"), (-10, "<L"), (-6, "<L")])
+@table(("field", "form"), [(-12, "<H"), (-10, "<L"), (-6, "<L")])
 def test_narrow_figures_that_are_neither_full_nor_the_wide_ones(find: Find, field: int, form: str) -> None:
     data = build_zip(A, zip64=True)
     assert find(data).doubts == ()

@@ -18,6 +18,7 @@ from inspector.containers.zip.torch_words import (
 )
 from inspector.limits import Limits
 from tests.builders.zips import Record, build_zip
+from tests.sweep import table
 
 Read = Callable[..., Metadata]
 VERSION = Record(name="a/version", data=b"3\n")
@@ -42,7 +43,7 @@ def test_facts_in_any_case(read: Read) -> None:
     assert found == Metadata((("version", "3"), ("byteorder", "middle\n")), "", ())
 
 
-@pytest.mark.parametrize(
+@table(
     ("records", "refusal"),
     [
         ([PICKLE, VERSION], ""),

@@ -18,6 +18,7 @@ from inspector.containers.zip.records import (
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from tests.builders.zips import Record, build_zip
+from tests.sweep import table
 
 Read = Callable[..., Any]
 
@@ -56,7 +57,7 @@ def test_wrong_checksum_is_the_callers_matter(read: Read) -> None:
     assert read(Record(name="a/x", data=b"ab", crc=7)) == RecordContents(b"ab")
 
 
-@pytest.mark.parametrize(
+@table(
     ("record", "what"),
     [
         (Record(name="a/x", data=b"a" * 1001), "a zip record is larger than 1,000 bytes"),

@@ -24,6 +24,7 @@ from tests.builders.archives import archive, directory_of
 from tests.builders.pickles import NONE, call, state_dict, storage, stream, tensor
 from tests.builders.zips import Record, build_zip
 from tests.corpus import cases
+from tests.sweep import table
 
 TakeApart = Callable[..., Container]
 Write = Callable[..., str]
@@ -122,7 +123,7 @@ def test_wrong_checksum_of_the_pickle_is_noted(take_apart: TakeApart) -> None:
     assert Note(NoteKind.WRONG_CHECKSUM) in take_apart(changed).notes
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "what", "kind"),
     [
         (b"PK\3\4" + bytes(10), "data.pkl, which says what is in it, is not among", DamagedError),
@@ -160,7 +161,7 @@ def test_names_in_errors_are_escaped(write: Write) -> None:
     assert len(caught.value.where or "") < 160
 
 
-@pytest.mark.parametrize("asked", range(1, 30, 3))
+@table("asked", range(1, 30, 3))
 def test_cancellation_at_any_moment(write: Write, asked: int) -> None:
     class Impatient(Progress):
         left = asked
@@ -203,8 +204,8 @@ def directory_of_last(data: bytes) -> int:
     return int.from_bytes(data[at + 16 : at + 20], "little")
 
 
-@pytest.mark.parametrize("title", ["archive/DATA.PKL", "archive/data.pkl"])
-@pytest.mark.parametrize("is_first", [False, True])
+@table("title", ["archive/DATA.PKL", "archive/data.pkl"])
+@table("is_first", [False, True])
 def test_other_pickles_that_were_found_count_in_the_verdict(
     take_apart: TakeApart, title: str, is_first: bool
 ) -> None:

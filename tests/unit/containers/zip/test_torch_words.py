@@ -14,6 +14,7 @@ from inspector.containers.zip.torch_words import (
     no_folder_words,
 )
 from tests.builders.zips import Record, build_zip
+from tests.sweep import table
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -21,7 +22,7 @@ PICKLE = Record(name="a/data.pkl", data=b"\x80\x02N.")
 VERSION = Record(name="a/version", data=b"3\n")
 
 
-@pytest.mark.parametrize(
+@table(
     ("records", "words"),
     [
         ([PICKLE], NO_VERSION),

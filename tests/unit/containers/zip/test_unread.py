@@ -13,6 +13,7 @@ from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders.pickles import call, op, proto, stream, text
 from tests.builders.zips import Record, build_zip
+from tests.sweep import table
 
 Write = Callable[..., str]
 EVIL = stream(proto(), call("posix.system", text("id")))
@@ -24,7 +25,7 @@ def imported(write: Write, data: bytes) -> list[str]:
         return list(count_globals(source.programs.all()))
 
 
-@pytest.mark.parametrize(
+@table(
     "title",
     [
         "a/data.pkl",
@@ -36,7 +37,7 @@ def imported(write: Write, data: bytes) -> list[str]:
         "a/.data/7.storage",
     ],
 )
-@pytest.mark.parametrize("method", [0, 8])
+@table("method", [0, 8])
 def test_records_named_like_pickles_are_read(write: Write, title: str, method: int) -> None:
     assert imported(write, build_zip(Record(name=title, data=EVIL, method=method))) == ["posix.system"]
 
@@ -49,7 +50,7 @@ def test_other_records_are_not(write: Write) -> None:
     assert imported(write, build_zip(Record(name="a/data.pkl", data=EVIL, method=99))) == []
 
 
-@pytest.mark.parametrize("lies", [{"flags": 1}, {"nbytes": 3}, {"crc": 7}, {"local_name": "a/harmless.txt"}])
+@table("lies", [{"flags": 1}, {"nbytes": 3}, {"crc": 7}, {"local_name": "a/harmless.txt"}])
 def test_what_headers_claim_hides_nothing(write: Write, lies: dict[str, object]) -> None:
     assert imported(write, build_zip(Record(name="a/data.pkl", data=EVIL, **lies))) == ["posix.system"]
 

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
+from tests.sweep import table
 from tests.unit.diagnose.beliefs.asking import ask, module, weights, wrong
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
@@ -19,7 +18,7 @@ def sized(dtype: str, nbytes: int, *, file_nbytes: int, role: str = "parameter",
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "truth", "here"),
     [
         (

@@ -19,7 +19,7 @@ from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
-from tests.sweep import put_through
+from tests.sweep import put_through, table
 from tests.unit.diagnose.messages import messages
 from tests.unit.report.rows import is_harmless
 
@@ -204,7 +204,7 @@ def test_source_lines_around_an_error_do_not_count() -> None:
 # --- what is not known --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     "text", ["", "   \n\t", "It does not work.", "SyntaxError: invalid syntax", "ZeroDivisionError: division"]
 )
 def test_unknown_text_says_so_and_what_was_checked(text: str) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.names import read_keys, read_sizes
 from inspector.diagnose.errors.reading.pasted import read_pasted
 from inspector.model.findings import Fix
+from tests.sweep import table
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, tensor, value
 
@@ -31,7 +30,7 @@ def mismatch(name: str, in_file: str, in_model: str) -> str:
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "missing", "unexpected"),
     [
         (differing(("a.b", "c"), ("d",)), ["a.b", "c"], ["d"]),
@@ -62,7 +61,7 @@ OF_TORCH_0_3 = (
 )
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         mismatch("fc.weight", "10, 4", "2, 4"),
@@ -89,7 +88,7 @@ def prefixed(prefix: str, place: str = "") -> tuple[tuple[str, str], ...]:
     return tuple((f"{place}{prefix}{name}", "cpu") for name in NAMES)
 
 
-@pytest.mark.parametrize(
+@table(
     ("prefix", "finding"),
     [
         ("module.", "prefix-module"),

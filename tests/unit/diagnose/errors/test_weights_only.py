@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.explain import explain_error
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Safety
 from inspector.model.findings import Fix
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.diagnose.cases import PLAIN, samples
 from tests.unit.diagnose.explaining import asking, explained
 
@@ -88,7 +87,7 @@ def test_name_in_a_file_that_needs_more_than_names() -> None:
     assert "does not know the opcode FRAME" in found.here
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "id_"),
     [
         ("WeightsUnpickler error: Unsupported operand 149", "unsupported-operand"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
@@ -13,6 +11,7 @@ from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor, value
 
 
@@ -45,7 +44,7 @@ def test_invalid() -> None:
     assert found(checkpoint(tensor("a")), "invalid-tensor") == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("fields", "id_"),
     [
         ({"versions": (("version", "11"),)}, "newer-format"),
@@ -103,7 +102,7 @@ def test_shared() -> None:
     assert found(checkpoint(storage("0"), tensor("a", storage="0")), "shared-storage") == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("keys", "count"),
     [
         (("module.a", "module.b.c"), 2),
@@ -119,9 +118,7 @@ def test_prefix_of_parallel_wrappers(keys: tuple[str, ...], count: int) -> None:
     assert [finding.count for finding in findings] == [count][: bool(count)]
 
 
-@pytest.mark.parametrize(
-    ("keys", "count"), [(("_orig_mod.a",), 1), (("net._orig_mod.a", "b"), 1), (("a", "_orig_mod"), 0)]
-)
+@table(("keys", "count"), [(("_orig_mod.a",), 1), (("net._orig_mod.a", "b"), 1), (("a", "_orig_mod"), 0)])
 def test_prefix_of_compile(keys: tuple[str, ...], count: int) -> None:
     findings = found(names(*keys), "prefix-compiled")
     assert [finding.count for finding in findings] == [count][: bool(count)]

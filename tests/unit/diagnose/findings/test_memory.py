@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.records import replace
 from inspector.target.machine.profile import Gpu, Profile
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor
 
@@ -31,7 +30,7 @@ def on(device: str, nbytes: int, **fields: object) -> Checkpoint:
     return checkpoint(stored, tensor("w", device=device, storage="0"), **fields)
 
 
-@pytest.mark.parametrize("device", ["cuda:0", "cuda", "mps", "xpu"])
+@table("device", ["cuda:0", "cuda", "mps", "xpu"])
 def test_what_is_too_large_for_a_gpu(device: str) -> None:
     there = {"cuda": "cuda:0", "xpu": "xpu:0"}.get(device, device)
     found = findings(on(device, 2 * MB), machine(gpu=MB, host=100 * MB, device=there))["does-not-fit"]
@@ -79,7 +78,7 @@ def test_what_does_not_load_needs_no_memory() -> None:
     assert "does-not-fit" not in findings(on("cuda:9", 2 * MB), machine(gpu=MB, host=MB))
 
 
-@pytest.mark.parametrize("target", [None, "cuda:2", "cpu"])
+@table("target", [None, "cuda:2", "cpu"])
 def test_nothing_is_said_of_memory_that_is_not_known(target: str | None) -> None:
     assert "does-not-fit" not in findings(on("cuda:0", 1 << 50), target)
 

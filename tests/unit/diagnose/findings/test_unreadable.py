@@ -15,9 +15,10 @@ from inspector.errors import (
 )
 from inspector.model.build import open_checkpoint
 from tests.builders.pickles import call, proto
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "id_", "title"),
     [
         (NotACheckpointError("this is a PNG picture"), "not-a-checkpoint", "This is not a checkpoint"),
@@ -46,7 +47,7 @@ def test_the_remedy_is_told() -> None:
     assert found.detail == "It is cut off. Fetch it again!"
 
 
-@pytest.mark.parametrize("kind", [CheckpointError, ContainerError, PickleError, UnsupportedFormatError])
+@table("kind", [CheckpointError, ContainerError, PickleError, UnsupportedFormatError])
 def test_other_errors_are_none(kind: type[CheckpointError]) -> None:
     assert diagnose_failure(kind("no such file")) == ()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.findings import Fix
+from tests.sweep import table
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor
 
@@ -17,7 +16,7 @@ def on(*devices: str) -> object:
     return checkpoint(*rows)
 
 
-@pytest.mark.parametrize(
+@table(
     ("devices", "target", "title", "rule"),
     [
         (("cuda:0",), "2xcuda:1", "Saved on cuda:0, and cuda:1 is wanted", "cuda:0=cuda:1"),
@@ -47,7 +46,7 @@ def test_what_lands_elsewhere(
     assert (found and found.fix) == (None if rule is None else Fix(rule=rule))
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "said"),
     [
         ("2xcuda:1", None),
@@ -70,7 +69,7 @@ def test_without_a_target_nothing_is_wanted() -> None:
     assert "not-on-wanted-device" not in findings(on("cuda:0"), None)
 
 
-@pytest.mark.parametrize(
+@table(
     ("devices", "target", "rule"),
     [
         (("cuda:0", "cuda:7"), "2xcuda:1", "cuda:*=cuda:1"),

@@ -7,6 +7,7 @@ import pytest
 
 from inspector.diagnose.script.reading import decode_script, parse_script, read_script
 from inspector.errors import CheckpointError, ModelError
+from tests.sweep import table
 
 
 def notebook(*cells: object, **more: object) -> str:
@@ -56,7 +57,7 @@ def test_pasted_cells_may_have_magic_lines() -> None:
     assert not script.is_notebook
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "def f(:\n",

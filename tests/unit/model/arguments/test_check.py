@@ -14,6 +14,7 @@ from tests.builders.pickles import NONE, number, op, tuple_
 from tests.builders.pickles import call as pickled
 from tests.hostile.making_arguments import call_in, recorded
 from tests.hostile.palette import FALSE, OD, TRUE, made, stored
+from tests.sweep import table
 from tests.unit.model.making import root_of, view
 
 NOTHING = Call(Global("collections", "OrderedDict"), (), "reduce")
@@ -120,7 +121,7 @@ def test_a_crowd_is_looked_through_once(count: int, monkeypatch: pytest.MonkeyPa
     assert len(looks) == (1 if count > 16 else 5)
 
 
-@pytest.mark.parametrize(
+@table(
     "args",
     [
         (Dict([(key, None) for key in range(40)]),),
@@ -151,7 +152,7 @@ _STORED, _VIEW = stored("s-float"), (number(0), tuple_(number(4)), tuple_(number
 _PLAIN = pickled("torch._utils._rebuild_tensor_v2", _STORED, *_VIEW, FALSE, OD)
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "dtype", "is_quick"),
     [
         (pickled("torch._utils._rebuild_tensor", _STORED, *_VIEW), "float32", True),

@@ -5,6 +5,7 @@ import pytest
 from inspector.model.arguments.keys import KeyFaults
 from inspector.model.checkpoint import KeyFault
 from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, Set, Value
+from tests.sweep import table
 from tests.work import count_steps
 
 
@@ -19,7 +20,7 @@ def nested(depth: int, width: int = 1) -> tuple[Value, ...]:
     return key
 
 
-@pytest.mark.parametrize(
+@table(
     "key",
     [
         *("a", 1, 1.5, None, True, b"x"),
@@ -37,14 +38,12 @@ def test_good_keys(key: Value) -> None:
     assert find("a", key, key) is None
 
 
-@pytest.mark.parametrize(
-    "key", [[], Dict([]), Set([], frozen=False), ([],), ((1, (2, Dict([]))),), (1, Set([], frozen=False))]
-)
+@table("key", [[], Dict([]), Set([], frozen=False), ([],), ((1, (2, Dict([]))),), (1, Set([], frozen=False))])
 def test_keys_without_a_hash(key: Value) -> None:
     assert find("a", key) == KeyFault.UNHASHABLE
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "is_key"),
     [("collections.OrderedDict", False), ("builtins.bytearray", False), ("torch.Size", True), ("a.B", True)],
 )

@@ -8,6 +8,7 @@ from inspector.model.arguments.kinds import UNKNOWN, is_storage_class, kind_of, 
 from inspector.pickles.values import Blob, Call, Global, Set, Value
 from inspector.safety.allowlist import default_allow_list
 from tests.hostile.palette import palette
+from tests.sweep import table
 from tests.unit.model.making import root_of
 
 
@@ -33,13 +34,13 @@ def test_names_stand_for_what_torch_has_under_them() -> None:
     assert isinstance(torch.float32, torch.dtype)
 
 
-@pytest.mark.parametrize("name", ["os.system", "torch.load", "torch.xTensor", "torch.cuda.x", "numpy.dtype"])
+@table("name", ["os.system", "torch.load", "torch.xTensor", "torch.cuda.x", "numpy.dtype"])
 def test_other_names_are_unknown(name: str) -> None:
     assert kind_of_name(name) == UNKNOWN
     assert not is_storage_class(name)
 
 
-@pytest.mark.parametrize(
+@table(
     ("color", "kind"),
     [
         *(

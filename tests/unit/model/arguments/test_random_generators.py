@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.arguments.random_generators import RANDOM_TYPES, random_type, takes_random
 from inspector.pickles.values import Call, Value
 from inspector.safety.classes import known_classes
 from inspector.safety.verdict import judge
 from tests.builders.pickles import name, number, op, text, tuple_
+from tests.sweep import table
 from tests.unit.model.making import built, by_hand, call, pairs, root_of
 
 BITS, SEEDS = (
@@ -72,7 +71,7 @@ def test_a_misuse_is_never_offered() -> None:
         assert judge(by_hand(body)).verdict == "needs-allow-list", body
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "type_"),
     [
         (call(BITS), "numpy.random._mt19937.MT19937"),

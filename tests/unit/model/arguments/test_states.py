@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from typing import Any
 
-import pytest
-
 from inspector.model.arguments.states import may_set
 from inspector.pickles.values import Call, Dict, Global, Value
+from tests.sweep import table
 
 OD = Call(Global("collections", "OrderedDict"), (), "reduce")
 STRANGER = Call(Global("mine", "Thing"), (), "reduce")
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "state", "is_set"),
     [
         ("?", 5, True),
@@ -41,10 +40,8 @@ def test_states_of_torchs_types(kind: str, state: Value, is_set: bool) -> None:
     assert may_set(kind, state) == is_set
 
 
-@pytest.mark.parametrize(
-    "state", [None, {}, {"a": 1}, [], [("a", 1)], [1], 5, "ab", (None, {"a": 1}), ({}, {})]
-)
-@pytest.mark.parametrize("made", [OrderedDict, Counter, set])
+@table("state", [None, {}, {"a": 1}, [], [("a", 1)], [1], 5, "ab", (None, {"a": 1}), ({}, {})])
+@table("made", [OrderedDict, Counter, set])
 def test_states_of_pythons_types(made: type[Any], state: Any) -> None:
     inst, given = made(), state
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.arguments.tensors import (
     TENSOR_RULES,
     facts_of,
@@ -16,12 +14,13 @@ from inspector.model.arguments.tensors import (
 )
 from inspector.pickles.values import Call, Dict, Global, Set, Value
 from tests.hostile.palette import palette, stored
+from tests.sweep import table
 from tests.unit.model.making import root_of
 
 STRANGER = Call(Global("mine", "Thing"), (), "reduce")
 
 
-@pytest.mark.parametrize(
+@table(
     ("color", "empty"),
     [
         *(("None", True), ("0", True), ("1", False), ("''", True), ("'cpu'", False), ("b''", True)),
@@ -39,7 +38,7 @@ def test_an_empty_frozen_set_is_false() -> None:
     assert not is_empty(Set([1], frozen=True))
 
 
-@pytest.mark.parametrize(
+@table(
     ("state", "taken"),
     [
         (None, True),
@@ -74,7 +73,7 @@ def test_a_quantizer_may_come_from_anywhere() -> None:
     assert not rule((quantized, 0, (4,), (1,), (scheme, [1] * 4, [0] * 4, 1), False, None))
 
 
-@pytest.mark.parametrize(
+@table(
     ("sizes", "taken"),
     [
         ((4,), True),

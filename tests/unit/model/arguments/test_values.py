@@ -6,15 +6,14 @@ import _codecs
 from collections import Counter, OrderedDict
 from typing import Any
 
-import pytest
-
 from inspector.model.arguments.values import RULES, is_hashable, items_of
 from inspector.pickles.values import Blob, Call, Dict, Global, Set, Value
+from tests.sweep import table
 
 OD = Call(Global("collections", "OrderedDict"), ([("a", 1)],), "reduce")
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "function", "args"),
     [
         ("_codecs.encode", _codecs.encode, args)
@@ -73,7 +72,7 @@ def test_answer_is_that_of_the_function(name: str, function: Any, args: tuple[An
     assert RULES[name](args) == taken
 
 
-@pytest.mark.parametrize(
+@table(
     ("args", "taken"),
     [
         (("cpu",), True),

@@ -10,6 +10,7 @@ import pytest
 from inspector.model.optimizer import layers
 from inspector.model.optimizer.layers import names_of_layers
 from inspector.model.optimizer.parameters import Parameters, Shape
+from tests.sweep import table
 from tests.unit.model.making import saved
 
 torch = pytest.importorskip("torch")
@@ -33,7 +34,7 @@ def named(*groups: list[Shape | None], classes: Any = None, budget: int = 10_000
     return None if found is None else [found[key] for group in ids for key in group]
 
 
-@pytest.mark.parametrize(
+@table(
     ("group", "names"),
     [
         ([B, B, V, B], ["n.weight", "n.bias", "b.weight", "b.bias"]),  # the first layer is frozen
@@ -103,7 +104,7 @@ def test_frozen_front_is_named_in_one_group_and_in_two(tmp_path: Path) -> None:
         assert all(name == truth for name, truth in found)
 
 
-@pytest.mark.parametrize("kept", ["bias", "norm", "odd", "middle"])
+@table("kept", ["bias", "norm", "odd", "middle"])
 def test_other_choices_are_never_named_wrongly(kept: str, tmp_path: Path) -> None:
     model = Net()
     items = dict(model.named_parameters())

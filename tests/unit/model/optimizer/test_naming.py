@@ -14,6 +14,7 @@ from inspector.model.optimizer.parameters import Parameters, Shape, salted
 from inspector.model.optimizer.recipes import Recognized
 from inspector.model.optimizer.state_dict import GroupDraft, Groups, OptimizerDraft
 from inspector.records import replace
+from tests.sweep import table
 
 A, B, C = (4, 4), (4,), (2, 4)
 
@@ -34,7 +35,7 @@ def owned(*groups: list[Shape | None], together: bool = False, first: int = 0) -
     return Owned(draft, shapes, range(first, number), together)
 
 
-@pytest.mark.parametrize(
+@table(
     ("groups", "shapes", "naming", "names"),
     [
         ([[A, B]], [A, B], "order", {0: "p0", 1: "p1"}),
@@ -128,7 +129,7 @@ def test_model_of_one_optimizer_lends_no_names_to_another(groups: list[list[Shap
     assert (second.naming, second.by_id) == ("unknown", {})
 
 
-@pytest.mark.parametrize(
+@table(
     ("count", "wanted", "where"),
     [
         (3, (0, 2), "m0 and m2"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inspector.model.checkpoint import Checkpoint
-from tests.sweep import put_through
+from tests.sweep import put_through, table
 from tests.unit.model.making import saved
 
 torch = pytest.importorskip("torch")
@@ -88,8 +88,8 @@ OPTIMIZERS: dict[str, Callable[[Iterable[Any]], Any]] = {
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("kind", OPTIMIZERS)
-@pytest.mark.parametrize("net", [conv_net, square_net, shapes_net])
+@table("kind", OPTIMIZERS)
+@table("net", [conv_net, square_net, shapes_net])
 def test_one_group_of_all_parameters_is_named_wholly(
     kind: str, net: Callable[[], Any], tmp_path: Path
 ) -> None:
@@ -156,8 +156,8 @@ ORDERS: dict[str, Callable[[list[Any]], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("net", [conv_net, shapes_net, lambda: square_net(12)])
+@table("order", ORDERS)
+@table("net", [conv_net, shapes_net, lambda: square_net(12)])
 def test_groups_in_other_orders_keep_what_the_shapes_tell(
     order: str, net: Callable[[], Any], tmp_path: Path
 ) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import Tensor
 from inspector.model.optimizer.parameters import Shape, read_parameters, serves_all, slot_shape
 from inspector.model.roles.roles import ModelDraft
+from tests.sweep import table
 
 
 def tensor(
@@ -56,7 +55,7 @@ def test_tied_parameters_count_once_and_views_of_one_storage_each() -> None:
     assert read_parameters(ModelDraft((), ""), rows).where == "the checkpoint"
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "shape"),
     [
         (slots(exp_avg=(2, 3), exp_avg_sq=(2, 3), step=()), (2, 3)),

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.programs.constructing import split_by_use
 from tests.builders.pickles import call, dict_, list_, name, new, number, op, read, text, tuple_
+from tests.sweep import table
 
 PAIR = (text("a"), number(1))
 FROM_TYPE = "torch._tensor._rebuild_from_type_v2"
@@ -14,7 +13,7 @@ def split(*parts: bytes) -> tuple[set[str], set[str]]:
     return set(constructed), set(called)
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "constructed", "called"),
     [
         (new("m.C"), {"m.C"}, set()),

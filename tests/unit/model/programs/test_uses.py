@@ -13,6 +13,7 @@ from inspector.model.programs.uses import PERSISTENT_ID, note_attributes, note_u
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call
 from tests.builders.pickles import NONE, STOP, list_, name, number, op, proto, text, tuple_
+from tests.sweep import table
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, root_of, saved, view
 
 
@@ -24,7 +25,7 @@ def uses(made: bytes) -> set[tuple[str, str]]:
     return noted
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "expected"),
     [
         (call("a.B"), {("a.B", Verb.CALL)}),
@@ -92,7 +93,7 @@ TOLD = {("my.Color.RED", Verb.GETATTR)}
 NOT_TOLD = {("", Verb.GETATTR)}
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "expected"),
     [
         (list_(number(1)), set()),
@@ -138,7 +139,7 @@ def test_storages_that_cannot_be_read() -> None:
     assert (PERSISTENT_ID, Verb.MISREAD) in by_hand(strange).safety.uses
 
 
-@pytest.mark.parametrize(
+@table(
     ("view", "is_read"),
     [
         (None, True),
@@ -150,7 +151,7 @@ def test_storages_that_cannot_be_read() -> None:
         (number(0), False),
     ],
 )
-@pytest.mark.parametrize("form", ["zip", "legacy"])
+@table("form", ["zip", "legacy"])
 def test_each_form_has_ids_of_its_own(form: str, view: bytes | None, is_read: bool) -> None:
     parts = [text("storage"), name("torch.FloatStorage"), text("0"), text("cpu"), number(1)]
     pid = tuple_(*parts, *([] if view is None else [view])) + op("BINPERSID")

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from inspector.model.build import open_checkpoint
 from tests.builders.pickles import call, list_, name, op, proto, stream, text
 from tests.corpus import CORPUS
+from tests.sweep import table
 
 OPENER = "torch.storage._load_from_bytes"
 
 
-@pytest.mark.parametrize(
+@table(
     ("file", "names"),
     [
         ("plain_pickle/state_p2.pkl", (OPENER,)),

@@ -9,6 +9,7 @@ import pytest
 from inspector.model.roles.hidden import hidden_devices
 from inspector.pickles.values import Call, Value
 from tests.builders.pickles import list_, name, number, op, text
+from tests.sweep import table
 from tests.unit.model.making import built, by_hand, call, pairs, root_of, saved
 
 
@@ -21,7 +22,7 @@ MESH = "torch.distributed.device_mesh.DeviceMesh"
 PARALLEL = name("torch.nn.parallel.data_parallel.DataParallel") + op("EMPTY_TUPLE") + op("NEWOBJ")
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "expected"),
     [
         (call("torch.device", text("cuda"), number(1)), [("cuda:1", "torch.device")]),

@@ -18,6 +18,7 @@ from inspector.model.roles.roles import (
     parameter_name,
     role_of_key,
 )
+from tests.sweep import table
 from tests.unit.model.making import saved
 
 torch = pytest.importorskip("torch")
@@ -60,9 +61,7 @@ def test_state_dict_of_parameters(tmp_path: Path) -> None:
     assert roles(tmp_path, Net().state_dict(keep_vars=True)) == state_dict_roles()
 
 
-@pytest.mark.parametrize(
-    "name", ["model", "state_dict", "model_state_dict", "net", "netG", "anything at all"]
-)
+@table("name", ["model", "state_dict", "model_state_dict", "net", "netG", "anything at all"])
 def test_state_dict_under_a_name(name: str, tmp_path: Path) -> None:
     assert roles(tmp_path, {name: Net().state_dict(), "epoch": 3}) == state_dict_roles(f"{name}/")
 
@@ -152,9 +151,7 @@ def test_lightning(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "name", ["ema", "model_ema", "ema_state_dict", "state_dict_ema", "g_ema", "swa_model", "params_ema"]
-)
+@table("name", ["ema", "model_ema", "ema_state_dict", "state_dict_ema", "g_ema", "swa_model", "params_ema"])
 def test_averaged_weights(name: str, tmp_path: Path) -> None:
     assert set(roles(tmp_path, {name: Net().state_dict(), "x": 1, "y": 2}).values()) == {"ema"}
 
@@ -187,7 +184,7 @@ def test_few_tensors_among_much_else_are_other(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("key", "role"),
     [
         ("rng", "rng"),

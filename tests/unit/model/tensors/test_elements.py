@@ -10,6 +10,7 @@ from inspector.errors import CancelledError
 from inspector.model.tensors import elements
 from inspector.model.tensors.elements import Axis, axes_of, copy_strided, is_contiguous
 from inspector.progress import Progress
+from tests.sweep import table
 
 Numbers = tuple[int, ...]
 
@@ -52,8 +53,8 @@ def check(shape: Numbers, stride: Numbers, first: int, itemsize: int) -> Files:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("itemsize", [1, 2, 4, 8, 16])
-@pytest.mark.parametrize(
+@table("itemsize", [1, 2, 4, 8, 16])
+@table(
     ("shape", "stride", "first"),
     [
         ((), (), 3),
@@ -119,7 +120,7 @@ def test_axes_that_go_on_evenly_are_one() -> None:
     assert axes_of((), ()) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("shape", "stride", "expected"),
     [
         ((), (), True),

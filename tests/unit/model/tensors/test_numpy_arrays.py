@@ -12,6 +12,7 @@ import pytest
 from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes, describe_scalar
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Blob, Call, Global, Value
+from tests.sweep import table
 from tests.unit.model.making import saved
 
 np = pytest.importorskip("numpy")
@@ -21,8 +22,8 @@ def inert(value: Any, protocol: int) -> Value:
     return read_pickle(pickle.dumps(value, protocol)).root
 
 
-@pytest.mark.parametrize("protocol", range(2, 6))
-@pytest.mark.parametrize(
+@table("protocol", range(2, 6))
+@table(
     "dtype",
     ["?", "i1", "<i2", ">i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", ">f8", "c8", "c16", "M8[s]", "m8[D]"],
 )
@@ -34,8 +35,8 @@ def test_arrays(dtype: str, protocol: int) -> None:
     assert found.dtype == array.dtype.name.partition("[")[0]
 
 
-@pytest.mark.parametrize("protocol", range(2, 6))
-@pytest.mark.parametrize(
+@table("protocol", range(2, 6))
+@table(
     ("values", "name"),
     [(["a", "bc"], "str"), ([b"a"], "bytes"), ([(1, 2.0)], "void"), ([1, "x", None], "object")],
 )
@@ -47,10 +48,8 @@ def test_other_elements(values: list[Any], name: str, protocol: int) -> None:
     assert found.items == (values if name == "object" else None)
 
 
-@pytest.mark.parametrize("protocol", [2, 4])
-@pytest.mark.parametrize(
-    "kind", ["float64", "float32", "float16", "int64", "int8", "uint8", "bool", "complex128"]
-)
+@table("protocol", [2, 4])
+@table("kind", ["float64", "float32", "float16", "int64", "int8", "uint8", "bool", "complex128"])
 def test_scalars_show_their_number(kind: str, protocol: int) -> None:
     number = np.dtype(kind).type(1)
     found = describe_scalar(inert(number, protocol))
@@ -96,8 +95,8 @@ def test_leaves_of_a_checkpoint(tmp_path: Path) -> None:
 # --- bytes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("protocol", range(2, 6))
-@pytest.mark.parametrize("value", [b"", b"abc\0\xff", bytearray(b"xyz"), bytearray(), b"long" * 100])
+@table("protocol", range(2, 6))
+@table("value", [b"", b"abc\0\xff", bytearray(b"xyz"), bytearray(), b"long" * 100])
 def test_bytes_in_any_spelling(value: Any, protocol: int) -> None:
     found = describe_bytes(inert(value, protocol))
     assert found is not None
@@ -122,7 +121,7 @@ NO_BYTES: list[Value] = [
 ]
 
 
-@pytest.mark.parametrize("value", NO_BYTES)
+@table("value", NO_BYTES)
 def test_what_is_no_bytes(value: Value) -> None:
     assert describe_bytes(value) is None
 
@@ -144,7 +143,7 @@ def array(*state: Value) -> Call:
     return value
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
     [
         call("numpy.core.multiarray._reconstruct"),
@@ -163,7 +162,7 @@ def test_malformed_arrays_are_none(value: Value) -> None:
     assert describe_array(value) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "dtype",
     [
         1,

@@ -12,6 +12,7 @@ from inspector.model.tensors.rebuild import describe_tensor, device_text, looks_
 from inspector.model.tensors.views import Known, is_call_to
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 from tests.builders.pickles import name, number, op, text, tuple_
+from tests.sweep import table
 from tests.unit.model.making import (
     built,
     by_hand,
@@ -134,7 +135,7 @@ def test_wrapper_names_its_device_and_shows_its_state() -> None:
     assert rows["w/._local_tensor"].part_of == 0
 
 
-@pytest.mark.parametrize(("offset", "expected"), [(number(3), 3), (number(-1), None), (op("NONE"), None)])
+@table(("offset", "expected"), [(number(3), 3), (number(-1), None), (op("NONE"), None)])
 def test_wrapper_without_a_sensible_offset_or_device(offset: bytes, expected: int | None) -> None:
     arguments = (name("a.B"), name("torch.float"), numbers(2), numbers(1), offset, op("NONE"), op("NONE"), NO)
     tensor = only(by_hand(call("torch._utils._rebuild_wrapper_subclass", *arguments)))
@@ -281,7 +282,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("what", MALFORMED)
+@table("what", MALFORMED)
 def test_malformed_calls_are_shown_as_objects(what: str) -> None:
     checkpoint = by_hand(tuple_(MALFORMED[what], number(1)))
     assert not [row for row in checkpoint.tensors if row.path == "0"]
@@ -314,7 +315,7 @@ def test_what_looks_like_a_tensor() -> None:
 # --- devices ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "expected"),
     [
         (text("cuda:1"), "cuda:1"),

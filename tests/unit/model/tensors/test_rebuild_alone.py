@@ -9,6 +9,7 @@ from inspector.model.checkpoint import Encoding
 from inspector.model.tensors.rebuild import describe_tensor, device_text, looks_like_tensor
 from inspector.model.tensors.views import Known
 from inspector.pickles.values import Call, Dict, Global, PersistentId, StoredTensor, Value
+from tests.sweep import table
 
 FLOAT, LONG = Global("torch", "FloatStorage"), Global("torch", "LongStorage")
 DTYPE = Global("torch", "float16")
@@ -147,7 +148,7 @@ def test_lazy_bits_are_read() -> None:
         assert newest.encoding == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("layout", "names"),
     [
         ("torch.sparse_coo", ["indices", "values"]),
@@ -276,7 +277,7 @@ def test_bare_storage() -> None:
     assert (facts.layout, facts.shape, facts.stride, facts.nbytes) == ("storage", (6,), None, 24)
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
     [
         5,
@@ -318,7 +319,7 @@ def test_a_quick_look() -> None:
     assert not looks_like_tensor(5)
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "text"),
     [
         ("cuda:1", "cuda:1"),

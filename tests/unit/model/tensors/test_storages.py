@@ -8,6 +8,7 @@ import pytest
 
 from inspector.model.tensors.storages import Views
 from tests.builders.pickles import number
+from tests.sweep import table
 from tests.unit.model.making import by_hand, numbers, pairs, storage, view
 
 
@@ -18,7 +19,7 @@ def total(*spans: tuple[int, int]) -> tuple[int, int]:
     return views.total("0")
 
 
-@pytest.mark.parametrize(
+@table(
     ("spans", "viewed"),
     [
         ([], 0),

@@ -13,13 +13,14 @@ from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import Known, TensorFacts, nbytes_of, shape_of, sizes_of
 from inspector.pickles.values import StoredTensor
 from tests.builders.pickles import NONE, list_, number, op, text, tuple_
+from tests.sweep import table
 from tests.unit.model.making import by_hand, call, numbers, only, pairs, root_of, storage, view
 
 FLOAT = op("BINFLOAT", b"\x40\x10\0\0\0\0\0\0")  # 4.0
 BIG = 1 << 62
 
 
-@pytest.mark.parametrize(
+@table(
     ("geometry", "problem"),
     [
         ({"size": numbers(5)}, "it runs past its storage: 20 of 16 bytes"),
@@ -53,7 +54,7 @@ def test_impossible_views_say_why(geometry: dict[str, bytes], problem: str) -> N
     json.dumps(tensor)
 
 
-@pytest.mark.parametrize(
+@table(
     ("geometry", "nbytes"),
     [
         ({"size": numbers(BIG), "stride": numbers(0)}, 4 * BIG),  # torch accepts it

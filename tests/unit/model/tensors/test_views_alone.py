@@ -20,6 +20,7 @@ from inspector.model.tensors.views import (
     strided,
 )
 from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
+from tests.sweep import table
 
 HUGE = 1 << 64
 
@@ -33,7 +34,7 @@ def problem(offset: Value, size: Value, stride: Value, **more: object) -> str | 
     return strided(where, where.dtype, (offset, size, stride), requires_grad=False).problem
 
 
-@pytest.mark.parametrize(
+@table(
     ("geometry", "span"),
     [
         ((0, (6,), (1,)), (0, 24)),
@@ -54,7 +55,7 @@ def test_views_that_can_be(geometry: tuple[Value, ...], span: tuple[int, int]) -
     assert facts.requires_grad
 
 
-@pytest.mark.parametrize(
+@table(
     ("geometry", "words"),
     [
         ((0, (7,), (1,)), "runs past its storage: 28 of 24 bytes"),
@@ -80,7 +81,7 @@ def test_packed_types_hold_several_elements_in_a_byte() -> None:
     assert "runs past" in str(problem(0, (13,), (1,), dtype="quint4x2", itemsize=1))
 
 
-@pytest.mark.parametrize("geometry", [(), (0, (1,)), (0, 5, (1,)), (0, (1,), 5)])
+@table("geometry", [(), (0, (1,)), (0, 5, (1,)), (0, (1,), 5)])
 def test_what_is_no_geometry(geometry: tuple[Value, ...]) -> None:
     with pytest.raises(NoTensorError):
         strided(storage(), "float32", geometry, requires_grad=False)
@@ -101,7 +102,7 @@ def pid(location: str = "cuda:0", numel: int = 6) -> PersistentId:
     return PersistentId(("storage", Global("torch", "FloatStorage"), "0", location, numel))
 
 
-@pytest.mark.parametrize(
+@table(
     ("own", "first", "location"),
     [
         (pid(), None, "cuda:0"),
@@ -116,7 +117,7 @@ def test_which_id_torch_believes(own: PersistentId, first: StorageId | None, loc
     assert storage_of(own, known).location == location
 
 
-@pytest.mark.parametrize("value", [5, PersistentId("x"), PersistentId(("module", 1, 2, 3))])
+@table("value", [5, PersistentId("x"), PersistentId(("module", 1, 2, 3))])
 def test_what_is_no_storage(value: Value) -> None:
     with pytest.raises(NoTensorError):
         storage_of(value, Known({}))

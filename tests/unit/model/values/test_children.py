@@ -14,6 +14,7 @@ from inspector.model.values.children import (
     mapping_pairs,
 )
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+from tests.sweep import table
 
 INNER = Dict([("k", 1)])
 
@@ -29,7 +30,7 @@ def filled(made: Call, **parts: Value) -> Call:
     return made
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
     [
         None,
@@ -96,7 +97,7 @@ CONTAINERS: list[tuple[Value, list[tuple[str | int, Value]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), CONTAINERS)
+@table(("value", "expected"), CONTAINERS)
 def test_children(value: Value, expected: list[tuple[str | int, Value]]) -> None:
     found = children_of(value)
     assert [key for key, _ in found] == [key for key, _ in expected]
@@ -153,7 +154,7 @@ def test_objects_that_share_their_arguments_share_their_children() -> None:
     assert peak < 100_000
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "breadth"),
     [
         (None, 0),

@@ -11,6 +11,7 @@ import pytest
 from inspector.model.values import embedded
 from inspector.model.values.embedded import holds_checkpoint, may_hold_checkpoint
 from inspector.pickles.values import Blob, Call, Global
+from tests.sweep import table
 from tests.unit.diagnose.cases import findings
 from tests.unit.model.making import saved
 
@@ -23,8 +24,8 @@ def inner(numel: int = 4, **options: Any) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("protocol", [2, 4])
-@pytest.mark.parametrize("numel", [4, 600_000], ids=["small", "large"])
+@table("protocol", [2, 4])
+@table("numel", [4, 600_000], ids=["small", "large"])
 def test_files_of_torch_are_found(protocol: int, numel: int, tmp_path: Path) -> None:
     old = inner(numel, _use_new_zipfile_serialization=False)
     value = {"zip": inner(numel), "old": old, "both": {"array": bytearray(inner(numel))}, "n": 1}

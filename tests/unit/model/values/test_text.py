@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import OddKey
 from inspector.model.values.text import (
     class_of,
@@ -27,6 +25,7 @@ from inspector.pickles.values import (
     StoredTensor,
     Value,
 )
+from tests.sweep import table
 
 
 def call(dotted: str, *args: Value) -> Call:
@@ -78,7 +77,7 @@ TEXTS: list[tuple[Value, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "kind", "text"), TEXTS)
+@table(("value", "kind", "text"), TEXTS)
 def test_types_and_texts(value: Value, kind: str, text: str) -> None:
     assert (type_of(value), text_of(value)) == (kind, text)
 
@@ -131,7 +130,7 @@ def test_classes_of_calls() -> None:
     assert class_of(call("_codecs.encode", "x", "latin1")) == "bytes"
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "key"),
     [
         ("a/b", "a/b"),
@@ -160,7 +159,7 @@ def test_key_nested_without_end_is_abbreviated() -> None:
     assert path_key(value) == "((\u2026), (\u2026))"
 
 
-@pytest.mark.parametrize(
+@table(
     ("key", "step"),
     [
         ("layer1.0.weight", "layer1.0.weight"),

@@ -12,6 +12,7 @@ from inspector.remap.relabel.export import export_copy
 from inspector.remap.relabel.in_place import patch_in_place
 from inspector.remap.rules import Rule, parse_rule
 from tests.corpus import Case, cases
+from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
 OBJECT = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:1"), "1")))
@@ -31,7 +32,7 @@ def copied(path: Path, *texts: str) -> Path:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@table("case", CASES, ids=lambda case: case.name)
 def test_copies_of_genuine_files_are_the_same(case: Case, tmp_path: Path) -> None:
     path = written(tmp_path, case.path.read_bytes(), case.path.name)
     for rule in ("*=cpu", "*=cuda:11"):
@@ -41,7 +42,7 @@ def test_copies_of_genuine_files_are_the_same(case: Case, tmp_path: Path) -> Non
         assert {here for _, here, _ in found.moves} <= {rule.removeprefix("*=")}
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@table("make", MAKERS.values(), ids=MAKERS)
 def test_devices_must_be_those_of_the_rules_where_there_are_any(tmp_path: Path, make) -> None:
     path = written(tmp_path, make(OBJECT, STORAGES))
     copy = str(copied(path, "cuda:1=cpu"))
@@ -61,8 +62,8 @@ def test_a_file_changed_in_place_is_compared_too(tmp_path: Path) -> None:
     assert compare_files(str(other), str(path), rules("*=cuda:11")).is_same
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("number", [0, NBYTES - 1])
+@table("make", MAKERS.values(), ids=MAKERS)
+@table("number", [0, NBYTES - 1])
 def test_one_byte_that_differs_is_found(tmp_path: Path, make, number: int) -> None:
     data = make(OBJECT, STORAGES)
     path = written(tmp_path, data)
@@ -74,7 +75,7 @@ def test_one_byte_that_differs_is_found(tmp_path: Path, make, number: int) -> No
     assert found.differences[0].startswith("The contents differ from byte ")
 
 
-@pytest.mark.parametrize(
+@table(
     ("other", "said"),
     [
         (legacy_of(OBJECT, STORAGES), "One is a zip file, the other a legacy file."),

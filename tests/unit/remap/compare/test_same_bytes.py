@@ -26,6 +26,7 @@ from inspector.remap.compare.same_bytes import (
     zip_spans,
 )
 from tests.builders import tars
+from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
 
 SHORT = stream(mapping(a=tensor(text("cpu")), b=tensor(text("cpu"), "1")))
@@ -55,7 +56,7 @@ def test_what_is_small_is_compared_whole() -> None:
     assert total_nbytes(spans) == 17
 
 
-@pytest.mark.parametrize("most", [0, 256 * KB, 1024 * KB])
+@table("most", [0, 256 * KB, 1024 * KB])
 def test_samples_come_from_all_over(most: int) -> None:
     spans = [Span(number * 1000 * KB, 64 + number * 1000 * KB, 1000 * KB) for number in range(20)]
     found = sample_spans(spans, most)

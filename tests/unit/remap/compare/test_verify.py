@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.records import replace
 from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
+from tests.sweep import table
 from tests.unit.remap.samples import (
     CUDA_0,
     checkpoint_of,
@@ -60,7 +59,7 @@ def test_a_device_that_should_not_have_changed_is_found() -> None:
     assert "a is not as planned." in compare_with_plan(BEFORE, AFTER, planned(BEFORE))
 
 
-@pytest.mark.parametrize(
+@table(
     "change",
     [
         {"keys": ("z",)},
@@ -83,7 +82,7 @@ def test_whatever_else_differs_in_a_tensor_is_found(change: dict[str, object]) -
     assert compare_with_plan(BEFORE, changed, PLAN) == ("a is not as planned.",)
 
 
-@pytest.mark.parametrize("change", [{"nbytes": 3}, {"key": "7"}, {"missing": True}, {"dtype": "int8"}])
+@table("change", [{"nbytes": 3}, {"key": "7"}, {"missing": True}, {"dtype": "int8"}])
 def test_whatever_else_differs_in_a_storage_is_found(change: dict[str, object]) -> None:
     changed = replace(AFTER, storages=(AFTER.storages[0]._replace(**change), *AFTER.storages[1:]))
     assert compare_with_plan(BEFORE, changed, PLAN) == ("The storages differ from the plan.",)

@@ -19,6 +19,7 @@ from inspector.remap.convert.export import export_form
 from inspector.remap.convert.forms import Form
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
+from tests.sweep import table
 from tests.unit.remap.form_samples import exported, file_of, mapping, module, names_in, numbers, tensor
 
 TRAINING = mapping(
@@ -47,8 +48,8 @@ def stored(path: Path) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.parametrize("legacy", [False, True])
-@pytest.mark.parametrize("container", ["same", "zip", "legacy"])
+@table("legacy", [False, True])
+@table("container", ["same", "zip", "legacy"])
 def test_weights_are_copied_to_the_last_byte(tmp_path, container, legacy) -> None:
     source = file_of(tmp_path, TRAINING, legacy=legacy)
     destination, made = exported(source, replace(WEIGHTS, container=container))
@@ -155,8 +156,8 @@ class CancelledAt(Progress):
         super().start(label, total)
 
 
-@pytest.mark.parametrize("form", [WEIGHTS, Form(compact=True), Form(shape="safetensors")])
-@pytest.mark.parametrize("stage", ["reading", "copying", "checking the copy", "waiting for the disk"])
+@table("form", [WEIGHTS, Form(compact=True), Form(shape="safetensors")])
+@table("stage", ["reading", "copying", "checking the copy", "waiting for the disk"])
 def test_cancelling_at_any_stage_leaves_nothing(tmp_path, form, stage) -> None:
     source = file_of(tmp_path, TRAINING)
     assert refused(source, form, progress=CancelledAt(stage)) == "cancelled"

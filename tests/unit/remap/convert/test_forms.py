@@ -6,9 +6,10 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.remap.convert.forms import Form, check_form, refuse_suffix
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("form", "plain", "takes_model"),
     [
         (Form(), True, False),
@@ -29,7 +30,7 @@ def test_model_replaces_the_prefix_that_named_it() -> None:
     assert Form(strip_prefix="g", compact=True).with_path("g") == Form(path="g", compact=True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("form", "said"),
     [
         (Form(shape="safetensors", container="zip"), "safetensors is a container of its own"),

@@ -16,6 +16,7 @@ from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from tests.builders import pickles, scripts
 from tests.builders.archives import archive, directory_of
+from tests.sweep import table
 from tests.unit.remap.form_samples import file_of, mapping, module, ordered, tensor
 from tests.unit.remap.samples import nested, stream, written, zip_of
 
@@ -151,7 +152,7 @@ def test_legacy_files_give_data_too_late_for_some(tmp_path, root) -> None:
     assert decide(file_of(tmp_path, root, legacy=True), Form(container="legacy")).format == "legacy"
 
 
-@pytest.mark.parametrize(
+@table(
     "form",
     [
         Form(container="legacy"),
@@ -225,7 +226,7 @@ def test_an_entry_whose_value_stands_elsewhere_too_loses_no_tensor(tmp_path) -> 
     assert len(found.expected) == 2
 
 
-@pytest.mark.parametrize("form", [Form(compact=True), Form(only_weights=True), Form(shape="safetensors")])
+@table("form", [Form(compact=True), Form(only_weights=True), Form(shape="safetensors")])
 def test_what_readers_differ_about_is_not_written_again(tmp_path, form) -> None:
     root = mapping({"a": tensor("0"), "n": pickles.op("INT", b"010\n")})
     with pytest.raises(DamagedError, match="programs read differently"):

@@ -19,6 +19,7 @@ from inspector.remap.convert.selection import (
     without_choice,
 )
 from tests.builders import pickles, scripts
+from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, module, opened, tensor
 
 WEIGHTS = Form(only_weights=True)
@@ -31,7 +32,7 @@ def paths(checkpoint: Checkpoint, **how: object) -> str:
     return select_model(checkpoint, Form(only_weights=True, **how)).path
 
 
-@pytest.mark.parametrize(
+@table(
     ("root", "expected"),
     [
         (STATE, Model((), "", False, False)),
@@ -63,7 +64,7 @@ def test_model_is_named_where_there_are_several(tmp_path) -> None:
         paths(checkpoint, path="nowhere")
 
 
-@pytest.mark.parametrize(
+@table(
     ("root", "form", "said"),
     [
         (mapping({"a": b"K\x01"}), WEIGHTS, "no weights of a model were recognized"),
@@ -105,7 +106,7 @@ def test_tensors_elsewhere_in_a_module_have_no_name(tmp_path) -> None:
 # --- prefixes -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("form", "names", "expected"),
     [
         (WEIGHTS, ["module.a", "module.b"], "module."),

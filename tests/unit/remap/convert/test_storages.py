@@ -10,11 +10,12 @@ from inspector.remap.convert.storages import Cut, Piece, Storages, Viewed, cut_o
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.views import StorageName, Writing
 from tests.builders import pickles
+from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, tensor
 from tests.unit.remap.samples import container_of, stream
 
 
-@pytest.mark.parametrize(
+@table(
     ("spans", "nbytes", "alignment", "ranges", "starts"),
     [
         ([(8, 16)], 100, 4, ((8, 16),), (0,)),
@@ -63,7 +64,7 @@ def test_storages_are_numbered_as_they_are_used() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("cls", "name", "numel"),
     [
         ("torch.cuda.HalfStorage", ("torch", "HalfStorage"), 4),
@@ -131,7 +132,7 @@ def test_views_share_what_is_left() -> None:
     assert offsets(root) == [0, 2, 6]
 
 
-@pytest.mark.parametrize(
+@table(
     "other",
     [
         pickles.storage(numel=100),  # all of it is wanted

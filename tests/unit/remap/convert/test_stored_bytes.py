@@ -17,6 +17,7 @@ from inspector.remap.convert import stored_bytes as form_bytes
 from inspector.remap.convert.storages import Piece
 from inspector.remap.convert.stored_bytes import Buffered, Stock, read_at, refuse_full_disk
 from inspector.remap.objects.views import StorageName
+from tests.sweep import table
 from tests.unit.remap.form_samples import file_of, mapping, names_in, numbers, tensor
 from tests.unit.remap.samples import written
 
@@ -32,7 +33,7 @@ def stocked(path: Path) -> tuple[Source, Container]:
     return open_source(str(path)), read_container(str(path))
 
 
-@pytest.mark.parametrize("how", [{}, {"legacy": True}, {"deflated": ("data/0", "data/1")}])
+@table("how", [{}, {"legacy": True}, {"deflated": ("data/0", "data/1")}])
 def test_bytes_come_from_wherever_they_are(tmp_path, how) -> None:
     source, container = stocked(file_of(tmp_path, ROOT, **how))
     with source, Stock(source, container, tmp_path) as stock, (tmp_path / "out").open("w+b") as out:

@@ -10,6 +10,7 @@ from inspector.remap.convert.patterns import Patterns
 from inspector.remap.convert.selection import Model
 from inspector.remap.objects.entries import Taken, metadata_of, strip_metadata, take_entries, value_at
 from tests.builders import pickles
+from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, module, ordered, tensor
 from tests.unit.remap.samples import container_of, parameter, sent, sparse, stream, text, wrapper
 
@@ -43,7 +44,7 @@ def test_entries_come_in_their_order_with_what_they_are() -> None:
     assert (taken.left_out, taken.metadata) == ([], None)
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "function"),
     [
         (tensor(), "_rebuild_tensor_v2"),
@@ -110,7 +111,7 @@ ARRAY += (
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "why"),
     [
         (wrapper(pickles.call("torch.device", text("cpu"))), "its class stores the data in its own way"),

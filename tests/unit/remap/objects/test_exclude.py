@@ -12,6 +12,7 @@ from inspector.remap.objects.exclude import Gone, leave_out
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.views import Writing
 from tests.builders import pickles
+from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, ordered, texts
 
 ONE, TWO = pickles.number(1), pickles.number(2)
@@ -30,7 +31,7 @@ def same(root: bytes) -> Any:
     return pickles.root(write_pickle(pickles.read(root).root, Writing())[2:-1])
 
 
-@pytest.mark.parametrize(
+@table(
     ("root", "patterns", "expected", "paths"),
     [
         (mapping({"a": ONE, "b": TWO}), ("a",), mapping({"b": TWO}), ["a"]),
@@ -94,7 +95,7 @@ SHARED = mapping(
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "gone"),
     [
         ("a/x", [Gone("a/x"), Gone("b/x", "a/x"), Gone("c/0/x", "a/x")]),
@@ -126,7 +127,7 @@ def test_loops_are_walked_once() -> None:
     assert left(root, "x")[1] == ["x"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("root", "path"),
     [
         (mapping({"t": pickles.tuple_(b"}", ONE)}), "t/0"),

@@ -11,6 +11,7 @@ from inspector.pickles.values import ByteString, Dict, PersistentId, Value
 from inspector.records import replace
 from inspector.remap.objects.modules import flat_program, read_module, read_program
 from tests.builders import pickles, scripts
+from tests.sweep import table
 from tests.unit.remap.form_samples import module, tensor, texts
 
 LEAF = module(
@@ -37,7 +38,7 @@ def test_shared_modules_are_listed_under_both_names() -> None:
     assert names(module(modules={"a": shared, "b": b"h\x07"})) == ["a.weight", "a.mean", "b.weight", "b.mean"]
 
 
-@pytest.mark.parametrize(
+@table(
     "unsaved",
     [
         texts("scratch"),
@@ -52,9 +53,7 @@ def test_sets_are_read_in_every_spelling(unsaved) -> None:
     assert names(pickles.name("mine.Net") + b")\x81" + pickles.dict_(*pairs) + b"b") == ["kept"]
 
 
-@pytest.mark.parametrize(
-    "root", [b"N", pickles.name("mine.Net") + b")\x81", pickles.call("builtins.set"), texts()]
-)
+@table("root", [b"N", pickles.name("mine.Net") + b")\x81", pickles.call("builtins.set"), texts()])
 def test_what_is_no_module_has_no_entries(root) -> None:
     assert names(root) == []
 

@@ -21,6 +21,7 @@ from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rewritable import names_are_present
 from inspector.remap.objects.views import Edits, StorageName, Writing
 from tests.builders import pickles
+from tests.sweep import table
 
 
 class Point:
@@ -81,8 +82,8 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4])
-@pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
+@table("protocol", [0, 1, 2, 3, 4])
+@table("value", VALUES, ids=range(len(VALUES)))
 def test_python_gets_the_same_objects(value: object, protocol: int) -> None:
     found = again(value, protocol)
     assert found == value
@@ -158,8 +159,8 @@ def test_objects_of_python_2() -> None:
 RAW = [b"", b"plain", b"caf\xe9", bytes(range(256)), b"\xff" * 300]
 
 
-@pytest.mark.parametrize("encoding", ["latin1", "bytes", "cp1251"])
-@pytest.mark.parametrize("text_nbytes", [1, 1 << 20])
+@table("encoding", ["latin1", "bytes", "cp1251"])
+@table("text_nbytes", [1, 1 << 20])
 def test_byte_strings_of_python_2_are_written_as_they_were(encoding, text_nbytes) -> None:
     raw = RAW if encoding != "cp1251" else RAW[:3]
     parts = [b"U" + bytes([len(text)]) + text for text in raw if len(text) < 256]
@@ -173,8 +174,8 @@ def test_byte_strings_of_python_2_are_written_as_they_were(encoding, text_nbytes
     assert list(map(type, found)) == list(map(type, expected))
 
 
-@pytest.mark.parametrize("protocol", [2, 5])
-@pytest.mark.parametrize("text_nbytes", [1, 1 << 20])
+@table("protocol", [2, 5])
+@table("text_nbytes", [1, 1 << 20])
 def test_byte_arrays_stay_byte_arrays_and_as_many_as_they_were(protocol, text_nbytes) -> None:
     one, empty = bytearray(b"\x00\xff"), bytearray()
     value = [one, one, bytearray(one), empty, bytearray(), bytes(one)]
@@ -238,9 +239,7 @@ def test_what_has_no_beginning_is_refused() -> None:
         write_pickle(changing, Writing())
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [("a\nb", "c"), ("a", "\ud800"), ("a", "b\\xff"), ("copyreg", "extension_-7")]
-)
+@table(("module", "name"), [("a\nb", "c"), ("a", "\ud800"), ("a", "b\\xff"), ("copyreg", "extension_-7")])
 def test_names_that_would_be_others_are_refused(module, name) -> None:
     with pytest.raises(ExportError):
         write_pickle([Global(module, name)], Writing())

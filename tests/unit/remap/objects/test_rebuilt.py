@@ -16,6 +16,7 @@ from inspector.remap.convert.storages import Storages, Viewed
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.rebuilt import Rebuilding
 from inspector.remap.objects.views import Writing, refuse_stored
+from tests.sweep import table
 
 FLOATS = StorageId("w", "float32", 4, NO_DEVICE, 16, False, None)
 EIGHTS = StorageId("q", "float8_e4m3fn", 1, NO_DEVICE, 8, False, None)
@@ -85,7 +86,7 @@ def test_one_tensor_in_two_places_is_one_object() -> None:
     assert pairs[0][1] is pairs[1][1]
 
 
-@pytest.mark.parametrize(
+@table(
     "tensor",
     [
         StoredTensor("lost", "float32", (1,)),

@@ -10,9 +10,10 @@ from inspector.errors import DamagedError, ExportError
 from inspector.pickles.machine import read_pickle
 from inspector.remap.objects.rewritable import names_are_present, refuse_name, refuse_odd
 from tests.builders import pickles
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("module", "name", "match"),
     [
         ("a\nb", "c", "a name of two lines"),
@@ -28,9 +29,7 @@ def test_names_without_a_spelling_are_refused(module, name, match) -> None:
         refuse_name(module, name)
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [("copyreg", "_reconstructor"), ("mine", "extension_3"), ("caf\u00e9", "\u043a")]
-)
+@table(("module", "name"), [("copyreg", "_reconstructor"), ("mine", "extension_3"), ("caf\u00e9", "\u043a")])
 def test_other_names_are_not(module, name) -> None:
     refuse_name(module, name)
 
@@ -41,7 +40,7 @@ def test_streams_that_readers_differ_about_are_refused() -> None:
         refuse_odd(pickles.read(pickles.op("EXT1", b"\x05")))
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "expected"),
     [
         (b"\x80\x04\x8c\x03dbm\x8c\x05error\x93.", True),

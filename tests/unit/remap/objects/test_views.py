@@ -5,12 +5,13 @@ import pytest
 from inspector.errors import ExportError
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId
 from inspector.remap.objects.views import Edits, NoStorages, Writing, filled_pairs, is_usual, view_of
+from tests.sweep import table
 
 NODE = PersistentId(("storage",))
 VIEW = Global("torch._utils", "_rebuild_tensor_v2")
 
 
-@pytest.mark.parametrize(
+@table(
     ("call", "expected"),
     [
         (Call(VIEW, (NODE, 0, (), ()), "reduce"), NODE),
@@ -39,7 +40,7 @@ def hooks(**how: object) -> Call:
     return made
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "expected"),
     [
         ((STORAGE, 0, (2, 2), (2, 1), False, HOOKS), True),
@@ -70,7 +71,7 @@ def test_nothing_is_edited_unless_told() -> None:
 ORDERED = Global("collections", "OrderedDict")
 
 
-@pytest.mark.parametrize(
+@table(
     ("func", "args", "kind", "expected"),
     [
         (ORDERED, (), "reduce", ((), [("b", 2)])),

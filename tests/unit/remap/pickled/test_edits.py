@@ -23,6 +23,7 @@ from inspector.remap.rules import parse_rule
 from tests.builders.pickles import call, dict_, list_, name, number, op, proto, stream, text, tuple_
 from tests.builders.zips import Record, build_zip
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.containers.pickled.test_reader import OPENER, binbytes, storage, tensor
 
 FILES = [*(f"plain_pickle/state_p{protocol}.pkl" for protocol in range(6)), "joblib/arrays.joblib"]
@@ -34,7 +35,7 @@ def remapped(source: Path, out: Path, *rules: str) -> bytes:
     return out.read_bytes()
 
 
-@pytest.mark.parametrize("file", FILES)
+@table("file", FILES)
 def test_devices_change_and_nothing_else(file: str, tmp_path: Path) -> None:
     source = CORPUS / file
     whole = source.read_bytes()
@@ -84,7 +85,7 @@ def test_a_copy_of_a_packed_file_is_not_packed(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("file", FILES)
+@table("file", FILES)
 def test_in_place_where_it_fits(file: str, tmp_path: Path) -> None:
     path = tmp_path / "a.pkl"
     path.write_bytes((CORPUS / file).read_bytes())

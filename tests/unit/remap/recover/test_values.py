@@ -27,6 +27,7 @@ from tests.builders.pickles import (
     text,
     tuple_,
 )
+from tests.sweep import table
 
 GONE = tensor(storage("gone", numel=2), 2)
 HERE = tensor(storage("here", numel=2), 2)
@@ -77,7 +78,7 @@ def d(**items: bytes) -> bytes:
     return dict_(*((text(key), value) for key, value in items.items()))
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "expected"),
     [
         (d(a=HERE, b=GONE, c=number(1)), {"a": "here", "c": 1}),

@@ -20,9 +20,10 @@ from inspector.remap.relabel.edits import (
     literal_of,
     mend_frames,
 )
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     "literal",
     [
         b"S'cpu'\n",
@@ -50,7 +51,7 @@ def test_the_old_text_is_repeated_as_it_was_written() -> None:
     assert literal_of(data, trace, list(trace.texts.values())[1], "cpu") == data[: data.index(b"q")]
 
 
-@pytest.mark.parametrize("index", [0, 1, 127, 255, 256, 70000, -56])
+@table("index", [0, 1, 127, 255, 256, 70000, -56])
 def test_numbers_are_written_for_every_reader(index: int) -> None:
     data = index_instruction(index)
     assert pickle.loads(data + b".") == index
@@ -62,8 +63,8 @@ def built(data: bytes) -> Built:
     return trace.tuples[id(trace.root)]
 
 
-@pytest.mark.parametrize("index", [None, 0, 300])
-@pytest.mark.parametrize(
+@table("index", [None, 0, 300])
+@table(
     "data",
     [
         b"U\x04cuda\x85",
@@ -81,9 +82,7 @@ def test_the_number_of_a_device_changes_comes_and_goes(data: bytes, index: int |
     assert pickle.loads(made + b".", encoding="ascii") == (("cuda",) if index is None else ("cuda", index))
 
 
-@pytest.mark.parametrize(
-    "data", [b"U\x04cudaK\x01q\x00\x86", b"U\x04cudaK\x01K\x02\x87", b"U\x04cuda)\x81\x85"]
-)
+@table("data", [b"U\x04cudaK\x01q\x00\x86", b"U\x04cudaK\x01K\x02\x87", b"U\x04cuda)\x81\x85"])
 def test_a_number_written_strangely_is_refused(data: bytes) -> None:
     if data.endswith(b"\x81\x85"):
         return

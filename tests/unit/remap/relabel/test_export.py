@@ -25,7 +25,7 @@ from inspector.remap.relabel.export import Export, export_copy
 from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
-from tests.sweep import put_through
+from tests.sweep import put_through, table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
 READABLE = [case for case in varied() if case.container in {"zip", "legacy", "gzip(legacy)", "tar"}]
@@ -526,8 +526,8 @@ def replace(path: Path) -> None:
     other.replace(path)
 
 
-@pytest.mark.parametrize("rule", [CPU, LONGER])
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@table("rule", [CPU, LONGER])
+@table("make", MAKERS.values(), ids=MAKERS)
 def test_a_source_that_changes_meanwhile_is_told(tmp_path: Path, make, rule: str) -> None:
     for stage in ("reading", "copying"):
         for change in (append, touch, truncate):
@@ -538,9 +538,9 @@ def test_a_source_that_changes_meanwhile_is_told(tmp_path: Path, make, rule: str
             assert listing(tmp_path) == ["in.pt"], (stage, change)
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("stage", ["finding storages", "copying"])
-@pytest.mark.parametrize("change", [replace, Path.unlink])
+@table("make", MAKERS.values(), ids=MAKERS)
+@table("stage", ["finding storages", "copying"])
+@table("change", [replace, Path.unlink])
 def test_a_source_that_is_replaced_meanwhile_is_copied_as_it_was(
     tmp_path: Path, make, stage: str, change: Callable[[Path], None]
 ) -> None:

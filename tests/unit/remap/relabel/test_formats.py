@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from inspector.containers.folders.paths import open_path
 from inspector.containers.opening import read_container
 from inspector.limits import DEFAULT_LIMITS
@@ -15,13 +13,14 @@ from inspector.remap.rules import parse_rule
 from tests.builders.folders import two_shards
 from tests.builders.pickles import tuple_
 from tests.builders.scripts import net, script, weight
+from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
 OBJECT = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:1"), "1")))
 STORAGES = {"0": bytes(range(NBYTES)), "1": bytes(range(100, 100 + NBYTES))}
 
 
-@pytest.mark.parametrize("make", [zip_of, legacy_of, tar_of])
+@table("make", [zip_of, legacy_of, tar_of])
 def test_devices_are_those_of_the_plan_and_nothing_else_changes(tmp_path: Path, make) -> None:
     container = read_container(str(written(tmp_path, make(OBJECT, STORAGES))))
     before = build_checkpoint(container)

@@ -21,7 +21,7 @@ from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
 from tests.corpus import Case, varied
-from tests.sweep import put_through
+from tests.sweep import put_through, table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
 
 CASES = [case for case in varied() if case.container in {"zip", "legacy", "tar"}]
@@ -96,7 +96,7 @@ def test_genuine_files_are_changed_and_given_back(tmp_path: Path) -> None:
     put_through(check, CASES, name=lambda case: case.name, every=2)
 
 
-@pytest.mark.parametrize("kind", MAKERS)
+@table("kind", MAKERS)
 def test_there_and_back_is_the_identity(tmp_path: Path, kind: str) -> None:
     path = written(tmp_path, MAKERS[kind](OBJECT, STORAGES))
     before = path.read_bytes()

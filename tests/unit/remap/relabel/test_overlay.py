@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.containers.source import BytesSource
 from inspector.remap.relabel.overlay import Overlay
 from inspector.remap.relabel.patches import Patch
+from tests.sweep import table
 
 DATA = bytes(range(100))
 PIECES = (Patch(3, b"abc"), Patch(6, b"d"), Patch(50, b"efgh"), Patch(96, b"ijkl"))
 WHOLE = DATA[:3] + b"abcd" + DATA[7:50] + b"efgh" + DATA[54:96] + b"ijkl"
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 7, 100])
+@table("step", [1, 2, 3, 7, 100])
 def test_pieces_are_read_in_place_of_what_is_there(step: int) -> None:
     with Overlay(BytesSource(DATA, "x"), PIECES, 100) as source:
         assert b"".join(source.read_upto(at, step) for at in range(0, 100, step)) == WHOLE

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.model.walk import walk
@@ -11,6 +9,7 @@ from inspector.progress import Progress
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.own_devices import find_own_device, planned_own_devices
 from inspector.remap.rules import parse_rule
+from tests.sweep import table
 from tests.unit.remap.samples import (
     CPU,
     CUDA_0,
@@ -35,7 +34,7 @@ def read(body: bytes) -> Value:
     return read_pickle(stream(body)).root
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "place", "has_parts"),
     [
         (BARE, 6, True),
@@ -52,7 +51,7 @@ def test_a_device_of_its_own_is_found(body: bytes, place: int, has_parts: bool) 
     assert (own.place, own.has_parts) == (place, has_parts)
 
 
-@pytest.mark.parametrize(
+@table(
     "body",
     [
         tensor(HOST),

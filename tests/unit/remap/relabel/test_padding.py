@@ -5,11 +5,12 @@ import pickle
 import pytest
 
 from inspector.remap.relabel.padding import fit_pickle, pad_pickle, unfit_pickle, unpad_pickle
+from tests.sweep import table
 
 VALUE = {"a": [1, 2, 300, "text"], "b": (1.5, None, True), "k": 7}
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@table("protocol", [2, 3, 4, 5])
 def test_every_greater_length_can_be_had_and_says_the_same(protocol: int) -> None:
     data = pickle.dumps(VALUE, protocol)
     for more in range(40):
@@ -29,7 +30,7 @@ def test_filling_is_taken_out_again(protocol: int) -> None:
     assert fit_pickle(longer, len(longer)) == longer
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@table("protocol", [2, 3, 4, 5])
 def test_a_number_that_was_made_wider_is_made_narrow_again(protocol: int) -> None:
     data = pickle.dumps(VALUE, protocol)
     for more in range(1, 9):
@@ -71,7 +72,7 @@ def test_oldest_pickles_must_be_as_long_as_they_are() -> None:
 # --- for files that weights_only never reads ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@table("protocol", [2, 3, 4, 5])
 def test_padding_says_the_same_and_is_taken_out_again(protocol: int) -> None:
     data = pickle.dumps(VALUE, protocol)
     for more in (0, *range(2, 40)):

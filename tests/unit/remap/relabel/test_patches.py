@@ -16,6 +16,7 @@ from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.remap.relabel.patches import Patch, appended_piece, fits, storage_alignment, zip_pieces
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, mapping, stream, tensor, text, written, zip_of
 
 OBJECT = stream(mapping(a=tensor(text("cuda:0"))))
@@ -66,9 +67,7 @@ def test_a_comment_at_the_end_is_in_the_way(tmp_path: Path) -> None:
         appended(path, NEW)
 
 
-@pytest.mark.parametrize(
-    ("given", "alignment"), [(b"4096", 4096), (b"x", 64), (b"0", 64), (b"9" * 17, 64), (b"9999999", 64)]
-)
+@table(("given", "alignment"), [(b"4096", 4096), (b"x", 64), (b"0", 64), (b"9" * 17, 64), (b"9999999", 64)])
 def test_contents_are_aligned_as_the_archive_says(tmp_path: Path, given: bytes, alignment: int) -> None:
     path = written(tmp_path, zip_of(OBJECT, STORAGES, **{".storage_alignment": given}))
     with open_source(str(path)) as source:

@@ -14,6 +14,7 @@ from inspector.remap.compare.verify import compare_with_plan
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.rules import parse_rule
+from tests.sweep import table
 from tests.unit.remap.samples import (
     CPU,
     CUDA_0,
@@ -75,7 +76,7 @@ def test_only_the_devices_meant_change() -> None:
     assert [row.device for row in changed(body, "cuda:1=cpu").tensors] == ["cuda:0", "cpu"]
 
 
-@pytest.mark.parametrize("again", [get(7), b"j\x07\x00\x00\x00", b"g7\n"])
+@table("again", [get(7), b"j\x07\x00\x00\x00", b"g7\n"])
 def test_a_user_text_that_shares_the_slot_of_a_location_keeps_its_word(again: bytes) -> None:
     body = group(tensor(HOST + put(7)), again, mapping(cpu=again))
     data = remapped(stream(body), "*=cuda:1")
@@ -83,7 +84,7 @@ def test_a_user_text_that_shares_the_slot_of_a_location_keeps_its_word(again: by
     assert [value.text for value in checkpoint_of(data).values] == ["cpu", "cpu"]
 
 
-@pytest.mark.parametrize("again", [get(7), b"j\x07\x00\x00\x00", b"g7\n"])
+@table("again", [get(7), b"j\x07\x00\x00\x00", b"g7\n"])
 def test_a_location_that_shares_the_slot_of_a_user_text_changes_alone(again: bytes) -> None:
     body = group(HOST + put(7), tensor(again), again)
     after = changed(body, "*=cuda:1")
@@ -164,7 +165,7 @@ def test_another_label_of_a_storage_that_moves_goes_with_the_first() -> None:
     )
 
 
-@pytest.mark.parametrize("tag", ["gpu\x1b[1m", "\u202ecuda:0", "x" * 300, "GPU 1"])
+@table("tag", ["gpu\x1b[1m", "\u202ecuda:0", "x" * 300, "GPU 1"])
 def test_a_tag_that_is_shown_differently_from_how_it_is_written_moves(tag: str) -> None:
     body = mapping(a=tensor(text(tag)), b=text(tag))
     data = remapped(stream(body), "*=cpu")
@@ -218,15 +219,15 @@ def test_a_rewrite_can_be_cancelled() -> None:
 DEVICES = {"cpu": CPU, "cuda:0": CUDA_0, "cuda:1": CUDA_1, "xpu": device(text("xpu"))}
 
 
-@pytest.mark.parametrize("before", DEVICES)
-@pytest.mark.parametrize("after", DEVICES)
+@table("before", DEVICES)
+@table("after", DEVICES)
 def test_a_wrapper_moves_with_what_it_is_made_of(before: str, after: str) -> None:
     data = stream(mapping(w=wrapper(DEVICES[before], inner=tensor(text(before)))))
     wanted = stream(mapping(w=wrapper(DEVICES[after], inner=tensor(text(after)))))
     assert remapped(data, f"{before}={after}") == wanted
 
 
-@pytest.mark.parametrize("after", DEVICES)
+@table("after", DEVICES)
 def test_a_device_may_be_written_as_old_pickles_do(after: str) -> None:
     old = name("torch", "device") + b"(" + text("cuda") + put(3) + b"I1\nt" + put(4) + b"R"
     data = changed(mapping(w=wrapper(old, inner=tensor(B))), f"cuda:1={after}")
@@ -235,7 +236,7 @@ def test_a_device_may_be_written_as_old_pickles_do(after: str) -> None:
     assert changed(mapping(w=wrapper(new, inner=tensor(HOST))), f"cpu={after}").tensors[0].device == after
 
 
-@pytest.mark.parametrize("after", DEVICES)
+@table("after", DEVICES)
 def test_a_device_may_be_written_as_one_text(after: str) -> None:
     data = changed(mapping(w=wrapper(device(B), inner=tensor(B))), f"cuda:1={after}")
     assert [row.device for row in data.tensors] == [after, after]
@@ -280,7 +281,7 @@ def shown(checkpoint: Checkpoint) -> list[str]:
     return [hidden.device for hidden in checkpoint.hidden_devices]
 
 
-@pytest.mark.parametrize("spelling", [CUDA_0, device(A), device(text("cuda"), b"I0\n")])
+@table("spelling", [CUDA_0, device(A), device(text("cuda"), b"I0\n")])
 def test_a_device_of_the_user_that_shares_a_wrapper_s_slot_stays(spelling: bytes) -> None:
     body = group(wrapper(spelling + put(7), i=tensor(A)), get(7), b"2")
     after = changed(body, "*=cpu")

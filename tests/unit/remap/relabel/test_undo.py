@@ -22,6 +22,7 @@ from inspector.remap.relabel.undo import (
     restore,
 )
 from inspector.remap.rules import Rules, parse_rule
+from tests.sweep import table
 from tests.unit.remap.samples import written
 
 DATA = bytes(range(256)) * 1024  # longer than what the witness hashes at each end
@@ -179,7 +180,7 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("name", DAMAGED)
+@table("name", DAMAGED)
 def test_damaged_records_are_refused(tmp_path: Path, name: str) -> None:
     at = written(tmp_path, DAMAGED[name], "best.pth.undo")
     with pytest.raises(ExportError, match="the undo record is damaged"):

@@ -20,6 +20,7 @@ from inspector.remap.relabel.patches import Patch
 from inspector.remap.relabel.undo import UndoRecord, format_undo, make_record, read_undo
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
+from tests.sweep import table
 from tests.unit.remap.samples import (
     NBYTES,
     call,
@@ -85,7 +86,7 @@ def refused(path: Path, what: str, *, force: bool = False) -> ExportError:
     return error.value
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_a_harmless_file_does_not_become_an_evil_one(tmp_path: Path, kind: str) -> None:
     harmless, evil = file_of(kind, HARMLESS), file_of(kind, EVIL)
     assert len(harmless) == len(evil)
@@ -124,8 +125,8 @@ def test_a_file_that_is_harmless_as_it_is_does_not_get_worse(
         refused(path, "gives back can run anything")
 
 
-@pytest.mark.parametrize("nbytes", [0, 1, 10, 100, 300])
-@pytest.mark.parametrize("kind", KINDS)
+@table("nbytes", [0, 1, 10, 100, 300])
+@table("kind", KINDS)
 def test_a_file_is_not_cut_off(tmp_path: Path, kind: str, nbytes: int) -> None:
     data = file_of(kind, HARMLESS)
     path = written(tmp_path, data)
@@ -193,7 +194,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("runs", RUNS)
+@table("runs", RUNS)
 def test_the_plan_of_a_record_must_be_that_of_the_change(tmp_path: Path, runs: str) -> None:
     path = written(tmp_path, zip_of(HARMLESS, STORAGES))
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))

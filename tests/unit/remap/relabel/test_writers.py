@@ -19,6 +19,7 @@ from inspector.records import replace
 from inspector.remap.relabel.padding import fit_pickle
 from inspector.remap.relabel.writers import CopyWriter
 from tests.corpus import CORPUS
+from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
 
 CUDA = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:0"), "1")))
@@ -70,7 +71,7 @@ def test_a_shorter_pickle_is_written_over_the_old_one(tmp_path: Path) -> None:
     assert set(differences(made, data)) <= allowed
 
 
-@pytest.mark.parametrize("name", ["zip_cuda_proto3.pt", "zip_cuda_proto4.pt", "zip_mixed8.pt"])
+@table("name", ["zip_cuda_proto3.pt", "zip_cuda_proto4.pt", "zip_mixed8.pt"])
 def test_the_checksum_behind_the_contents_is_mended(tmp_path: Path, name: str) -> None:
     path = CORPUS / "devices" / name
     pickle = stream(b"N")
@@ -144,7 +145,7 @@ def test_a_compressed_pickle_is_written_plain_and_the_rest_as_it_was(tmp_path: P
     assert records(made)["data/0"] == bytes(4000)
 
 
-@pytest.mark.parametrize(
+@table(
     ("written_alignment", "alignment"),
     [(b"4096", 4096), (b"1", 1), (b"256\n", 256), (b"0", 64), (b"x", 64), (b"-1", 64), (b"9" * 17, 64)],
 )
@@ -176,8 +177,8 @@ def test_records_that_overlap_are_not_multiplied(tmp_path: Path) -> None:
 # --- legacy -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pickle", [CPU, CUDA])
-@pytest.mark.parametrize("tail", [b"", b"more bytes"])
+@table("pickle", [CPU, CUDA])
+@table("tail", [b"", b"more bytes"])
 def test_nothing_moves_in_a_legacy_file_where_the_pickle_fits(
     tmp_path: Path, pickle: bytes, tail: bytes
 ) -> None:
@@ -189,8 +190,8 @@ def test_nothing_moves_in_a_legacy_file_where_the_pickle_fits(
     assert set(differences(made, data)) <= {*range(start, start + len(CUDA))}
 
 
-@pytest.mark.parametrize("pickle", [LONGER, stream(b"(t")])  # nothing in it can be made a byte longer
-@pytest.mark.parametrize("tail", [b"", b"more bytes"])
+@table("pickle", [LONGER, stream(b"(t")])  # nothing in it can be made a byte longer
+@table("tail", [b"", b"more bytes"])
 def test_a_legacy_file_is_taken_apart_and_put_together(tmp_path: Path, pickle: bytes, tail: bytes) -> None:
     made = copy(written(tmp_path, legacy_of(CUDA, STORAGES, tail)), pickle)
     assert made == legacy_of(pickle, STORAGES, tail)
@@ -220,8 +221,8 @@ def test_a_compressed_file_that_is_too_large_is_refused_rather_than_cut(tmp_path
 # --- both ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pickle", [CPU, LONGER])
-@pytest.mark.parametrize("make", [zip_of, legacy_of])
+@table("pickle", [CPU, LONGER])
+@table("make", [zip_of, legacy_of])
 def test_copies_are_read_by_our_own_reader(tmp_path: Path, pickle: bytes, make) -> None:
     made = copy(written(tmp_path, make(CUDA, STORAGES)), pickle)
     container = read_container(str(written(tmp_path, made, "again.pt")))
@@ -231,8 +232,8 @@ def test_copies_are_read_by_our_own_reader(tmp_path: Path, pickle: bytes, make) 
         assert made[stored.offset :][:NBYTES] == STORAGES[key]
 
 
-@pytest.mark.parametrize("pickle", [CPU, LONGER])
-@pytest.mark.parametrize("make", [zip_of, legacy_of])
+@table("pickle", [CPU, LONGER])
+@table("make", [zip_of, legacy_of])
 def test_writing_can_be_cancelled(tmp_path: Path, pickle: bytes, make) -> None:
     progress = Progress()
     progress.cancel()

@@ -19,6 +19,7 @@ from inspector.remap.safetensors.contents import (
     refusal_of,
 )
 from tests.builders import pickles
+from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, tensor
 from tests.unit.remap.samples import parameter, sparse
 
@@ -118,7 +119,7 @@ def test_texts_and_numbers_become_metadata() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "stored", "expected"),
     [
         (("w", "float32", "strided"), True, ""),

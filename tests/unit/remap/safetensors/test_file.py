@@ -4,12 +4,11 @@ import json
 import struct
 from pathlib import Path
 
-import pytest
-
 from inspector.remap.convert import export as form_export
 from inspector.remap.convert.forms import Form
 from inspector.remap.safetensors import file as form_tensors
 from tests.builders import pickles
+from tests.sweep import table
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 
 ZERO, ONE = numbers("0"), numbers("1")
@@ -40,7 +39,7 @@ ROOT = mapping(
 )
 
 
-@pytest.mark.parametrize("how", [{}, {"legacy": True}, {"deflated": ("data/0", "data/1")}])
+@table("how", [{}, {"legacy": True}, {"deflated": ("data/0", "data/1")}])
 def test_tensors_are_written_in_the_order_of_rows(tmp_path, how) -> None:
     destination, _ = exported(file_of(tmp_path, ROOT, **how), Form(shape="safetensors"))
     assert tensors_of(destination) == {

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.report.page.blocks import plain_text
 from inspector.report.page.facts import Change, Code, Columns, DeviceRow, Fact, Pointed, Result, code_page
+from tests.sweep import table
 
 TABLE = Columns("Norm", ("1", "2"), (("head", ("1.5", "-")),))
 
 
-@pytest.mark.parametrize(
+@table(
     ("block", "lines"),
     [
         (DeviceRow("cuda:0", "cuda:0", "3 tensors", "1 B"), ["  cuda:0            3 tensors        1 B"]),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.explain import ERROR_KINDS, explain_error
 from inspector.report.words.machines import ABOUT_MACHINE, is_about_machine
+from tests.sweep import table
 
 
 def test_the_ids_are_those_of_errors() -> None:
     assert {kind.id for kind in ERROR_KINDS} >= ABOUT_MACHINE
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "is_about"),
     [
         ("AssertionError: Torch not compiled with CUDA enabled", True),

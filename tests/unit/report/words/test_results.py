@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from inspector.records import replace
 from inspector.remap.compare.files import Comparison
 from inspector.remap.compare.integrity import DamagedRecord, FileCheck
@@ -16,6 +14,7 @@ from inspector.remap.relabel.export import Export
 from inspector.remap.relabel.in_place import Patched
 from inspector.report.page.blocks import plain_text
 from inspector.report.words import results
+from tests.sweep import table
 
 CHECKED = "reopened and compared: same tensors and values, devices as planned"
 
@@ -68,7 +67,7 @@ LOST = Lost(
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "said"),
     [
         (lambda: results.copied(copy()), ["2.0 KB written", "1 tensor relabeled"]),
@@ -169,7 +168,7 @@ def test_change_in_place() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("verdict", "said"),
     [
         ("equal", ""),

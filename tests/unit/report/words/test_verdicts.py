@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
@@ -32,6 +30,7 @@ from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
 from tests.builders.dcp import two_ranks
 from tests.builders.pickles import call, number, text
+from tests.sweep import table
 from tests.unit.report.rows import BLANK, checkpoint, storage, tensor
 
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
@@ -53,7 +52,7 @@ def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] =
 DTENSOR = "torch.distributed.tensor.DTensor"
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "version", "words"),
     [
         (asking(), None, "It loads on a node as is."),
@@ -77,7 +76,7 @@ def test_sentences(made: Checkpoint, version: str | None, words: str) -> None:
     assert len(short) <= len(load_sentence(load_of(made, version), "a node"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "said"),
     [
         (asking("m.Net", rows=ON_GPU), "torch.load refuses it until 1 name is allowed"),
@@ -95,7 +94,7 @@ def test_what_comes_before_another_error(made: Checkpoint, said: str) -> None:
     assert refusal_sentence(load_of(made)) == whole
 
 
-@pytest.mark.parametrize("version", ["2.6", "2.9", "2.13"])
+@table("version", ["2.6", "2.9", "2.13"])
 def test_torch_s_suggestion_is_quoted_for_classes_only(version: str) -> None:
     allowed = load_of(asking("m.Net"), version)
     assert allowed.failure is not None
@@ -116,7 +115,7 @@ def test_other_errors_are_quoted_whole() -> None:
     assert shown_message(opcode, opcode.failure) == opcode.failure.message
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "name"),
     [
         (CPU_ONLY, "a machine without a GPU"),
@@ -132,7 +131,7 @@ def test_machines_have_names_for_sentences(target: Profile, name: str) -> None:
     assert place(target) == name
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "said"),
     [
         ("2xcuda", "2 NVIDIA GPUs"),
@@ -146,7 +145,7 @@ def test_what_was_understood_of_a_target(target: str, said: str) -> None:
     assert place(parse_target(target)).startswith("a machine with 2 NVIDIA GPUs")
 
 
-@pytest.mark.parametrize("word", ["cuda:0", "cuda:1", "cuda:3", "cuda:31", "xpu:0", "xpu:1", "rocm:1"])
+@table("word", ["cuda:0", "cuda:1", "cuda:3", "cuda:31", "xpu:0", "xpu:1", "rocm:1"])
 def test_the_word_for_more_gpus_is_one(word: str) -> None:
     target = parse_target(word)
     more = re.search(r"; (\S+) means ([0-9]+)\)", understood(target))

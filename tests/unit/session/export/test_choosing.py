@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from inspector.model.checkpoint import ValueRow
 from inspector.remap.convert.forms import DROPPED, KEPT, NEVER, Form
 from inspector.remap.convert.preview import preview_form
@@ -12,6 +10,7 @@ from inspector.session.document import Document
 from inspector.session.export import choosing
 from inspector.session.export.choosing import boxes_of, choose, join_patterns, split_patterns
 from inspector.session.export.page import NO_CHOICE, OUT, PARTLY, WRITTEN
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of
 
@@ -67,7 +66,7 @@ def left_out(shown: Document, patterns: tuple[str, ...]) -> set[str]:
 # --- patterns as text ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "patterns"),
     [
         ("", ()),

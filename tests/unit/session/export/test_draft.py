@@ -20,6 +20,7 @@ from inspector.session.export.page import NO_CHOICE, OUT, PARTLY, WRITTEN, Expor
 from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.machine.wish import parse_target
 from tests.builders.folders import trainer
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of, saved_on
 
@@ -28,7 +29,7 @@ DRAFT = ExportDraft(wish=ExportWish(), kinds=(), destination="/x", summary=("1 t
 BYTE_FOR_BYTE = "Weights, names and all other values stay the same, byte for byte."
 
 
-@pytest.mark.parametrize(
+@table(
     ("source", "moves", "name"),
     [
         ("best.pth", [("cuda:0", "cpu")], "best.cpu.pth"),
@@ -53,7 +54,7 @@ def test_a_name_that_is_taken_is_numbered(tmp_path) -> None:
     assert propose_destination(tmp_path / "best.pth", (("mps", "cpu"),)).name == "best.cpu-3.pth"
 
 
-@pytest.mark.parametrize("source", ["x" * 255, "名" * 85, "x" * 250 + ".pth"])
+@table("source", ["x" * 255, "名" * 85, "x" * 250 + ".pth"])
 def test_the_longest_name_still_leaves_room(tmp_path, source: str) -> None:
     proposed = propose_destination(tmp_path / source, ())
     proposed.touch()

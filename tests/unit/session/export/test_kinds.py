@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.remap.convert.forms import Form
 from inspector.session.export.kinds import first_wish, form_of, kind_of, offered_kinds, offers
 from inspector.session.export.page import ExportWish
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
 
-@pytest.mark.parametrize(
+@table(
     ("wish", "form"),
     [
         (ExportWish(), None),

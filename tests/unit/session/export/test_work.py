@@ -29,6 +29,7 @@ from inspector.session.export.work import (
 )
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders.folders import trainer
+from tests.sweep import table
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
 
@@ -114,7 +115,7 @@ def test_what_was_copied_is_said_and_nothing_else() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("verdict", "detail", "warning"),
     [
         ("equal", "", None),

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.session.jobs.job import Job
 from inspector.session.jobs.running import cancel_left, start, stop
 from inspector.session.state import State
+from tests.sweep import table
 from tests.unit.session.documents import AtOnce
 
 
@@ -33,7 +32,7 @@ def fail(error: Exception):
     return work
 
 
-@pytest.mark.parametrize(
+@table(
     ("work", "status"),
     [(lambda _: 3, "done"), (fail(CancelledError()), "cancelled"), (fail(ZeroDivisionError()), "failed")],
 )

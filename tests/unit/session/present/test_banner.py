@@ -19,6 +19,7 @@ from inspector.target.default_load import DefaultLoad, judge_load
 from inspector.target.machine.profile import Profile
 from inspector.target.machine.wish import parse_target
 from inspector.target.simulate import LoadFailure
+from tests.sweep import table
 from tests.unit.report.rows import checkpoint, is_harmless, value
 from tests.unit.session.documents import document_of, saved_on
 
@@ -176,7 +177,7 @@ SAYINGS = (
 """Document, target, and the banner: its tone, its headline and after an arrow its advice."""
 
 
-@pytest.mark.parametrize(("document", "target", "words"), SAYINGS)
+@table(("document", "target", "words"), SAYINGS)
 def test_banner_says(document: Document, target: str, words: str) -> None:
     said = say(document, target)
     assert f"{said.tone}: {said.headline}" + (f" -> {said.advice}" if said.advice else "") == words
@@ -271,7 +272,7 @@ def test_devices_without_stored_bytes_are_counted() -> None:
     assert sentence(document_of(rows)) == "Saved on xla:0 (2 tensors) and meta (1 tensor)."
 
 
-@pytest.mark.parametrize(
+@table(
     ("document", "text", "tone"),
     [
         (saved_on("cpu"), "safe: weights only", "good"),

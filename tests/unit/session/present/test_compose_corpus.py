@@ -15,12 +15,12 @@ from inspector.session.present.compose import compose
 from inspector.session.state import State
 from inspector.target.machine.profile import presets
 from tests.corpus import Case, varied
-from tests.sweep import put_through
+from tests.sweep import put_through, table
 from tests.unit.report.rows import is_harmless
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("case", varied(), ids=lambda case: ascii(case.name))
+@table("case", varied(), ids=lambda case: ascii(case.name))
 def test_every_file_has_its_screen(case: Case) -> None:
     try:
         document = open_document(str(case.path), Progress())

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from inspector.progress import Progress
 from inspector.session.export.page import ExportDraft, ExportPage, ExportResult, ExportWish
 from inspector.session.export.work import Outcome
@@ -9,6 +7,7 @@ from inspector.session.jobs.job import Job
 from inspector.session.present.export import export_page
 from inspector.session.screen import FailurePage
 from inspector.session.state import EXPORT, ExportState, State
+from tests.sweep import table
 
 PROGRESS = Progress("copying")
 STOPPING = Progress("copying")
@@ -21,7 +20,7 @@ OUTCOME = Outcome(result=RESULT)
 FAILURE = FailurePage(title="No copy", what="no room", where="", remedy="")
 
 
-@pytest.mark.parametrize(
+@table(
     ("export", "progress", "page"),
     [
         ({}, PROGRESS, ExportPage(stage="looking", progress=PROGRESS)),

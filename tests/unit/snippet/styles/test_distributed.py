@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
 from inspector.snippet.styles.table import render
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 from tests.unit.snippet.rows import THIS, checkpoint, optimizer, tensor
 
 WEIGHTS = checkpoint(tensor("m", "w", device="cuda:0"), tensor("m", "v", device="cuda:1"))
@@ -45,7 +44,7 @@ def test_weights_on_gpus() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("target", "backends"),
     [
         (CPU_ONLY, ["gloo"]),
@@ -55,7 +54,7 @@ def test_weights_on_gpus() -> None:
         (THIS, ["nccl", "xccl", "gloo"]),
     ],
 )
-@pytest.mark.parametrize("style", ["distributed", "distributed-broadcast"])
+@table("style", ["distributed", "distributed-broadcast"])
 def test_backend(target: Profile, backends: list[str], style: str) -> None:
     text = write(WEIGHTS, target, style)
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
@@ -64,7 +63,7 @@ def test_backend(target: Profile, backends: list[str], style: str) -> None:
     assert ("local_rank" in text) == (backends != ["gloo"])
 
 
-@pytest.mark.parametrize(
+@table(
     ("rows", "expected"),
     [
         (checkpoint(tensor("m", "w")), None),

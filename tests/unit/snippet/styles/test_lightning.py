@@ -9,6 +9,7 @@ from inspector.model.checkpoint import Checkpoint, ValueRow
 from inspector.snippet.styles.table import render
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 from tests.unit.snippet.rows import THIS, checkpoint, tensor, value
 
 VERSION = value("pytorch-lightning_version", type="str")
@@ -91,7 +92,7 @@ def test_without_the_class() -> None:
     assert "hyper" not in text
 
 
-@pytest.mark.parametrize(
+@table(
     ("names", "stripped"),
     [
         (("net._orig_mod.w", "net._orig_mod.b"), ("net.", "_orig_mod.")),

@@ -17,7 +17,7 @@ from inspector.records import replace
 from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
-from tests.sweep import tries
+from tests.sweep import table, tries
 from tests.unit.snippet.free import comments_of, shape_of
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, tensor, value
 from tests.work import growth
@@ -182,7 +182,7 @@ LARGE: dict[str, Callable[[int], Checkpoint]] = {
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("kind", LARGE)
+@table("kind", LARGE)
 def test_code_for_a_large_file_is_written_in_proportion(kind: str) -> None:
     def prepare(size: int) -> Callable[[], object]:
         rows = LARGE[kind](size)
@@ -191,7 +191,7 @@ def test_code_for_a_large_file_is_written_in_proportion(kind: str) -> None:
     assert growth(prepare, 300, 1_200) < 1.2
 
 
-@pytest.mark.parametrize("style", ["resume", "nonsense", "evil\n"])
+@table("style", ["resume", "nonsense", "evil\n"])
 def test_style_that_is_not_offered(style: str) -> None:
     with pytest.raises(PlanError, match=r"no snippet in the style.*it offers plain, save"):
         render(checkpoint(), style=style, target=THIS)

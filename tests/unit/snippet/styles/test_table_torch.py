@@ -26,7 +26,7 @@ from inspector.snippet.unopened import render_unopened, unopened_styles
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
 from tests.corpus import Case, cases, varied
-from tests.sweep import put_through
+from tests.sweep import put_through, table
 from tests.torch.running import (
     AnyModule,
     Loadable,
@@ -285,7 +285,7 @@ def test_resume_restores_all_of_the_demo(demo: Checkpoint, classifier: Any) -> N
 # --- files of our own ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
+@table("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
 def test_prefixed_state_dict_fits_the_bare_model(tmp_path: Path, prefix: str) -> None:
     model = torch.nn.Linear(3, 2)
     path = tmp_path / "ddp.pt"

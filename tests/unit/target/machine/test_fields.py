@@ -4,6 +4,7 @@ import pytest
 
 from inspector.errors import ContainerError
 from inspector.target.machine.fields import Fields
+from tests.sweep import table
 
 
 def test_what_is_there_is_given() -> None:
@@ -39,7 +40,7 @@ def test_what_is_missing_or_null_is_not_known(value: dict[str, object]) -> None:
     assert (fields.texts("l"), fields.each("e"), fields.inside("o").names) == ((), (), ())
 
 
-@pytest.mark.parametrize(
+@table(
     ("ask", "values"),
     [
         ("text", [1, True, [], {}]),
@@ -61,7 +62,7 @@ def test_what_is_of_another_kind_is_refused_with_its_place(ask: str, values: lis
         assert refused.value.remedy
 
 
-@pytest.mark.parametrize("value", [None, [], "x", 3])
+@table("value", [None, [], "x", 3])
 def test_a_document_that_is_no_object(value: object) -> None:
     with pytest.raises(ContainerError, match="an object is wanted: the document"):
         Fields(value)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.records import replace
 from inspector.target.machine.profile import CPU_ONLY, Profile, preset_of
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "devices"),
     [
         ("cpu", ("cpu",)),

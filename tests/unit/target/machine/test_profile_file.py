@@ -20,6 +20,7 @@ from inspector.target.machine.profile_file import (
     read_profile,
 )
 from inspector.target.machine.wish import parse_target
+from tests.sweep import table
 from tests.unit.target.spoiling import PROFILES, encoded, spoiled, values
 
 
@@ -37,7 +38,7 @@ def test_the_least_document_is_one_of_a_machine_nothing_is_known_of() -> None:
     assert build_profile(evidence, id="x", name="x").devices == ("cpu",)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@table("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_encodings_that_shells_write(encoding: str) -> None:
     assert parse_evidence(encoded({MARK: 1, "nvcc": "12.1"}, encoding)).nvcc == "12.1"
 
@@ -48,7 +49,7 @@ def test_a_greeting_before_the_document_is_passed_over() -> None:
     assert parse_evidence(json.dumps({MARK: 1, "nvcc": "1"}, indent=4).encode()).nvcc == "1"
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "said"),
     [
         (b"", "it is no JSON"),
@@ -132,7 +133,7 @@ def test_a_machine_is_named_by_its_file_and_its_gpus(tmp_path) -> None:
     assert profile.evidence == evidence
 
 
-@pytest.mark.parametrize(
+@table(
     ("torch", "label"),
     [
         (TorchFound(state="imported"), "m (CPU only)"),

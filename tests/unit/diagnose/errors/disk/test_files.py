@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
+from tests.sweep import table
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, storage, tensor
 
@@ -14,7 +13,7 @@ CUT = checkpoint(storage("0", missing=True), tensor("w", storage="0"))
 WHOLE = on(("w", "cpu"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "id_"),
     [
         ("PytorchStreamReader failed reading zip archive: failed finding central directory", "zip-directory"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.explain import explain_error
+from tests.sweep import table
 
 WORKER = "RuntimeError: DataLoader worker (pid 51) is killed by signal: {}."
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "word"),
     [
         (WORKER.format("Bus error"), "--shm-size"),

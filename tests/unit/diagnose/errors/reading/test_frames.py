@@ -6,6 +6,7 @@ import pytest
 
 from inspector.diagnose.errors.reading.frames import is_cut_head, read_head
 from inspector.diagnose.errors.reading.pasted import MOST_CHARS, read_pasted
+from tests.sweep import table
 
 TORCH = "lib/python3.8/site-packages/torch/optim/adam.py"
 FORMS = {
@@ -20,7 +21,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@table("form", FORMS)
 def test_every_form_gives_the_same_frame(form: str) -> None:
     pasted = read_pasted(f"{FORMS[form]}RuntimeError: no")
     (frame,) = pasted.frames
@@ -30,7 +31,7 @@ def test_every_form_gives_the_same_frame(form: str) -> None:
     assert pasted.raised[0].frames == (frame,)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "path", "line"),
     [
         ("Cell In[5], line 3\n      1 a\n----> 3 b()", "Cell", 3),

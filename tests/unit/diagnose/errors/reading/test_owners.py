@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.reading.owners import locate
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "owner", "place"),
     [
         ("/v/lib/python3.8/site-packages/torch/optim/adam.py", "torch", "torch/optim/adam.py"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.reading.pasted import MOST_CHARS, read_pasted, squeeze
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "flat"),
     [
         ("a  b\tc\n\n d ", "a b c d"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
+from tests.sweep import table
 from tests.unit.diagnose.cases import at, trained, whole, whole_optimizer
 from tests.unit.diagnose.explaining import explained, on
 
@@ -30,7 +29,7 @@ def test_strays_are_named() -> None:
     assert found.fix == Fix(rule="*=cuda:0")
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "finding"),
     [
         (whole(a=at("cuda:0", "0", 9), pos_weight=at("cpu", "1")), "loss-buffer-left-behind"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.explain import explain_error
+from tests.sweep import table
 from tests.unit.diagnose.explaining import explained, on
 
 META = "NotImplementedError: Cannot copy out of meta tensor; no data!"
@@ -15,7 +14,7 @@ def test_meta_tensors_of_a_file() -> None:
     assert explained(META, on(("b", "cpu")), id_="meta-tensor").fits == "no"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "word"),
     [
         (

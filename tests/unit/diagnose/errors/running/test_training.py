@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.model.findings import Fix
 from tests.builders.pickles import op
+from tests.sweep import table
 from tests.unit.diagnose.cases import generator_state, trained, unnamed, whole_optimizer
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, optimizer, value
@@ -35,7 +34,7 @@ def test_first_learning_rate() -> None:
     assert explained(INITIAL, checkpoint(), id_="initial-lr").fits == "no"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "id_", "has", "lacks", "finding"),
     [
         (

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.diagnose.errors.running.types import are_apart, differ, read_type
+from tests.sweep import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "place", "dtype"),
     [
         ("torch.cuda.HalfTensor", "cuda", "float16"),
