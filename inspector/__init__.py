@@ -17,6 +17,7 @@ from inspector.library import names
 
 TYPE_CHECKING = False  # type checkers take it for true, and `typing` alone takes longer than all else here
 if TYPE_CHECKING:
+    from inspector.diagnose.script.answer import ScriptAnswer
     from inspector.errors import (
         CheckpointError,
         ContainerError,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from inspector.library.checkpoint import Checkpoint, open  # noqa: A004 - the library's word
     from inspector.library.comparing import Diff, diff
     from inspector.library.recovering import Recovered, recover
-    from inspector.library.remapping import Remapped, remap
+    from inspector.library.remapping import Remapped, Undone, remap, undo
     from inspector.library.rows import Global, Safety, Storage, Value
     from inspector.library.snippets import snippet
     from inspector.library.statistics import Histogram, Statistics, stats
@@ -71,10 +72,12 @@ __all__ = [
     "Recovered",
     "Remapped",
     "Safety",
+    "ScriptAnswer",
     "Statistics",
     "Storage",
     "Tensor",
     "TooLargeError",
+    "Undone",
     "UnsupportedFormatError",
     "Value",
     "ValuesError",
@@ -87,6 +90,7 @@ __all__ = [
     "remap",
     "snippet",
     "stats",
+    "undo",
     "verify",
 ]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from inspector.diagnose.run import diagnose
 from inspector.doctor.examine import examine
@@ -14,6 +15,11 @@ from inspector.report.checking import check_document, format_check
 from inspector.report.words.verdicts import understood
 from inspector.target.default_load import judge_load
 from inspector.target.machine.wish import THIS, parse_wish
+
+if TYPE_CHECKING:
+    from inspector.diagnose.script.answer import ScriptAnswer
+    from inspector.model.checkpoint import Checkpoint
+    from inspector.target.machine.profile import Profile
 
 
 class Check:
@@ -48,12 +54,17 @@ class Check:
         """What there is to know about the file on this machine, worst first."""
         return self._found.findings
 
+    @property
+    def script(self) -> ScriptAnswer | None:
+        """What the script that was given does with the file; None where none was given."""
+        return self._found.script
+
     def to_dict(self) -> dict[str, Any]:
         """Return the document of `check --json`."""
         return check_document(self._found)
 
     def __bool__(self) -> bool:
-        """Return whether it loads and is safe."""
+        """Return whether it loads and is safe, and a script that was given works with it."""
         return self._found.is_good
 
     @override
@@ -72,6 +83,7 @@ def check(
     target: str = THIS,
     python: Path | None = None,
     error_text: str | None = None,
+    script: Path | None = None,
 ) -> Check:
     """Find out whether `torch.load(path)` works on a machine, without loading anything.
 
@@ -80,12 +92,14 @@ def check(
         target: The machine, as `--target` takes it: `this`, `cpu`, `cuda`, `2xcuda`, `cuda@24gb`, ...
         python: The Python whose torch `this` means; the one that runs this, if it is None.
         error_text: An error message or traceback to be explained.
+        script: A Python script or notebook: which line of it fails with the file. It is not executed.
 
     Raises:
         PlanError: There is no such machine.
-        CheckpointError: The file cannot be read.
+        CheckpointError: The file or the script cannot be read.
     """
     wish = parse_wish(target)
+    text = None if script is None else _read(script)
     facts = opened_of(source).facts
     machine = machine_of(wish, python)
     load = judge_load(facts, machine)
@@ -102,5 +116,22 @@ def check(
             findings=diagnose(facts, load.safety, machine),
             explanation=explanation,
             diagnoses=() if machine.evidence is None else examine(machine),
+            script=None if text is None else _follow(text, facts, machine),
         )
     )
+
+
+def _read(script: Path) -> tuple[str, str]:
+    """Return the name and text of a script; what is none is refused before the file is opened."""
+    from inspector.diagnose.script.reading import parse_script, read_script  # noqa: PLC0415 - seldom used
+
+    name, text = read_script(os.fsdecode(script))
+    parse_script(text, name)
+    return name, text
+
+
+def _follow(script: tuple[str, str], facts: Checkpoint, machine: Profile) -> ScriptAnswer:
+    from inspector.diagnose.script.answer import answer_script  # noqa: PLC0415 - as above
+
+    name, text = script
+    return answer_script(text, name, facts, machine)

@@ -29,7 +29,7 @@ HOMES: dict[str, str] = {
     **dict.fromkeys(("Checkpoint", "open"), f"{_LIBRARY}.checkpoint"),
     **dict.fromkeys(("Diff", "diff"), f"{_LIBRARY}.comparing"),
     **dict.fromkeys(("Recovered", "recover"), f"{_LIBRARY}.recovering"),
-    **dict.fromkeys(("Remapped", "remap"), f"{_LIBRARY}.remapping"),
+    **dict.fromkeys(("Remapped", "Undone", "remap", "undo"), f"{_LIBRARY}.remapping"),
     **dict.fromkeys(("Global", "Safety", "Storage", "Value"), f"{_LIBRARY}.rows"),
     "snippet": f"{_LIBRARY}.snippets",
     **dict.fromkeys(("Histogram", "Statistics", "stats"), f"{_LIBRARY}.statistics"),
@@ -38,6 +38,7 @@ HOMES: dict[str, str] = {
     "Optimizer": f"{_ROOT}.model.checkpoint",
     **dict.fromkeys(("Finding", "Fix"), f"{_ROOT}.model.findings"),
     "DeviceTotal": f"{_ROOT}.model.totals",
+    "ScriptAnswer": f"{_ROOT}.diagnose.script.answer",
     "LeftOut": f"{_ROOT}.remap.convert.forms",
     "PlanRow": f"{_ROOT}.remap.describe",
 }

@@ -6,9 +6,9 @@ import os
 import pathlib
 from typing import Any
 
+from inspector.library import answers
 from inspector.library.opened import telling_what_runs
 from inspector.library.sources import Path
-from inspector.overriding import override
 from inspector.records import dataclass
 from inspector.remap.recover import recover as saving
 from inspector.report.documents.others import recover_document
@@ -34,13 +34,8 @@ class Recovered:
     _document: dict[str, Any]
     _text: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document of `recover --json`."""
-        return self._document
-
-    @override
-    def __str__(self) -> str:
-        return self._text
+    to_dict = answers.to_dict
+    __str__ = answers.text_of
 
 
 def recover(source: Path, output: Path, *, force: bool = False) -> Recovered:

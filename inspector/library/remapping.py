@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from inspector.containers.formats import refuse_step
 from inspector.errors import ExportError, PlanError
+from inspector.library import answers
 from inspector.library.opened import Opened, telling_what_runs
 from inspector.library.sources import (
     CheckpointLike,
@@ -19,7 +20,6 @@ from inspector.library.sources import (
     rules_of,
     texts_of,
 )
-from inspector.overriding import override
 from inspector.records import dataclass
 from inspector.remap.asking import plan_for
 from inspector.remap.convert.choosing import choose_shape
@@ -31,8 +31,23 @@ from inspector.remap.files.destination import refuse_destination
 from inspector.remap.folders.export import export_folder
 from inspector.remap.plan import Plan
 from inspector.remap.relabel.export import Verify, export_copy
-from inspector.report.documents.remapping import copy_document, form_document, plan_document
-from inspector.report.words.results import as_lines, converted, copied, form_contents, unchecked_by_torch
+from inspector.remap.relabel.in_place import patch_in_place, undo_patch
+from inspector.report.documents.remapping import (
+    copy_document,
+    form_document,
+    patch_document,
+    plan_document,
+    undo_document,
+)
+from inspector.report.words.results import (
+    as_lines,
+    converted,
+    copied,
+    form_contents,
+    patched,
+    unchecked_by_torch,
+    undone,
+)
 from inspector.target.machine.wish import parse_wish
 from inspector.tuples import NamedTuple
 
@@ -49,6 +64,7 @@ class Remapped:
             Of another form that would be written, of what it holds; empty where one was written.
         left_out: What another form does not hold, and why.
         verified: Whether it was opened again and compared.
+        record: The undo record of a file that was changed in place; None where none was written.
     """
 
     output: pathlib.Path | None
@@ -57,16 +73,12 @@ class Remapped:
     moves: tuple[PlanRow, ...]
     left_out: tuple[LeftOut, ...]
     verified: bool
+    record: pathlib.Path | None = None
     _document: dict[str, Any]
     _text: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document of `remap --json`."""
-        return self._document
-
-    @override
-    def __str__(self) -> str:
-        return self._text
+    to_dict = answers.to_dict
+    __str__ = answers.text_of
 
 
 class _How(NamedTuple):
@@ -97,10 +109,12 @@ def remap(  # noqa: PLR0913 - the command line's options
     force: bool = False,
     verify: Verify = "quick",
     dry_run: bool = False,
+    in_place: bool = False,
 ) -> Remapped:
     """Write a copy with other devices; the source is only read. Without a map and a target: all to the CPU.
 
     Nothing is executed, and a copy appears once it is complete, compared and on the disk, or not at all.
+    With `in_place`, the file itself is changed, and `inspector.undo` takes that back.
 
     Args:
         source: A path, or an open checkpoint; the file is read as it is now.
@@ -123,6 +137,8 @@ def remap(  # noqa: PLR0913 - the command line's options
         verify: `quick` opens the copy again and compares samples of its bytes, `full` all of them, `torch`
             has torch load it, too; `none` trusts.
         dry_run: Whether to say what would be done, and write nothing.
+        in_place: Whether to change the devices in the file itself, behind an undo record. `force` then means
+            a file that is write-protected or has other names (hard links).
 
     Raises:
         PlanError: What is asked for is wrong, or cannot be had of this file.
@@ -132,12 +148,17 @@ def remap(  # noqa: PLR0913 - the command line's options
     said = rules_of(map)
     wish = None if target is None else parse_wish(target)
     named = None if output is None else os.fsdecode(output)
-    if named is None and not dry_run:
-        raise PlanError("remap was not told where to write", remedy="name a new file, or say dry_run=True")
+    if in_place and named is not None:
+        raise PlanError("in_place changes the file itself", remedy="leave the output out, or in_place")
+    if named is None and not dry_run and not in_place:
+        raise PlanError(
+            "remap was not told where to write",
+            remedy="name a new file, or say dry_run=True or in_place=True",
+        )
     asked = None if python is None else os.fsdecode(python)
     path, how = path_of(source), _How(force=force, verify=verify, python=asked)
     with telling_what_runs():
-        shape, kind = choose_shape(path, named, format)
+        shape, kind = choose_shape(path, named, format, in_place=in_place)
         form = Form(
             only_weights=only == "weights",
             shape=shape,
@@ -148,7 +169,7 @@ def remap(  # noqa: PLR0913 - the command line's options
             cast=cast,
             ema=ema,
         )
-        _refuse_wrong(form, only, verify)
+        _refuse_wrong(form, only, verify, in_place=in_place)
         opened = Opened(path)
         if named is not None and not dry_run:
             refuse_destination(path, pathlib.Path(named), overwrite=force)
@@ -156,13 +177,15 @@ def remap(  # noqa: PLR0913 - the command line's options
         plan = plan_for(opened.facts, said, machine, move_all=move_all, hidden=hidden_devices)
         if form.shape == "safetensors" and (said or wish is not None):
             refuse_step(opened.facts.format, "remap", path)
-        if named is None or dry_run:
+        if dry_run:
             return _planned(opened, named, plan, form)
+        if named is None:
+            return _changed(opened, plan, how)
         write = _copied if form.is_plain else _converted
         return write(opened, pathlib.Path(named), plan, form, how)
 
 
-def _refuse_wrong(form: Form, only: str | None, verify: str) -> None:
+def _refuse_wrong(form: Form, only: str | None, verify: str, *, in_place: bool) -> None:
     """Refuse words that nobody knows, and forms that cannot be.
 
     Raises:
@@ -178,6 +201,8 @@ def _refuse_wrong(form: Form, only: str | None, verify: str) -> None:
         if word not in words:
             known = " or ".join(map(repr, words))
             raise PlanError(f"{name}={word!r} is not understood", remedy=f"use {known}")
+    if in_place and (not form.is_plain or verify in {"full", "torch"}):
+        raise PlanError("in_place changes the devices of a file and nothing else", remedy="write a copy")
     if form.is_plain:
         return
     check_form(form)
@@ -260,4 +285,61 @@ def _copied(opened: Opened, out: pathlib.Path, plan: Plan, _form: Form, how: _Ho
         verified=done.verified,
         _document=copy_document(opened.facts.path, str(out), done),
         _text="\n".join(as_lines(copied(done))),
+    )
+
+
+def _changed(opened: Opened, plan: Plan, how: _How) -> Remapped:
+    """Change the devices in the file itself."""
+    done = patch_in_place(opened.file, plan, force=how.force, verify=how.verify != "none")
+    return Remapped(
+        output=done.path,
+        format=opened.facts.format,
+        nbytes=done.nbytes,
+        moves=describe_plan(opened.facts, plan),
+        left_out=(),
+        verified=done.verified,
+        record=done.record,
+        _document=patch_document(opened.facts.path, done),
+        _text="\n".join(as_lines(patched(done, str(done.record)))),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """A file that is again as it was before it was changed in place.
+
+    Attributes:
+        output: The file.
+        nbytes: Its size.
+    """
+
+    output: pathlib.Path
+    nbytes: int
+    _document: dict[str, Any]
+    _text: str
+
+    to_dict = answers.to_dict
+    __str__ = answers.text_of
+
+
+def undo(source: CheckpointLike, *, force: bool = False) -> Undone:
+    """Restore a file that `remap(in_place=True)` changed, bit for bit, and remove its undo record.
+
+    Args:
+        source: A path, or an open checkpoint.
+        force: Whether to restore a file that is write-protected or has other names, and whatever the record
+            makes of it.
+
+    Raises:
+        ExportError: There is no record of it, or it was changed since. It is as it was.
+        CheckpointError: The file cannot be read.
+    """
+    path = path_of(source)
+    with telling_what_runs():
+        nbytes = undo_patch(path, force=force)
+    return Undone(
+        output=pathlib.Path(path),
+        nbytes=nbytes,
+        _document=undo_document(path, nbytes),
+        _text="\n".join(as_lines([undone(nbytes)])),
     )

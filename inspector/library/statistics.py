@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from inspector.library import answers
 from inspector.library.opened import Opened
 from inspector.library.sources import CheckpointLike, opened_of, shown
 from inspector.overriding import override
@@ -68,13 +69,8 @@ class Statistics:
     _document: dict[str, Any]
     _text: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document of `stats --json`."""
-        return self._document
-
-    @override
-    def __str__(self) -> str:
-        return self._text
+    to_dict = answers.to_dict
+    __str__ = answers.text_of
 
     @override
     def __repr__(self) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from inspector.library import answers
 from inspector.library.opened import telling_what_runs
 from inspector.library.sources import CheckpointLike, Map, Path, machine_of, opened_of, path_of, rules_of
-from inspector.overriding import override
 from inspector.records import dataclass
 from inspector.remap.asking import rules_for
 from inspector.remap.compare.files import compare_files
@@ -37,13 +37,8 @@ class Verified:
         """Return whether nothing is wrong."""
         return self.same
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document of `verify --json`."""
-        return self._document
-
-    @override
-    def __str__(self) -> str:
-        return self._text
+    to_dict = answers.to_dict
+    __str__ = answers.text_of
 
 
 def verify(  # noqa: PLR0913 - the command line's options

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import inspector
 from inspector.resources import demo_path
 from tests.unit.remap.samples import call, mapping, name, stream, tensor, text, written, zip_of
@@ -47,3 +49,18 @@ def test_what_the_doctor_says_of_a_machine_that_was_probed(demo: inspector.Check
     found = inspector.check(demo, target=str(profile))
     assert found.to_dict()["diagnoses"]
     assert inspector.check(demo, target="cpu").to_dict()["diagnoses"] == []
+
+
+def test_a_script_is_followed_with_the_file(demo: inspector.Checkpoint, tmp_path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"import torch\n\nstate = torch.load({str(demo_path())!r})\n", encoding="utf-8")
+    found = inspector.check(demo, target="cpu", script=script)
+    assert found.script is not None
+    assert (found.script.outcome, found.script.line) == ("fails", 3)
+    assert found.to_dict()["script"]["line"] == 3
+    assert inspector.check(demo, target="cpu").script is None
+    good = inspector.check(demo, target="2xcuda", script=script)
+    assert good
+    script.write_text("def (", encoding="utf-8")
+    with pytest.raises(inspector.CheckpointError):
+        inspector.check(tmp_path / "missing.pth", script=script)

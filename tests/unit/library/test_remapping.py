@@ -126,3 +126,38 @@ def test_open_checkpoints_are_read_where_they_were_opened(copy, monkeypatch, tmp
     inspector.remap(here, "out.pth", verify="none")
     assert devices("out.pth") == {"cpu"}
     assert demo_path() != copy
+
+
+def test_a_file_is_changed_in_place_and_that_is_taken_back(tmp_path) -> None:
+    path = tmp_path / "best.pth"
+    shutil.copy(demo_path(), path)
+    before = path.read_bytes()
+    found = inspector.remap(path, map="cuda:1=cuda:0", in_place=True)
+    assert (found.output, found.verified) == (path, True)
+    assert found.record is not None
+    assert found.record.is_file()
+    assert devices(path) == {"cuda:0", "cpu"}
+    assert "Can be undone as long as" in str(found)
+    assert (complaint("remap", found.to_dict()), found.to_dict()["action"]) == ("", "in-place")
+    with pytest.raises(inspector.ExportError):  # the record is of one change
+        inspector.remap(path, in_place=True)
+    undone = inspector.undo(path)
+    assert (undone.output, undone.nbytes, path.read_bytes()) == (path, len(before), before)
+    assert (complaint("remap", undone.to_dict()), undone.to_dict()["action"]) == ("", "undo")
+    assert str(undone)
+    assert not found.record.exists()
+    with pytest.raises(inspector.ExportError, match="nothing to undo"):
+        inspector.undo(path)
+    same = inspector.remap(path, map="cuda:1=cuda:1", in_place=True, dry_run=True)
+    assert (same.output, same.record, path.read_bytes()) == (None, None, before)
+
+
+def test_in_place_is_about_devices_alone(tmp_path) -> None:
+    path = tmp_path / "best.pth"
+    shutil.copy(demo_path(), path)
+    with pytest.raises(inspector.PlanError, match="in_place changes the file itself"):
+        inspector.remap(path, tmp_path / "out.pth", in_place=True)
+    for other in ({"only": "weights"}, {"verify": "full"}, {"cast": "float16", "dry_run": True}):
+        with pytest.raises(inspector.PlanError, match="the devices of a file and nothing else"):
+            inspector.remap(path, in_place=True, **other)
+    assert [one.name for one in tmp_path.iterdir()] == ["best.pth"]
