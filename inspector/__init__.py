@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from inspector.library.checking import Check, check
     from inspector.library.checkpoint import Checkpoint, open  # noqa: A004 - the library's word
     from inspector.library.comparing import Diff, diff
-    from inspector.library.recovering import Recovered, recover
-    from inspector.library.remapping import Remapped, Undone, remap, undo
+    from inspector.library.copies.recovering import Recovered, recover
+    from inspector.library.copies.remapping import Remapped, Undone, remap, undo
+    from inspector.library.copies.verifying import Verified, verify
     from inspector.library.rows import Global, Safety, Storage, Value
     from inspector.library.snippets import snippet
     from inspector.library.statistics import Histogram, Statistics, stats
     from inspector.library.tensor import Tensor
-    from inspector.library.verifying import Verified, verify
     from inspector.model.checkpoint import Optimizer
     from inspector.model.findings import Finding, Fix
     from inspector.model.totals import DeviceTotal

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import inspector
-from inspector.library import remapping
+from inspector.library.copies import remapping
 from inspector.resources import demo_path
 from tests.corpus import CORPUS
 from tests.schemas import complaint
