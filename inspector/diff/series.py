@@ -111,6 +111,8 @@ def series_paths(given: Sequence[str]) -> tuple[str, ...]:
         names = sorted(os.listdir(folder), key=_in_order)  # noqa: PTH208 - as above
         found = (name for name in names if name.endswith(SUFFIXES))
         paths = [os.path.join(folder, name) for name in found]  # noqa: PTH118 - as above
+    elif len(paths) == 1 and not os.path.lexists(paths[0]):
+        raise ContainerError("no such file or folder", where=paths[0])
     if len(paths) < 2:
         raise ContainerError(
             "a series takes two checkpoints or more",

@@ -12,7 +12,8 @@ from inspector.gui.theme.theme import Theme
 from inspector.overriding import override
 from inspector.session.comparing.series import SeriesLine, SeriesScreen
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 190, 12, 28
+_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 250, 12, 28
+_LEAD, _SAMPLE = 16, 22
 _TICKS = 4
 _DASHES = (
     Qt.PenStyle.SolidLine,
@@ -56,11 +57,17 @@ class LineChart(QWidget):
         if values and area.width() > 0:
             low, high = _range(values)
             self._draw_axes(painter, area, low, high)
-            ends: list[float] = []
-            for number, line in enumerate(self._lines):
+            ends = []
+            for number in range(len(self._lines)):
                 end = self._draw_line(painter, area, number, (low, high))
                 if end is not None:
-                    self._draw_name(painter, area, line.name, end, ends)
+                    ends.append((end, number))
+            ends.sort()
+            places = spread(
+                [end for end, _ in ends], _LABEL_HEIGHT, _LABEL_HEIGHT / 2, self.height() - _LABEL_HEIGHT / 2
+            )
+            for (end, number), y in zip(ends, places, strict=True):
+                self._draw_name(painter, area, number, (end, y))
         painter.end()
 
     def _draw_axes(self, painter: QPainter, area: QRectF, low: float, high: float) -> None:
@@ -103,15 +110,33 @@ class LineChart(QWidget):
                 piece = QPolygonF()
         return None if last is None else last.y()
 
-    def _draw_name(self, painter: QPainter, area: QRectF, name: str, y: float, ends: list[float]) -> None:
-        """Write a name beside the end of its line, below those that are there already."""
-        while any(abs(y - other) < _LABEL_HEIGHT for other in ends):
-            y += 1
-        ends.append(y)
+    def _draw_name(self, painter: QPainter, area: QRectF, number: int, place: tuple[float, float]) -> None:
+        """Write a name beside the end of its line, and lead to it where it had to make room for others."""
+        end, y = place
+        color = self._theme.tokens.device(number)
+        painter.setPen(QPen(color, _WIDTH, _DASHES[number % len(_DASHES)]))
+        left = area.right() + 8
+        painter.drawLine(QPointF(left + _LEAD, y), QPointF(left + _LEAD + _SAMPLE, y))
+        painter.setPen(QPen(self._theme.tokens.color("border_strong"), 1))
+        painter.drawLine(QPointF(left, end), QPointF(left + _LEAD - 2, y))
         painter.setPen(self._theme.tokens.color("text"))
-        place = QRectF(area.right() + 10, y - _LABEL_HEIGHT / 2, _RIGHT - 14, _LABEL_HEIGHT)
-        text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(place.width()))
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+        start = left + _LEAD + _SAMPLE + 6
+        room = QRectF(start, y - _LABEL_HEIGHT / 2, self.width() - start - 2, _LABEL_HEIGHT)
+        name = self._lines[number].name
+        text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(room.width()))
+        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def spread(wanted: list[float], apart: float, low: float, high: float) -> list[float]:
+    """Return places in the order of those wanted, and near them, so far apart and within these ends."""
+    places: list[float] = []
+    for place in wanted:
+        places.append(max(place, low, places[-1] + apart if places else low))
+    latest = high
+    for number in reversed(range(len(places))):
+        places[number] = min(places[number], latest)
+        latest = places[number] - apart
+    return places
 
 
 def _range(values: list[float]) -> tuple[float, float]:

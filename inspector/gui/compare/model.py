@@ -88,10 +88,11 @@ class CompareModel(QAbstractItemModel):
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _ROLE.DisplayRole) -> object:
-        if orientation != Qt.Orientation.Horizontal or role != _ROLE.DisplayRole:
+        if orientation != Qt.Orientation.Horizontal or role not in {_ROLE.DisplayRole, _ROLE.ToolTipRole}:
             return None
-        a, b = (cut_text(name, 40) for name in self._names)
-        return ("Name", "Change", f"A: {a}", f"B: {b}", "Difference")[section]
+        a, b = self._names
+        text = ("Name", "Change", f"A: {a}", f"B: {b}", "Difference")[section]
+        return text if role == _ROLE.DisplayRole else plain_tooltip(text)
 
     @override
     def data(self, index: _Index, role: int = _ROLE.DisplayRole) -> object:

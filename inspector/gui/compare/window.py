@@ -254,6 +254,7 @@ def _tree(model: CompareModel) -> QTreeView:
     header = tree.header()
     header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
     header.setStretchLastSection(True)
+    header.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of epochs differ at their ends
     for place, width in _WIDTHS.items():
         header.resizeSection(place, width)
     return tree

@@ -33,7 +33,7 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 _MOST_RULES = 6
 _SHOWN_FACTS = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")
 _OPENING = "Comparing"
-_STALE = "What stands here is no longer true: {}."
+_STALE = "What stands here may be out of date: {}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
-from inspector.gui.compare.line_chart import _range
+from inspector.gui.compare.line_chart import _range, spread
 from inspector.gui.compare.series_window import SeriesWindow
 from inspector.session.comparing.series import SeriesSession
 from tests.builders.states import T, save_zip
@@ -100,3 +100,10 @@ def test_an_axis_has_a_length(window, theme) -> None:
     window._on_field(0)
     window._on_again()
     window._on_tick()
+
+
+def test_names_stand_in_the_order_of_their_lines_and_apart() -> None:
+    assert spread([10.0, 50.0], 16, 8, 100) == [10.0, 50.0]
+    assert spread([10.0, 11.0, 12.0, 80.0], 16, 8, 100) == [10.0, 26.0, 42.0, 80.0]
+    assert spread([0.0, 98.0, 99.0], 16, 8, 100) == [8, 84, 100]
+    assert spread([], 16, 8, 100) == []

@@ -244,3 +244,11 @@ def test_very_many_rows_stay_folded(window, monkeypatch) -> None:
 
 def test_paths_are_those_of_the_files(window, tmp_path: Path) -> None:
     assert window.session.paths == (str(tmp_path / "a.pt"), str(tmp_path / "b.pt"))
+
+
+def test_headers_name_the_files_to_their_ends(window) -> None:
+    model, horizontal = window.tree.model(), Qt.Orientation.Horizontal
+    assert model.headerData(Column.A, horizontal) == "A: a.pt"
+    assert "B: b.pt" in model.headerData(Column.B, horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert model.headerData(Column.A, Qt.Orientation.Vertical) is None
+    assert window.tree.header().textElideMode() == Qt.TextElideMode.ElideMiddle

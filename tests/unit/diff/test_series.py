@@ -95,8 +95,13 @@ def test_a_folder_means_the_checkpoints_in_it_in_their_order(tmp_path: Path) -> 
     assert series_paths(["b", "a"]) == ("b", "a")
 
 
+def test_a_folder_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(ContainerError, match="no such file or folder"):
+        series_paths([str(tmp_path / "epochs")])
+
+
 def test_series_of_too_few_or_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for given in ([str(tmp_path)], ["a.pt"]):
+    for given in ([str(tmp_path)], [save_zip(tmp_path / "a.pt", {"w": T(W)})]):
         with pytest.raises(ContainerError, match="two checkpoints or more"):
             series_paths(given)
     monkeypatch.setattr(module, "MOST_FILES", 2)
