@@ -6,6 +6,7 @@ counted that a single row can tell.
 
 from __future__ import annotations
 
+import os.path
 import re
 
 from inspector.model.checkpoint import Checkpoint
@@ -30,6 +31,7 @@ class Traits:
         has_optimizer: Whether it holds the state of an optimizer.
         is_lightning: Whether Lightning's Trainer wrote it.
         is_pretrained: Whether its name is one that `from_pretrained` looks for.
+        has_config: Whether, if it is, the `config.json` that the model is built of lies beside it.
         is_data: Whether it is data to learn from, rather than a model.
         is_adapter: Whether it holds the weights of adapters such as LoRA's and no base model.
         is_adapter_file: Whether its name is the one that PEFT looks for.
@@ -45,6 +47,7 @@ class Traits:
     is_adapter: bool = False
     is_adapter_file: bool = False
     is_deepspeed: bool = False
+    has_config: bool = False
 
 
 @once
@@ -58,6 +61,7 @@ def look_at(checkpoint: Checkpoint) -> Traits:
         has_optimizer=bool(checkpoint.optimizers),
         is_lightning=is_lightning(checkpoint),
         is_pretrained=is_pretrained(checkpoint.path),
+        has_config=is_pretrained(checkpoint.path) and has_config(checkpoint.path),
         is_data=is_data,
         is_adapter=holds_model and is_adapter(checkpoint),
         is_adapter_file=is_adapter_file(checkpoint.path),
@@ -97,3 +101,11 @@ def is_pretrained(path: str) -> bool:
     name = path.replace("\\", "/").rpartition("/")[2]
     # Few files ask for it, so the expression is compiled when the first of them does.
     return "model" in name and re.fullmatch(_PRETRAINED, name) is not None
+
+
+def has_config(path: str) -> bool:
+    """Return whether `from_pretrained` finds the model's description beside a file.
+
+    Accelerate and DeepSpeed write weights under the same names, without one.
+    """
+    return os.path.isfile(os.path.join(os.path.dirname(path), "config.json"))  # noqa: PTH113, PTH118, PTH120 - a path as it was named

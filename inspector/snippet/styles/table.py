@@ -163,6 +163,8 @@ def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     offered = [style for style in STYLES if style.fits(traits)]
     if any(style.has_loader(traits) for style in offered) and judge(checkpoint).verdict == "dangerous":
         offered = [style for style in offered if not style.has_loader(traits)]
+    if not traits.has_config:  # the folder may get one, but as it is `from_pretrained` fails there
+        offered.sort(key=lambda style: style.id == "transformers")
     return tuple(offered)
 
 

@@ -12,6 +12,7 @@ from inspector.snippet.device import Device, choose_device
 from inspector.snippet.literals import literal
 from inspector.snippet.request import Request
 from inspector.snippet.script import Script
+from inspector.snippet.traits import has_config
 
 
 def render(request: Request) -> str:
@@ -28,6 +29,8 @@ def transformers_code(folder: str, device: Device) -> str:
         device: Where the model goes.
     """
     script = Script()
+    if not has_config(os.path.join(folder, "")):  # noqa: PTH118 - as it was named
+        script.paragraph("# The folder lacks the config.json of the model: put it there first.")
     script.need("from transformers import AutoModel, AutoTokenizer")
     script.paragraph(*device.choice)
     script.paragraph(

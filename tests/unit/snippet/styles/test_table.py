@@ -78,7 +78,7 @@ def test_each_kind_of_file_offers_its_own_styles_first() -> None:
     weights = tensor("state_dict", "l.weight")
     for rows, expected in (
         (LIGHTNING, ["lightning", "lightning-weights", "plain", *SPREAD, "save"]),
-        (checkpoint(weights, path="a\\pytorch_model.bin"), ["transformers", "plain", *SPREAD, "save"]),
+        (checkpoint(weights, path="a\\pytorch_model.bin"), ["plain", *SPREAD, "save", "transformers"]),
         (checkpoint(tensor("images")), ["data", "plain", "save"]),
         (MODULE, ["module", "plain", "module-weights", "distributed", "accelerate", "deepspeed", "save"]),
         (
@@ -87,6 +87,17 @@ def test_each_kind_of_file_offers_its_own_styles_first() -> None:
         ),
     ):
         assert ids(rows) == expected
+
+
+def test_from_pretrained_is_first_where_it_works(tmp_path) -> None:
+    """Accelerate and DeepSpeed write weights of that name, too, beside no `config.json`."""
+    rows = checkpoint(tensor("state_dict", "l.weight"), path=f"{tmp_path}/pytorch_model.bin")
+    assert ids(rows) == ["plain", *SPREAD, "save", "transformers"]
+    assert "lacks the config.json" in render(rows, style="transformers", target=THIS)
+    (tmp_path / "config.json").touch()
+    rows = replace(rows)
+    assert ids(rows)[:2] == ["transformers", "plain"]
+    assert "lacks" not in render(rows, style=None, target=THIS)
 
 
 def test_what_fits_best_is_written_where_no_style_is_chosen() -> None:
