@@ -73,6 +73,8 @@ class State:
         path: The file, as it was asked for.
         document: The opened file.
         on_disk: What the file looked like when it was looked at last; None when it was gone.
+        beside: When the folder that it is in was seen to change last, 0 for never, and how often since the
+            file was read: names that were free there may be taken.
         failure: Why it could not be opened.
         jobs: The jobs that run, and the results of those that ended.
         target: Id of the chosen target.
@@ -109,6 +111,7 @@ class State:
     path: str = ""
     document: Document | None = None
     on_disk: Stamp | None = None
+    beside: tuple[int, int] = (0, 0)
     failure: FailurePage | None = None
     jobs: tuple[Job, ...] = ()
     target: str = THIS
@@ -181,6 +184,7 @@ class State:
             path="",
             document=None,
             on_disk=None,
+            beside=(0, 0),
             failure=None,
             jobs=tuple(job for job in self.jobs if job.about is None),
             chosen=(),

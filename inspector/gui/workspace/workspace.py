@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QRect, Qt
+from PySide6.QtCore import QByteArray, QEvent, QRect, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
@@ -59,6 +59,12 @@ class Workspace(QWidget):
         column.addWidget(self._splitter, 1)
         self.changed.setParent(self)
         self.changed.shown.connect(self._place_changed)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.WindowActivate:  # its user may have been at other programs
+            self.changed.touched.emit()
+        return super().event(event)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show a screen; each part is updated only where its own fields differ."""

@@ -102,14 +102,16 @@ class Files(Machines):
             self.close()
 
     def look_at_file(self) -> None:
-        """Check whether the file on disk is still the one that was read."""
+        """Check whether the file on disk is still the one that was read, and what came beside it."""
         if self._ready is not None:
             path = self._state.path
             looking = Job(kind="look", about=path, progress=Progress("looking at the file"))
-            start(self._desk, looking, lambda _: stamp_at(path), self._on_looked)
+            start(self._desk, looking, lambda _: (stamp_at(path), _changed_beside(path)), self._on_looked)
 
-    def _on_looked(self, stamp: Stamp | None) -> None:
-        self._show(replace(self._state, on_disk=stamp))
+    def _on_looked(self, found: tuple[Stamp | None, int]) -> None:
+        (stamp, beside), (known, changes) = found, self._state.beside
+        is_news = known not in {0, beside}
+        self._show(replace(self._state, on_disk=stamp, beside=(beside, changes + is_news)))
 
     def _open_file(self, path: str) -> None:
         self._read(State(path=path))
@@ -174,3 +176,11 @@ def _open(asked: State, progress: Progress) -> Document | _Unread:
 
 def _opened(state: State, document: Document) -> State:
     return replace(state, phase="ready", document=document, on_disk=document.checkpoint.stamp)
+
+
+def _changed_beside(path: str) -> int:
+    """Return when a file was last added to or removed from the folder that a file or a folder is in."""
+    try:
+        return os.stat(os.path.dirname(os.path.abspath(path))).st_mtime_ns  # noqa: PTH100, PTH116, PTH120 - as above
+    except (OSError, ValueError):
+        return 0

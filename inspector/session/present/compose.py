@@ -104,8 +104,12 @@ def compose(state: State) -> Screen:
         strip=strip(document, state.picked or (state.selected,)),
         can_go=can_go(state.visited),
         tensor=node_facts(document, state.selected),
-        findings=_finding_rows(*asked[:2], _fitted(*asked, state.loading), check_of(state), scan_of(state)),
-        explanation=_explanation(document, target_of(state), state.error_text, state.script_name),
+        findings=_finding_rows(
+            *asked[:2], _fitted(*asked, state.loading), check_of(state), scan_of(state), state.beside[1]
+        ),
+        explanation=_explanation(
+            document, target_of(state), state.error_text, state.script_name, state.beside[1]
+        ),
         beliefs=_beliefs(document, target_of(state)) if state.asks_beliefs else (),
         doctor=doctor_cards(target_of(state)),
         code=code_page(
@@ -247,8 +251,12 @@ def _finding_rows(
     found: tuple[Finding, ...],
     check: FileCheck | None,
     scan: Scan | None,
+    _beside: int,
 ) -> tuple[FindingRow, ...]:
-    """Return the cards, those of a check of all bytes in place of what was known before it."""
+    """Return the cards, those of a check of all bytes in place of what was known before it.
+
+    They name free paths, so they are made again when something changed beside the file.
+    """
     nodes = _nodes_by_path(document)
     checked = (*(check.findings if check is not None else ()), *scan_findings(document, scan))
     known = {finding.id for finding in checked}
@@ -260,8 +268,10 @@ def _finding_rows(
 
 
 @remembered
-def _explanation(document: Document, target: Profile, text: str, script: str) -> FindingRow | None:
-    """Return the answer to what was pasted: an error message, or a script."""
+def _explanation(
+    document: Document, target: Profile, text: str, script: str, _beside: int
+) -> FindingRow | None:
+    """Return the answer to what was pasted, an error message or a script; it names a free path as well."""
     if not text.strip():
         return None
     if script or may_be_script(text):

@@ -209,6 +209,7 @@ def _asked(state: State) -> object:
         state.style,
         check_of(state),
         scan_of(state),
+        state.beside[1],
     )
 
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 
+from inspector.containers.folders.paths import stamp_at
 from inspector.containers.source import stamp_of
 from inspector.gui.workspace import changed_bar as module
 from inspector.gui.workspace.changed_bar import ChangedBar
 from inspector.records import replace
-from inspector.session.jobs.open import _stamp
 from tests.gui import fakes
 from tests.gui.looking import button, shown
 
@@ -67,7 +68,7 @@ def test_a_folder_is_watched_with_the_files_that_are_read(bar, tmp_path, qtbot):
     folder.mkdir()
     part = folder / "__0_0.distcp"
     part.write_bytes(b"one")
-    bar.watch(str(folder), _stamp(str(folder)), (str(part),))
+    bar.watch(str(folder), stamp_at(str(folder)), (str(part),))
     with part.open("ab") as file:  # nothing that the folder itself is told of
         file.write(b" and another")
     qtbot.waitUntil(bar.isVisible)
@@ -122,3 +123,10 @@ def test_a_file_whose_name_is_no_text_is_watched_by_its_folder(bar, path, tmp_pa
     strange.unlink()
     qtbot.waitUntil(bar.isVisible)
     assert "gone from the disk" in shown(bar)
+
+
+def test_a_window_that_is_turned_to_again_has_its_file_looked_at(make_window, session, qtbot):
+    window = make_window(fakes.ready_screen())
+    session.look_at_file.reset_mock()
+    QCoreApplication.sendEvent(window.workspace, QEvent(QEvent.Type.WindowActivate))
+    session.look_at_file.assert_called_once_with()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import shutil
 import threading
 from pathlib import Path
@@ -233,6 +234,31 @@ def test_a_file_that_changes_on_disk_is_seen_to_have_changed(view, runner, copy)
     runner.go_on()
     assert (session.screen.stamp, session.screen.on_disk) == (read, None)
     session.close()
+    assert session.screen.on_disk is None
+
+
+def test_a_free_path_that_is_taken_since_is_proposed_no_more(view, runner, copy) -> None:
+    session = Session(view, runner)
+    session.open(str(copy))
+    session.set_target("cpu")
+
+    def proposed() -> str:
+        texts = [text for card in session.screen.findings for _, text in card.lines if " -o " in text]
+        return texts[0].partition(" -o ")[2].split()[0]
+
+    first = proposed()
+    assert first.endswith(".cpu.pth")
+    session.look_at_file()
+    findings = session.screen.findings
+    session.look_at_file()
+    assert session.screen.findings is findings  # nothing happened
+    Path(first).write_bytes(b"a copy")
+    os.utime(copy.parent, ns=(1, 1))  # clocks of file systems may be coarse
+    session.look_at_file()
+    assert proposed().endswith(".cpu-2.pth")
+    session.explain_error("RuntimeError: Attempting to deserialize object on a CUDA device")
+    shutil.rmtree(copy.parent)
+    session.look_at_file()
     assert session.screen.on_disk is None
 
 
