@@ -31,7 +31,7 @@ def bar(qtbot, theme, monkeypatch, path) -> ChangedBar:
 
 def look(bar: ChangedBar) -> None:
     """Show what the file looks like, as the session does."""
-    bar.show_file(_stamp(bar._path))
+    bar.show_file(stamp_at(bar._path))
 
 
 def test_a_file_that_is_written_again_is_offered(bar, path, qtbot):
