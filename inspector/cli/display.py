@@ -28,8 +28,10 @@ def add_display_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--color",
         choices=("auto", "always", "never"),
+        metavar="WHEN",
         default="auto",
-        help="auto: on a terminal, unless NO_COLOR is set; always: also in a pipe, laid out as on a terminal",
+        help="auto (on a terminal, unless NO_COLOR is set), always (also in a pipe, laid out as on a "
+        "terminal) or never",
     )
     group.add_argument("--no-pager", action="store_true", help="do not page what is longer than the screen")
     group.add_argument("--quiet", action="store_true", help="no progress bars")

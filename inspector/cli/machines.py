@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 TARGETS = (
     "this, cpu, mps, xpu, rocm, cuda (one GPU), 2xcuda (two), cuda:1 (that GPU is wanted), 4xcuda:1 (both), "
-    "or a profile that the probe script wrote; @24gb behind it is the memory of each GPU"
+    "or a profile that the probe script wrote; add @24gb for the memory of each GPU"
 )
 """The help of every `--target`."""
 PYTHONS = (
@@ -22,7 +22,12 @@ PYTHONS = (
 
 def add_target_options(parser: argparse._ActionsContainer, default: str | None = None) -> None:
     """Declare both options."""
-    parser.add_argument("--target", metavar="T", default=default, help=TARGETS)
+    parser.add_argument(
+        "--target",
+        metavar="T",
+        default=default,
+        help=f"{TARGETS}; default: {default}" if default else TARGETS,
+    )
     add_python_option(parser)
 
 

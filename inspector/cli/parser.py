@@ -32,6 +32,14 @@ class _Help(argparse.HelpFormatter):
         lines = (line if line.startswith(" ") else fill(line, width, indent) for line in text.splitlines())
         return "\n".join(lines)
 
+    @override
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """Name what an option takes once: `-o, --output OUT`."""
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        taken = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {taken}"
+
 
 class _Parser(argparse.ArgumentParser):
     """Reports a mistake in one line like every other error, and takes options by their whole name only.
@@ -49,6 +57,7 @@ class _Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=_Help,
         )
+        self._positionals.title = "arguments"
         command.add_options(self)
         if prog != PROGRAM:
             add_display_options(self)
@@ -56,9 +65,27 @@ class _Parser(argparse.ArgumentParser):
 
     @override
     def format_help(self) -> str:
-        """Name the commands where none was given; they are imported for that alone."""
+        """Begin with what must be given: options stand below, with what they are for.
+
+        Where no command was given, all are named; they are imported for that alone.
+        """
+        self.usage = self._shortest_usage().replace("%", "%%")
         text = super().format_help()
+        self.usage = None
         return text if self.prog != PROGRAM else f"{text}\n{_commands()}"
+
+    def _shortest_usage(self) -> str:
+        """Return what must be given, as people write it: the file first."""
+        words = [self._words([action for action in self._actions if not action.option_strings])]
+        words += [self._words([action for action in self._get_optional_actions() if action.required])]
+        more = "" if self.prog != PROGRAM else f"\n       {PROGRAM} COMMAND [options] ..."
+        return " ".join([self.prog, "[options]", *filter(None, words)]) + more
+
+    def _words(self, actions: Sequence[argparse.Action]) -> str:
+        formatter = self._get_formatter()
+        formatter.add_usage(None, actions, [], prefix="")
+        words = " ".join(formatter.format_help().split()).removeprefix(self.prog).strip()
+        return words if words != "..." else str(actions[-1].metavar)  # of REMAINDER, argparse says no more
 
     def read(self, command: str, words: Sequence[str]) -> argparse.Namespace:
         """Return the options of a command; one that it does not have is told before anything else."""

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 SUMMARY = "Compare two checkpoints: names, devices, dtypes, shapes, values, and what loading them runs."
 EXAMPLES = (
-    "diff --series epochs/",
     "diff epoch-1.pth epoch-2.pth",
     "diff model.safetensors best.pth --values --filter role:parameter",
+    "diff --series epochs/",
 )
 NOTES = "Exits with 0 where they are equal, with 1 where they differ."
 _MODES = {"facts": "none", "equal": "equal", "numbers": "numbers"}

@@ -104,7 +104,7 @@ def _add_check_options(parser: argparse._ActionsContainer) -> None:
         "--verify",
         choices=("quick", "full", "torch"),
         default="quick",
-        help="compare samples, or every byte, or also have torch load the copy",
+        help="quick compares samples (the default), full every byte, torch also has torch load the copy",
     )
     parser.add_argument("--no-verify", action="store_true", help="do not reopen and compare the output")
     parser.add_argument("--receipt", metavar="FILE", help="write a JSON record of what was done and checked")

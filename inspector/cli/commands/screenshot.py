@@ -32,14 +32,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the checkpoint")
     parser.add_argument("output", metavar="OUT.png", help="the picture")
     parser.add_argument(
-        "--size", default="1280x800", metavar="WxH", type=_size, help="of the window; default: 1280x800"
+        "--size",
+        default="1280x800",
+        metavar="WxH",
+        type=_size,
+        help="the size of the window; default: 1280x800",
     )
-    parser.add_argument("--theme", choices=_THEMES, default="light", help="default: light")
+    parser.add_argument("--theme", choices=_THEMES, default="light", help="the colors; default: light")
     parser.add_argument(
         "--page",
         choices=("memory", "map", "tensor", "findings", "code", "file", "beliefs", "values"),
         default="memory",
-        help="default: memory",
+        help="the page at the right; default: memory",
     )
     parser.add_argument(
         "--thumbnail",

@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scan", action="store_true", help="read all tensors, and list what is odd about them"
     )
-    parser.add_argument("--rank", action="store_true", help="the effective rank of each matrix too")
+    parser.add_argument("--rank", action="store_true", help="also compute the effective rank of each matrix")
     parser.add_argument(
         "--json", action="store_true", help="one JSON document for each tensor, or for the scan"
     )

@@ -65,9 +65,18 @@ def _lay(kind: type[Block], blocks: list[Block], paint: Paint) -> Iterator[str]:
         yield from lay_devices(cast("list[DeviceRow]", blocks), paint)
     elif kind is Fact:
         yield from lay_facts(cast("list[Fact]", blocks), paint)
+    elif kind is Result:
+        for result in _joined(cast("list[Result]", blocks)):
+            yield from lay_result(result, paint)
     else:
         for block in blocks:
             yield from _lay_one(block, paint)
+
+
+def _joined(blocks: list[Result]) -> Iterator[Result]:
+    """Yield what is said of one file in several sentences as one."""
+    for (name, is_good), group in groupby(blocks, lambda block: (block.name, block.is_good)):
+        yield Result(name, tuple(part for block in group for part in block.parts), is_good=is_good)
 
 
 def _lay_one(block: Block, paint: Paint) -> Iterator[str]:
@@ -85,7 +94,6 @@ _LAYOUTS: dict[type[Block], Callable[..., Iterator[str]]] = {
     Change: lay_change,
     Code: lay_code,
     Pointed: lay_pointed,
-    Result: lay_result,
     Columns: lay_columns,
 }
 _MEASURED = {Line, Bars, Change, Columns, DeviceRow, Fact, Pointed, Result}

@@ -58,7 +58,8 @@ def test_a_command_is_its_module_and_its_row(cli, monkeypatch) -> None:
     assert "\n  count       Count the sheep.\n" in cli("--help").out
     told = cli("count", "--help").out
     assert told.endswith("examples:\n  checkpoint-inspector count --sheep 3\n\nThey are counted once.\n")
-    assert told.startswith("usage: checkpoint-inspector count [-h] [--sheep SHEEP]")
+    assert told.startswith("usage: checkpoint-inspector count [options]\n\nCount the sheep.")
+    assert "  --sheep SHEEP  how many" in told
     assert "Count the sheep." in told
     assert cli("count", "--sheep", "3").code == 1
     assert asked == [3]
@@ -183,6 +184,22 @@ def test_every_command_explains_itself(capsys, command: list[str]) -> None:
         parse([*command, "--help"])
     assert stop.value.code == 0
     assert capsys.readouterr().out.startswith(f"usage: {' '.join(['checkpoint-inspector', *command])}")
+
+
+def test_a_usage_says_what_must_be_given_as_people_write_it(cli) -> None:
+    said = {
+        "recover": "FILE -o OUT",
+        "verify": "OUT [OUT ...] --against FILE",
+        "run": "-- COMMAND",
+        "stats": "FILE [PATH ...]",
+        "target": "",
+    }
+    for name, words in said.items():
+        first = cli(name, "--help").out.partition("\n")[0]
+        assert first == f"usage: checkpoint-inspector {name} [options] {words}".rstrip()
+    assert "\n  -o, --output OUT " in cli("recover", "--help").out
+    whole = cli("--help").out
+    assert "[options] [FILE ...]\n       checkpoint-inspector COMMAND [options] ...\n" in whole
 
 
 def test_the_version_is_told(capsys) -> None:
