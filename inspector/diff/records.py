@@ -20,6 +20,9 @@ How = Literal["path", "parameter", "shared", "prefix", "content"]
 """
 
 
+_UNKNOWN = frozenset({"bits", "unread"})
+
+
 class Pair(NamedTuple):
     """Two rows that are the same tensor, by their numbers."""
 
@@ -101,6 +104,11 @@ class TensorChange(NamedTuple):
     def differs(self) -> bool:
         """Whether it counts: the same numbers in other bits are equal."""
         return self.what != ("bits",)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known to differ: of what could not be read, nothing is."""
+        return not _UNKNOWN.issuperset(self.what)
 
 
 class ValueChange(NamedTuple):
@@ -231,11 +239,16 @@ class Diff:
     @property
     def is_equal(self) -> bool:
         """Whether all was compared, and nothing differs."""
-        return not self.differs and not self.unlisted
+        return not self.differs and not self.unlisted and not self.unread
+
+    @property
+    def unread(self) -> int:
+        """How many tensors could not be compared."""
+        return sum("unread" in change.what for change in self.tensors)
 
     @property
     def differs(self) -> bool:
-        """Whether anything differs that was compared; other names are a difference."""
+        """Whether anything is known to differ; other names are a difference."""
         return bool(
             self.removed
             or self.added
@@ -246,5 +259,5 @@ class Diff:
             or self.sharing
             or self.names
             or self.records
-            or any(change.differs for change in self.tensors)
+            or any(change.is_known for change in self.tensors)
         )

@@ -126,7 +126,8 @@ def _change(
         return None
     texts = (one.text, other.text)
     if not is_same:
-        texts = _texts(value, another, texts)
+        if one.type == other.type:  # else both types are said
+            texts = _texts(value, another, texts)
     else:
         first_key, second_key = next(
             pair for pair in zip(one.keys, other.keys, strict=False) if pair[0] != pair[1]

@@ -131,7 +131,7 @@ def rule_text(rule: Rule) -> str:
 def summary_parts(diff: Diff) -> list[str]:
     """Return what differs, counted; nothing where nothing does."""
     renamed = sum(rule.tensors for rule in diff.rules)
-    changed = sum(change.differs for change in diff.tensors)
+    changed = sum(change.is_known for change in diff.tensors)
     counts = (
         (changed, "tensor", "changed"),
         (len(diff.added), "tensor", "added"),
@@ -158,6 +158,9 @@ def verdict_text(diff: Diff) -> str:
     """Return in one sentence whether two checkpoints are equal, as far as they were compared."""
     if diff.differs:
         return f"Different: {', '.join(summary_parts(diff))}."
+    if diff.unread:
+        unread = format_count(diff.unread, "tensor")
+        return f"Not known to be equal: {unread} could not be compared, and nothing else differs."
     equal = "Equal as far as it was compared" if diff.unlisted else "Equal"
     tolerated = ((diff.tolerated, "tensor"), (diff.tolerated_values, "array"))
     within = " and ".join(format_count(count, noun) for count, noun in tolerated if count)
@@ -176,9 +179,8 @@ def verdict_text(diff: Diff) -> str:
 def doubt_texts(diff: Diff) -> list[str]:
     """Return what could not be compared, a sentence each."""
     found = []
-    unread = sum("unread" in change.what for change in diff.tensors)
-    if unread:
-        found.append(f"{format_count(unread, 'tensor')} could not be compared: see the reasons below.")
+    if diff.unread:
+        found.append(f"{format_count(diff.unread, 'tensor')} could not be compared: see the reasons below.")
     if diff.unlisted:
         found.append(
             "Tensors nested too deeply to be listed, and values too many to be listed, were not compared."

@@ -498,3 +498,20 @@ def test_hostile_files_are_refused_in_one_line_or_compared() -> None:
         assert "\n" not in said
 
     put_through(check, files, lambda case: case.name)
+
+
+def test_what_cannot_be_read_is_not_said_to_differ(tmp_path: Path) -> None:
+    a = save_zip(tmp_path / "a.pt", {"w": T(W), "v": T(V)})
+    whole, cut = Path(a).read_bytes(), tmp_path / "cut.pt"
+    cut.write_bytes(whole[: whole.index(struct.pack("<4f", *V)) + 4])
+    diff = compare_paths(str(cut), str(cut), Wish())
+    unread = "Not known to be equal: 1 tensor could not be compared, and nothing else differs."
+    assert (verdict_text(diff), diff.is_equal, diff.differs) == (unread, False, False)
+    diff = compare_paths(a, save_zip(tmp_path / "c.pt", {"w": T(V), "v": T(V)}), Wish())
+    assert verdict_text(diff) == "Different: 1 tensor changed."
+    assert diff.unread == 0
+
+
+def test_values_of_two_types_are_shown_as_they_are(tmp_path: Path) -> None:
+    diff = compared(tmp_path, {"a": 1, "b": [1, 2]}, {"a": "1", "b": (1, 2)})
+    assert [change.b_text for change in diff.values] == ["1", "(1, 2)"]
