@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.logging import caplog_records_key
 from hypothesis import HealthCheck, settings
 
+from tests.hanging import Hanging
 from tests.sweep import tries
 from tests.tracing import Tracing
 
@@ -39,7 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Tracing())
+    config.pluginmanager.register(Tracing(config))
+    config.pluginmanager.register(Hanging())
 
 
 # What runs other programs, or the same lines for each of many files.
@@ -77,39 +80,25 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def _no_unexpected_log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A message at WARNING or above fails the test; one that expects it looks and calls `caplog.clear()`."""
-    yield
-    unexpected = [record for record in caplog.get_records("call") if record.levelno >= logging.WARNING]
+    result = yield
+    records = item.stash[caplog_records_key]["call"]  # those of `caplog`, which as a fixture costs more
+    unexpected = [record for record in records if record.levelno >= logging.WARNING]
     if unexpected:
         pytest.fail(
             "\n".join(f"unexpected log: {record.name}: {record.getMessage()}" for record in unexpected)
         )
+    return result
 
 
-@pytest.fixture(autouse=True)
-def _no_leaked_widget(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A window that outlives its test fails it: in the program it would outlive its file."""
-    if "qapp" not in request.fixturenames:
-        yield
-        return
-    before = _windows()
-    yield
-    # pytest-qt has closed what was given to `qtbot.addWidget`, but nothing has carried out the deletions.
-    if leaked := _windows() - before:
-        gc.collect()
-        leaked = _windows() - before
-    if leaked:
-        pytest.fail(f"leaked windows: {', '.join(sorted(repr(widget) for widget in leaked))}")
-
-
-def _windows() -> set[object]:
-    from PySide6.QtCore import QCoreApplication, QEvent
-    from PySide6.QtWidgets import QApplication
-
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-    return {widget for widget in QApplication.topLevelWidgets() if widget.parent() is None}
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Spare the process that gathers what is said of each test the keywords: no one asks for them."""
+    report = yield
+    report.keywords = {}
+    return report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

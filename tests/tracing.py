@@ -22,8 +22,10 @@ import pytest
 class Tracing:
     """Takes the trace function of coverage out, and puts it in where lines count."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: pytest.Config) -> None:
         self._tracers: tuple[Any, Any] | None = None
+        if config.getoption("dist", "no") != "no":
+            _install((None, None))  # tests run in other processes, and this one only listens to them
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from unittest.mock import create_autospec
 
@@ -85,3 +86,27 @@ def make_window(qtbot, theme, session) -> Callable[..., MainWindow]:
 def window(make_window) -> MainWindow:
     """A window with a training checkpoint in it."""
     return make_window(fakes.ready_screen())
+
+
+@pytest.fixture(autouse=True)
+def _no_leaked_widget(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A window that outlives its test fails it: in the program it would outlive its file."""
+    if "qapp" not in request.fixturenames:
+        yield
+        return
+    before = _windows()
+    yield
+    # pytest-qt has closed what was given to `qtbot.addWidget`, but nothing has carried out the deletions.
+    if leaked := _windows() - before:
+        gc.collect()
+        leaked = _windows() - before
+    if leaked:
+        pytest.fail(f"leaked windows: {', '.join(sorted(repr(widget) for widget in leaked))}")
+
+
+def _windows() -> set[object]:
+    from PySide6.QtCore import QCoreApplication, QEvent
+    from PySide6.QtWidgets import QApplication
+
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    return {widget for widget in QApplication.topLevelWidgets() if widget.parent() is None}

@@ -101,6 +101,7 @@ CLOCKS = re.compile(r"\b(perf_counter|thread_time|process_time|monotonic)\b")
 WITH_A_CLOCK = {
     "tests/end2end/screen.py": "waits for a window, and gives up at last",
     "tests/fuzz/fuzzing.py": "throws bytes for as long as it is told",
+    "tests/hanging.py": "ends what hangs",
     "tests/hostile/running.py": "measures for `make hostile`",
     "tests/torch/test_snippets_distributed.py": "ends children that wait for each other",
     "tests/unit/pickles/test_machine.py": "puts a clock of its own in the place of the thread's",
