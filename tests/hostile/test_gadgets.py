@@ -14,6 +14,8 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, Safety
@@ -155,6 +157,7 @@ def defined() -> Iterator[str]:
         yield from (f"{module}.{attribute}" for attribute in dir(__import__(module)))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Debian builds some into its Python that are to go
 def test_no_name_of_the_standard_library_is_offered_but_those_of_the_table() -> None:
     names = tuple(dict.fromkeys(defined()))
     assert len(names) > 8000

@@ -74,8 +74,6 @@ class _Headers:
 
     def read(self, nbytes: int) -> bytes:
         """Read as files do; no header is as long as what is refused here."""
-        if nbytes < 0:
-            raise ValueError(f"a header of {nbytes} bytes")
         kind, pos, self._kind = self._kind, self._pos, b""
         # One block for each member is nothing, but what is said for all of them is copied for each.
         self._left -= nbytes if kind == _GLOBAL else max(nbytes - BLOCK_NBYTES, 0)
@@ -90,15 +88,23 @@ class _Headers:
         return data
 
     def seek(self, pos: int) -> int:
-        """Go to a place; one in front of the file is an error, as for any file."""
-        if pos < 0:
-            raise OSError(f"there is no byte {pos}")
+        """Go to a place, none of which is in front of the file, see `_Info`."""
         self._pos = pos
         return pos
 
     def tell(self) -> int:
         """Return the place."""
         return self._pos
+
+
+class _Info(tarfile.TarInfo):
+    """A header whose size is a size: some Pythons end the archive at a negative one, others go backwards."""
+
+    def _block(self, count: int) -> int:
+        """Return how many bytes so many take in the archive, for `tarfile`, which asks it of each header."""
+        if count < 0:
+            raise _odd(f"a member of {count:,} bytes", self.offset)
+        return padded(count)
 
 
 def _refuse_slow(data: bytes, pos: int) -> None:
@@ -195,7 +201,7 @@ def _climbs(info: tarfile.TarInfo, target: str) -> bool:
 
 
 def _open(source: Source) -> tarfile.TarFile:
-    return tarfile.open(fileobj=cast("IO[bytes]", _Headers(source)), mode="r:")
+    return tarfile.open(fileobj=cast("IO[bytes]", _Headers(source)), mode="r:", tarinfo=_Info)
 
 
 def _shown(name: str) -> str:

@@ -137,7 +137,10 @@ def _filled(cls: Any, class_name: str, pairs: Pairs, module: str, qualname: str 
         put(made, name, member)
         by_name[name] = member
     if is_flag and pairs:
-        made._flag_mask_, made._singles_mask_ = mask, singles
+        has_singles = hasattr(made, "_singles_mask_")  # an early Python 3.11 keeps those alone
+        made._flag_mask_ = mask if has_singles else singles
+        if has_singles:
+            made._singles_mask_ = singles
         made._all_bits_ = 2 ** mask.bit_length() - 1
         values = [member._value_ for member in made]
         if values != sorted(values):
