@@ -144,7 +144,7 @@ def defined() -> Iterator[str]:
     root = Path(sysconfig.get_paths()["stdlib"])
     for file in root.rglob("*.py"):
         parts = file.relative_to(root).with_suffix("").parts
-        if parts[0] in {"site-packages", "dist-packages"} or "test" in parts or "tests" in parts:
+        if parts[0] not in sys.stdlib_module_names or "test" in parts or "tests" in parts:
             continue
         module = ".".join(part for part in parts if part != "__init__")
         source = file.read_text(encoding="utf-8", errors="replace")
