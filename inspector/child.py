@@ -186,6 +186,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 pass_fds=self._pass_fds,
+                start_new_session=True,  # Ctrl+C is for this process, which then ends the child
             )
         except OSError as error:
             raise WorkerError(f"no child process could be started: {error.strerror or error}") from error

@@ -85,6 +85,7 @@ def test_a_worker_answers_again_and_again_in_one_process(worker: Worker, write: 
     first, *rest = asked(worker, script, b"ab", b"", large)
     pid = worker.pid
     assert (first.head["name"], first.head["pid"], first.head["requests"]) == ("é", pid, 1)
+    assert os.getsid(pid) == pid != os.getsid(0)  # so that Ctrl+C in the terminal does not end it first
     assert [answer.block for answer in rest] == [b"ba", b"", large[::-1]]
     assert [answer.head["number"] for answer in rest] == [0, 1, 2]
     assert asked(worker, script)[0].head["requests"] == 2  # it was not even imported again
