@@ -11,7 +11,7 @@ from inspector.units import cut_text, escape_text
 
 NEUTRAL = -1
 _MOST_NAME = 40
-_LEAST_RUN = 3
+_MOST_APART = 2
 
 
 @lru_cache(maxsize=1024)
@@ -23,7 +23,7 @@ def device_name(device: str) -> str:
 
 
 def device_names(devices: Iterable[str], most: int, more: str = "") -> str:
-    """Name devices in their order, three or more in a row as `cuda:0-7`, and count those beyond a few names.
+    """Name devices in their order, of three or more those in a row as `cuda:0-7`; count what has no room.
 
     Args:
         devices: The devices.
@@ -31,12 +31,14 @@ def device_names(devices: Iterable[str], most: int, more: str = "") -> str:
         more: What follows that count.
     """
     runs: list[list[str]] = []
-    for device in sorted(devices, key=device_order):
+    ordered = sorted(devices, key=device_order)
+    least = 2 if len(ordered) > _MOST_APART else len(ordered) + 1
+    for device in ordered:
         if runs and device == _next_device(runs[-1][-1]):
             runs[-1].append(device)
         else:
             runs.append([device])
-    named = [name for run in runs for name in _names_of_run(run)]
+    named = [name for run in runs for name in _names_of_run(run, least)]
     if len(named) > most:
         left = sum(count for _, count in named[most - 1 :])
         named = [*named[: most - 1], (f"+{left}{more}", left)]
@@ -49,8 +51,8 @@ def _next_device(device: str) -> str | None:
     return None if index is None or device != f"{kind}:{index}" else f"{kind}:{index + 1}"
 
 
-def _names_of_run(run: list[str]) -> list[tuple[str, int]]:
-    if len(run) < _LEAST_RUN:
+def _names_of_run(run: list[str], least: int) -> list[tuple[str, int]]:
+    if len(run) < least:
         return [(device_name(device), 1) for device in run]
     return [(f"{device_name(run[0])}-{run[-1].rpartition(':')[2]}", len(run))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import sub
 
 from inspector.records import dataclass
-from inspector.report.charts.areas import Areas, Coloring, Kind
+from inspector.report.charts.areas import Areas, Coloring
 from inspector.report.charts.treemap import Cell
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Tree
@@ -142,14 +142,12 @@ def labels_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:
 
 def facts_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:
     """Return what there is to be said of a cell, a line each; the first is what it is."""
-    areas, parts = page.areas, page.coloring.kinds
-    shares = [f"{_share(cell.nbytes, areas.nbytes(0))} of the file"]
+    areas = page.areas
+    shares = [f"{share_text(cell.nbytes, areas.nbytes(0))} of the file"]
     if page.root:
-        shares.append(f"{_share(cell.nbytes, areas.nbytes(page.root))} of what is shown")
+        shares.append(f"{share_text(cell.nbytes, areas.nbytes(page.root))} of what is shown")
     size = f"{format_nbytes(cell.nbytes)} ({cell.nbytes:,} bytes), {', '.join(shares)}"
-    kinds = sorted(zip(parts_of(page, cell), parts, strict=True), key=lambda item: -item[0])
-    held = [(nbytes, kind) for nbytes, kind in kinds if nbytes]
-    lines = [_name(page, cell), size, _kinds(held), *_more(page, cell)]
+    lines = [_name(page, cell), size, kinds_text(page, parts_of(page, cell)), *_more(page, cell)]
     return tuple(line for line in lines if line)
 
 
@@ -171,8 +169,10 @@ def path_shown(areas: Areas, node: int) -> str:
     return escape_text(cut_text(shown, _MOST_PATH)) or row.name or _WHOLE
 
 
-def _kinds(held: list[tuple[int, Kind]]) -> str:
-    """Name what is in a cell; with how much of each, where there are several."""
+def kinds_text(page: ModuleMap, parts: tuple[int, ...]) -> str:
+    """Name what bytes are of, the most first; with how much of each, where there are several."""
+    kinds = sorted(zip(parts, page.coloring.kinds, strict=True), key=lambda item: -item[0])
+    held = [(nbytes, kind) for nbytes, kind in kinds if nbytes]
     if len(held) < 2:
         return "".join(kind.label for _, kind in held)
     named = [f"{kind.label} {format_nbytes(nbytes)}" for nbytes, kind in held[:_MOST_PARTS]]
@@ -209,6 +209,7 @@ def tensors_of(page: ModuleMap, cell: Cell) -> int:
     return areas.tensors(cell.node) - own - sum(map(areas.tensors, cell.shown))
 
 
-def _share(nbytes: int, total: int) -> str:
+def share_text(nbytes: int, total: int) -> str:
+    """Return a share in percent."""
     share = nbytes / total
     return f"{share:.1%}" if share >= 0.001 else "<0.1%"

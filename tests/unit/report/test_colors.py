@@ -45,13 +45,14 @@ def test_devices_in_a_row_share_a_name() -> None:
         ("cpu", *(f"cuda:{index}" for index in range(16))): "cuda:0-15, cpu",
         ("cuda:0", "cuda:1", "cuda:2", "cuda:4", "cuda:6"): "cuda:0-2, cuda:4, cuda:6",
         ("cuda:0", "cuda:1", "cuda:2", "cuda:5", "cuda:6", "cuda:7", "mps"): "cuda:0-2, cuda:5-7, mps",
-        ("cuda:0", "cuda:1", "cuda:3", "cuda:4", "cuda:5", "mps", "cpu"): "cuda:0, cuda:1, +5",
+        ("cuda:0", "cuda:1", "cuda:3", "cuda:4", "cuda:5", "mps", "cpu"): "cuda:0-1, cuda:3-5, +2",
         (
             "cuda:0",
             "cuda:01",
             "cuda:2",
         ): "cuda:0, cuda:01, cuda:2",  # a text of another spelling is no neighbor
-        ("cuda", "cuda:0", "cuda:1"): "cuda, cuda:0, cuda:1",
+        ("cuda", "cuda:0", "cuda:1"): "cuda, cuda:0-1",
+        ("cuda:0", "cuda:1", "cpu"): "cuda:0-1, cpu",
         (): "",
     }
     wrong = {

@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QToolButton, QWidget
 
+from inspector.gui.pages.memory.map_table import MapTable
 from inspector.gui.pages.memory.picture import Entry, Legend, Titled, as_png, as_svg
 from inspector.gui.pages.memory.saving import Saved, save_button
 from inspector.gui.pages.memory.treemap_view import TreemapView
+from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.cards import ScrollPanel
@@ -20,6 +22,7 @@ from inspector.gui.widgets.labels import (
     blocked,
     clear_layout,
     describe,
+    named,
     plain_label,
 )
 from inspector.gui.widgets.marks import color_icon
@@ -50,6 +53,7 @@ class MapPanel(QWidget):
         self._theme = theme
         self._page: ModuleMap | None = None
         self._path = ""
+        self._selected: int | None = None
         self._filters: list[tuple[QPushButton, str]] = []
         self._crumbs, self._legend, self._notes = QHBoxLayout(), FlowLayout(), column(spacing=2)
         self._by = CalmComboBox()
@@ -61,8 +65,14 @@ class MapPanel(QWidget):
         self.view.root_wanted.connect(self.root_wanted)
         self.view.pointed.connect(self._on_pointed)
         self.view.narrowed.connect(self._on_narrowed)
+        self.table = MapTable()
+        self.table.node_chosen.connect(self.node_chosen)
+        self.table.root_wanted.connect(self.root_wanted)
+        self._as_table = _table_button()
+        self._as_table.toggled.connect(self._on_as_table)
         self._pointed = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
         self._lay_out()
+        draw_icons((self._as_table,), theme.tokens)
         theme.changed.connect(self._show_legend)
 
     def _lay_out(self) -> None:
@@ -70,9 +80,12 @@ class MapPanel(QWidget):
         label.setBuddy(self._by)
         self._crumbs.setSpacing(4)
         save = save_button(self._theme, self.saved_map)
-        head = row(self._crumbs, 1, label, self._by, save, spacing=10)
+        head = row(self._crumbs, 1, label, self._by, self._as_table, save, spacing=10)
         full = QWidget()
-        parts = (head, (self.view, 1), self._pointed, self._legend, self._notes)
+        self._views = QStackedLayout()
+        self._views.addWidget(self.view)
+        self._views.addWidget(self.table)
+        parts = (head, (self._views, 1), self._pointed, self._legend, self._notes)
         column(*parts, spacing=8, margins=(14, 10, 14, 12), within=full)
         self._empty = ScrollPanel(self._theme, "Map")
         self._stack = QStackedLayout(self)
@@ -101,6 +114,20 @@ class MapPanel(QWidget):
         for button, query in self._filters:
             button.setChecked(bool(query) and screen.query == query)
         self.view.show_map(page, screen.selected, screen.matches)
+        self._selected = screen.selected
+        self._show_table()
+
+    def _show_table(self) -> None:
+        if self._page is not None and self._as_table.isChecked():
+            self.table.show_map(self._page, self._selected)
+
+    def _on_as_table(self, is_table: bool) -> None:  # noqa: FBT001  # Qt passes it by position
+        had_focus = self.view.hasFocus() or self.table.hasFocus()
+        self._show_table()
+        self._views.setCurrentIndex(int(is_table))
+        draw_icons((self._as_table,), self._theme.tokens)
+        if had_focus:
+            (self.table if is_table else self.view).setFocus()
 
     def saved_map(self) -> Saved:
         """Return what can be saved of the map that is shown."""
@@ -217,3 +244,12 @@ class MapPanel(QWidget):
     def _on_pointed(self, words: str) -> None:
         """Show the facts of what is pointed at, or else how much is shown."""
         self._pointed.setText(words or (self._page.headline if self._page is not None else ""))
+
+
+def _table_button() -> QToolButton:
+    button = named(QToolButton(), spoken="Show the map as a table")
+    describe(button, "Show the map as a table: Return goes into a row, Backspace back")
+    button.setProperty("kind", "icon")
+    button.setCheckable(True)
+    name_icon(button, "table")
+    return button

@@ -341,3 +341,35 @@ def test_bytes_of_nobody_cannot_be_chosen(panel, qtbot):
     qtbot.mouseClick(panel.view, Qt.MouseButton.LeftButton, pos=loose)
     qtbot.mouseDClick(panel.view, Qt.MouseButton.LeftButton, pos=loose)
     assert panel.asked == []
+
+
+def test_the_map_is_a_table_for_keys_and_screen_readers(panel, qtbot):
+    page = map_of(FILE)
+    model = node_of(page.areas, "model")
+    panel.show_screen(screen_of(map_of(FILE, root=model)))
+    panel.view.setFocus()
+    button_, table = panel._as_table, panel.table
+    assert button_.accessibleName() == "Show the map as a table"
+    button_.click()
+    assert (table.isVisible(), panel.view.isVisible(), table.hasFocus()) == (True, False, True)
+    names = [table.model().index(row, 0).data() for row in range(table.model().rowCount())]
+    assert names == ["conv", "head", "tiny", "t"]
+    panel.asked.clear()
+    QTest.keyClick(table, Qt.Key.Key_Return)
+    QTest.keyClick(table, Qt.Key.Key_Down)
+    conv, head = (node_of(page.areas, "model", name) for name in ("conv", "head"))
+    assert panel.asked == [("root_wanted", conv), ("node_chosen", head)]
+    QTest.keyClick(table, Qt.Key.Key_Backspace)
+    assert panel.asked[-1] == ("root_wanted", 0)
+    panel.asked.clear()
+    last = node_of(page.areas, "model", "t")
+    panel.show_screen(screen_of(map_of(FILE, root=model), selected=last))
+    assert (table.currentIndex().row(), panel.asked) == (3, [])  # shown, and not chosen
+    table.doubleClicked.emit(table.model().index(3, 0))
+    assert panel.asked == []  # nothing is in it
+    assert table.model().index(0, 1).data(Qt.ItemDataRole.AccessibleTextRole) == "Size: 7.0 MB"
+    panel.show_screen(screen_of(page))
+    QTest.keyClick(table, Qt.Key.Key_Backspace)
+    assert panel.asked == []
+    button_.click()
+    assert panel.view.isVisible()
