@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.diagnose.run import diagnose
 from inspector.doctor.examine import examine
+from inspector.library import answers
 from inspector.library.sources import CheckpointLike, Path, machine_of, opened_of, shown
 from inspector.model.findings import Finding
 from inspector.overriding import override
@@ -70,6 +71,8 @@ class Check:
     @override
     def __str__(self) -> str:
         return format_check(self._found)
+
+    _repr_pretty_ = answers.show_in_notebook
 
     @override
     def __repr__(self) -> str:

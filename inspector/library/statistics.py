@@ -12,7 +12,7 @@ from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.report.values import choose_tensors, statistics_document, statistics_text
-from inspector.values.asking import ValueReader
+from inspector.values.asking import ValueReader, require_numpy
 from inspector.values.statistics import Number
 
 
@@ -71,6 +71,7 @@ class Statistics:
 
     to_dict = answers.to_dict
     __str__ = answers.text_of
+    _repr_pretty_ = answers.show_in_notebook
 
     @override
     def __repr__(self) -> str:
@@ -91,6 +92,7 @@ def stats(source: CheckpointLike, *paths: str) -> tuple[Statistics, ...]:
     Raises:
         PlanError: A path means no tensor.
         ValuesError: A tensor has no numbers, or nobody knows what they mean.
+        ExportError: This Python has no NumPy.
         CheckpointError: The file cannot be read, or changed since it was opened.
     """
     opened = opened_of(source)
@@ -99,6 +101,7 @@ def stats(source: CheckpointLike, *paths: str) -> tuple[Statistics, ...]:
 
 def read_statistics(opened: Opened, rows: Iterable[int]) -> tuple[Statistics, ...]:
     """Return the statistics of tensors by their numbers; errors as above."""
+    require_numpy()
     with ValueReader() as reader:
         return tuple([_statistics(opened, row, reader) for row in rows])
 

@@ -36,6 +36,8 @@ class Recovered:
 
     to_dict = answers.to_dict
     __str__ = answers.text_of
+    __repr__ = answers.repr_of
+    _repr_pretty_ = answers.show_in_notebook
 
 
 def recover(source: Path, output: Path, *, force: bool = False) -> Recovered:

@@ -79,6 +79,8 @@ class Remapped:
 
     to_dict = answers.to_dict
     __str__ = answers.text_of
+    __repr__ = answers.repr_of
+    _repr_pretty_ = answers.show_in_notebook
 
 
 class _How(NamedTuple):
@@ -320,6 +322,8 @@ class Undone:
 
     to_dict = answers.to_dict
     __str__ = answers.text_of
+    __repr__ = answers.repr_of
+    _repr_pretty_ = answers.show_in_notebook
 
 
 def undo(source: CheckpointLike, *, force: bool = False) -> Undone:

@@ -39,6 +39,8 @@ class Verified:
 
     to_dict = answers.to_dict
     __str__ = answers.text_of
+    __repr__ = answers.repr_of
+    _repr_pretty_ = answers.show_in_notebook
 
 
 def verify(  # noqa: PLR0913 - the command line's options

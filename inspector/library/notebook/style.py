@@ -41,7 +41,8 @@ _RULES = """
 .S .bar span{display:block;min-width:2px}
 .S .chip{display:inline-block;margin-right:1.2em}
 .S .dot{display:inline-block;width:.75em;height:.75em;margin-right:.4em;border:1px solid;border-radius:2px}
-.S .tree{margin-top:.5em;max-height:32em;overflow:auto;border-top:1px solid;border-bottom:1px solid}
+.S .tree{margin-top:.5em;max-height:32em;overflow:auto;border-top:1px solid;border-bottom:1px solid;
+scrollbar-color:rgba(128,128,128,.7) transparent}
 .S .in{padding-left:1.1em}
 .S .row{display:grid;grid-template-columns:minmax(9em,1fr) 13em 9em 9em 5.5em;column-gap:1em;padding:1px 4px}
 .S .row>span:last-child{text-align:right}
@@ -49,7 +50,8 @@ _RULES = """
 .S .row:hover{background:rgba(128,128,128,.18)}
 .S summary{cursor:pointer;list-style:none}
 .S summary::-webkit-details-marker{display:none}
-.S summary>span:first-child::before{content:"\\25B8";display:inline-block;width:1em}
+.S summary>span:first-child{padding-left:1em;position:relative}
+.S summary>span:first-child::before{content:"\\25B8";position:absolute;left:0}
 .S details[open]>summary>span:first-child::before{content:"\\25BE"}
 .S .leaf>span:first-child{padding-left:1em}
 @media (max-width:46em){.S .row{grid-template-columns:minmax(8em,1fr) 7.5em 7.5em 6em 4.5em;column-gap:.5em}

@@ -48,3 +48,9 @@ def test_what_has_no_numbers(path, demo: inspector.Checkpoint) -> None:
         inspector.stats(path, "b")
     with pytest.raises(inspector.PlanError, match="no tensor of the file has this path"):
         inspector.stats(demo, "nowhere")
+
+
+def test_without_numpy_the_error_says_so(demo: inspector.Checkpoint, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.values.asking.find_spec", lambda _: None)
+    with pytest.raises(inspector.ExportError, match="this needs NumPy"):
+        inspector.stats(demo, "model/head.bias")
