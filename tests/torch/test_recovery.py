@@ -130,18 +130,23 @@ def sample(name: str, container: str) -> Sample:
 
 
 def in_fixed_order(data: bytes) -> bytes:
-    """A legacy file with numbers for keys: torch takes addresses, and orders the storages by them."""
+    """A legacy file with numbers for keys: torch takes addresses, and orders the storages by them.
+
+    Where memory lies, and how many digits that takes, is the machine's: here they come as they are named.
+    """
     import pickle
 
-    places, order, object_end = read_legacy(data)
-    width = len(order[0])
-    names = {key: f"{number:0{width}d}" for number, key in enumerate(order)}
-    assert all(len(key) == width for key in order)
+    def spelled(text: str) -> bytes:
+        return pickle.BINUNICODE + struct.pack("<I", len(text)) + text.encode()
+
+    places, keys, object_end = read_legacy(data)
     head = data[:object_end]
-    for key, name in names.items():
-        head = head.replace(key.encode(), name.encode())
-    blocks = [data[start - 8 : start + nbytes] for start, nbytes in map(places.get, order)]
-    return b"".join([head, pickle.dumps(sorted(names.values()), 2), *blocks])
+    keys = sorted(keys, key=lambda key: head.index(spelled(key)))
+    names = [f"{number:015d}" for number in range(len(keys))]
+    for key, name in zip(keys, names, strict=True):
+        head = head.replace(spelled(key), spelled(name))
+    blocks = [data[start - 8 : start + nbytes] for start, nbytes in map(places.get, keys)]
+    return b"".join([head, pickle.dumps(names, 2), *blocks])
 
 
 class Anything:
