@@ -12,7 +12,7 @@ from inspector.containers.collector import collector_paused
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, Storage
 from inspector.model.findings import Finding
 from inspector.records import replace
 from inspector.safety.unread import advice, judge_unread
@@ -35,15 +35,23 @@ class Opened:
             CheckpointError: It cannot be read.
         """
         self.file = os.path.abspath(path)  # noqa: PTH100 - a text that may be no UTF-8
+        self._folder = os.getcwd()  # noqa: PTH109 - the same
         started = time.perf_counter()
         with telling_what_runs(), collector_paused():
             self.facts = open_checkpoint(path, beside=True)
         self.seconds = time.perf_counter() - started
 
-    @property
+    @cached_property
     def located(self) -> Checkpoint:
-        """The same facts under the absolute path."""
-        return replace(self.facts, path=self.file)
+        """The same facts under the absolute path, of a folder and the files with its storages."""
+        facts = replace(self.facts, path=self.file)
+        if not facts.parts:
+            return facts
+        return replace(facts, storages=tuple(map(self._located_storage, facts.storages)))
+
+    def _located_storage(self, storage: Storage) -> Storage:
+        part = os.path.join(self._folder, storage.part) if storage.part else ""  # noqa: PTH118 - as above
+        return storage._replace(part=part)
 
     @cached_property
     def safety(self) -> SafetyVerdict:

@@ -40,8 +40,7 @@ class Requests:
     def file(self) -> dict[str, Any]:
         """What every request says of the file."""
         stamp = self._checkpoint.stamp
-        path = os.path.abspath(self._checkpoint.path)  # noqa: PTH100 - a text that may be no UTF-8
-        return {"path": path, "stamp": None if stamp is None else list(stamp)}
+        return {"path": _absolute(self._checkpoint.path), "stamp": None if stamp is None else list(stamp)}
 
     @cached_property
     def _storages(self) -> dict[str, Storage]:
@@ -88,7 +87,7 @@ class Requests:
             "place": {
                 "key": key,
                 "nbytes": storage.nbytes,
-                "part": storage.part,
+                "part": _absolute(storage.part) if storage.part else "",
                 "file_offset": None if storage.pieces else storage.file_offset,
             },
         }
@@ -145,6 +144,11 @@ class Requests:
             if (tensors[number].shape, tensors[number].dtype) == (tensor.shape, tensor.dtype)
         ]
         return alike[0] if len(alike) == 1 else ""
+
+
+def _absolute(path: str) -> str:
+    """Return a path that means the same to the child, which works in another folder."""
+    return os.path.abspath(path)  # noqa: PTH100 - a text that may be no UTF-8
 
 
 def read_nbytes(request: Request) -> int:

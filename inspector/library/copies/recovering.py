@@ -8,7 +8,7 @@ from typing import Any
 
 from inspector.library import answers
 from inspector.library.opened import telling_what_runs
-from inspector.library.sources import Path
+from inspector.library.sources import CheckpointLike, Path, path_of
 from inspector.records import dataclass
 from inspector.remap.recover import recover as saving
 from inspector.report.documents.others import recover_document
@@ -40,11 +40,11 @@ class Recovered:
     _repr_pretty_ = answers.show_in_notebook
 
 
-def recover(source: Path, output: Path, *, force: bool = False) -> Recovered:
+def recover(source: CheckpointLike, output: Path, *, force: bool = False) -> Recovered:
     """Save what is intact in a damaged file as a new one; the file itself is only read.
 
     Args:
-        source: The damaged file.
+        source: The damaged file, or an open checkpoint, whose file is read again.
         output: The new file.
         force: Whether a file that stands there may be replaced.
 
@@ -53,8 +53,9 @@ def recover(source: Path, output: Path, *, force: bool = False) -> Recovered:
         ExportError: It cannot be written. Nothing is left behind.
         CheckpointError: Nothing in the file can be saved.
     """
+    path = path_of(source)
     with telling_what_runs():
-        done = saving.recover(os.fsdecode(source), pathlib.Path(os.fsdecode(output)), overwrite=force)
+        done = saving.recover(path, pathlib.Path(os.fsdecode(output)), overwrite=force)
     safety = recovered_safety(done)
     words = [*recovered(done), *([f"the new file: {safety}"] if safety else []), lost(done)]
     return Recovered(
@@ -62,6 +63,6 @@ def recover(source: Path, output: Path, *, force: bool = False) -> Recovered:
         tensors=done.tensors,
         lost=tuple(row.path for row in done.lost),
         verdict=done.verdict,
-        _document=recover_document(os.fsdecode(source), str(done.destination), done),
+        _document=recover_document(path, str(done.destination), done),
         _text="\n".join([*as_lines(words), *(f"  {lost_row(row)}" for row in done.lost)]),
     )

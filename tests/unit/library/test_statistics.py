@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
 import math
 import struct
 
 import pytest
 
 import inspector
+from inspector.model.build import open_checkpoint
+from inspector.progress import Progress
+from inspector.values.asking import ValueReader
+from tests.builders.safetensors import row, safetensors
 from tests.unit.remap.samples import mapping, stream, tensor, text, written, zip_of
 
 
@@ -54,3 +59,23 @@ def test_without_numpy_the_error_says_so(demo: inspector.Checkpoint, monkeypatch
     monkeypatch.setattr("inspector.values.asking.find_spec", lambda _: None)
     with pytest.raises(inspector.ExportError, match="this needs NumPy"):
         inspector.stats(demo, "model/head.bias")
+
+
+def test_a_folder_is_read_wherever_the_program_is_meanwhile(tmp_path, monkeypatch) -> None:
+    """As it was named when it was opened; the process that reads works in a folder of its own."""
+    folder = tmp_path / "runs" / "llm"
+    folder.mkdir(parents=True)
+    for number in (1, 2):
+        (folder / f"model-0000{number}-of-00002.safetensors").write_bytes(
+            safetensors({f"w{number}": row()}, struct.pack("<2f", number, number))
+        )
+    names = {f"w{number}": f"model-0000{number}-of-00002.safetensors" for number in (1, 2)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}), encoding="utf-8")
+    for named in ("llm", "./llm", "llm/model.safetensors.index.json"):
+        monkeypatch.chdir(folder.parent)
+        found = inspector.open(named)
+        assert [one.mean for one in inspector.stats(found, "**")] == [1.0, 2.0]
+        with ValueReader() as reader:
+            assert reader.statistics(open_checkpoint(named), 1, Progress()).mean == 2.0
+        monkeypatch.chdir(tmp_path)
+        assert [one.mean for one in inspector.stats(found, "**")] == [1.0, 2.0]

@@ -24,6 +24,13 @@ def test_what_is_intact_is_saved(tmp_path) -> None:
     assert inspector.recover(half, out, force=True).lost == found.lost
 
 
+def test_an_open_checkpoint_is_a_source_like_a_path(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(demo_path().parent)
+    demo = inspector.open("demo.pth")
+    monkeypatch.chdir(tmp_path)
+    assert inspector.recover(demo, "rest.pth").tensors == len(demo)
+
+
 def test_what_loading_the_rest_runs_is_said(tmp_path) -> None:
     body = mapping(w=tensor(text("cpu")), x=call(name("mine", "Thing"), text("a")))
     path = written(tmp_path, zip_of(stream(body), {"0": bytes(16)}))
