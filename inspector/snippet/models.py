@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 from inspector.model.checkpoint import Checkpoint, Key, OddKey, Tensor
 from inspector.model.once import once
-from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
+from inspector.model.roles.roles import WRAPPER_PREFIXES
 from inspector.records import dataclass
 from inspector.snippet.literals import is_reachable
+from inspector.target.after.parts import Sorter, is_loss_name, sorter_of
 
 Keys = tuple[Key, ...]
 Shape = tuple[int, ...]
@@ -21,7 +22,6 @@ Shape = tuple[int, ...]
 MOST_OF_A_KIND = 16
 """How many models, optimizers, ... a snippet names: a run has few, only a file made to stall us has more."""
 _COPY = re.compile(r"(^|_)(best|last|latest|backup|init|initial|prev|previous|old)(_|$)", re.IGNORECASE)
-_LOSS = re.compile(r"(^|_)(criterion|criteria|loss)(_|$)", re.IGNORECASE)
 _WEIGHT = re.compile(r"\.(weight|bias)$")
 # What a replay buffer or a batch calls its columns; a state dict of one layer has none of these names.
 _WORDS = """
@@ -65,7 +65,7 @@ class Model:
     @property
     def is_loss(self) -> bool:
         """Whether it is a loss, by its key: there is nothing in it to train."""
-        return any(isinstance(key, str) and _LOSS.search(key) for key in self.keys)
+        return any(map(is_loss_name, self.keys))
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -124,18 +124,19 @@ def _homes(checkpoint: Checkpoint) -> tuple[tuple[str, bool, list[Tensor]], ...]
     for tensor in checkpoint.tensors:
         if tensor.role in _OF_MODEL and _is_weight(tensor):
             folders.setdefault(tensor.path.rpartition("/")[0], []).append(tensor)
-    return tuple(_iter_homes(folders))
+    return tuple(_iter_homes(sorter_of(checkpoint), folders))
 
 
-def _iter_homes(folders: dict[str, list[Tensor]]) -> Iterator[tuple[str, bool, list[Tensor]]]:
+def _iter_homes(sorter: Sorter, folders: dict[str, list[Tensor]]) -> Iterator[tuple[str, bool, list[Tensor]]]:
     alike: dict[str, int] = {}
     for folder, tensors in folders.items():
-        home = _home(tensors[0].keys[:-1])
-        if home is None:
+        first = tensors[0]
+        if any(str(tensor.keys[-1]).startswith(".") for tensor in tensors):  # attributes are no parameters
             continue
-        keys, is_module = home
-        if is_module or not _are_samples(tensors, alike):
-            yield "/".join(folder.split("/")[: len(keys)]), is_module, tensors
+        module = sorter.module_of(first)
+        length = len(first.keys) - 1 if module is None else module
+        if is_reachable(first.keys[:length]) and (module is not None or not _are_samples(tensors, alike)):
+            yield "/".join(folder.split("/")[:length]), module is not None, tensors
 
 
 def _describe(checkpoint: Checkpoint, path: str, tensors: list[Tensor], *, is_module: bool) -> Model:
@@ -181,27 +182,13 @@ def _is_weight(tensor: Tensor) -> bool:
         return False
     if tensor.role == "other":  # a mapping of one tensor may be anything, unless a name says what it is
         above = tensor.keys[-2] if len(tensor.keys) > 1 else ""
-        return _WEIGHT.search(name) is not None or (
-            isinstance(above, str) and _LOSS.search(above) is not None
-        )
+        return _WEIGHT.search(name) is not None or is_loss_name(above)
     return True
 
 
-def _home(above: Keys) -> tuple[Keys, bool] | None:
-    """Return the place of the model, and whether it is a whole module, for the keys above a tensor's name."""
-    keys, is_module = above, False
-    for place, key in enumerate(above):
-        if key in DICTIONARIES:
-            keys, is_module = above[:place], True
-            break
-    return (keys, is_module) if is_reachable(keys) else None
-
-
 def _are_samples(tensors: list[Tensor], alike: dict[str, int]) -> bool:
-    """Return whether tensors side by side are rows of data, or attributes of an object, and no state dict."""
+    """Return whether tensors side by side are rows of data, and no state dict."""
     names = [str(tensor.keys[-1]) for tensor in tensors]
-    if any(name.startswith(".") for name in names):
-        return True
     if any("." in name or name in {"weight", "bias"} for name in names):
         return False
     if any(name.lower() in _COLUMNS for name in names):

@@ -125,6 +125,7 @@ def _layouts(a: Path, b: Path) -> set[Label]:
         ("s/indices", "removed"),
         ("s/values", "removed"),
         ("e", "stride"),
+        ("t, v", "tied"),
     }
 
 
@@ -149,7 +150,13 @@ def _parameters(a: Path, b: Path) -> set[Label]:
         },
         b,
     )
-    return {("w", "class"), ("w", "requires_grad"), ("g", "requires_grad"), ("c", "metadata")}
+    return {
+        ("w", "class"),
+        ("w", "requires_grad"),
+        ("g", "requires_grad"),
+        ("c", "metadata"),
+        ("c", "values"),
+    }
 
 
 def _quantized(a: Path, b: Path) -> set[Label]:

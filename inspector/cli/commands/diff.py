@@ -189,6 +189,8 @@ def _wish(options: argparse.Namespace) -> Wish:
 
 
 def _chooser(text: str) -> Callable[[Checkpoint], Chosen] | None:
+    if not text.strip():
+        return None
     from inspector.diff.compare import Chosen
     from inspector.report.query import parse_query, searchable
     from inspector.report.search.reasons import refuse_mistakes

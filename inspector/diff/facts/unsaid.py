@@ -29,10 +29,12 @@ class Unsaid:
     Attributes:
         cls: The class of the tensor.
         rest: The values that decide what it is besides.
+        is_sparse: Whether it is sparse: of another layout, other settings are none that differ.
     """
 
     cls: str
     rest: list[Value]
+    is_sparse: bool = False
 
 
 def compare_unsaid(one: Value, other: Value, one_tokens: Tokens, other_tokens: Tokens) -> tuple[str, ...]:
@@ -46,7 +48,7 @@ def compare_unsaid(one: Value, other: Value, one_tokens: Tokens, other_tokens: T
     if first is None or second is None:
         return ()
     found = () if first.cls == second.cls else ("class",)
-    is_same = one_tokens.of(first.rest) == other_tokens.of(second.rest)
+    is_same = first.is_sparse != second.is_sparse or one_tokens.of(first.rest) == other_tokens.of(second.rest)
     return found if is_same else (*found, "metadata")
 
 
@@ -80,7 +82,8 @@ def unsaid_of(value: Value) -> Unsaid | None:
             return Unsaid(cls=cls, rest=[*rest, *args[_QUANTIZER : _QUANTIZER + 1]])
         elif name == _SPARSE and len(args) == 2:  # its last part says whether it is coalesced; none means no
             data = args[1] if isinstance(args[1], tuple) else ()
-            return Unsaid(cls=cls, rest=[*rest, *(part for part in data[3:] if part is True)])
+            coalesced = (part for part in data[3:] if part is True)
+            return Unsaid(cls=cls, rest=[*rest, *coalesced], is_sparse=True)
         elif name in _SAID:
             return Unsaid(cls=cls, rest=[*rest, *filter(_says, args[_SAID[name] :])])
         else:

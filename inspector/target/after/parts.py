@@ -100,7 +100,8 @@ class Place(NamedTuple):
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what tells a loss and the weights of one by their names, compiled when they are needed."""
-    loss = r"(?:\w{1,30}_)?(?:criteri(?:on|a)|loss(?:es)?|loss_?f(?:n|unc|unction))[0-9_]*"
+    part = r"(?:cls|class|bbox|box|reg|iou|mask|obj|dfl|ce|bce|kl|mse|l1)"
+    loss = rf"(?:\w{{1,30}}_)?(?:criteri(?:on|a)|loss(?:es)?|loss_?f(?:n|unc|unction)|loss_{part})[0-9_]*"
     weights = r"(?:.*[._])?(?:pos|class|cls|loss)_weights?"
     return re.compile(loss, re.IGNORECASE), re.compile(weights, re.IGNORECASE)
 
@@ -183,7 +184,7 @@ class Sorter:
         above = max(len(row.keys) - 1, 0)
         if row.role == "rng":
             return Place(Kind.RNG, Form.TENSORS, above)
-        module = self._module(row)
+        module = self.module_of(row)
         if module is not None:
             return Place(_kind_of_module(row, module), Form.OBJECT, module)
         if row.role == "scheduler":
@@ -202,7 +203,7 @@ class Sorter:
             return Place(Kind.OPTIMIZER, Form.TENSORS, max(len(row.keys) - 1, 0))
         return None
 
-    def _module(self, row: Tensor) -> int | None:
+    def module_of(self, row: Tensor) -> int | None:
         """Return how many keys lead to the whole module that a row belongs to, or None.
 
         A tensor that is a plain attribute of it stands in none of its dictionaries.

@@ -39,6 +39,22 @@ def test_whole_module_at_the_root_and_under_a_key() -> None:
     assert only(tensor("net", "._modules", "l", "._parameters", "w")).keys == ("net",)
 
 
+def test_attributes_of_a_module_are_none_of_its_parameters() -> None:
+    attribute = tensor("net", "._modules", "head", ".anchors", dtype="int64")
+    model = only(tensor("net", "._parameters", "w"), attribute)
+    assert (model.keys, model.is_module, model.dtypes) == (("net",), True, {"float32"})
+
+
+def test_a_module_that_another_keeps_as_an_attribute_is_a_part_of_it() -> None:
+    inner = tensor("net", ".teacher", "._parameters", "v")
+    assert only(tensor("net", "._parameters", "w"), inner).keys == ("net",)
+
+
+def test_losses_have_the_names_that_they_have_elsewhere() -> None:
+    for name, is_loss in (("losses", True), ("loss_cls", True), ("loss_history", False)):
+        assert only(tensor(name, "l.weight")).is_loss == is_loss
+
+
 def test_several_models_and_several_copies_of_one() -> None:
     found = find_models(
         checkpoint(

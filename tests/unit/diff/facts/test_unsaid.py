@@ -51,6 +51,7 @@ def test_whether_a_sparse_tensor_is_coalesced_is_compared() -> None:
 
     assert different(sparse(True), sparse(False)) == ("metadata",)
     assert different(sparse(None), sparse()) == ()
+    assert different(sparse(True), PLAIN) == ()  # its layout is what differs
     assert different(sparse(False), sparse()) == ()
     assert different(made("_rebuild_sparse_tensor", None, None), sparse()) == ()
 

@@ -130,6 +130,8 @@ def test_names_of_losses() -> None:
         "loss_function",
         "bce_loss",
         ".criterion2",
+        "loss_cls",
+        "head_loss_bbox",
     ):
         assert is_loss_name(name), name
     for name in ("glossary", "lossless", "loss_history", "floss", 0, ""):
