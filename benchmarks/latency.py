@@ -3,7 +3,8 @@
 `rows` opens a file with very many tensors, and scrolls, searches, unfolds, sorts, selects, lists and charts
 them. `bytes` opens a large one, scans it and exports a copy. `values` selects its tensor and waits for the
 histogram. Prints a line of JSON for each: the seconds until the window shows it, and the longest time between
-two beats of the main thread meanwhile, by the clock and of that the main thread's own processor time.
+two beats of the main thread meanwhile, by the clock and of that the main thread's own processor time; and how
+many stalls there were (over 50 ms between two beats), how long together, and the median.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from window_gaps import Beats, open_window, wait
 
 from inspector.gui.main_window import MainWindow
 from inspector.records import replace
+from inspector.report.query import parse_query
 
 TIMEOUT_S = 300.0
 SETTLE_S = 0.5
@@ -49,6 +52,9 @@ class Hand:
             "seconds": round(seconds, 4),
             "gap": round(beats.longest_s, 4),
             "busy": round(beats.busy_s, 4),
+            "stalls": len(beats.stalls_s),
+            "stalled": round(sum(beats.stalls_s), 4),
+            "median": round(statistics.median(beats.stalls_s or [0.0]), 4),
         }
         sys.stdout.write(json.dumps({"what": what, **found}) + "\n")
         sys.stdout.flush()
@@ -90,7 +96,9 @@ def try_rows(hand: Hand) -> None:
 
     def search(query: str) -> None:
         def found() -> bool:
-            return window.shown.query == query and (window.shown.matches is None) == (not query)
+            shown = window.shown  # the rows of the last search stay until those of this one are found
+            searched = "" if shown.search is None else shown.search.query
+            return shown.query == query and searched == (parse_query(query) if query else "")
 
         hand.do(
             f"key to filtered tree ({query})" if query else "ending the search",

@@ -1,7 +1,8 @@
 """How long the window stands still while files are opened: `window_gaps.py [--count] [--close] FILE...`.
 
 A timer of 1 ms beats on the main thread from the moment a file is opened until the window shows what became
-of it; the longest time between two beats is what a user could feel. Prints a line of JSON for each file.
+of it; the longest time between two beats is what a user could feel, and so is each of over 50 ms (a stall).
+Prints a line of JSON for each file.
 
 `--count` counts the calls that the main thread makes between two beats instead, which are the same on a busy
 machine; counting slows the window down, so the times then say nothing. With `--close` the window is closed in
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
 
@@ -27,6 +29,8 @@ from inspector.gui.settings import Settings
 BEAT_MS = 1
 CLOSE_AFTER_S = 0.1
 TIMEOUT_S = 60.0
+STALL_S = 0.05
+"""A user feels this."""
 
 
 class Beats:
@@ -35,6 +39,7 @@ class Beats:
     def __init__(self, *, count: bool) -> None:
         """Begin to beat."""
         self.longest_s = 0.0
+        self.stalls_s: list[float] = []
         self.busy_s = 0.0
         self.at_s = 0.0
         self.most_calls = 0
@@ -61,6 +66,8 @@ class Beats:
         now, worked = time.perf_counter(), time.thread_time()
         self.busy_s = max(self.busy_s, worked - self._worked)  # the same on a busy machine and on a quiet one
         self._worked = worked
+        if now - self._last > STALL_S:
+            self.stalls_s.append(now - self._last)
         if now - self._last > self.longest_s:
             self.longest_s, self.at_s = now - self._last, self._last - self._started
         self._last = now
@@ -102,6 +109,9 @@ def open_file(window: MainWindow, path: str, *, count: bool) -> dict[str, object
         "seconds": round(time.perf_counter() - started, 2),
         "longest_gap_ms": round(beats.longest_s * 1000, 1),
         "gap_at_s": round(beats.at_s, 2),
+        "stalls": len(beats.stalls_s),
+        "median_stall_ms": round(statistics.median(beats.stalls_s or [0.0]) * 1000, 1),
+        "stalled_s": round(sum(beats.stalls_s), 2),
         "most_calls": beats.most_calls,
     }
 

@@ -9,6 +9,7 @@ method of a `QObject` is called in that object's own thread: a lambda would run 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import Thread
@@ -23,6 +24,9 @@ T = TypeVar("T")
 _END = object()
 Tell = Callable[[Any], None]
 _PAUSE = FreezingPause()
+TURN_S = 0.0005
+"""How long a thread may go on in Python while another waits for the interpreter's lock: each call of Qt lets
+go of it, so with Python's 5 ms the main thread would stand for 5 ms at each of hundreds of calls."""
 _ALIVE: set[ThreadRunner] = set()
 """Runners that are not closed, or whose work has not ended yet: a thread must not tell one that is gone."""
 
@@ -55,6 +59,7 @@ class ThreadRunner(QObject):
             return
         self._waiting[progress] = on_done, on_failed
         self._running += 1
+        sys.setswitchinterval(TURN_S)
         Thread(target=self._work, args=(work, progress), name="checkpoint-work").start()
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from keyword import iskeyword
 
@@ -72,8 +72,7 @@ def look_up(checkpoint: Checkpoint) -> Lookup:
     from inspector.report.words.after import AfterWords  # noqa: PLC0415 - only when a tensor is looked at
 
     viewers: dict[str, list[int]] = defaultdict(list)
-    counts = Counter([tensor.storage for tensor in checkpoint.tensors if tensor.storage is not None])
-    several = {key for key, count in counts.items() if count > 1}
+    several = {storage.key for storage in checkpoint.storages if storage.tensors > 1}
     for index, tensor in enumerate(checkpoint.tensors if several else ()):
         if tensor.storage in several:
             viewers[tensor.storage].append(index)

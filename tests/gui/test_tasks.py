@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 
@@ -113,3 +114,15 @@ def test_closing_waits_for_no_disk_that_hangs(qapp, qtbot):
     assert held() is not None
     release.set()
     qtbot.waitUntil(lambda: held() is None)
+
+
+def test_a_thread_gives_the_lock_back_soon(runner, qtbot):
+    before, done = sys.getswitchinterval(), []
+    try:
+        sys.setswitchinterval(0.005)
+        runner.run(lambda _: sys.getswitchinterval(), Progress(), done.append, fail)
+        qtbot.waitUntil(lambda: bool(done))
+    finally:
+        sys.setswitchinterval(before)
+    assert done == [pytest.approx(tasks.TURN_S)]
+    assert tasks.TURN_S < 0.001

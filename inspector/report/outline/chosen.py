@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from inspector.report.outline.node import Node, Tree
+from inspector.report.outline.nodes import Nodes
 from inspector.tuples import NamedTuple
 
 _MOST_VIEWS = 100_000
@@ -39,9 +40,20 @@ def total_of(tree: Tree, node_ids: Iterable[int]) -> Total:
     rows, last = 0, -1
     devices: dict[str, int] = {}
     tensors = parameters = integers = nbytes = 0
+    sums = tree.nodes.sums if isinstance(tree.nodes, Nodes) else None
     for id_ in sorted(node_ids):  # from top to bottom
         rows += 1
         if id_ <= last:  # below the one before
+            continue
+        leaf = None if sums is None else sums.of_leaf(id_)
+        if sums is not None and leaf is not None:  # a search may find a million, and rows are slow to make
+            last = id_
+            tops.append(id_)
+            tensors += 1
+            parameters += sums.parameters(id_, id_ + 1)
+            integers += sums.integers(id_, id_ + 1)
+            nbytes += leaf.nbytes
+            devices[leaf.device] = devices.get(leaf.device, 0) + leaf.nbytes
             continue
         node = tree.nodes[id_]
         last = last_below(tree.nodes, id_) if node.children else id_

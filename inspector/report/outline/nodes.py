@@ -47,6 +47,11 @@ class Nodes(Sequence[Node]):
         """Where all rows stand."""
         return self._places
 
+    @property
+    def sums(self) -> Sums:
+        """What any of them hold."""
+        return self._sums
+
     @override
     def __len__(self) -> int:
         return len(self._places.codes)

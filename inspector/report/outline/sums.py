@@ -62,7 +62,7 @@ class Sums:
     ) -> None:
         """Add up all rows once; a sparse tensor takes what its parts take."""
         tensors, codes, ends = checkpoint.tensors, places.codes, places.ends
-        self._tensors, self._codes = tensors, codes
+        self._tensors, self._codes, self._ends = tensors, codes, ends
         sizes, parameters = [0] * len(codes), [0] * len(codes)
         counts, integers = bytearray(len(codes)), bytearray(len(codes))
         devices = _DeviceRuns()
@@ -106,6 +106,11 @@ class Sums:
     def tensors(self, start: int, end: int) -> int:
         """Return how many rows are tensors that are no parts of others."""
         return self._counts[end] - self._counts[start]
+
+    def of_leaf(self, id_: int) -> Tensor | None:
+        """Return the tensor of a row that has no rows below it; None for all other rows."""
+        code = self._codes[id_]
+        return self._tensors[code] if code >= 0 and self._ends[id_] == id_ + 1 else None
 
     def is_part(self, id_: int) -> bool:
         """Return whether a row is a part of a tensor."""

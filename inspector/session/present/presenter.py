@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from inspector.progress import Progress
-from inspector.records import replace
+from inspector.records import dataclass, replace
 from inspector.session.frame import frame_of, tree_screen
 from inspector.session.jobs.check import check_of
 from inspector.session.jobs.job import Job
@@ -21,19 +21,21 @@ from inspector.session.values.kinds import scan_of
 
 if TYPE_CHECKING:
     from inspector.session.document import Document
-    from inspector.session.screen import Screen
+    from inspector.session.screen import Screen, SearchPage
     from inspector.session.view import TaskRunner, View
 
 _MANY_TENSORS = 5000
 _MANY_PICKED = 2000
 _COMPOSE = "compose"
+_SEARCH = "search"
 _NOT_SHOWN = "This could not be worked out"
 
 
 class Presenter:
     """Holds the state and the screen that shows it.
 
-    Of a file that was just opened the tree is shown at once, and all else is composed by a worker. With many
+    Of a file that was just opened the tree is shown at once, and all else is composed by a worker; what is
+    searched meanwhile is found beside that, since it needs names and no verdict. With many
     tensors, so is a change that affects much of the screen (a target, a map, a search); meanwhile the last
     screen stays, with the parts that cost little brought up to date. An exception is reported, and the last
     choices that could be shown are restored.
@@ -48,6 +50,7 @@ class Presenter:
         self._together = 0
         self._judged: Document | None = None  # whose screen was composed before
         self._then: Callable[[], None] | None = None
+        self._found = _Found()  # by a search in a file that is not judged yet
         self.runner = runner
         self.state = state
         self.screen: Screen = compose(state)
@@ -63,11 +66,13 @@ class Presenter:
         asked = _asked(state)
         if self._takes_long(state) and asked != self._worked_out:
             is_new = composing is None or asked != self._wanted
+            if composing is not None and self._is_only_searched(state, asked):
+                is_new = False  # what is found comes first, and what is worked out by then serves it
             self._compose_elsewhere(state, asked, None if is_new else composing)
             return
         cancel_left(self.state, state)
         self.state = state
-        self._judged = state.ready
+        self._judged, self._found = state.ready, _Found()
         if state.ready is None:
             self._then = None
         if not is_large(state):
@@ -101,6 +106,7 @@ class Presenter:
         """Release everything and cancel all jobs; nothing is shown afterwards."""
         cancel_left(self.state, State())
         self._worked_out = self._wanted = self._judged = self._then = None
+        self._found = _Found()
         self.state = self._good = State()
         self.screen = compose(self.state)
 
@@ -115,7 +121,8 @@ class Presenter:
         old, self.state = self.state, state.with_job(composing)
         cancel_left(old, self.state)
         if is_first:
-            self.screen = tree_screen(state)
+            self._search(state)
+            self.screen = self._with_found(tree_screen(state))
             self.view.show_screen(self.screen)
         else:
             self.screen = brought_up_to_date(self.screen, state)
@@ -124,6 +131,40 @@ class Presenter:
             self._wanted = asked
             begin = partial(self._begin, composing, state, asked)
             self.view.when_shown(begin) if is_first else begin()
+
+    def _is_only_searched(self, state: State, asked: object) -> bool:
+        """Return whether nothing but the search differs from what is worked out of a new file."""
+        if state.ready is None or state.ready is self._judged or not isinstance(self._wanted, tuple):
+            return False
+        return asked == (state.query, *self._wanted[1:])
+
+    def _search(self, state: State) -> None:
+        """Look for rows of a file that is not judged yet, if that is asked for and not being done."""
+        asked = _Found(document=state.document, query=state.query)
+        if asked.query == self._found.query and asked.document is self._found.document:
+            return
+        self._found = asked
+        document, query, old = state.ready, asked.query, self.state
+        self.state = old.without_job(_SEARCH)
+        if document is not None and query:
+            job = Job(kind=_SEARCH, about=state.path, progress=Progress("searching"))
+            self.state = self.state.with_job(job)
+            self.view.when_shown(partial(self._begin_search, job, document, query))
+        cancel_left(old, self.state)
+
+    def _begin_search(self, job: Job, document: Document, query: str) -> None:
+        if self.state.has(job):
+            run(self, job, partial(_find, document, query), self._on_found, self._on_not_found)
+
+    def _on_found(self, found: _Found) -> None:
+        self._found = found
+        self.show(self.state)
+
+    def _on_not_found(self, _error: Exception) -> None:
+        """Leave it to the screen that is composed, which meets the same and says so."""
+
+    def _with_found(self, screen: Screen) -> Screen:
+        return replace(screen, matches=self._found.matches, search=self._found.page)
 
     def _begin(self, composing: Job, state: State, asked: object) -> None:
         if self.state.has(composing):  # or the file was closed before its tree was painted
@@ -160,6 +201,24 @@ class Presenter:
         self._put(state, compose(state))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """What a search found, or looks for."""
+
+    document: Document | None = None
+    query: str = ""
+    matches: tuple[int, ...] | None = None
+    page: SearchPage | None = None
+
+
+def _find(document: Document, query: str, _progress: Progress) -> _Found:
+    """Search in a worker; what only a scan knows has no answer yet, as there was none."""
+    from inspector.session.present import rows  # noqa: PLC0415 - after the tree
+
+    matches, page = rows.matches_of(document, query, None), rows.search_page(document, query, None)
+    return _Found(document=document, query=query, matches=matches, page=page)
+
+
 def compose(state: State) -> Screen:
     """Return the screen that shows a state."""
     if state.ready is None:
@@ -191,9 +250,10 @@ def is_large(state: State) -> bool:
     return state.ready is not None and len(state.ready.checkpoint.tensors) >= _MANY_TENSORS
 
 
-def _asked(state: State) -> object:
-    """Return what decides whether much has to be worked out anew."""
+def _asked(state: State) -> tuple[object, ...]:
+    """Return what decides whether much has to be worked out anew; what is searched comes first."""
     return (
+        state.query,
         state.document,
         target_of(state),
         state.chosen,
@@ -203,7 +263,6 @@ def _asked(state: State) -> object:
         state.script_name,
         state.asks_beliefs,
         state.map_by,
-        state.query,
         state.flat,
         state.picked if len(state.picked) > _MANY_PICKED else (),
         state.style,

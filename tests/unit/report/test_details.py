@@ -100,7 +100,7 @@ def test_bytes_without_a_place(missing: bool, place: str) -> None:
 
 
 def test_tensors_that_share_bytes_are_named() -> None:
-    rows = checkpoint(*(tensor(str(index), storage="0") for index in range(50)), storage("0"))
+    rows = checkpoint(*(tensor(str(index), storage="0") for index in range(50)), storage("0", tensors=50))
     groups = tensor_facts(rows, 1, look_up(rows))
     assert groups[-1].title == "Shares its bytes with 49 tensors"
     assert [text for _, text in groups[-1].facts][:3] == ["0", "2", "3"]

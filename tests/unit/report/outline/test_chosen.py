@@ -3,8 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.records import replace
 from inspector.report.outline import chosen
 from inspector.report.outline.chosen import last_below, total_of
+from inspector.report.outline.nodes import Nodes
 from inspector.report.tree import Tree, build_tree
 from tests.unit.report.outline.test_sums import VIEWS, below, named
 from tests.unit.report.rows import checkpoint, storage, tensor, value
@@ -51,6 +53,19 @@ def test_devices_stand_in_the_order_of_their_bytes() -> None:
     tree = build_tree(rows, {})
     assert total_of(tree, [1, 2, 3]).devices == ("cuda:0", "cpu")
     assert total_of(tree, [3]).tensors == 0
+
+
+def test_of_many_tensors_no_rows_are_made(monkeypatch) -> None:
+    rows = [tensor("m", f"t{place}", nbytes=4, device=f"cuda:{place % 2}") for place in range(9)]
+    tree = build_tree(checkpoint(*rows, value("c")), {})
+    listed = replace(tree, nodes=tuple(tree.nodes))  # whatever holds the rows, the sum is the same
+    picked = [tree.tensor_nodes[place] for place in (0, 3, 5, 8)]
+    made: list[int] = []
+    monkeypatch.setattr(Nodes, "__getitem__", lambda _nodes, place: made.append(place))
+    total = total_of(tree, picked)
+    assert not made
+    assert total == total_of(listed, picked)
+    assert (total.rows, total.tensors, total.nbytes, total.devices) == (4, 4, 16, ("cuda:0", "cuda:1"))
 
 
 def test_a_file_that_shares_too_much_is_not_searched_for_all_of_it(monkeypatch) -> None:

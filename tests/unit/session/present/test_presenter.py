@@ -216,3 +216,63 @@ def test_a_file_whose_first_screen_fails_is_said_to_fail(view, runner, files, mo
     session.open("/a.pth")
     assert session.screen.phase == "failed"
     view.show_notice.assert_not_called()
+
+
+def test_a_search_does_not_wait_for_the_verdict(view, runner, files) -> None:
+    files["/a.pth"] = saved_on("cuda:0", "cuda:1", path="/a.pth")
+    runner.waits = True
+    session = Session(view, runner)
+    session.open("/a.pth")
+    runner.go_on()  # it is read
+    unjudged = session.screen.banner
+    session.search("layer0")
+    session.search("layer1")
+    assert session.screen.matches is None
+    judging, overtaken, search = runner.waiting  # and nothing that judges the file anew
+    runner.waiting = [overtaken, search]
+    runner.go_on()
+    assert session.screen.matches is None
+    runner.go_on()
+    assert session.screen.is_checking
+    assert session.screen.banner == unjudged
+    assert session.screen.matches == (session.screen.tree.tensor_nodes[1],)
+    assert session.screen.search.size == "4.0 KB"
+    session.search("")
+    assert session.screen.matches is None
+    assert not runner.waiting
+    session.search("layer0")
+    runner.waiting.insert(0, judging)
+    runner.go_on()  # judged while it is searched: the rest of that screen is worked out by then
+    while runner.waiting:
+        runner.go_on()
+    assert not session.screen.is_checking
+    assert session.screen.banner != unjudged
+    assert session.screen.matches == (session.screen.tree.tensor_nodes[0],)
+    assert not session.screen.jobs
+
+
+def test_a_search_in_a_file_that_was_closed_is_not_begun(view, runner, files) -> None:
+    files["/a.pth"] = saved_on("cuda:0", path="/a.pth")
+    begun = []
+    view.when_shown.side_effect = begun.append
+    session = Session(view, runner)
+    session.open("/a.pth")
+    session.search("layer0")
+    session.close()
+    runner.waits = True
+    for act in begun:
+        act()
+    assert not runner.waiting
+
+
+def test_a_search_that_fails_leaves_it_to_the_screen_to_say_so(view, runner, files, monkeypatch) -> None:
+    files["/a.pth"] = saved_on("cuda:0", path="/a.pth")
+    runner.waits = True
+    session = Session(view, runner)
+    session.open("/a.pth")
+    runner.go_on()
+    session.search("layer0")
+    monkeypatch.setattr("inspector.session.present.rows.matching_nodes", None)
+    runner.waiting.pop()()
+    assert session.screen.is_checking
+    assert session.screen.matches is None
