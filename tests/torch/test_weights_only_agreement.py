@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.hostile.agreement import EXPLAINED, NAMES, QUICK, Row, rows, table
 from tests.hostile.constructed import THEMES
 from tests.hostile.making_arguments import asked, recorded
+from tests.sweep import put_through
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
-    return rows(tmp_path_factory.mktemp("agreement"), quick=True)
-
-
-def test_enough_files_are_compared(found: list[Row]) -> None:
+def enough_files_are_compared(found: list[Row]) -> None:
     folders = [row.folder for row in found]
     assert folders.count("corpus") > 130
     assert folders.count("generated") == QUICK >= 200
@@ -28,18 +26,18 @@ def test_enough_files_are_compared(found: list[Row]) -> None:
     }
 
 
-def test_every_disagreement_is_explained(found: list[Row]) -> None:
+def every_disagreement_is_explained(found: list[Row]) -> None:
     assert [row for row in found if not row.agrees and row.explanation is None] == [], table(found)
 
 
-def test_no_answer_is_better_than_the_truth(found: list[Row]) -> None:
+def no_answer_is_better_than_the_truth(found: list[Row]) -> None:
     better = [row for row in found if row.ours == "accepts" and row.theirs != "accepts"]
     assert [row for row in better if row.explanation is None] == []
     words = ("Unsupported global", "is blocked", "Unsupported operand", "unrecognized function")
     assert [row for row in better if any(word in row.theirs for word in words)] == []
 
 
-def test_nearly_all_constructed_files_agree(found: list[Row]) -> None:
+def nearly_all_constructed_files_agree(found: list[Row]) -> None:
     rows = [row for row in found if row.folder in THEMES]
     assert sum(row.agrees for row in rows) >= 0.98 * len(rows), table(found)
 
@@ -51,7 +49,21 @@ def test_the_table_of_arguments_is_still_that_of_torch() -> None:
     assert said == [accepted for _, accepted in wanted]
 
 
-def test_names_that_we_list_are_all_it_takes(found: list[Row]) -> None:
+def names_that_we_list_are_all_it_takes(found: list[Row]) -> None:
     allowed = [row for row in found if row.ours in NAMES and row.name not in EXPLAINED]
     assert len(allowed) > 25
     assert {row.when_allowed for row in allowed} == {"accepts"}
+
+
+CHECKS = (
+    enough_files_are_compared,
+    every_disagreement_is_explained,
+    no_answer_is_better_than_the_truth,
+    nearly_all_constructed_files_agree,
+    names_that_we_list_are_all_it_takes,
+)
+
+
+def test_what_is_said_of_weights_only(tmp_path: Path) -> None:
+    found = rows(tmp_path, quick=True)  # once: tests of their own may run in several processes
+    put_through(lambda check: check(found), CHECKS, lambda check: check.__name__)
