@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from unittest.mock import create_autospec
 
 import pytest
 from PySide6.QtGui import QPalette
@@ -14,9 +13,9 @@ from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 from inspector.gui.theme.theme import Theme
 from inspector.overriding import override
-from inspector.session.controller import Session
 from inspector.session.screen import Screen
 from tests.gui import fakes
+from tests.gui.asked import AskedSession
 
 WAIT_MS = 100_000
 
@@ -61,7 +60,7 @@ def theme(qapp) -> Iterator[Theme]:
 @pytest.fixture
 def session():
     """A session that does nothing; what it was asked is checked with `assert_called...`."""
-    return create_autospec(Session, instance=True)
+    return AskedSession()
 
 
 @pytest.fixture

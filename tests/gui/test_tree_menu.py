@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from unittest.mock import create_autospec
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
@@ -10,8 +8,8 @@ from inspector.gui import tree_menu as module
 from inspector.gui.tree.model import Column
 from inspector.records import replace
 from inspector.report.outline.flat import FlatRows, Order
-from inspector.session.controller import Session
 from tests.gui import fakes
+from tests.gui.asked import AskedSession
 from tests.gui.tree.test_model import find
 
 READY = replace(fakes.ready_screen(), map_choices=("cpu", "cuda:0"))
@@ -20,7 +18,7 @@ READY = replace(fakes.ready_screen(), map_choices=("cpu", "cuda:0"))
 @pytest.fixture
 def window(make_window):
     window = make_window(READY)
-    window.session = create_autospec(Session, instance=True)
+    window.session = AskedSession()
     return window
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from unittest.mock import create_autospec
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, QPoint, Qt, QTimer
@@ -16,11 +15,11 @@ from inspector.gui.tree.dragging import end_drags
 from inspector.gui.tree.view import TensorTreeView
 from inspector.overriding import override
 from inspector.progress import Progress
-from inspector.session.controller import Session
 from inspector.session.values import taken
 from inspector.session.values.page import TakenPage
 from inspector.session.values.taking import Taking
 from tests.gui import fakes
+from tests.gui.asked import AskedSession
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -78,7 +77,7 @@ class Desk(QObject):
         self.view.resize(700, 400)
         self.view.show()
         qtbot.waitExposed(self.view)
-        self.session = create_autospec(Session, instance=True)
+        self.session = AskedSession()
         self.session.take_out.return_value = taking
         self.view.drag.connect_to(self.session)
         self.told: list[str] = []

@@ -8,14 +8,14 @@ from inspector.gui.commands import Commands
 from inspector.gui.workspace.tree_pane import TreePane
 from inspector.records import replace
 from inspector.report.outline.flat import FlatRows, Order
-from inspector.session.controller import Session
 from tests.gui import fakes
+from tests.gui.asked import AskedSession
 from tests.gui.looking import shown
 from tests.gui.tree.test_model import find
 
 
 def test_what_is_selected_in_the_tree_is_told_and_shown_below_it(qtbot, theme) -> None:
-    pane, session = TreePane(theme), create_autospec(Session, instance=True)
+    pane, session = TreePane(theme), AskedSession()
     commands = create_autospec(Commands, instance=True)
     qtbot.addWidget(pane)
     pane.connect_commands(commands)
@@ -42,7 +42,7 @@ def test_what_is_selected_in_the_tree_is_told_and_shown_below_it(qtbot, theme) -
 
 
 def test_a_list_takes_the_place_of_the_tree_and_gives_it_back(qtbot, theme) -> None:
-    pane, session = TreePane(theme), create_autospec(Session, instance=True)
+    pane, session = TreePane(theme), AskedSession()
     qtbot.addWidget(pane)
     pane.connect_to(session)
     screen = fakes.ready_screen()
