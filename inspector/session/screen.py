@@ -13,6 +13,8 @@ from inspector.records import dataclass
 from inspector.session.values.page import TakenPage, ValuesPage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from inspector.containers.source import Stamp
     from inspector.model.findings import Fix
     from inspector.progress import Progress
@@ -275,6 +277,7 @@ class Screen:
     to. `error_text` is the pasted error
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     `sparks` is a small histogram for each tensor row, as heights from 0 to 8; empty before a scan.
+    `scalars` are the values of tensors of one element, by row; None before they were read.
     `taken` is how far the files of rows that are dragged out are.
     `is_checking` is whether only the tree is known yet: nothing else may be taken from such a screen.
     """
@@ -333,6 +336,7 @@ class Screen:
     pythons: PythonsPage | None = None
     is_checking: bool = False
     taken: TakenPage | None = None
+    scalars: Mapping[int, str] | None = None
 
     @property
     def machine(self) -> tuple[str, str, str]:

@@ -111,7 +111,8 @@ class RowDelegate(QStyledItemDelegate):
         area = QRectF(option.rect)
         if column == Column.DEVICE:
             area = self._paint_devices(painter, area, node)
-        if column == Column.VALUE and node.kind == "tensor" and self.sparks:
+        has_spark = node.kind == "tensor" and self.sparks and node.index not in self._model.scalars
+        if column == Column.VALUE and has_spark:
             paint_spark(painter, area, self.sparks[node.index], self._theme.tokens.color("accent"))
         if column == Column.NAME:
             area = self._paint_arrow(painter, option, index)

@@ -19,7 +19,6 @@ from inspector.gui.tree.model import (
     Column,
     TreeModel,
     alignment,
-    cell_text,
     remark,
     spoken,
 )
@@ -92,7 +91,7 @@ class ListModel(QStandardItemModel):
     def text(self, node_id: int, column: int) -> str:
         """Return the text of a cell; the name is the whole path."""
         node = self.node(node_id)
-        return node.path or node.name if column == Column.NAME else cell_text(node, column)
+        return node.path or node.name if column == Column.NAME else self._tree.text(node_id, column)
 
     @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -9,7 +9,7 @@ search, their ancestors, and what is below them). Both are lists of children mad
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
@@ -109,6 +109,7 @@ class TreeModel(QAbstractItemModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tree = _EMPTY
+        self.scalars: Mapping[int, str] = {}
         self.shape = Shape(_EMPTY.nodes)
         self._matches: tuple[int, ...] = ()
         self._is_filtered = False
@@ -138,7 +139,7 @@ class TreeModel(QAbstractItemModel):
     def set_tree(self, tree: Tree | None) -> None:
         """Show another tree, without a filter."""
         self.beginResetModel()
-        self._tree = tree or _EMPTY
+        self._tree, self.scalars = tree or _EMPTY, {}
         self.shape = Shape(self._tree.nodes)
         self._matches, self._is_filtered = (), False
         self._forget()
@@ -277,7 +278,10 @@ class TreeModel(QAbstractItemModel):
 
     def text(self, node_id: int, column: int) -> str:
         """Return the text of a cell."""
-        return cell_text(self._tree.nodes[node_id], column)
+        node = self._tree.nodes[node_id]
+        if column == Column.VALUE and node.kind == "tensor":
+            return self.scalars.get(node.index, "")
+        return cell_text(node, column)
 
     def _is_shown(self, node_id: int) -> bool:
         if not self._is_filtered:

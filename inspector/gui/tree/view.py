@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from PySide6.QtCore import (
@@ -114,11 +114,18 @@ class TensorTreeView(QTreeView):
         self._fit_columns(self._model.tree)
         self.viewport().update()
 
+    def show_scalars(self, scalars: Mapping[int, str]) -> None:
+        """Show the values of tensors of one element."""
+        self._model.scalars = scalars
+        self._fit_columns(self._model.tree)
+        self.viewport().update()
+
     def _fit_columns(self, tree: Tree) -> None:
         """Hide the columns that have nothing to say of a file, until the user chooses them."""
         empty = {
             Column.DEVICE: set(tree.colors) == {NO_DEVICE},
-            Column.VALUE: not self._delegate.sparks and all(node < 0 for node in tree.value_nodes),
+            Column.VALUE: not (self._delegate.sparks or self._model.scalars)
+            and all(node < 0 for node in tree.value_nodes),
         }
         self.columns.hide_empty(empty)
 

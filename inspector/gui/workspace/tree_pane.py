@@ -71,6 +71,8 @@ class TreePane(QWidget):
             old = None
         if new.tree is not None and (old is None or old.sparks is not new.sparks):
             self.tree.show_sparks(new.sparks)
+        if new.tree is not None and (old is None or old.scalars is not new.scalars):
+            self.tree.show_scalars(new.scalars or {})
         if old is None or old.strip is not new.strip:
             self.strip.show_screen(new)
         self.tree.drag.show_taken(new.taken)

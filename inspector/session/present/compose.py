@@ -50,6 +50,7 @@ from inspector.session.present.rows import (
     parameters_fact,
     search_page,
     strip,
+    with_value,
 )
 from inspector.session.screen import (
     Banner,
@@ -62,7 +63,7 @@ from inspector.session.screen import (
 )
 from inspector.session.state import State
 from inspector.session.targets import devices_of, target_of, targets_of
-from inspector.session.values.kinds import scan_of, taken_page
+from inspector.session.values.kinds import scalars_of, scan_of, taken_page
 from inspector.session.values.showing import scan_findings, sparks_of, values_page
 from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile
@@ -101,7 +102,8 @@ def compose(state: State) -> Screen:
         branches=_branch_rows(state.branches),
         charts=_charts(*asked),
         forecast=_forecast(*asked, state.loading),
-        strip=strip(document, state.picked or (state.selected,)),
+        strip=with_value(strip(document, state.picked or (state.selected,)), state),
+        scalars=scalars_of(state),
         can_go=can_go(state.visited),
         tensor=node_facts(document, state.selected),
         findings=_finding_rows(

@@ -15,7 +15,7 @@ from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.screen import SearchPage
 from inspector.session.state import State
-from inspector.session.values.kinds import scan_of
+from inspector.session.values.kinds import scalars_of, scan_of, selected_row
 from inspector.session.values.showing import requests_of
 from inspector.units import format_count, format_exact, format_nbytes
 from inspector.values.scan import Scan
@@ -95,6 +95,13 @@ def strip(document: Document, node_ids: tuple[int | None, ...]) -> Strip | None:
     """Return the facts of the selected rows in short; None where nothing is selected."""
     shown = tuple(id_ for id_ in node_ids if id_ is not None and 0 < id_ < len(document.tree.nodes))
     return _strip(document, shown) if shown else None
+
+
+def with_value(shown: Strip | None, state: State) -> Strip | None:
+    """Return the facts with the value of the selected tensor, where it has one that was read."""
+    row = None if state.picked else selected_row(state)
+    text = None if row is None else (scalars_of(state) or {}).get(row)
+    return shown if shown is None or text is None else replace(shown, facts=(f"value {text}", *shown.facts))
 
 
 @remembered

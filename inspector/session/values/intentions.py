@@ -23,6 +23,7 @@ from inspector.session.values.kinds import (
     PICTURE,
     RANK,
     SAVE,
+    SCALARS,
     SCAN,
     STATISTICS,
     TAKE,
@@ -45,6 +46,7 @@ _OF_SELECTED = (STATISTICS, RANK, PICTURE, CELLS, SAVE)
 _MOST_CELLS = (224, 288)
 """How many rows and columns of cells a picture has."""
 _LABEL = "reading values"
+_SCALAR, _MANY = ((), (1,), (1, 1)), 5000
 
 
 class Values(RowIntentions):
@@ -68,6 +70,17 @@ class Values(RowIntentions):
         with self._desk.together():
             super().go(step)
             self._follow(before)
+
+    @override
+    def _on_judged(self) -> None:
+        super()._on_judged()
+        document = self._ready
+        tensors = () if document is None else document.checkpoint.tensors
+        if document is not None and (len(tensors) > _MANY or any(row.shape in _SCALAR for row in tensors)):
+            from inspector.values.scalars import read_scalars  # noqa: PLC0415 - see above
+
+            job = Job(kind=SCALARS, about=self._state.path, progress=Progress(_LABEL))
+            start(self._desk, job, partial(read_scalars, document.checkpoint))
 
     def _follow(self, before: int | None) -> None:
         if self._state.selected != before:

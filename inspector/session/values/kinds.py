@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from inspector.session.state import State
     from inspector.session.values.page import TakenPage
     from inspector.values.scan import Scan
 
 STATISTICS, RANK, PICTURE, CELLS = "statistics", "rank", "picture", "cells"
-SCAN, SAVE, TAKE = "scan", "save values", "take out"
+SCAN, SAVE, TAKE, SCALARS = "scan", "save values", "take out", "scalars"
 
 
 def selected_row(state: State) -> int | None:
@@ -42,3 +44,9 @@ def taken_page(state: State) -> TakenPage | None:
     from inspector.session.values.showing import job_error  # noqa: PLC0415 - as above
 
     return TakenPage(stage="failed", progress=job.progress, sentence=job_error(job))
+
+
+def scalars_of(state: State) -> Mapping[int, str] | None:
+    """Return the values of tensors of one element, by row; None before they were read."""
+    job = state.job(SCALARS)
+    return None if job is None else cast("Mapping[int, str] | None", job.result)

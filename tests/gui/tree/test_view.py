@@ -487,3 +487,15 @@ def test_a_scan_shows_a_histogram_for_each_tensor(view, tree):
     assert found[1] > 1.5 * found[3] > 0
     view.show_tree(tree)
     assert view._delegate.sparks == ()
+
+
+def test_a_tensor_of_one_element_shows_its_value(view, tree):
+    node = find(tree, "model", "conv1", "weight")
+    model = view.model()
+    assert model.text(node, Column.VALUE) == ""
+    view.show_scalars({tree.nodes[node].index: "20.0"})
+    assert model.text(node, Column.VALUE) == "20.0"
+    view.show_flat((node,), 1)
+    assert view.model().text(node, Column.VALUE) == "20.0"
+    view.show_tree(tree)
+    assert view.model().text(node, Column.VALUE) == ""

@@ -10,6 +10,7 @@ import pytest
 
 from inspector.errors import ValuesError
 from inspector.progress import Progress
+from inspector.resources import demo_path
 from inspector.session.controller import Session
 from inspector.session.values.page import SliceChoice
 from inspector.session.values.showing import CELLS, PICTURE, SAVE, SCAN, STATISTICS
@@ -305,3 +306,20 @@ def test_a_drag_that_comes_to_nothing_leaves_nothing(
     assert session.take_out(()) is None
     session.close()
     assert session.take_out((1,)) is None
+
+
+def test_the_values_of_scalars_are_shown_with_their_facts(runner, tmp_path: Path) -> None:
+    session = Session(a_view(), runner)
+    session.open(str(demo_path()))
+    document = session._ready
+    row = next(
+        at for at, one in enumerate(document.checkpoint.tensors) if one.path.endswith("num_batches_tracked")
+    )
+    text = session.screen.scalars[row]
+    assert text.isdecimal()
+    session.select(document.tree.tensor_nodes[row])
+    assert session.screen.strip.facts[0] == f"value {text}"
+    session.pick((1, 2))
+    assert not session.screen.strip.facts[0].startswith("value")
+    session.open(weights(tmp_path, a=[1.0, 2.0]))
+    assert session.screen.scalars is None  # nothing to read
