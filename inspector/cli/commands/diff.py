@@ -115,10 +115,11 @@ def _run(options: argparse.Namespace, progress: Progress) -> int:
     from inspector.cli.streams import named
     from inspector.diff.compare import compare_paths
     from inspector.records import replace
-    from inspector.values.asking import require_numpy
 
     (first, second), wish = options.files, _wish(options)
     if wish.mode == "numbers":
+        from inspector.values.asking import require_numpy
+
         require_numpy()
     with named(first, options) as a, named(second, options) as b:
         found = compare_paths(a.path, b.path, wish, progress)
