@@ -24,6 +24,7 @@ from tests.docs.running import (
 )
 from tests.docs.samples import write_samples
 from tests.docs.site import complaints
+from tests.drawings import FOLDER, LINES, draw_all
 from tests.sweep import IS_SWEEP
 
 IN_A_SWEEP = {"cli.md", "json.md", "compare.md", "loading.md", "many-files.md", "values.md"}
@@ -82,6 +83,16 @@ def test_every_block_says_what_it_is() -> None:
 @pytest.mark.parametrize("made", [reference, troubles], ids=["reference", "troubleshooting"])
 def test_pages_that_are_made_are_current(made: ModuleType) -> None:
     assert made.PAGE.read_text(encoding="utf-8") == made.page(), "python -m tests.docs writes it"
+
+
+def test_the_drawings_show_what_the_program_prints() -> None:
+    """`python -m tests.drawings` makes them."""
+    drawn = draw_all() if IS_SWEEP else draw_all(["show"])
+    assert [path.name for path, text in drawn.items() if path.read_text(encoding="utf-8") != text] == []
+    kept = set(FOLDER.glob("*/terminal/*"))
+    assert kept == {
+        FOLDER / theme / "terminal" / f"{name}.svg" for theme in ("light", "dark") for name in LINES
+    }
 
 
 def test_each_error_of_the_table_is_recognized_as_what_it_is() -> None:
