@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Severity, finding
 from inspector.units import format_count
-from inspector.values.scan import HUGE, HUGE_WEIGHT, Oddity, Scan
+from inspector.values.scan import HUGE, HUGE_WEIGHT, Oddity, Scan, Scanned
 
 _DIVERGED = (
     "A model that holds NaN or infinite numbers computes nothing else from then on. Training most likely "
     "diverged, or a number did not fit into the type that it was cast to. Go back to an earlier checkpoint. "
     "Masks that hold -inf on purpose are no fault."
+)
+_BEGINNING = (
+    "Best scores begin at infinity: Lightning's ModelCheckpoint keeps one in kth_value. They stand outside of "
+    "models and optimizers, and say nothing about the weights."
 )
 _DIVERGING = (
     f"Numbers above {HUGE_WEIGHT:,.0f} in a weight, or above {HUGE:.0e} elsewhere, are what training leaves "
@@ -29,9 +33,11 @@ _DEAD = (
     "A row of zeros in a weight is an output that never changes: a pruned unit, a padded vocabulary, or the "
     "row of an embedding's padding_idx."
 )
+_INFINITE = "infinite-scores"
 _ROWS: tuple[tuple[str, tuple[Oddity, ...], Severity, str, str], ...] = (
     ("nan-or-inf", (Oddity.NAN, Oddity.INF), "warning", "with NaN or infinities", _DIVERGED),
     ("huge-values", (Oddity.HUGE,), "warning", "with huge numbers", _DIVERGING),
+    (_INFINITE, (Oddity.INF,), "note", "at infinity outside of the weights", _BEGINNING),
     ("zero-weights", (Oddity.ZERO,), "note", "of zeros alone", _UNTRAINED),
     ("constant-weights", (Oddity.CONSTANT,), "note", "of one number throughout", _ONES),
     ("dead-rows", (Oddity.DEAD_ROWS,), "note", "with rows of zeros", _DEAD),
@@ -45,6 +51,18 @@ def value_findings(checkpoint: Checkpoint, scan: Scan) -> tuple[Finding, ...]:
 
 def _findings(checkpoint: Checkpoint, scan: Scan) -> Iterator[Finding]:
     for name, oddities, severity, what, detail in _ROWS:
-        paths = [checkpoint.tensors[one.row].path for one in scan.with_oddity(*oddities)]
+        found = scan.with_oddity(*oddities)
+        if name == _INFINITE:
+            found = [one for one in found if _is_score(checkpoint, one)]
+        elif Oddity.INF in oddities:
+            found = [one for one in found if not _is_score(checkpoint, one)]
+        paths = [checkpoint.tensors[one.row].path for one in found]
         if paths:
             yield finding(name, severity, f"{format_count(len(paths), 'tensor')} {what}", detail, paths)
+
+
+def _is_score(checkpoint: Checkpoint, one: Scanned) -> bool:
+    """Return whether an infinity is a single number that belongs to no model and no optimizer."""
+    tensor = checkpoint.tensors[one.row]
+    is_single = all(size == 1 for size in tensor.shape)
+    return tensor.role == "other" and is_single and Oddity.NAN not in one.oddities

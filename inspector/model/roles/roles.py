@@ -29,6 +29,15 @@ _MODEL = re.compile(r"^(state_?dict|model|net|network|module|weights|params|.*_s
 _BUFFERS = frozenset(
     {"running_mean", "running_var", "num_batches_tracked", "position_ids", "inv_freq", "attn_mask"}
 )
+# The ends of names of torch's spectral norm and pruning, GPyTorch's constraints, rotary embeddings and GPT-2.
+# (`weight_v` is a buffer of an old spectral norm, and a parameter of the weight norm.)
+_BUFFER_ENDS = (
+    *(f".{place}._{part}" for place in range(3) for part in "uv"),
+    *("weight_mask", "bias_mask", "weight_u", "masked_bias"),
+    *("_constraint.lower_bound", "_constraint.upper_bound"),
+    *(f"._buffered_{name}" for name in ("loc", "scale", "concentration", "rate")),
+    *("original_inv_freq", "cos_cached", "sin_cached"),
+)
 # What Lightning was called with: a module among it is a copy of a part of the model, or no part of it.
 _SETTINGS = frozenset({"hyper_parameters", "datamodule_hyper_parameters"})
 DICTIONARIES = frozenset({"._modules", "._parameters", "._buffers"})
@@ -157,7 +166,8 @@ def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
         return "parameter"
     if context.model is None or not isinstance(last, str):
         return "other"
-    return "buffer" if last.rpartition(".")[2] in _BUFFERS or is_whole(facts.dtype) else "parameter"
+    is_buffer = last.rpartition(".")[2] in _BUFFERS or last.endswith(_BUFFER_ENDS) or is_whole(facts.dtype)
+    return "buffer" if is_buffer else "parameter"
 
 
 def parameter_name(model: ModelDraft, keys: tuple[Key, ...]) -> str:

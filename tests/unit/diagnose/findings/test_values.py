@@ -24,3 +24,21 @@ def test_each_oddity_is_one_finding_with_its_tensors() -> None:
     ]
     assert found[0].title == "2 tensors with NaN or infinities"
     assert value_findings(opened, Scan(tensors=(), nbytes=0)) == ()
+
+
+def test_a_score_that_begins_at_infinity_is_no_diverged_model() -> None:
+    """Lightning's ModelCheckpoint keeps one in each of its files."""
+    rows = (
+        tensor("callbacks", "kth_value", shape=(), stride=(), role="other"),
+        tensor("running_var", shape=(), stride=(), role="buffer"),
+        tensor("data", role="other"),
+        tensor("nan", shape=(), stride=(), role="other"),
+    )
+    odd = ((Oddity.INF,), (Oddity.INF,), (Oddity.INF,), (Oddity.NAN, Oddity.INF))
+    tensors = tuple(Scanned(row=row, statistics=None, oddities=one) for row, one in enumerate(odd))
+    found = value_findings(checkpoint(*rows, stored()), Scan(tensors=tensors, nbytes=0))
+    assert [(one.id, one.severity, one.paths) for one in found] == [
+        ("nan-or-inf", "warning", ("running_var", "data", "nan")),
+        ("infinite-scores", "note", ("callbacks/kth_value",)),
+    ]
+    assert found[1].title == "1 tensor at infinity outside of the weights"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +232,19 @@ def test_names_of_models_and_of_their_parameters() -> None:
     keys = ("model", "._modules", "l", "._parameters", "weight")
     assert parameter_name(model, keys) == "l.weight"
     assert parameter_name(model, ("model", "l.weight")) == "l.weight"
+
+
+def test_buffers_of_known_names(tmp_path: Path) -> None:
+    """As the modules themselves say; a mask of pruning is as large as its weight, and none of the parameters."""
+    prune = import_module("torch.nn.utils.prune")
+    for module in (
+        prune.identity(nn.Linear(3, 2), "weight"),
+        nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)),
+        nn.utils.parametrizations.weight_norm(nn.Linear(3, 2)),
+    ):
+        found = roles(tmp_path, module.state_dict())
+        assert found == dict.fromkeys(dict(module.named_buffers()), "buffer") | dict.fromkeys(
+            dict(module.named_parameters()), "parameter"
+        )
+    bounds = {"k.raw_scale_constraint.upper_bound": torch.tensor(1.0), "k.raw_scale": torch.zeros(1)}
+    assert list(roles(tmp_path, bounds).values()) == ["buffer", "parameter"]
