@@ -15,7 +15,7 @@ _DIVERGED = (
     "Masks that hold -inf on purpose are no fault."
 )
 _BEGINNING = (
-    "Best scores begin at infinity: Lightning's ModelCheckpoint keeps one in kth_value. They stand outside of "
+    "Best scores begin at infinity: Lightning's ModelCheckpoint keeps one in kth_value. They are outside of "
     "models and optimizers, and say nothing about the weights."
 )
 _DIVERGING = (

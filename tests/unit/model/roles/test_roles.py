@@ -235,7 +235,7 @@ def test_names_of_models_and_of_their_parameters() -> None:
 
 
 def test_buffers_of_known_names(tmp_path: Path) -> None:
-    """As the modules themselves say; a mask of pruning is as large as its weight, and none of the parameters."""
+    """As the modules themselves say; a mask of pruning is as large as its weight, and no parameter."""
     prune = import_module("torch.nn.utils.prune")
     for module in (
         prune.identity(nn.Linear(3, 2), "weight"),
