@@ -19,6 +19,7 @@ from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.placing import put_beside
+from inspector.gui.quick.imports import collect_as_usual
 from inspector.gui.settings import Settings
 from inspector.gui.start.file_open import Application, open_when_shown
 from inspector.gui.start.recognizing import find_windows
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _NAME = "checkpoint-inspector"
 _CONTROLLER = "inspector.session.controller"
-_PICTURE_TIMEOUT_S = 120.0
+_PICTURE_TIMEOUT_S, _STARTED_MS = 120.0, 3_000
 MOST_AT_ONCE = 16
 """How many files one message or one drop opens: each takes a window and a thread."""
 
@@ -72,6 +73,7 @@ class Program(QObject):
         self._windows: list[MainWindow] = []
         self._comparisons: list[CompareWindow | SeriesWindow] = []
         self._leaving: set[QMainWindow] = set()
+        QTimer.singleShot(_STARTED_MS, self, collect_as_usual)
 
     @property
     def theme(self) -> Theme:

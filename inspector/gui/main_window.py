@@ -283,7 +283,7 @@ class MainWindow(Frame):
         self._menus["&View"].addMenu(self._theme_menu)
 
     def _build_frame(self) -> None:
-        self.top_bar = TopBar(self._theme, self._menu_bar, toolbar_actions(self._actions))
+        self.top_bar = TopBar(self._theme, self._menu_bar, toolbar_actions(self._actions), self)
         self.setMenuWidget(self.top_bar)
         self.search = self.top_bar.search
         self.search.step_wanted.connect(self._commands.on_step_wanted)

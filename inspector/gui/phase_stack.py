@@ -46,7 +46,7 @@ class PhaseStack(QStackedWidget):
         if self._workspace is None:
             from inspector.gui.workspace.workspace import Workspace
 
-            self._workspace = Workspace(self._theme, self._commands)
+            self._workspace = Workspace(self._theme, self._commands, self)
             self.addWidget(self._workspace)
             self.workspace_built.emit()
         return self._workspace

@@ -90,8 +90,10 @@ class TopBar(QWidget):
     target_chosen = Signal(object)
     device_chosen = Signal(object)
 
-    def __init__(self, theme: Theme, menus: QMenuBar, actions: Iterable[QAction]) -> None:
-        super().__init__()
+    def __init__(
+        self, theme: Theme, menus: QMenuBar, actions: Iterable[QAction], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
         self.setObjectName("topBar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedHeight(HEIGHT)

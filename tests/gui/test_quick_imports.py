@@ -16,6 +16,11 @@ import builtins, sys
 own_compile = builtins.compile
 import inspector.gui
 from PySide6.QtCore import QByteArray, QTimer
+import gc
+assert gc.get_threshold()[0] == 200_000
+from inspector.gui.quick.imports import collect_as_usual
+collect_as_usual()
+assert gc.get_threshold()[0] == 10_000
 mapping = sys.modules["shibokensupport.signature.mapping"]
 assert "type_map" not in vars(mapping)
 assert builtins.__import__ is not builtins.__feature_import__

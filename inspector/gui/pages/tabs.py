@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class PageTabs(QTabWidget):
     """Shows the pages of the table."""
 
-    def __init__(self, theme: Theme, commands: Commands) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, commands: Commands, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setAccessibleName("Pages")
         self._theme = theme
         self._commands = commands

@@ -58,6 +58,8 @@ def update_mapping():
 _STAND_INS = ("__", "feature_", "update_mapping")
 _YOUNG = 10_000
 """So many new objects take the garbage collector a millisecond; it would look at them every 700."""
+_AT_START = 20 * _YOUNG
+"""More than a window makes until it is there, none of which is garbage."""
 _LOCK = RLock()
 _compile = builtins.compile
 _sources: dict[str, Any] = {}
@@ -67,7 +69,7 @@ def import_pyside() -> bool:
     """Import PySide's core quickly; return whether it was not there before, so that there was a choice."""
     is_first = _PYSIDE not in sys.modules
     if is_first:
-        gc.set_threshold(_YOUNG, 10, 10)
+        gc.set_threshold(_AT_START, 10, 10)
         make_enums_quickly()
         builtins.compile = _compile_later  # type: ignore[assignment]  # takes what PySide gives
         absent = [name for name in _UNUSED if name not in sys.modules]
@@ -80,6 +82,11 @@ def import_pyside() -> bool:
                 del sys.modules[name]
     leave_sources_unread()
     return is_first
+
+
+def collect_as_usual() -> None:
+    """Let the garbage collector run as often as it is to while the window is used."""
+    gc.set_threshold(_YOUNG, 10, 10)
 
 
 def leave_sources_unread() -> bool:

@@ -67,7 +67,9 @@ def _tint(outline: QPixmap, color: QColor) -> QPixmap:
     pixmap = QPixmap(outline)
     painter = QPainter(pixmap)
     painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceIn)
-    painter.fillRect(QRectF(0, 0, pixmap.width(), pixmap.height()), color)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(color)  # `fillRect` would have PySide make the names of 160 gradients
+    painter.drawRect(QRectF(0, 0, pixmap.width(), pixmap.height()))
     painter.end()
     return pixmap
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QByteArray, QObject, QPoint, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHeaderView, QMenu, QTreeView
+from shiboken6 import isValid
 
 from inspector.gui.tree.model import Column
 
@@ -61,7 +62,7 @@ class TreeColumns(QObject):
 
     def fit_name(self) -> None:
         """Stretch the name over the room that the others leave, if it has no width of its own."""
-        if self._is_name_fitted:
+        if self._is_name_fitted and isValid(self._header):  # not while Python takes the view apart
             others = sum(self._view.columnWidth(column) for column in list(Column)[1:])
             self._is_fitting = True
             room = self._view.viewport().width() - others

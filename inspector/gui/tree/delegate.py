@@ -52,9 +52,11 @@ def paint_strip(painter: QPainter, area: QRectF, parts: list[tuple[QColor, int]]
     outline.addRoundedRect(area, area.height() / 2, area.height() / 2)
     painter.save()
     painter.setClipPath(outline, Qt.ClipOperation.IntersectClip)
+    painter.setPen(Qt.PenStyle.NoPen)
     x = area.left()
     for (color, _), width in zip(parts, widths, strict=True):
-        painter.fillRect(QRectF(x, area.top(), width * scale, area.height()), color)
+        painter.setBrush(color)  # `fillRect` would have PySide make the names of 160 gradients
+        painter.drawRect(QRectF(x, area.top(), width * scale, area.height()))
         x += width * scale
     painter.restore()
 

@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QTreeView
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTreeView, QWidget
 
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.tasks import Turns
@@ -28,6 +28,7 @@ from inspector.gui.tree.dragging import RowDrag
 from inspector.gui.tree.folding import Unfolder, first_to_unfold, rows_to_unfold
 from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import Column, TreeModel
+from inspector.gui.tree.painting import make_viewport
 from inspector.gui.tree.selection import Rows, branches_in_sight, nodes_of, rows_below
 from inspector.gui.tree.sorting import Sorting
 from inspector.gui.widgets.labels import blocked
@@ -53,8 +54,9 @@ class TensorTreeView(QTreeView):
     menu_wanted = Signal(QPoint)
     rows_copied = Signal(str)
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setViewport(make_viewport())
         self._model = TreeModel(self)
         self._list = ListModel(self._model, self)
         self._list.sort_wanted.connect(self.sort_wanted)

@@ -39,8 +39,8 @@ class DeviceMapBar(QWidget):
     suggested_wanted = Signal()
     branch_removed = Signal(object)
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._theme = theme
         self._rows: tuple[DeviceRow, ...] = ()
         self._branches: tuple[BranchRow, ...] = ()

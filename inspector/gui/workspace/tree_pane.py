@@ -30,11 +30,11 @@ _MARGIN = 12
 class TreePane(QWidget):
     """Lays the tree and its strip out, and connects them."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.tree = TensorTreeView(theme)
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.tree = TensorTreeView(theme, self)
         self.painted = PaintWaiter(self.tree.viewport())
-        self.strip = FactsStrip(theme)
+        self.strip = FactsStrip(theme, self)
         self.nothing = NothingFound()
         self.setMinimumWidth(_LEAST_WIDTH)
         self.setFocusProxy(self.tree)

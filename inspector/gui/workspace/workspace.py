@@ -32,16 +32,16 @@ _SHARES = (58, 42)
 class Workspace(QWidget):
     """Lays the parts out; the window connects them."""
 
-    def __init__(self, theme: Theme, commands: Commands) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, commands: Commands, parent: QWidget | None = None) -> None:
+        super().__init__(parent)  # each part is made where it stays: to move one restyles all that is in it
         self.setObjectName("workspace")
         self.changed = ChangedBar(theme)
-        self.banner = BannerFrame(theme)
-        self.device_map = DeviceMapBar(theme)
-        self.pane = TreePane(theme)
+        self.banner = BannerFrame(theme, self)
+        self.device_map = DeviceMapBar(theme, self)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self.pane = TreePane(theme, self._splitter)
         self.tree = self.pane.tree
-        self.pages = PageTabs(theme, commands)
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.pages = PageTabs(theme, commands, self._splitter)
         self._splitter.setHandleWidth(_MARGIN)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.addWidget(self.pane)
