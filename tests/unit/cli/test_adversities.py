@@ -224,4 +224,4 @@ def test_no_command_needs_torch_unless_it_asks_torch() -> None:
     codes = [line[1:] for line in answer.stdout.splitlines() if line.startswith("@")]
     expected = {name: str(int(name in NO)) for name, _ in lines}
     assert dict(zip([name for name, _ in lines], codes, strict=True)) == expected | NUMPY
-    assert "error" not in answer.stderr
+    assert "error" not in answer.stderr.replace("error: this needs NumPy", "")
