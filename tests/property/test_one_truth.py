@@ -6,8 +6,9 @@ whole corpus and for generated modules, on machines with torch before and after 
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -74,15 +75,14 @@ GENERATED = {
 }
 
 
-def opened() -> Iterator[Checkpoint]:
+@functools.cache
+def corpus() -> list[Checkpoint]:
+    """Return what can be opened, read once by the process that runs these tests."""
+    found = []
     for case in varied():
-        try:
-            yield open_checkpoint(str(case.path))
-        except CheckpointError:
-            continue
-
-
-CORPUS = list(opened())
+        with contextlib.suppress(CheckpointError):
+            found.append(open_checkpoint(str(case.path)))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,8 @@ def ids(target: Profile) -> str:
 
 @table("target", TARGETS, ids=ids)
 def test_all_places_agree_on_the_corpus(target: Profile) -> None:
-    assert len(CORPUS) > 40
-    for checkpoint in CORPUS:
+    assert len(corpus()) > 40
+    for checkpoint in corpus():
         agree(checkpoint, target)
 
 
@@ -192,7 +192,7 @@ def test_the_explanation_of_torchs_refusal_says_the_same(
     target: Profile, generated: list[Checkpoint]
 ) -> None:
     seen = 0
-    for checkpoint in [*CORPUS, *generated]:
+    for checkpoint in [*corpus(), *generated]:
         load = judge_load(checkpoint, target)
         ours = FINDINGS[load.safety.verdict]
         if load.failure is None or load.failure.finding not in ours:
