@@ -25,7 +25,7 @@ class Settings:
 
         Whether they still exist is not checked: one on an unreachable network would block the start.
         """
-        return tuple(map(_from_text, self._texts("recent")))
+        return tuple(map(_from_text, self._texts("recent")[:MOST_RECENT]))
 
     def keep_recent(self, paths: tuple[str, ...]) -> None:
         """Remember the recent files of a window, followed by those of other windows."""

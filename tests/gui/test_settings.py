@@ -30,6 +30,11 @@ def test_recent_files_are_remembered_and_nobody_looks_for_them(monkeypatch):
     assert Settings().recent == (paths[1], *paths[2:MOST_RECENT])
 
 
+def test_a_list_that_somebody_else_wrote_is_no_longer_than_ours():
+    QSettings("checkpoint-inspector", "checkpoint-inspector").setValue("recent", ["/a"] * 500)
+    assert Settings().recent == ("/a",) * MOST_RECENT
+
+
 def test_names_that_are_no_text_come_back_whole():
     paths = ("/runs/b\udcff\udce9st.pth", "/runs/best 100%41.pth", "/runs/b\u00e4st.pth")
     settings = Settings()
