@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,6 +19,7 @@ from inspector.units import cut_text, nearest
 
 _HELP_COLUMN = 28
 _MOST_CHARS, _MOST_WORDS = 100, 4
+_REPEATED = re.compile(r"(\S+) \[\1 \.\.\.\]")
 
 
 class _Help(argparse.HelpFormatter):
@@ -85,6 +87,7 @@ class _Parser(argparse.ArgumentParser):
         formatter = self._get_formatter()
         formatter.add_usage(None, actions, [], prefix="")
         words = " ".join(formatter.format_help().split()).removeprefix(self.prog).strip()
+        words = _REPEATED.sub(r"\1...", words)
         return words if words != "..." else str(actions[-1].metavar)  # of REMAINDER, argparse says no more
 
     def read(self, command: str, words: Sequence[str]) -> argparse.Namespace:

@@ -189,7 +189,7 @@ def test_every_command_explains_itself(capsys, command: list[str]) -> None:
 def test_a_usage_says_what_must_be_given_as_people_write_it(cli) -> None:
     said = {
         "recover": "FILE -o OUT",
-        "verify": "OUT [OUT ...] --against FILE",
+        "verify": "OUT... --against FILE",
         "run": "-- COMMAND",
         "stats": "FILE [PATH ...]",
         "target": "",

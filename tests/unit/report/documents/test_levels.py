@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 
 from inspector.model.build import open_checkpoint
+from inspector.records import replace
 from inspector.report.documents.levels import cut_at
 from inspector.report.query import matching_nodes, parse_query, searchable
-from inspector.report.tree import build_tree
+from inspector.report.tree import BUCKET_ROWS, build_tree
 from inspector.resources import demo_path
+from tests.unit.report.rows import BLANK, tensor
 
 CHECKPOINT = open_checkpoint(str(demo_path()))
 TREE = build_tree(CHECKPOINT, {})
@@ -35,3 +37,10 @@ def test_what_was_sought_is_cut_as_well() -> None:
     assert not [row.path for row in shown.tensors if row.path.endswith("weight")]
     assert {json.loads(row)["path"] for row in groups} >= {"model/", "model/head."}
     assert "rng_state/" not in {json.loads(row)["path"] for row in groups}
+
+
+def test_a_slice_of_a_long_list_is_no_group_of_the_file() -> None:
+    many = replace(BLANK, tensors=tuple(tensor(f"t{number}") for number in range(2 * BUCKET_ROWS + 1)))
+    tree = build_tree(many, {})
+    assert cut_at(many, tree, 1) == ((), (), ())
+    assert cut_at(many, tree, 2).tensors == many.tensors
