@@ -38,7 +38,7 @@ def crowds() -> str:
     answers = _open_all({name: (build, None) for name, build in CROWDS.items()})
     lines = ["| file | ends in | time | memory |", "| --- | --- | ---: | ---: |"]
     for name, answer in answers.items():
-        ends = answer.get("error", "a document").partition(": record")[0][:_LONGEST]
+        ends = answer.get("error", "a document").partition(": record")[0].partition(" (at most")[0][:_LONGEST]
         lines.append(f"| {name} | {ends} | {_most([answer])} |")
     return "\n".join([_summary(answers), "", *lines])
 

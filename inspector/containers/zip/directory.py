@@ -109,7 +109,11 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
     """
     end = find_end(source)
     if end.count > limits.records or end.nbytes > limits.directory_nbytes:
-        raise ContainerError(f"the zip directory is too large: {end.count:,} records, {end.nbytes:,} bytes")
+        advice = f"at most {limits.storages:,} tensors of a zip are read: save several, or use safetensors"
+        raise ContainerError(
+            f"the zip directory is too large: {end.count:,} records, {end.nbytes:,} bytes",
+            remedy=advice if end.count > limits.records else None,
+        )
     data = source.read(end.start, end.nbytes)
     entries: list[ZipEntry] = []
     pos = 0

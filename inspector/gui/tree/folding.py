@@ -16,6 +16,7 @@ FIRST_ROWS = 32
 ROWS_A_TURN = 500
 """So many rows Qt lays out in a few milliseconds."""
 _LOOKS = 4
+_MATCH_ROWS = 400
 
 
 def first_to_unfold(model: TreeModel) -> list[int]:
@@ -64,6 +65,16 @@ def rows_to_unfold(model: TreeModel, roots: Iterable[int], budget: int) -> tuple
             deeper += filter(model.shape.has_below, children)
         level = deeper
     return found, left
+
+
+def matches_to_unfold(model: TreeModel) -> list[int]:
+    """Return the nodes to unfold of what a search found: some pages, and always the way to the first."""
+    found, _ = rows_to_unfold(model, [0], _MATCH_ROWS)
+    above = -1 if model.first_match is None else model.shape.parents[model.first_match]
+    while above > 0:
+        found.append(above)
+        above = model.shape.parents[above]
+    return found
 
 
 class Unfolder(QObject):

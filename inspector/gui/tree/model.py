@@ -136,6 +136,11 @@ class TreeModel(QAbstractItemModel):
         """Whether only the matches of a search are shown."""
         return self._is_filtered
 
+    @property
+    def first_match(self) -> int | None:
+        """The topmost row that a search found."""
+        return self._matches[0] if self._matches else None
+
     def set_tree(self, tree: Tree | None) -> None:
         """Show another tree, without a filter."""
         self.beginResetModel()

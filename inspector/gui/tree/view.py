@@ -25,7 +25,7 @@ from inspector.gui.tree.columns import TreeColumns
 from inspector.gui.tree.copying import tsv_parts
 from inspector.gui.tree.delegate import RowDelegate, indents_for
 from inspector.gui.tree.dragging import RowDrag
-from inspector.gui.tree.folding import Unfolder, first_to_unfold, rows_to_unfold
+from inspector.gui.tree.folding import Unfolder, first_to_unfold, matches_to_unfold, rows_to_unfold
 from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import Column, TreeModel
 from inspector.gui.tree.painting import make_viewport
@@ -37,7 +37,6 @@ from inspector.report.outline.flat import Order
 from inspector.report.query import Query
 from inspector.report.tree import Tree
 
-_MATCH_ROWS = 400
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
 _TYPED_SEARCH_ROWS = 20_000
@@ -147,8 +146,7 @@ class TensorTreeView(QTreeView):
             self._model.set_matches(matches)
             self._delegate.query = query if matches is not None else None
             self._folds.forget()  # a search unfolds what it shows; its end collapses that again
-            found = rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if filtered else before
-            self._unfold(found)
+            self._unfold(matches_to_unfold(self._model) if filtered else before)
             self.set_current(current)
 
     def show_flat(self, nodes: tuple[int, ...] | None, total: int = 0) -> None:
@@ -163,10 +161,7 @@ class TensorTreeView(QTreeView):
             self._use(self._model if nodes is None else self._list)
             if nodes is None:
                 unfolded = self._folds.forget()
-                found = (
-                    rows_to_unfold(self._model, [0], _MATCH_ROWS)[0] if self._model.is_filtered else unfolded
-                )
-                self._unfold(found)
+                self._unfold(matches_to_unfold(self._model) if self._model.is_filtered else unfolded)
             self.set_current(current)
 
     def _use(self, rows: Rows) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QMenu
 
 from inspector.containers.persistent_ids import NO_DEVICE
+from inspector.gui.tree import folding
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
 from inspector.records import replace
@@ -499,3 +500,16 @@ def test_a_tensor_of_one_element_shows_its_value(view, tree):
     assert view.model().text(node, Column.VALUE) == "20.0"
     view.show_tree(tree)
     assert view.model().text(node, Column.VALUE) == ""
+
+
+def test_the_first_of_very_many_matches_is_in_sight(view, tree, monkeypatch):
+    monkeypatch.setattr(folding, "_MATCH_ROWS", 1)
+    matches = tuple(node for node in sorted(tree.tensor_nodes) if node >= 0)
+    view.show_matches(matches, parse_query("w"), only=True)
+    assert tree.nodes[matches[0]].name in rows_in_sight(view)
+    folded = len(rows_in_sight(view))
+    view.show_flat(matches)
+    view.show_flat(None)
+    assert len(rows_in_sight(view)) == folded
+    view.show_matches((), parse_query("nothing"), only=True)
+    assert not rows_in_sight(view)

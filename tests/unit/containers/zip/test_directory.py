@@ -261,15 +261,17 @@ def test_offset_beyond_64_bits_wraps_around(open_: Open) -> None:
 def test_number_of_records_is_bounded(open_: Open) -> None:
     source = open_(build_zip(A, B))
     assert directory(source, records=2).entries
-    with pytest.raises(ContainerError, match="too large: 2 records, 98 bytes"):
-        directory(source, records=1)
+    with pytest.raises(ContainerError, match="too large: 2 records, 98 bytes") as raised:
+        directory(source, records=1, storages=7)
+    assert raised.value.remedy.startswith("at most 7 tensors of a zip are read")
 
 
 def test_size_of_the_directory_is_bounded(open_: Open) -> None:
     source = open_(build_zip(A, B))
     assert directory(source, directory_nbytes=98).entries
-    with pytest.raises(ContainerError, match="too large: 2 records, 98 bytes"):
+    with pytest.raises(ContainerError, match="too large: 2 records, 98 bytes") as raised:
         directory(source, directory_nbytes=97)
+    assert raised.value.remedy is None
 
 
 def test_cancellation(open_: Open) -> None:
