@@ -22,18 +22,21 @@ SPEC = ROOT / "packaging" / "bundle" / "checkpoint-inspector.spec"
 class Packager:
     """Plays PyInstaller: remembers what the spec wants of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, workpath: Path) -> None:
+        self.workpath = workpath
         self.programs: list[dict[str, Any]] = []
         self.collected: tuple[Any, ...] = ()
         self.bundle: dict[str, Any] = {}
+        self.dependencies: list[tuple[str, str, str]] = []
 
     def run(self) -> None:
         names = {
             "SPECPATH": str(SPEC.parent),
+            "workpath": str(self.workpath),
             "Analysis": lambda scripts, datas, **_: SimpleNamespace(
                 binaries=[], datas=datas, pure=[], scripts=[(path, "", "") for path in scripts]
             ),
-            "PYZ": lambda pure: pure,
+            "PYZ": lambda pure: SimpleNamespace(dependencies=self.dependencies),
             "EXE": lambda *_, **options: self.programs.append(options) or options["name"],
             "COLLECT": lambda *parts, **_: setattr(self, "collected", parts),
             "BUNDLE": lambda _, **options: self.bundle.update(options),
@@ -42,9 +45,10 @@ class Packager:
 
 
 @pytest.fixture
-def packager(monkeypatch) -> Packager:
+def packager(monkeypatch, tmp_path) -> Packager:
     monkeypatch.setattr(sys, "path", list(sys.path))
-    return Packager()
+    (tmp_path / "work").mkdir()
+    return Packager(tmp_path / "work")
 
 
 def test_the_bundle_of_linux_is_one_program(packager, monkeypatch):
@@ -54,6 +58,24 @@ def test_the_bundle_of_linux_is_one_program(packager, monkeypatch):
         ("checkpoint-inspector", True, None)
     ]
     assert packager.bundle == {}
+
+
+def test_the_active_environment_stays_known_in_the_bundle(packager, tmp_path, monkeypatch):
+    """PyInstaller's start removes VIRTUAL_ENV; the copy that is packed does not."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    start = tmp_path / "pyiboot01_bootstrap.py"
+    start.write_text("VIRTENV = 'VIRTUAL_ENV'\nif VIRTENV in os.environ:\n    del os.environ[VIRTENV]\n")
+    packager.dependencies = [("struct", "struct.py", "PYMODULE"), (start.stem, str(start), "PYSOURCE")]
+    packager.run()
+    other, (name, path, kind) = packager.dependencies
+    assert (other[0], name, kind) == ("struct", start.stem, "PYSOURCE")
+    kept = SimpleNamespace(environ={"VIRTUAL_ENV": "/env"})
+    exec(Path(path).read_text(), {"os": kept})
+    assert kept.environ == {"VIRTUAL_ENV": "/env"}
+    start.write_text("os.environ.pop('VIRTUAL_ENV', None)\n")
+    packager.dependencies = [(start.stem, str(start), "PYSOURCE")]
+    with pytest.raises(SystemExit, match="in another way"):
+        packager.run()
 
 
 def test_windows_gets_a_program_without_a_console(packager, monkeypatch):
