@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def test_what_means_something(name: str) -> None:
     assert is_free("netG")
 
 
+@pytest.mark.wide
 @given(
     st.lists(st.text(max_size=12) | st.integers(), max_size=3),
     st.sampled_from(["model", "optimizer", "scaler"]),

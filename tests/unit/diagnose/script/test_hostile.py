@@ -43,6 +43,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.wide
 def test_following_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "_MOST_STEPS", 10_000)
     found = {}

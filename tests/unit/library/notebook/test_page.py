@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 import inspector
 from inspector.diagnose.run import diagnose
 from inspector.library.notebook.page import page_of
@@ -64,6 +66,7 @@ def test_more_devices_than_a_machine_has_are_counted() -> None:
     assert [value for name, value in found.attributes if name == "style"] == ["width:5.00%"] * 16
 
 
+@pytest.mark.wide
 def test_hostile_files_and_genuine_ones_make_pages(tmp_path) -> None:
     wrong = {}
     hostile = CASES if IS_SWEEP else CASES[::8]
