@@ -8,7 +8,15 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QTextLayout, QTextOption, QWheelEvent
+from PySide6.QtGui import (
+    QFontMetricsF,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextLayout,
+    QTextOption,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QLabel, QLayout, QSizePolicy, QTextEdit, QWidget
 
 from inspector.overriding import override
@@ -180,6 +188,13 @@ class ElidedLabel(QLabel):
         super().setText(text)
         self.setAccessibleName(text)
         self._refresh_tooltip()
+
+    @override
+    def sizeHint(self) -> QSize:
+        """Return the size of the whole text; Qt's own is rounded down where pixels are halves of points."""
+        hint = super().sizeHint()
+        needed = math.ceil(QFontMetricsF(self.font()).horizontalAdvance(self.text()))
+        return QSize(max(hint.width(), needed), hint.height())
 
     @override
     def minimumSizeHint(self) -> QSize:

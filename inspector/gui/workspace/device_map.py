@@ -152,7 +152,8 @@ class DeviceMapBar(QWidget):
         if not self._pills:
             return
         room = self.width() - self._title.sizeHint().width() - self._all.sizeHint().width() - 3 * _GAP
-        room -= self._button_width(len(self._rows))
+        margins = self._row.contentsMargins()
+        room -= self._button_width(len(self._rows)) + margins.left() + margins.right()
         widths = self._widths(with_summary=True)
         if sum(widths) > room or len(self._rows) > len(self._pills):
             widths = self._widths(with_summary=False)

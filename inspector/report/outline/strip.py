@@ -63,7 +63,7 @@ def _total_facts(total: Total) -> tuple[str, ...]:
 
 def _tensor_facts(checkpoint: Checkpoint, node: Node, lookup: Lookup) -> tuple[str, ...]:
     tensor = checkpoint.tensors[node.index]
-    stride = "" if tensor.stride is None else f"stride ({', '.join(map(str, tensor.stride))})"
+    stride = "" if not tensor.stride else f"stride ({', '.join(map(str, tensor.stride))})"
     return (
         device_name(tensor.device),
         tensor.dtype,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QLabel, QPushButton
 
@@ -76,6 +76,17 @@ def test_pills_stay_while_their_number_does(bar):
     assert len(pills(bar)) == 1
     bar.show_rows((), fakes.COLOURS)
     assert bar.isHidden()
+
+
+def test_names_are_whole_at_every_width(bar, qtbot):
+    bar.show_rows(MANY, {f"cuda:{index}": index for index in range(16)}, ())
+    cut = []
+    for width in range(770, 960, 3):
+        bar.resize(width, bar.height())
+        QCoreApplication.processEvents()
+        names = [pill._name for pill in pills(bar)]
+        cut += [width for name in names if name.width() < name.sizeHint().width()]
+    assert cut == []
 
 
 def test_sixteen_devices_stay_in_one_line_and_open_below_it(bar, qtbot):

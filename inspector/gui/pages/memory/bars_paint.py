@@ -111,9 +111,13 @@ class BarsPainter:
         metrics = QFontMetricsF(self._font)
         painter.setFont(self._font)
         painter.setPen(self._tokens.color("bad" if bar.excess_nbytes else "text"))
+        figure = metrics.horizontalAdvance(bar.text)
+        painter.fillRect(room.adjusted(self.width - figure - 2, 0, 0, 0), self._tokens.color("surface"))
         painter.drawText(room, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignBottom, bar.text)
-        left = max(self.width - metrics.horizontalAdvance(bar.text) - 2 * _PAD, 24.0)
+        left = max(self.width - figure - 2 * _PAD, 24.0)
         caption = metrics.elidedText(bar.label, Qt.TextElideMode.ElideRight, left)
+        said = metrics.horizontalAdvance(caption)  # the lines of the scale do not cross the words
+        painter.fillRect(QRectF(0, room.top(), said + 2, room.height()), self._tokens.color("surface"))
         painter.setPen(self._tokens.color("muted"))
         painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, caption)
 

@@ -11,6 +11,7 @@ from inspector.report.charts.listing import TITLES, MapLine, table_of
 from inspector.report.charts.modules import ModuleMap
 
 _FIGURES = (1, 2, 3)
+_KINDS_WIDTH = 130
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -35,10 +36,11 @@ class MapTable(QTreeView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.header()
-        header.setStretchLastSection(True)
+        header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        header.resizeSection(0, 170)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(len(TITLES) - 1, QHeaderView.ResizeMode.Interactive)
+        header.resizeSection(len(TITLES) - 1, _KINDS_WIDTH)
         self.selectionModel().currentChanged.connect(self._on_current)
         self.doubleClicked.connect(lambda index: self._go_into(index.row()))
 
