@@ -90,7 +90,7 @@ def numbers_text(numbers: Numbers) -> str:
     if numbers.max_abs:  # 0 where all that differ are NaN or infinite, or are less apart than a float64 tells
         where = " where both are finite" if numbers.not_finite else ""
         parts.append(f"by at most {numbers.max_abs:{_DIGITS}}{where}")
-        if numbers.max_rel is not None:
+        if numbers.max_rel:  # 0 or None where what differs is 0 in the second: nothing is a multiple of that
             parts.append(f"relative {numbers.max_rel:{_DIGITS}}")
     if numbers.not_finite:
         parts.append(f"{numbers.not_finite:,} with NaN or infinity")

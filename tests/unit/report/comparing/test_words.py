@@ -49,6 +49,8 @@ def test_numbers_are_said_in_one_line() -> None:
     text = numbers_text(Numbers(2, 1, 0.0, 0.0, None, (), "nan", "1.0", 0, 1))
     assert text == "1 of 2 elements differ, 1 with NaN or infinity, first at []: nan \u2192 1.0"
     assert ", cosine" not in numbers_text(Numbers(2, 1, 0.5, None, None, (), "1.0", "0.0", 0, 0))
+    # Where the second has zeros, what differs is no multiple of anything.
+    assert "relative" not in numbers_text(Numbers(2, 1, 1.0, 0.0, None, (), "1.0", "0.0", 0, 0))
     assert numbers_text(SAME) == "the same numbers"
     assert numbers_text(SAME._replace(max_abs=0.25)) == "equal within the tolerance, at most 0.25 apart"
     assert numbers_text(SAME._replace(other_bits=2)).startswith("the same numbers, 2 of them in other bits")
