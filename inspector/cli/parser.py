@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
@@ -20,13 +21,15 @@ from inspector.units import cut_text, nearest
 _HELP_COLUMN = 28
 _MOST_CHARS, _MOST_WORDS = 100, 4
 _REPEATED = re.compile(r"(\S+) \[\1 \.\.\.\]")
+_ANY_WIDTH = 80
+"""While options are declared, nothing is laid out, and what asks the terminal takes long to import."""
 
 
 class _Help(argparse.HelpFormatter):
     """Leaves room for the longest option, and lines that are indented as they are: examples are pasted."""
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=_HELP_COLUMN)
+    def __init__(self, prog: str, width: int | None = None) -> None:
+        super().__init__(prog, max_help_position=_HELP_COLUMN, width=width)
 
     @override
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -57,13 +60,14 @@ class _Parser(argparse.ArgumentParser):
             description=command.SUMMARY,
             epilog="\n".join(["examples:", *examples] * bool(examples) + ["", notes] * bool(notes)),
             allow_abbrev=False,
-            formatter_class=_Help,
+            formatter_class=partial(_Help, width=_ANY_WIDTH),
         )
         self._positionals.title = "arguments"
         command.add_options(self)
         if prog != PROGRAM:
             add_display_options(self)
         self.set_defaults(run=command.run)
+        self.formatter_class = _Help
 
     @override
     def format_help(self) -> str:

@@ -7,7 +7,6 @@ import argparse
 from inspector import __version__
 from inspector.cli.common import DONE, PROGRAM
 from inspector.cli.machines import PYTHONS
-from inspector.cli.screen import require_display, window_libraries
 
 SUMMARY = (
     "Open PyTorch checkpoints without executing them, and fix the devices they name.\n"
@@ -37,6 +36,8 @@ def run(options: argparse.Namespace) -> int:
         options.python = name_python(options.python).path  # the window leaves this folder
     elif not options.demo and hand_over(options.files):
         return DONE
+    from inspector.cli.screen import require_display, window_libraries  # not for a running program's window
+
     require_display(options.files)
     with window_libraries():
         from inspector.gui.app import main

@@ -65,6 +65,15 @@ def test_a_command_is_its_module_and_its_row(cli, monkeypatch) -> None:
     assert asked == [3]
 
 
+def test_the_window_is_not_prepared_for_before_it_is_wanted() -> None:
+    code = (
+        "import sys; from inspector.cli.parser import parse; parse(['--demo']);"
+        "print(*({'ctypes', 'socket', 'shutil', 'subprocess', 'inspector.cli.screen'} & {*sys.modules}))"
+    )
+    answer = subprocess.run([sys.executable, "-P", "-c", code], cwd=ROOT, capture_output=True, check=True)
+    assert answer.stdout.split() == []
+
+
 def test_a_command_is_imported_alone() -> None:
     code = (
         "import sys; from inspector.cli.parser import parse; parse(['show', 'a']);"
