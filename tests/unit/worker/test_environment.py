@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import platform
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ def test_torch_is_found_by_its_metadata_or_by_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A build that stands on the path without metadata is a torch as well."""
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), sysconfig.get_path("stdlib")])
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert list(answer({}, iter(()))) == [({"version": platform.python_version(), "torch": None}, b"")]
     (tmp_path / "torch.py").write_text("raise SystemExit", encoding="utf-8")

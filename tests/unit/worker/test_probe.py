@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import sysconfig
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -407,7 +408,7 @@ def test_packages_of_pip_and_conda(script, monkeypatch, tmp_path) -> None:
     meta.mkdir()
     for name in ("pytorch-2.3.1-py3.11_cpu_0", "pytorch-mutex-1.0-cpu", "numpy-1.26-py311", "history"):
         (meta / f"{name}.json").touch()
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), sysconfig.get_path("stdlib")])
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert script.packages() == {
         "conda:pytorch": ["2.3.1 py3.11_cpu_0"],
