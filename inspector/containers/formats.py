@@ -184,6 +184,7 @@ FORMATS: tuple[Format, ...] = (
         read=_read_safetensors,
         loader="safetensors.torch.load_file",
         device_from="load_file(path, device=...) decides",
+        suffix=".safetensors",
         copied_as="state-dict",
         cannot=(
             Cannot(

@@ -236,4 +236,4 @@ def _with_suffix(file: Given) -> str:
     from inspector.containers.formats import find_format
 
     with open_path(file.path) as source:
-        return f"stdin.{'safetensors' if find_format(source).name == 'safetensors' else 'pth'}"
+        return f"stdin{find_format(source).suffix}"

@@ -64,6 +64,7 @@ class Format:
         runs_with: What that loader has to be told before it does so; empty where it does at once.
         era: Which versions of torch wrote it, where the name of the format says so.
         becomes: The format of a copy that is not written by changing the file's own bytes.
+        suffix: The suffix that says what a file of it is, where it comes without a name.
         loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
         loader_restricts: Whether that loader reads pickles as `torch.load` does with `weights_only=True`.
         copied_as: What a copy is, where nothing is said of it: `same` keeps the format, `state-dict` and
@@ -101,6 +102,7 @@ class Format:
     runs_with: str = ""
     era: str = ""
     becomes: str = "zip"
+    suffix: str = ".pth"
     copied_as: Literal["same", "state-dict", "objects"] = "same"
     weights_at: str = ""
     cannot: tuple[Cannot, ...] = ()

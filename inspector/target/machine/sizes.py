@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.records import replace
 from inspector.target.machine.profile import Profile, label_with, presets
 
@@ -25,16 +26,21 @@ SIZES: dict[str, tuple[int, ...]] = {
 """Gigabytes of each GPU, or of the machine if it has none, by the word for the machine."""
 
 
-@lru_cache(maxsize=1)
 def offered() -> tuple[tuple[str, str], ...]:
     """Return what `--target` takes and the label of each machine that nobody probed.
 
     Those with known memory stand behind the one of the same kind without. They are not made for that: the
     list is on the way to the first paint of the window.
     """
+    return _offered(tuple(DEVICE_TYPES))
+
+
+@lru_cache(maxsize=1)
+def _offered(_types: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return the same for these types of devices, of which more may be added at any time."""
     found: list[tuple[str, str]] = []
     for machine in presets():
-        texts = [(size, f"{size} GB") for size in SIZES[machine.id]]
+        texts = [(size, f"{size} GB") for size in SIZES.get(machine.id, ())]
         found.append((machine.id, machine.label))
         found += [(f"{machine.id}@{size}gb", label_with(machine, text)) for size, text in texts]
     return tuple(found)
