@@ -5,7 +5,7 @@ import gc
 import sys
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -80,6 +80,8 @@ def test_title_and_status_line(make_window):
 
 @pytest.mark.wide
 def test_showing_a_screen_wants_nothing(window, session):
+    QCoreApplication.processEvents()  # a window that becomes active looks at its file
+    session.reset_mock()
     for screen in (
         replace(READY, target="mps", selected=7, query="conv", matches=(5, 7)),
         replace(READY, device_map=tuple(replace(row, to="mps") for row in READY.device_map)),
