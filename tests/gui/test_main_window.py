@@ -91,7 +91,8 @@ def test_showing_a_screen_wants_nothing(window, session):
         READY,
     ):
         window.show_screen(screen)
-    assert session.mock_calls == []
+    wanted = [name for name, *_ in session.mock_calls if name != "look_at_file"]  # which the activation wants
+    assert wanted == []
 
 
 @pytest.mark.wide
