@@ -32,7 +32,6 @@ from inspector.snippet.styles import table
 from inspector.snippet.styles.table import Style
 from inspector.target.machine.evidence import Evidence, TorchFound
 from inspector.target.machine.profile_file import build_profile
-from inspector.target.machine.sizes import offered
 from inspector.target.machine.wish import parse_target
 from tests.corpus import CORPUS
 from tests.unit.session.present.test_compose import ready
@@ -138,7 +137,7 @@ def test_a_style(monkeypatch, cli) -> None:
 
 
 @pytest.fixture
-def warped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+def warped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     row = DeviceType(
         name="warp",
         noun="warp core",
@@ -151,11 +150,9 @@ def warped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
         collective="wccl",
     )
     monkeypatch.setitem(DEVICE_TYPES, row.name, row)
-    offered.cache_clear()  # the list is made once for a process
     path = tmp_path / "warped.pt"
     path.write_bytes((CORPUS / "devices" / "legacy_cuda_0.pt").read_bytes().replace(b"cuda:0", b"warp:0"))
-    yield path
-    offered.cache_clear()
+    return path
 
 
 def test_a_device_type_is_a_target(warped: Path, cli) -> None:

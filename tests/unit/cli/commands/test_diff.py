@@ -49,6 +49,8 @@ def test_a_filter_narrows_what_is_compared(files: list[str], capsys: pytest.Capt
     capsys.readouterr()
     assert main(["diff", *files, "--filter", "w", "--json", "--all"]) == 1
     assert [row["path"] for row in document(capsys)["changed"]] == ["w"]
+    assert main(["diff", *files, "--filter", '""', "--json"]) == 1  # nothing is asked for
+    assert [row["path"] for row in document(capsys)["changed"]] == ["w"]
 
 
 def test_what_cannot_be_read_or_was_stopped(

@@ -67,6 +67,10 @@ def test_following_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+def test_lists_do_not_grow_without_end() -> None:
+    assert follow(START + SCRIPTS["lists that grow"]).outcome == "not-loaded"
+
+
 def test_huge_files_are_not_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "huge.py"
     with path.open("wb") as file:
