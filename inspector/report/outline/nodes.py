@@ -7,6 +7,7 @@ it, until somebody looks at it; a large group is made at once, since its devices
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import overload
 
 from inspector.model.checkpoint import Checkpoint
@@ -46,6 +47,11 @@ class Nodes(Sequence[Node]):
     def places(self) -> Places:
         """Where all rows stand."""
         return self._places
+
+    @cached_property
+    def buckets(self) -> frozenset[int]:
+        """The rows that only hold a slice of a long list."""
+        return frozenset(id_ for id_, (_, _, is_bucket) in self._named.items() if is_bucket)
 
     @property
     def sums(self) -> Sums:

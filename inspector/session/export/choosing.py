@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.records import dataclass
 from inspector.remap.convert.forms import KEPT, NEVER
 from inspector.remap.convert.patterns import Patterns
 from inspector.remap.rules import literal_pattern
+from inspector.report.outline.sums import GROUP
 from inspector.report.tree import Tree
 from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.export.page import NO_CHOICE, OUT, PARTLY, WRITTEN, Boxes
+
+if TYPE_CHECKING:
+    from inspector.report.outline.nodes import Nodes
 
 _WORD = re.compile(r'"((?:[^"]|"")*)"?|\S+')
 _MOST_BOUNDARIES = 64
@@ -54,23 +59,37 @@ def _as_word(pattern: str) -> str:
 
 
 def boxes_of(tree: Tree, fates: bytes, value_fates: bytes) -> Boxes:
-    """Return the boxes for what becomes of each tensor and value."""
-    nodes = tree.nodes
-    kept, gone = [0] * len(nodes), [0] * len(nodes)
-    states = bytearray(len(nodes))
-    for id_ in range(len(nodes) - 1, -1, -1):
-        node = nodes[id_]
-        if _is_part(tree, id_):
+    """Return the boxes for what becomes of each tensor and value.
+
+    No row is made for it: there may be a million.
+    """
+    nodes = cast("Nodes", tree.nodes)  # what `build_tree` makes
+    codes, parents, parts = nodes.places.codes, nodes.places.parents, _parts(nodes)
+    kept, gone = [0] * len(codes), [0] * len(codes)
+    states = bytearray(len(codes))
+    for id_ in range(len(codes) - 1, -1, -1):
+        if parts[id_]:
             states[id_] = NO_CHOICE
             continue
-        if node.kind in ("tensor", "value"):
-            fate = (fates if node.kind == "tensor" else value_fates)[node.index]
+        code, parent = codes[id_], parents[id_]
+        if code != GROUP:
+            fate = fates[code] if code >= 0 else value_fates[~code]
             kept[id_], gone[id_] = int(fate == KEPT), int(fate not in (KEPT, NEVER))
         states[id_] = _state(kept[id_], gone[id_])
-        if node.parent >= 0:
-            kept[node.parent] += kept[id_]
-            gone[node.parent] += gone[id_]
+        if parent >= 0:
+            kept[parent] += kept[id_]
+            gone[parent] += gone[id_]
     return Boxes(tree=tree, states=bytes(states))
+
+
+def _parts(nodes: Nodes) -> bytearray:
+    """Return of each row whether it is a part of a tensor, see `_is_part`."""
+    codes, parents, buckets = nodes.places.codes, nodes.places.parents, nodes.buckets
+    found = bytearray(len(codes))
+    for id_ in range(1, len(codes)):
+        parent = parents[id_]
+        found[id_] = found[parent] if parent in buckets else codes[parent] >= 0
+    return found
 
 
 def _state(kept: int, gone: int) -> int:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from inspector.model.checkpoint import ValueRow
 from inspector.remap.convert.forms import DROPPED, KEPT, NEVER, Form
 from inspector.remap.convert.preview import preview_form
+from inspector.report.outline.nodes import Nodes
 from inspector.report.tree import BUCKET_ROWS
 from inspector.session.document import Document
 from inspector.session.export import choosing
@@ -116,6 +119,19 @@ def test_values_have_boxes_and_parts_have_none() -> None:
     assert choose(shown, known_by, (), [shown.tree.tensor_nodes[1]], written=False) == ()
     assert choose(shown, known_by, (), [shown.tree.value_nodes[0]], written=False) == ("epoch",)
     assert isinstance(rows.values[0], ValueRow)
+
+
+def test_boxes_make_no_rows_and_slices_of_parts_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 2 * BUCKET_ROWS + 2
+    parts = [tensor("w", f"part{number}", storage="0", part_of=0) for number in range(count)]
+    shown = document_of(checkpoint(tensor("w", storage=None), *parts, storage("0", "cpu", 4 * count)))
+    tree = shown.tree
+    assert choosing._is_part(tree, tree.tensor_nodes[1])
+    assert tree.nodes[tree.nodes[tree.tensor_nodes[1]].parent].kind == "bucket"
+    monkeypatch.setattr(Nodes, "_make", None)
+    states = boxes_of(tree, bytes([DROPPED] + [KEPT] * count), b"").states
+    assert states[tree.tensor_nodes[0]] == OUT
+    assert {states[node] for node in tree.tensor_nodes[1:]} == {NO_CHOICE}
 
 
 # --- a click ------------------------------------------------------------------------------------------------
