@@ -2,6 +2,8 @@
 
 pytest's own `faulthandler_timeout` starts a thread for each test and waits for its end, which costs a small
 test a fifth of its time, and more where every core is busy. Here one thread is started anew each minute.
+The clock decides only when: no result depends on it, and a test has nine minutes at least before it counts as
+hanging, as many as a test may take that waits for a child process on a busy machine.
 """
 
 from __future__ import annotations

@@ -377,7 +377,7 @@ class Commands(QObject):
         self.on_page("tensor")
 
     def tell(self, text: str) -> None:
-        """Say something in the status line for a while."""
+        """Show a text in the status line for a while."""
         self._window.statusBar().showMessage(text, _READ_MS)
 
     def copy(self, text: str) -> None:

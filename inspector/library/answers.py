@@ -1,4 +1,7 @@
-"""What answers of the library have in common: the document of the command, and its text."""
+"""What answers of the library have in common: the document of the command, and its text.
+
+Each record names these functions in its own body: records do not inherit.
+"""
 
 from __future__ import annotations
 

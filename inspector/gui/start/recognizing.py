@@ -34,7 +34,7 @@ Tell = Callable[[Places], None]
 
 
 def recognize(paths: Sequence[str], shown: Sequence[str], tell: Tell) -> None:
-    """Tell for each path the place of the same file among those that are shown, or None.
+    """Look up for each path the place of the same file among those that are shown; None where it is not.
 
     At once where the names say it all, else in a later turn of the event loop, without an answer after
     `PATIENCE_MS`.
@@ -53,7 +53,7 @@ def find_windows(
     asking: Window | None,
     tell: Callable[[list[Window | None]], None],
 ) -> None:
-    """Tell which windows but one show these files, whatever they were called when they were opened there."""
+    """Find the windows, all but one, that show these files, whatever they were called when opened there."""
     shown = [
         (window, window.shown.path)
         for window in windows
