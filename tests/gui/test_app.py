@@ -16,6 +16,7 @@ from inspector.gui import app as module
 from inspector.gui import single_instance
 from inspector.gui.app import MachineProbe, Program, main, screenshot
 from inspector.gui.settings import Settings
+from inspector.gui.start import recognizing
 from inspector.progress import Progress
 from inspector.resources import demo_path
 from inspector.target.machine import this_machine
@@ -75,8 +76,7 @@ def wait_ready(qtbot, *windows) -> None:
         lambda: all(
             window.shown is not None and window.shown.phase == "ready" and window.is_drawn
             for window in windows
-        ),
-        timeout=20_000,
+        )
     )
 
 
@@ -283,6 +283,7 @@ def test_main_ends_at_once_when_the_files_are_handed_over(qapp, monkeypatch):
 
 def test_a_file_that_is_shown_is_raised_and_not_opened_again(program, qtbot, copies, tmp_path, monkeypatch):
     raised, followed = [], []
+    monkeypatch.setattr(recognizing, "PATIENCE_MS", 100_000)
     monkeypatch.setattr(module, "_bring_to_front", raised.append)
     program.open_paths(copies[:2])
     wait_ready(qtbot, *program.windows)

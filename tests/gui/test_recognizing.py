@@ -50,7 +50,8 @@ def test_names_that_say_it_all_ask_no_disk(hung):
     assert asked == []
 
 
-def test_two_names_of_a_file_are_one(qtbot, tmp_path):
+def test_two_names_of_a_file_are_one(qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(recognizing, "PATIENCE_MS", 100_000)
     path, link, other = (tmp_path / name for name in ("a.pth", "link.pth", "other.pth"))
     path.write_bytes(b"")
     other.write_bytes(b"")

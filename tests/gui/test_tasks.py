@@ -60,7 +60,7 @@ def test_cancelled_work_fails_as_such(runner, qtbot):
 
     progress = Progress()
     runner.run(work, progress, fail, failed.append)
-    started.wait(5)
+    assert started.wait(60)
     progress.cancel()
     qtbot.waitUntil(lambda: bool(failed))
     assert isinstance(failed[0], CancelledError)
@@ -92,7 +92,7 @@ def test_closing_stops_the_work_and_lets_nothing_come_back(qapp, qtbot):
             progress.advance()
 
     runner.run(work, Progress(), fail, fail)
-    started.wait(5)
+    assert started.wait(60)
     runner.close()
     runner.run(work, Progress(), fail, fail)
     qtbot.waitUntil(lambda: runner not in tasks._ALIVE)
@@ -106,7 +106,7 @@ def test_closing_waits_for_no_disk_that_hangs(qapp, qtbot):
         return release.wait(60)
 
     runner.run(hang, Progress(), fail, fail)
-    started.wait(5)
+    assert started.wait(60)
     held = weakref.ref(runner)
     runner.close()
     assert not release.is_set()

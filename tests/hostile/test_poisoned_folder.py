@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from inspector.child import Worker, find_program
 from inspector.progress import Progress
-from inspector.remap.convert.cast import Caster
 from inspector.resources import PROBE, demo_path, resource_path
 from tests.hostile.poison import poison, poisoned_environment
 
@@ -24,14 +23,12 @@ SCRIPT = Path(__file__).with_name("in_poison.py")
 COMMANDS: tuple[tuple[str, int], ...] = (
     ("show best.pth", 0),
     ("show --json best.pth", 0),
-    ("check best.pth", 1),
     ("check --target cpu best.pth", 1),
     ("target", 0),
     ("target --probe-script", 0),
     ("snippet best.pth", 0),
     ("remap best.pth -o copy.pth --map *=cpu --receipt receipt.json", 0),
     ("verify copy.pth --against best.pth --map *=cpu", 0),
-    ("remap best.pth -o checked.pth --map *=cpu --verify torch", 0),
     ("remap best.pth -o weights.pth --only weights --compact", 0),
     ("remap best.pth -o weights.safetensors --format safetensors", 0),
     ("remap other.pth --in-place --map *=cpu", 0),
@@ -131,6 +128,13 @@ def test_no_way_to_start_runs_what_lies_there(
     assert done.stdout
 
 
+WHERE = """
+from importlib.util import find_spec
+def answer(head, blocks):
+    yield {name: find_spec(name).origin for name in ("json", "numpy", "torch")}, b""
+"""
+
+
 def test_children_trust_no_relative_entry_of_a_search_path(
     tmp_path: Path, folder: Path, marks: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,11 +144,14 @@ def test_children_trust_no_relative_entry_of_a_search_path(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHONPATH", f"{os.pathsep}.{os.pathsep}{ROOT}")
     script = tmp_path / "script.py"
-    script.write_text("import json\ndef answer(head, blocks):\n    yield {}, b'1'", encoding="ascii")
+    script.write_text(WHERE, encoding="ascii")
     with Worker() as worker:
-        assert worker.ask(script, {}, progress=Progress(), timeout_s=60).block == b"1"
-    with Caster("float16") as caster:
-        assert list(caster.cast([struct.pack("<f", 1)], Progress())) == [struct.pack("<e", 1)]
+        places = worker.ask(script, {}, progress=Progress(), timeout_s=60).head
+    assert {name: Path(place).parents[1] for name, place in places.items()} == {
+        "json": Path(json.__file__).parents[1],
+        "numpy": Path(find_spec("numpy").origin).parents[1],
+        "torch": Path(find_spec("torch").origin).parents[1],
+    }
     assert find_program("nvidia-smi") is None
     assert find_program("sh") not in {None, str(folder / "sh")}
     assert ran(marks) == ""

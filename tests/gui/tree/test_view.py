@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from PySide6.QtCore import QByteArray, QItemSelectionModel, QMimeData, QPoint, QPointF, Qt
 from PySide6.QtGui import QDropEvent, QImage
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.tree import folding
@@ -149,7 +149,8 @@ def test_what_the_user_unfolds_is_remembered_through_a_search(view, tree):
     assert rows_in_sight(view) == before
 
 
-def test_typing_goes_to_the_next_row_that_begins_so(view, tree, qtbot):
+def test_typing_goes_to_the_next_row_that_begins_so(view, tree, qtbot, monkeypatch):
+    monkeypatch.setattr(QApplication, "keyboardInputInterval", lambda: 100_000)  # however busy the machine is
     view.show_selected(find(tree, "model"))
     qtbot.keyClicks(view, "layer")
     assert view.currentIndex().data() == "layer1"

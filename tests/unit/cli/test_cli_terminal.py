@@ -31,6 +31,13 @@ show._page = slow
 raise SystemExit(cli.main(["show", "a"]))
 """
 
+# A busy machine may take so long for the demo that a bar appears before the pager.
+SWIFT = """
+from inspector.cli import main, progress
+progress._AFTER_S = 1000
+raise SystemExit(main())
+"""
+
 
 class Terminal:
     """A pseudo-terminal with a command in it, as its only user sees it."""
@@ -81,7 +88,7 @@ def test_a_long_answer_is_paged_with_the_verdict_first(tmp_path: Path) -> None:
     pager = tmp_path / "pager"
     pager.write_text(f"#!{sys.executable}\nimport sys\nprint('PAGED', *sys.stdin.read().split('\\n')[:3])\n")
     pager.chmod(0o755)
-    command = [sys.executable, "-m", "inspector", "show", str(demo_path())]
+    command = [sys.executable, "-c", SWIFT, "show", str(demo_path())]
     terminal = Terminal(command, PAGER=str(pager))
     assert terminal.end() == 0
     shown = ORDERS.sub("", terminal.text)

@@ -38,7 +38,7 @@ def test_the_file_tells_since_when_it_is_locked(tmp_path):
 
 def test_a_process_that_was_killed_holds_nothing_even_before_it_is_collected(tmp_path):
     path = str(tmp_path / "lock")
-    code = HOLD + "print(l.try_lock(), flush=True); time.sleep(60)"
+    code = HOLD + "print(l.try_lock(), flush=True); time.sleep(600)"
     child = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE, text=True)
     with child:
         assert child.stdout.readline() == "True\n"
