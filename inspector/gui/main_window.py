@@ -10,13 +10,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QPoint, QTimer, Signal
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
-    QDragEnterEvent,
-    QDragLeaveEvent,
-    QDropEvent,
     QPaintEvent,
     QShowEvent,
 )
@@ -30,7 +27,8 @@ from inspector.gui.actions import (
     say_edits,
     toolbar_actions,
 )
-from inspector.gui.commands import Commands, Frame
+from inspector.gui.commands import Commands
+from inspector.gui.dropping import DropFrame
 from inspector.gui.menus import ProfileMenu, RecentMenu, ThemeMenu
 from inspector.gui.phase_stack import PhaseStack
 from inspector.gui.placing import LEAST, first_size, fit
@@ -39,7 +37,6 @@ from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
 from inspector.gui.toolbar import TopBar
 from inspector.gui.widgets.drop_overlay import DropOverlay
-from inspector.gui.widgets.path_text import path_of_url
 from inspector.gui.widgets.status_line import StatusLine
 from inspector.overriding import override
 from inspector.session.pasted import is_script_name
@@ -57,7 +54,7 @@ if TYPE_CHECKING:
     from inspector.session.screen import FailurePage, Screen
 
 
-class MainWindow(Frame):
+class MainWindow(DropFrame):
     """Implements `View`; `attach` connects it to its session."""
 
     painted = Signal()
@@ -226,27 +223,6 @@ class MainWindow(Frame):
                 self.session.open(path)
 
     @override
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _dropped_paths(event):
-            event.setDropAction(Qt.DropAction.CopyAction)  # file managers offer to move, too
-            event.accept()
-            self._show_hot(hot=True)
-
-    @override
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        self._show_hot(hot=False)
-
-    @override
-    def dropEvent(self, event: QDropEvent) -> None:
-        paths = _dropped_paths(event)
-        event.setDropAction(Qt.DropAction.CopyAction)
-        event.accept()
-        self._show_hot(hot=False)
-        # The source of the drag waits for the end of this event: open afterwards.
-        compares = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier) and self.can_compare
-        QTimer.singleShot(0, self, lambda: (self.compare_with if compares else self.open_paths)(paths))
-
-    @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._stack.take_focus()
@@ -304,13 +280,10 @@ class MainWindow(Frame):
 
     # Showing.
 
-    def _show_hot(self, *, hot: bool) -> None:
-        """Show that a drop is welcome, or no longer."""
-        self._stack.show_hot(hot=hot)
-        if hot and not self._stack.is_empty_page:
-            self._overlay.cover(self._stack)
-        else:
-            self._overlay.hide()
+    @override
+    def show_drop(self, text: str) -> None:
+        self._stack.show_hot(hot=bool(text))
+        self._overlay.cover(self._stack, "" if self._stack.is_empty_page else text)
 
     def _show_ready(self, old: Screen | None, new: Screen) -> None:
         self.workspace.pane.show_found(old, new, only=self.search.only)
@@ -392,9 +365,3 @@ class MainWindow(Frame):
         state = self._settings.layout(part)
         if state is not None:
             restore(state)
-
-
-def _dropped_paths(event: QDropEvent) -> list[str]:
-    if event.source() is not None:  # rows of a window of ours
-        return []
-    return [path_of_url(url) for url in event.mimeData().urls() if url.isLocalFile()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,11 @@ class Program:
         """Wait for the window that shows a file, or for an empty one."""
         return self._screen.wait_window(" - ".join([*(path.name for path in paths), TITLE]))
 
+    def shows(self, *paths: Path) -> int:
+        """Return the window that shows a file, or 0."""
+        title = re.escape(" - ".join([*(path.name for path in paths), TITLE]))
+        return next(iter(self._screen.windows(title)), 0)
+
     def choose_theme(self, theme: str) -> None:
         """Set what the program remembers, before it starts."""
         folder = Path(self._screen.environment["XDG_CONFIG_HOME"]) / "checkpoint-inspector"
@@ -53,11 +59,17 @@ class Program:
 
     def end(self) -> str:
         """Close what is still open as a user does, and give everything that the program has said."""
-        for window in self._screen.windows(f".*{TITLE}"):
-            self._screen.close(window)
+        while windows := self._screen.windows(f".*{TITLE}"):
+            self._screen.close(windows[0])
         for process in self._processes:
             process.wait(120)  # with its children: the next test shall not pay for them
         return "".join(map(self._screen.log, self._logs))
+
+    def kill(self) -> None:
+        """End what is still there after a failure: it would take the files of the next test."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +86,10 @@ def screen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealScreen]:
 def program(screen: RealScreen) -> Iterator[Program]:
     program = Program(screen)
     yield program
-    assert program.end() == ""
+    try:
+        assert program.end() == ""
+    finally:
+        program.kill()
 
 
 @pytest.fixture

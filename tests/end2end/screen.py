@@ -13,12 +13,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
 TOOLS = ("Xvfb", "openbox", "pcmanfm", "xdotool", "xwininfo", "xprop", "dbus-daemon", "import", "convert")
 POLL_S = 0.05
 STILL_S = 0.4
+PATIENCE_S = 20.0
+"""How long to wait for what a user has done, before doing it again: a busy machine loses keys and drags."""
 ATTEMPTS = 4
 Something = TypeVar("Something")
 
@@ -34,6 +37,22 @@ def wait_until(look: Callable[[], Something], what: str, timeout_s: float = 120)
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {timeout_s} s for {what}")
         time.sleep(POLL_S)
+    return found
+
+
+def repeat_until(
+    act: Callable[[], object], look: Callable[[], Something], what: str, patience_s: float = PATIENCE_S
+) -> Something:
+    """Do something again, as people do who see nothing of it, until there is something; return that."""
+
+    def act_and_look() -> Something | None:
+        act()
+        with suppress(TimeoutError):
+            return wait_until(look, what, patience_s)
+        return None
+
+    found = wait_until(act_and_look, what)
+    assert found is not None
     return found
 
 
@@ -147,7 +166,7 @@ class RealScreen:
         said = self.run("xprop", "-root", "_NET_CLIENT_LIST")
         return [int(number, 16) for number in re.findall(r"0x[0-9a-f]+", said)]
 
-    def wait_window(self, title: str, timeout_s: float = 20) -> int:
+    def wait_window(self, title: str, timeout_s: float = 60) -> int:
         """Wait for a window with exactly this title."""
         try:
             return wait_until(lambda: self.windows(re.escape(title)), f"a window {title!r}", timeout_s)[-1]
@@ -177,10 +196,17 @@ class RealScreen:
         self.wait_active(window)
 
     def close(self, window: int) -> None:
-        """Close a window as its user does, through the window manager."""
-        self.activate(window)
-        self.press("alt+F4")
-        self.wait_gone(window)
+        """Close a window as its user does, through the window manager.
+
+        Another one that comes to the front between the click and the keys is closed in its place.
+        """
+
+        def ask() -> None:
+            if window in self.all_windows():
+                self.activate(window)
+                self.press("alt+F4")
+
+        repeat_until(ask, lambda: window not in self.all_windows(), "the window to close", patience_s=5)
 
     def process_of(self, window: int) -> int:
         return int(self.do("getwindowpid", window))
@@ -246,27 +272,43 @@ class RealScreen:
         self.do("key", "--clearmodifiers", *keys)
 
     def press_until(self, keys: str, look: Callable[[], Something], what: str) -> Something:
-        """Press keys again, as people do, while the window is still busy with something else."""
-
-        def press_and_look() -> Something | None:
-            self.press(keys)
-            with suppress(TimeoutError):
-                return wait_until(look, what, timeout_s=2)
-            return None
-
-        found = wait_until(press_and_look, what)
-        assert found is not None
-        return found
+        """Press keys until there is something: the window may still be busy with something else."""
+        return repeat_until(partial(self.press, keys), look, what, patience_s=2)
 
     def type(self, text: str) -> None:
         self.do("type", "--clearmodifiers", "--delay", "5", text)
 
-    def double_click(self, spot: tuple[int, int]) -> None:
+    def double_click(self, spot: tuple[int, int], look: Callable[[], Something], what: str) -> Something:
+        """Double-click until there is something."""
+        return repeat_until(partial(self._double_click, spot), look, what)
+
+    def _double_click(self, spot: tuple[int, int]) -> None:
         self.do("mousemove", "--sync", *spot)
         time.sleep(0.3)  # a file manager highlights what is under the pointer first
         self.do("click", "--repeat", "2", "--delay", "90", "1")
 
-    def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+    def drag(
+        self,
+        start: tuple[int, int],
+        end: tuple[int, int],
+        look: Callable[[], Something],
+        what: str,
+        key: str | None = None,
+    ) -> Something:
+        """Drag, with a key held if one is named, until there is something.
+
+        The key is held until then: programs ask for keys when they get to an event, not as they were at it. A
+        target that takes longer to agree than the drag lasts has lost it.
+        """
+        if key is not None:
+            self.do("keydown", key)
+        try:
+            return repeat_until(partial(self._drag, start, end), look, what)
+        finally:
+            if key is not None:
+                self.do("keyup", key)
+
+    def _drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
         """Drag with pointer events only: slowly past the threshold of GTK, then on to the end."""
         lifted = (start[0] + 20, start[1] + 15)
         self.do("mousemove", "--sync", *start)

@@ -15,8 +15,12 @@ BEGINNING_S = 0.5
 
 def wait_comparison(screen, *names: str) -> int:
     """Wait for the window that compares two files."""
-    title = re.escape(" \u2194 ".join(names)) + ".*"
-    return wait_until(lambda: screen.windows(title), f"a window {title}", timeout_s=60)[-1]
+    return wait_until(lambda: comparison(screen, *names), "a window that compares two files")
+
+
+def comparison(screen, *names: str) -> int:
+    """Return the window that compares two files, or 0."""
+    return next(iter(screen.windows(re.escape(" \u2194 ".join(names)) + ".*")), 0)
 
 
 def test_a_second_file_that_is_dropped_with_ctrl_and_one_that_is_chosen(
@@ -27,10 +31,10 @@ def test_a_second_file_that_is_dropped_with_ctrl_and_one_that_is_chosen(
     window = program.open(first)
     screen.put(window, *BESIDE_THE_FILE_MANAGER)
     start, place = file_manager.first_icon(), screen.place(window)
-    screen.do("keydown", "ctrl")
-    screen.drag(start, (place.x + place.width * 3 // 4, place.middle[1]))
-    screen.do("keyup", "ctrl")
-    screen.close(wait_comparison(screen, first.name, checkpoint.name))
+    end = place.x + place.width * 3 // 4, place.middle[1]
+    both = first.name, checkpoint.name
+    compared = screen.drag(start, end, lambda: comparison(screen, *both), "both files in a window", "ctrl")
+    screen.close(compared)
     screen.open_dialog(window, "ctrl+d")
     time.sleep(BEGINNING_S)
     screen.type(str(second))

@@ -24,9 +24,8 @@ def test_a_row_becomes_a_file_in_the_folder(screen, program, tmp_path, folder, f
     place = screen.place(window)
     start = place.x + 40, place.y + _FIRST_ROW
     screen.activate(window)
-    screen.drag(start, (500, 400))  # a place without an icon
     made: Path = folder / "a.npy"
-    wait_until(made.exists, "the array")
+    screen.drag(start, (500, 400), made.exists, "the array")  # to a place without an icon
     size = 128 + 4 * values.numel()
     wait_until(lambda: made.stat().st_size == size, "all of the array")
     time.sleep(0.2)

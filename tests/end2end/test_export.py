@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import time
+from pathlib import Path
 
 import pytest
-
-from tests.end2end.screen import wait_until
-
-BEGINNING_S = 0.5  # what a dialog takes until it listens to the keyboard
 
 
 def tensors_in(value, torch):
@@ -26,11 +22,11 @@ def test_a_copy_is_exported_and_loads_without_map_location(screen, program, chec
     original = checkpoint.read_bytes()
     window = program.open(checkpoint)
     dialog = screen.open_dialog(window, "ctrl+e")
-    time.sleep(BEGINNING_S)
-    screen.press("Return")  # Export, to the place that is proposed
-    copy = wait_until(
-        lambda: [path for path in checkpoint.parent.glob("*.pth") if path != checkpoint], "the copy"
-    )[0]
+
+    def copies() -> list[Path]:
+        return [path for path in checkpoint.parent.glob("*.pth") if path != checkpoint]
+
+    [copy] = screen.press_until("Return", copies, "the copy")  # Export, to the place that is proposed
     screen.press_until("Return", lambda: dialog not in screen.all_windows(), "the dialog to close")
     assert sorted(checkpoint.parent.iterdir()) == sorted([checkpoint, copy])
     assert checkpoint.read_bytes() == original

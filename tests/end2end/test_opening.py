@@ -14,14 +14,16 @@ from tests.end2end.screen import wait_until
 from tests.hostile.poison import poison
 
 BESIDE_THE_FILE_MANAGER = (640, 60, 1280, 800)
+END_S = 60.0
 BEGINNING_S = 0.3  # what a dialog takes until it listens to the keyboard
 
 
 @pytest.mark.usefixtures("registered")
 def test_by_a_double_click_in_a_file_manager(screen, program, checkpoint, file_manager):
     """The whole way: the registration, the file type, the launcher, and the program that it starts."""
-    screen.double_click(file_manager.first_icon())
-    window = program.wait(checkpoint)
+    window = screen.double_click(
+        file_manager.first_icon(), lambda: program.shows(checkpoint), "the file in a window"
+    )
     assert "Traceback" not in screen.log("pcmanfm")
     screen.close(window)
 
@@ -33,11 +35,12 @@ def test_a_double_click_runs_nothing_that_lies_in_the_folder(screen, program, tm
     poison(folder, marks, packages=())  # folders would come before the checkpoint
     manager = FileManager(screen, folder)
     screen.put(manager.window, 0, 0, 600, 500)
-    screen.double_click(manager.first_icon())
-    window = program.wait(checkpoint)
+    window = screen.double_click(
+        manager.first_icon(), lambda: program.shows(checkpoint), "the file in a window"
+    )
     process = screen.process_of(window)
     wait_until(lambda: _has_probe(process), "the probe to begin")
-    wait_until(lambda: not _has_probe(process), "the probe to end", timeout_s=60)
+    wait_until(lambda: not _has_probe(process), "the probe to end")
     screen.close(window)
     manager.close()
     assert not marks.exists(), marks.read_text(encoding="utf-8")
@@ -52,8 +55,8 @@ def _has_probe(process: int) -> bool:
 def test_by_dragging_the_file_into_the_empty_window(screen, program, checkpoint, file_manager):
     window = program.open()
     screen.put(window, *BESIDE_THE_FILE_MANAGER)
-    screen.drag(file_manager.first_icon(), screen.place(window).middle)
-    assert program.wait(checkpoint) == window
+    start, end = file_manager.first_icon(), screen.place(window).middle
+    assert screen.drag(start, end, lambda: program.shows(checkpoint), "the file in the window") == window
     assert checkpoint.exists()  # the file manager would have moved it, had the program agreed
 
 
@@ -63,8 +66,8 @@ def test_by_dragging_the_file_onto_another(screen, program, tmp_path, checkpoint
     window = program.open(Path(shutil.copy(checkpoint, tmp_path / "first.pth")))
     screen.put(window, *BESIDE_THE_FILE_MANAGER)
     place = screen.place(window)
-    screen.drag(file_manager.first_icon(), (place.x + int(place.width * share), place.middle[1]))
-    assert program.wait(checkpoint) == window
+    start, end = file_manager.first_icon(), (place.x + int(place.width * share), place.middle[1])
+    assert screen.drag(start, end, lambda: program.shows(checkpoint), "the file in the window") == window
 
 
 def test_by_the_file_dialog(screen, program, checkpoint):
@@ -82,7 +85,7 @@ def test_by_a_path_on_the_command_line(screen, program, checkpoint):
     window = program.wait(checkpoint)
     assert screen.process_of(window) == process.pid
     screen.close(window)
-    assert process.wait(10) == 0
+    assert process.wait(END_S) == 0
 
 
 def test_the_demo_checkpoint(screen, program):
@@ -98,7 +101,7 @@ def test_a_second_launch_hands_its_file_to_the_running_program(screen, program, 
     first_window = program.wait(checkpoint)
     other = Path(shutil.copy(checkpoint, tmp_path / "other.pth"))
     second = program.start(other)
-    assert second.wait(10) == 0
+    assert second.wait(END_S) == 0
     window = program.wait(other)
     assert window != first_window
     assert screen.process_of(window) == screen.process_of(first_window) == first.pid
@@ -110,8 +113,9 @@ def test_a_double_click_hands_its_file_to_the_running_program(screen, program, c
     first = program.start()
     program.wait()
     screen.activate(file_manager.window)
-    screen.double_click(file_manager.first_icon())
-    window = program.wait(checkpoint)
+    window = screen.double_click(
+        file_manager.first_icon(), lambda: program.shows(checkpoint), "the file in a window"
+    )
     assert screen.process_of(window) == first.pid
     screen.wait_active(window)
 
@@ -119,7 +123,7 @@ def test_a_double_click_hands_its_file_to_the_running_program(screen, program, c
 def test_a_second_launch_without_a_file_brings_an_empty_window_to_the_front(screen, program, checkpoint):
     first = program.start(checkpoint)
     program.wait(checkpoint)
-    assert program.start().wait(10) == 0
+    assert program.start().wait(END_S) == 0
     window = program.wait()
     assert screen.process_of(window) == first.pid
     screen.wait_active(window)
@@ -155,14 +159,14 @@ def test_several_files_get_a_window_each_and_the_last_one_ends_the_program(
     screen.close(first)
     assert screen.process_of(second) == process.pid
     screen.close(second)
-    assert process.wait(10) == 0
+    assert process.wait(END_S) == 0
 
 
 def test_a_launch_while_the_last_window_closes_is_not_lost(screen, program, checkpoint):
     for _ in range(3):
         process = program.start(checkpoint)
         screen.close(program.wait(checkpoint))
-    assert process.wait(10) == 0
+    assert process.wait(END_S) == 0
 
 
 def test_what_is_no_checkpoint_is_shown_as_such(screen, program, tmp_path):
@@ -170,4 +174,4 @@ def test_what_is_no_checkpoint_is_shown_as_such(screen, program, tmp_path):
     path.write_text("<!DOCTYPE html><html><title>404 Not Found</title></html>\n", encoding="utf-8")
     process = program.start(path)
     screen.close(program.wait(path))
-    assert process.wait(10) == 0
+    assert process.wait(END_S) == 0

@@ -3,10 +3,11 @@ from __future__ import annotations
 import dataclasses
 import gc
 import sys
+from pathlib import PurePath
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -292,7 +293,7 @@ def test_quit_closes_everything(window):
 def drag(kind: type, paths: list[str], keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(path) for path in paths])
-    place = QPoint(300, 300) if kind is QDragEnterEvent else QPointF(300, 300)
+    place = QPointF(300, 300) if kind is QDropEvent else QPoint(300, 300)
     event = kind(place, COPY | MOVE, data, Qt.MouseButton.LeftButton, keys)
     event.data_kept_alive = data
     event.setDropAction(MOVE)
@@ -359,10 +360,18 @@ def test_over_an_open_file_the_window_says_that_a_drop_is_welcome(window):
     enter = drag(QDragEnterEvent, ["/x/best.pth"])
     window.dragEnterEvent(enter)
     assert window._overlay.isVisible()
+    assert window._overlay._text == "Drop to open, or with Ctrl to compare"
+    asked = drag(QDragMoveEvent, ["/x/best.pth"], Qt.KeyboardModifier.ControlModifier)
+    window.dragMoveEvent(asked)
+    assert (asked.isAccepted(), asked.dropAction()) == (True, COPY)
+    assert window._overlay._text == f"Drop to compare with {PurePath(window.shown.path).name}"
     assert window._overlay.geometry() == window.centralWidget().geometry()
     assert window._overlay.grab().toImage().pixelColor(40, 40).name() != "#000000"
     window.dragLeaveEvent(QDragLeaveEvent())
     assert not window._overlay.isVisible()
+    window.show_screen(fakes.failed_screen())
+    window.dragMoveEvent(asked)
+    assert window._overlay._text == "Drop to open"
 
 
 @pytest.mark.wide

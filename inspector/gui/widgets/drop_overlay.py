@@ -12,7 +12,7 @@ from inspector.overriding import override
 
 _MARGIN = 12
 _ICON = 48
-_TEXT = "Drop to open, or with Ctrl to compare"
+_EDGE = 2 * _MARGIN
 
 
 class DropOverlay(QWidget):
@@ -21,15 +21,20 @@ class DropOverlay(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._text = ""
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setAcceptDrops(False)
         self.hide()
 
-    def cover(self, area: QWidget) -> None:
-        """Cover a part of the window."""
+    def cover(self, area: QWidget, text: str) -> None:
+        """Cover a part of the window, and write what a drop would do; an empty text uncovers it."""
+        if text == self._text:  # a drag moves often
+            return
+        self._text = text
+        self.setVisible(bool(text))
         self.setGeometry(area.geometry())
-        self.show()
         self.raise_()
+        self.update()
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -50,7 +55,9 @@ class DropOverlay(QWidget):
         font.setWeight(font.Weight.DemiBold)
         painter.setFont(font)
         painter.setPen(tokens.color("text"))
-        painter.drawText(frame.adjusted(0, _ICON, 0, 0), Qt.AlignmentFlag.AlignCenter, _TEXT)
+        line = frame.adjusted(_EDGE, _ICON, -_EDGE, 0)
+        text = painter.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideMiddle, int(line.width()))
+        painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
         icon = draw_svg("drop", tokens.color("accent"), _ICON, self.devicePixelRatioF())
         place = frame.center()
         painter.drawPixmap(int(place.x() - _ICON / 2), int(place.y() - _ICON), icon)
