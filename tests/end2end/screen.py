@@ -156,10 +156,15 @@ class RealScreen:
 
     def windows(self, title: str) -> list[int]:
         """Find the visible windows whose title matches this pattern as a whole."""
-        with suppress(RuntimeError):  # xdotool's way of saying that there are none
+        return wait_until(lambda: self._search(title), "the list of windows")[0]
+
+    def _search(self, title: str) -> tuple[list[int]] | None:
+        """Search once; None when a window went away meanwhile, at which xdotool gives up."""
+        try:
             found = self.do("search", "--onlyvisible", "--name", f"^{title}$")
-            return [int(line) for line in found.split()]
-        return []
+        except RuntimeError as error:
+            return None if "X Error" in str(error) else ([],)
+        return ([int(line) for line in found.split()],)
 
     def all_windows(self) -> list[int]:
         """Return all windows that the window manager knows, dialogs among them."""
