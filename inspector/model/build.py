@@ -40,6 +40,7 @@ from inspector.model.values.embedded import holds_checkpoint
 from inspector.model.values.text import type_of
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Value
+from inspector.pieces import let_go
 from inspector.progress import Progress
 from inspector.records import replace
 
@@ -74,7 +75,7 @@ def open_checkpoint(
         limits = limits.started(progress.advance)
         container = read_container(source, limits, progress)
         try:
-            return build_checkpoint(
+            checkpoint = build_checkpoint(
                 container, limits, progress, beside=beside, on_walked=_let_go_of(container)
             )
         except CheckpointError as error:
@@ -84,6 +85,8 @@ def open_checkpoint(
             failure = ModelError("there is not enough memory to describe this file", where=container.path)
             failure.programs = container.programs
             raise failure from None
+        let_go(container.storage_ids, container.stored)
+        return checkpoint
 
 
 def _let_go_of(container: Container) -> Callable[[Found], object] | None:
@@ -92,12 +95,12 @@ def _let_go_of(container: Container) -> Callable[[Found], object] | None:
     A million tensors are a quarter of a gigabyte once more.
     """
 
-    def let_go(found: Found) -> None:
+    def forget(found: Found) -> None:
         found.sources = []
         if isinstance(container.root, Dict | Call) and container.root.pairs is not None:
-            container.root.pairs.clear()
+            let_go(container.root.pairs)
 
-    return None if container.programs else let_go
+    return None if container.programs else forget
 
 
 def build_checkpoint(

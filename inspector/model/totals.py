@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from inspector.model.checkpoint import ROLES, Checkpoint, Storage, Tensor
 from inspector.model.once import once
 from inspector.model.roles.devices import device_order
+from inspector.pieces import counted
 from inspector.records import dataclass
 
 
@@ -23,13 +24,18 @@ class DeviceTotal:
 
 def device_totals(checkpoint: Checkpoint) -> tuple[DeviceTotal, ...]:
     """Add up by device: accelerators first, in their order, then the CPU, then meta."""
-    tensors = Counter([tensor.device for tensor in checkpoint.tensors])
-    storages = Counter([storage.device for storage in checkpoint.storages])
+    tensors = counted(tensor.device for tensor in checkpoint.tensors)
+    storages = counted(storage.device for storage in checkpoint.storages)
     nbytes: Counter[str] = Counter()
     for storage in checkpoint.storages:
         nbytes[storage.device] += storage.nbytes
     return tuple(
-        DeviceTotal(device=device, tensors=tensors[device], storages=storages[device], nbytes=nbytes[device])
+        DeviceTotal(
+            device=device,
+            tensors=tensors.get(device, 0),
+            storages=storages.get(device, 0),
+            nbytes=nbytes[device],
+        )
         for device in sorted({*tensors, *storages}, key=device_order)
     )
 

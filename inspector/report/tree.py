@@ -13,6 +13,7 @@ from typing import cast
 
 from inspector.model.build import collector_paused
 from inspector.model.checkpoint import Checkpoint
+from inspector.pieces import in_pieces
 from inspector.report.arrange import MOST_NAME, Arrangement, Group, Leaf, arrange
 from inspector.report.outline.node import Node, NodeKind, Tree
 from inspector.report.outline.nodes import Named, Nodes
@@ -64,7 +65,8 @@ class _Numbering:
             else:
                 self._ends[id_] = len(self.places.codes)
                 stack.pop()
-        self.places.ends.extend(range(1, len(self.places.codes) + 1))
+        for piece in in_pieces(range(1, len(self.places.codes) + 1)):
+            self.places.ends.extend(piece)
         for id_, end in self._ends.items():
             self.places.ends[id_] = end
 

@@ -16,6 +16,7 @@ from inspector.records import dataclass
 from inspector.remap.files.naming import record_path
 from inspector.report.colors import device_colors
 from inspector.report.tree import Tree, build_tree
+from inspector.report.words.formats import names_devices
 from inspector.session.cache import remembered
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def open_document(path: str, progress: Progress) -> Document:
         checkpoint = open_checkpoint(path, progress=progress, beside=True)
         progress.start("arranging")
         totals = device_totals(checkpoint)
+        names_devices(checkpoint)  # asked for again when the tree is shown
         tree = build_tree(checkpoint, device_colors(total.device for total in totals))
         document = Document(
             checkpoint=checkpoint,

@@ -10,6 +10,7 @@ from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.once import once
 from inspector.model.roles.device_types import device_type
+from inspector.pieces import counted
 from inspector.records import dataclass
 from inspector.target.landing import Landing, sent_tensors
 from inspector.target.load_call import LoadCall
@@ -109,13 +110,15 @@ class Sizes:
         stored, model, sent = (defaultdict[str, list[int]](list) for _ in range(3))
         for storage in checkpoint.storages:
             stored[storage.device].append(storage.nbytes)
-        seen = set()
         rows = [row for row in checkpoint.tensors if row.role in _OF_MODEL and row.part_of is None]
+        views, seen = counted(row.storage for row in rows), set()
         for row in rows:
-            view = row.storage, row.storage_offset, row.nbytes
-            if row.storage is None or view not in seen:  # tied weights are one parameter
+            if row.storage is not None and views[row.storage] > 1:  # tied weights are one parameter
+                view = row.storage, row.storage_offset, row.nbytes
+                if view in seen:
+                    continue
                 seen.add(view)
-                model[row.device].append(row.nbytes)
+            model[row.device].append(row.nbytes)
         for row in sent_tensors(checkpoint):
             sent[row.device].append(row.nbytes)
         self.rows = len(checkpoint.tensors)

@@ -20,6 +20,7 @@ from inspector.containers.source import Source
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
+from inspector.pieces import let_go, sorted_by
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
@@ -74,18 +75,19 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
     lost = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     work.breathe()
     in_order = _in_order(rows)
-    overlap = [Note(NoteKind.OVERLAP)] if _overlap(in_order) else []
-    return Container(
+    container = Container(
         path=source.path,
         format="safetensors",
         file_nbytes=source.file_nbytes,
         root=_root(pairs, header),
         storage_ids=storage_ids,
         stored=stored,
-        notes=(*overlap, *([] if lost is None else [lost])),
+        notes=(*([Note(NoteKind.OVERLAP)] if _overlap(in_order) else []), *([] if lost is None else [lost])),
         refusal=_refusal(rows, in_order, source.nbytes - header.data_start),
         tied=_tied(header),
     )
+    let_go(in_order, rows, header.entries)
+    return container
 
 
 def _refuse_code(entry: Entry) -> NoReturn:
@@ -113,6 +115,8 @@ def _root(pairs: list[tuple[Value, Value]], header: Header) -> Value:
 
 def _tied(header: Header) -> tuple[tuple[str, str], ...]:
     """Return the names that `save_model` left out, each with the name that its tensor is kept under."""
+    if not header.metadata:
+        return ()
     names = {entry.name for entry in header.entries}
     return tuple((name, kept) for name, kept in header.metadata if kept in names and name not in names)
 
@@ -180,4 +184,5 @@ def _overlap(rows: list[_Laid]) -> bool:
 
 
 def _in_order(rows: list[_Laid]) -> list[_Laid]:
-    return sorted(rows, key=lambda row: row[0][3:])  # where they begin, and where they end
+    """Return tensors by where they begin, and where they end."""
+    return sorted_by(rows, lambda row: row[0][3:])

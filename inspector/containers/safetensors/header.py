@@ -16,6 +16,7 @@ from itertools import pairwise
 from inspector.containers.source import Source
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
+from inspector.pieces import let_go
 from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
@@ -147,6 +148,7 @@ class _Reading:
                 where=_shown(_first_double([entry.name for entry in self.entries])),
                 remedy="programs read different things from it: fetch it again, or write it anew",
             )
+        let_go(names)
 
     def _object(self, pos: int, member: Callable[[str, int], int]) -> int:
         """Read an object whose members are read by `member`; return where it ends."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from inspector.containers.container import Container
 from inspector.model.checkpoint import Piece, Storage, Tensor
 from inspector.model.values.text import device_label, int_text
+from inspector.pieces import in_pieces
 
 Span = tuple[int, int]
 _MOST = (1 << 63) - 1
@@ -34,11 +35,12 @@ class Views:
 
     def add_all(self, keys: Sequence[str], spans: Sequence[Span]) -> None:
         """Add what tensors view, each of one storage."""
-        if len(set(keys)) == len(keys) and self.first.keys().isdisjoint(keys):
-            self.first.update(zip(keys, spans, strict=True))
-            return
-        for key, span in zip(keys, spans, strict=True):
-            self.add(key, span)
+        for some, theirs in zip(in_pieces(keys), in_pieces(spans), strict=True):
+            if len(set(some)) == len(some) and self.first.keys().isdisjoint(some):
+                self.first.update(zip(some, theirs, strict=True))
+                continue
+            for key, span in zip(some, theirs, strict=True):
+                self.add(key, span)
 
     def total(self, key: str) -> tuple[int, int]:
         """Return how many bytes of a storage are viewed at least once, and by how many tensors."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import accumulate
+from operator import itemgetter
 from typing import Literal
 
 from inspector.model.checkpoint import ROLES, Checkpoint, Tensor
 from inspector.model.roles.devices import device_order
+from inspector.pieces import running_sums, sorted_by
 from inspector.records import dataclass
 from inspector.report.colors import NEUTRAL, device_name
 from inspector.report.tree import Tree
@@ -83,18 +85,19 @@ class Areas:
 def measure(checkpoint: Checkpoint, tree: Tree) -> Areas:
     """Add up the bytes of the rows of a tree."""
     unseen = {row.key: row.nbytes for row in checkpoint.storages if not row.missing and row.nbytes > 0}
-    owners, own = [], [0] * len(tree.nodes)
+    owners, own, owned = [], [0] * len(tree.nodes), bytearray(len(tree.nodes))
     for index, (row, node) in enumerate(zip(checkpoint.tensors, tree.tensor_nodes, strict=True)):
         if node >= 0 and row.storage is not None and row.storage in unseen:
-            own[node] = unseen.pop(row.storage)
+            own[node], owned[node] = unseen.pop(row.storage), 1
             owners.append((node, index))
+    sums: list[int] = []
+    for some in running_sums(own):
+        sums += some
+    counts = array("q")
+    for some in running_sums(owned):
+        counts.extend(some)
     return Areas(
-        checkpoint,
-        tree,
-        list(accumulate(own, initial=0)),
-        array("q", accumulate(map(bool, own), initial=0)),
-        tuple(sorted(owners)),
-        sum(unseen.values()),
+        checkpoint, tree, sums, counts, tuple(sorted_by(owners, itemgetter(0))), sum(unseen.values())
     )
 
 
@@ -163,12 +166,13 @@ def color_by(areas: Areas, by: Property) -> Coloring:
         totals[value] += areas.own_nbytes(node)
     order = _in_order(totals, by)
     places = {value: place for place, value in enumerate(order)}
-    found: dict[int, list[int]] = defaultdict(list)
-    kind_of = bytes([places.get(value, len(order)) for value in values])
-    owned = array("q", [node for node, _ in areas.owners])
-    for kind, node in zip(kind_of, owned, strict=True):
-        found[kind].append(node)
-    rows = tuple(array("q", found[place]) for place in range(len(order) + (len(totals) > len(order))))
+    rows = tuple(array("q") for _ in range(len(order) + (len(totals) > len(order))))
+    kind_of, owned = bytearray(), array("q")
+    for value, (node, _) in zip(values, areas.owners, strict=True):
+        kind = places.get(value, len(order))
+        kind_of.append(kind)
+        owned.append(node)
+        rows[kind].append(node)
     sums = tuple(list(accumulate(map(areas.own_nbytes, nodes), initial=0)) for nodes in rows)
     kinds = [
         Kind(_label(by, value), value, _color(by, value, place, areas), sums[place][-1])
@@ -176,7 +180,7 @@ def color_by(areas: Areas, by: Property) -> Coloring:
     ]
     if len(rows) > len(kinds):
         kinds.append(Kind(OTHERS, None, NEUTRAL, sums[-1][-1]))
-    return Coloring(by, tuple(kinds), rows, sums, owned, kind_of)
+    return Coloring(by, tuple(kinds), rows, sums, owned, bytes(kind_of))
 
 
 def _in_order(totals: Counter[str], by: Property) -> list[str]:

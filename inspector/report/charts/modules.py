@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import sub
 
+from inspector.pieces import counted
 from inspector.records import dataclass
 from inspector.report.charts.areas import Areas, Coloring
 from inspector.report.charts.treemap import Cell
@@ -86,7 +87,7 @@ def notes_on(areas: Areas) -> tuple[str, ...]:
     checkpoint = areas.checkpoint
     tensors = [row for row in checkpoint.tensors if row.part_of is None]
     viewing = [row.storage for row in tensors if row.storage is not None and row.nbytes]
-    shared = len(viewing) - len(set(viewing))
+    shared = len(viewing) - len(counted(viewing))
     meta = sum(row.device == "meta" and row.storage is None for row in tensors)
     inline = sum(is_sent(row) and row.device != "meta" for row in tensors)
     absent = [row.nbytes for row in checkpoint.storages if row.missing and row.nbytes]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import prod
 
 from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.pieces import running_sums
 from inspector.report.colors import device_names
 from inspector.report.outline.node import Node
 from inspector.report.outline.shared import MOST_BITS, Run
@@ -26,6 +27,7 @@ GROUP = -(1 << 31)
 _MOST_SUMMED = 64
 _MOST_LISTED = 3
 _MATRIX = 2
+_WIDTHS = "iq"
 _PACKING_DTYPES = frozenset({"uint8", "int8", "int16", "int32", "uint16", "uint32"})
 """Dtypes that packed weights are stored as; indexes, which are no weights, are int64."""
 
@@ -202,12 +204,17 @@ def _is_packed(tensor: Tensor) -> bool:
     return tensor.dtype in _PACKING_DTYPES and len(tensor.shape) == _MATRIX
 
 
-def _summed(values: Iterable[int]) -> Sequence[int]:
+def _summed(values: Sequence[int]) -> Sequence[int]:
     """Return the sum of all values before each, and of all at the end; in few bytes where they are small."""
-    sums = list(accumulate(values, initial=0))
-    low, high = min(sums), max(sums)
-    most = max(high, -low)
-    return sums if most >> 63 else array("q" if most >> 31 else "i", sums)
+    for width in _WIDTHS:
+        sums = array(width)
+        try:
+            for some in running_sums(values):
+                sums.extend(some)
+        except OverflowError:
+            continue
+        return sums
+    return [one for some in running_sums(values) for one in some]
 
 
 def _take_shared_once(

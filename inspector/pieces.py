@@ -1,0 +1,86 @@
+"""Large collections in pieces, so that no single call holds up the other threads.
+
+Python's threads take turns between two steps of its interpreter. A call in C that goes over a million things
+is one step, and so is the end of a collection that held the only references to them: a window stands still
+until it is over, whichever thread does it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
+
+PIECE = 1 << 14
+"""So many things take a call in C about a millisecond."""
+
+T = TypeVar("T")
+
+
+def in_pieces(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield all rows, some at a time."""
+    for start in range(0, len(rows), PIECE):
+        yield rows[start : start + PIECE]
+
+
+def running_sums(values: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the sum of all values before each, and of all at the end, some at a time."""
+    last = 0
+    for piece in in_pieces(values):
+        sums = list(accumulate(piece, initial=last))
+        last = sums.pop()
+        yield sums
+    yield [last]
+
+
+def counted(values: Iterable[T]) -> dict[T, int]:
+    """Count equal values."""
+    counts: dict[T, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def sorted_by(rows: Sequence[T], key: Callable[[T], Any]) -> list[T]:
+    """Return rows in the order of a key; equal ones stay in theirs, and so do rows that are in order."""
+    keys = [key(row) for row in rows]
+    if all(one <= other for one, other in pairwise(keys)):
+        return list(rows)
+    if len(rows) <= PIECE:
+        return _by_keys(list(zip(keys, rows, strict=True)))
+    # Each part takes what lies between two keys of a sample, so that no part is much larger than the others.
+    sample = sorted([keys[place] for place in range(0, len(keys), PIECE // 16)])
+    bounds = sample[:: max(len(sample) * PIECE // (2 * len(keys)), 1)]
+    parts: list[list[tuple[Any, T]]] = [[] for _ in range(len(bounds) + 1)]
+    for pair in zip(keys, rows, strict=True):
+        parts[bisect_right(bounds, pair[0])].append(pair)
+    let_go(keys)
+    found: list[T] = []
+    for part in parts:
+        found += _by_keys(part)
+        part.clear()
+    return found
+
+
+def _by_keys(pairs: list[tuple[Any, T]]) -> list[T]:
+    pairs.sort(key=_first)
+    return [row for _, row in pairs]
+
+
+def _first(pair: tuple[Any, object]) -> Any:  # noqa: ANN401 - whatever rows are compared by
+    return pair[0]
+
+
+def let_go(*held: list[Any] | dict[Any, Any] | set[Any]) -> None:
+    """Empty collections that nobody needs any more."""
+    for one in held:
+        if isinstance(one, list):
+            while one:
+                del one[-PIECE:]
+        elif isinstance(one, dict):
+            while one:
+                one.popitem()
+        else:
+            while one:
+                one.pop()

@@ -1,0 +1,115 @@
+import random
+from itertools import accumulate
+from typing import Any
+
+import pytest
+
+from inspector import pieces
+from inspector.pieces import counted, in_pieces, let_go, running_sums, sorted_by
+
+PIECE = 16
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make pieces so small that a few rows are many of them."""
+    monkeypatch.setattr(pieces, "PIECE", PIECE)
+
+
+def test_pieces_are_all_rows_in_their_order() -> None:
+    for count in (0, 1, PIECE - 1, PIECE, PIECE + 1, 5 * PIECE + 3):
+        rows = range(count)
+
+        found = list(in_pieces(rows))
+
+        assert [row for piece in found for row in piece] == list(rows), count
+        assert all(1 <= len(piece) <= PIECE for piece in found), count
+
+
+def test_running_sums_are_those_of_accumulate() -> None:
+    for count in (0, 1, PIECE, PIECE + 1, 3 * PIECE + 5):
+        values = [place * 7 - 20 for place in range(count)]
+
+        found = list(running_sums(values))
+
+        assert [total for some in found for total in some] == list(accumulate(values, initial=0)), count
+        assert max(map(len, found)) <= PIECE, count
+
+
+def test_equal_values_are_counted() -> None:
+    values = ["cpu", "cuda:0", "cpu"] * PIECE
+
+    assert counted(iter(values)) == {"cpu": 2 * PIECE, "cuda:0": PIECE}
+
+
+def test_rows_are_sorted_as_one_call_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    sort_part = pieces._by_keys
+
+    def noting(pairs: list[tuple[Any, Any]]) -> list[Any]:
+        sizes.append(len(pairs))
+        return sort_part(pairs)
+
+    monkeypatch.setattr(pieces, "_by_keys", noting)
+    chance = random.Random(1)
+    count = 200 * PIECE
+    mixed = [(chance.randrange(count), place) for place in range(count)]
+    rows = {
+        "in order": sorted(mixed),
+        "mixed": mixed,
+        "backward": sorted(mixed, reverse=True),
+        "two values": [(place % 2, place) for place in range(count)],
+        "few": mixed[: PIECE - 1],
+        "one out of order": [*sorted(mixed), (0, -1)],
+        "none": [],
+    }
+    for name, given in rows.items():
+        sizes.clear()
+        assert sorted_by(given, lambda row: row[0]) == sorted(given, key=lambda row: row[0]), name
+        if name in ("mixed", "backward", "one out of order"):
+            assert max(sizes) <= 8 * PIECE, name  # no call sorts all of them
+        if name == "in order":
+            assert not sizes
+
+
+class _List(list[int]):
+    """A list that notes how many items end in one call."""
+
+    most = 0
+
+    def __delitem__(self, place: Any) -> None:
+        self.most = max(self.most, len(self[place]))
+        super().__delitem__(place)
+
+
+class _Dict(dict[int, int]):
+    """A dictionary whose items end one by one."""
+
+    popped = 0
+
+    def popitem(self) -> tuple[int, int]:
+        self.popped += 1
+        return super().popitem()
+
+
+class _Set(set[int]):
+    """A set whose items end one by one."""
+
+    popped = 0
+
+    def pop(self) -> int:
+        self.popped += 1
+        return super().pop()
+
+
+def test_what_is_let_go_ends_in_pieces() -> None:
+    count = 3 * PIECE + 1
+    rows, pairs, items = _List(range(count)), _Dict(enumerate(range(count))), _Set(range(count))
+
+    let_go(rows, pairs, items)
+
+    assert not rows
+    assert not pairs
+    assert not items
+    assert rows.most == PIECE
+    assert pairs.popped == items.popped == count
