@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from inspector.library.copies.remapping import Remapped, Undone, remap, undo
     from inspector.library.copies.verifying import Verified, verify
     from inspector.library.rows import Global, Safety, Storage, Value
+    from inspector.library.scanning import Scan, scan
     from inspector.library.snippets import snippet
     from inspector.library.statistics import Histogram, Statistics, stats
+    from inspector.library.telling import Step
     from inspector.library.tensor import Tensor
     from inspector.model.checkpoint import Optimizer
     from inspector.model.findings import Finding, Fix
@@ -72,8 +74,10 @@ __all__ = [
     "Recovered",
     "Remapped",
     "Safety",
+    "Scan",
     "ScriptAnswer",
     "Statistics",
+    "Step",
     "Storage",
     "Tensor",
     "TooLargeError",
@@ -88,6 +92,7 @@ __all__ = [
     "open",
     "recover",
     "remap",
+    "scan",
     "snippet",
     "stats",
     "undo",

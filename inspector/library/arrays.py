@@ -9,7 +9,7 @@ from inspector.errors import ValuesError
 from inspector.library.opened import Opened
 from inspector.progress import Progress
 from inspector.values.asking import ValueReader
-from inspector.values.request import Requests
+from inspector.values.request import Requests, read_nbytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _NO_MEMORY = "there is not enough memory for its numbers"
 
 
-def read_array(opened: Opened, row: int, reader: ValueReader) -> NDArray[Any]:
+def read_array(
+    opened: Opened, row: int, reader: ValueReader, progress: Progress | None = None
+) -> NDArray[Any]:
     """Return all numbers of a tensor by its number, read from just its bytes.
 
     Raises:
@@ -26,11 +28,13 @@ def read_array(opened: Opened, row: int, reader: ValueReader) -> NDArray[Any]:
     """
     import numpy as np  # noqa: PLC0415 - few ask, and importing the library is to stay light
 
-    checkpoint = opened.located
+    checkpoint, progress = opened.located, progress or Progress()
     requests = Requests(checkpoint)
-    head = {"what": "rows", **requests.file, "tensor": requests.of(row)}
+    request = requests.of(row)
+    head = {"what": "rows", **requests.file, "tensor": request}
+    progress.start("reading values", read_nbytes(request))
     shape, found, done = [0], np.zeros(0), 0
-    for answer in reader.answers(head, Progress()):
+    for answer in reader.answers(head, progress):
         if "descr" in answer.head:
             shape = answer.head["shape"]
             try:

@@ -14,6 +14,7 @@ from inspector.library.notebook.page import page_of
 from inspector.library.opened import Opened
 from inspector.library.rows import Global, Safety, Storage, Value
 from inspector.library.sources import Path, shown
+from inspector.library.telling import Told, told
 from inspector.library.tensor import Tensor
 from inspector.model.checkpoint import Key, Optimizer
 from inspector.model.findings import Finding
@@ -247,18 +248,20 @@ class Checkpoint:
         return page_of(self._opened.facts, self._opened.safety, self._opened.findings)
 
 
-def open(path: Path) -> Checkpoint:  # noqa: A001 - the library's word: inspector.open
+def open(path: Path, *, progress: Told = None) -> Checkpoint:  # noqa: A001 - the library's word: inspector.open
     """Open a checkpoint: a file, or a folder that is one. Nothing in it is executed, and no weights are read.
 
     The file is closed when this returns.
 
     Args:
         path: The file or folder.
+        progress: Called with each `Step` of the work; what it raises ends the work.
 
     Raises:
         CheckpointError: It is missing, no checkpoint, of a format that is not read, or damaged.
     """
-    return Checkpoint(Opened(os.fsdecode(path)))
+    with told(progress) as steps:
+        return Checkpoint(Opened(os.fsdecode(path), steps))
 
 
 def _index(names: Iterator[str]) -> dict[str, list[int]]:

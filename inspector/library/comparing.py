@@ -12,6 +12,7 @@ from inspector.diff.records import Mode
 from inspector.errors import PlanError
 from inspector.library.opened import telling_what_runs
 from inspector.library.sources import CheckpointLike, path_of, shown
+from inspector.library.telling import Told, told
 from inspector.model.checkpoint import Checkpoint
 from inspector.overriding import override
 from inspector.report.comparing.document import diff_document
@@ -85,7 +86,7 @@ class Diff:
         return f"<Diff of {a} and {b}: equal={self.equal}, {', '.join(counts)}>"
 
 
-def diff(
+def diff(  # noqa: PLR0913 - the command line's options
     a: CheckpointLike,
     b: CheckpointLike,
     *,
@@ -93,6 +94,7 @@ def diff(
     rtol: float = 0.0,
     atol: float = 0.0,
     filter: str = "",  # noqa: A002 - the command line's word
+    progress: Told = None,
 ) -> Diff:
     """Compare two checkpoints of any formats, as they are now.
 
@@ -104,6 +106,7 @@ def diff(
         rtol: Numbers are equal if `|a-b| <= atol + rtol*|b|`; goes with `numbers`.
         atol: The same.
         filter: Only these rows, as `--filter` takes them: `"role:parameter"`.
+        progress: Called with each `Step` of the work; what it raises ends the work.
 
     Raises:
         PlanError: An argument is wrong, or there is nothing to compare.
@@ -118,8 +121,8 @@ def diff(
         raise PlanError(f"compare={compare!r} compares no numbers", remedy="say compare='numbers'")
     choose = _Chooser(filter).choose if filter.strip() else None
     wish = Wish(mode=_MODES[compare], tolerance=Tolerance(rtol=rtol, atol=atol), choose=choose)
-    with telling_what_runs():
-        return Diff(compare_paths(path_of(a), path_of(b), wish))
+    with told(progress) as steps, telling_what_runs():
+        return Diff(compare_paths(path_of(a), path_of(b), wish, steps))
 
 
 class _Chooser:

@@ -14,6 +14,7 @@ from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Storage
 from inspector.model.findings import Finding
+from inspector.progress import Progress
 from inspector.records import replace
 from inspector.safety.unread import advice, judge_unread
 from inspector.safety.verdict import SafetyVerdict, judge
@@ -28,7 +29,7 @@ class Opened:
         file: Its absolute path: the working directory may change before it is read again.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, progress: Progress | None = None) -> None:
         """Open a file.
 
         Raises:
@@ -38,7 +39,7 @@ class Opened:
         self._folder = os.getcwd()  # noqa: PTH109 - the same
         started = time.perf_counter()
         with telling_what_runs(), collector_paused():
-            self.facts = open_checkpoint(path, beside=True)
+            self.facts = open_checkpoint(path, progress=progress, beside=True)
         self.seconds = time.perf_counter() - started
 
     @cached_property

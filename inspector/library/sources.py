@@ -36,14 +36,14 @@ def path_of(source: CheckpointLike) -> str:
     return source._opened.file  # noqa: SLF001 - one library
 
 
-def opened_of(source: CheckpointLike) -> Opened:
+def opened_of(source: CheckpointLike, progress: Progress | None = None) -> Opened:
     """Return what is known of a checkpoint; a path is opened.
 
     Raises:
         CheckpointError: It cannot be read.
     """
     if isinstance(source, str | os.PathLike):
-        return Opened(os.fsdecode(source))
+        return Opened(os.fsdecode(source), progress)
     return source._opened  # noqa: SLF001 - the same
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from inspector.library import answers
 from inspector.library.opened import Opened
 from inspector.library.sources import CheckpointLike, opened_of, shown
+from inspector.library.telling import Telling, Told, told
 from inspector.overriding import override
-from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.report.values import choose_tensors, statistics_document, statistics_text
 from inspector.values.asking import ValueReader, require_numpy
+from inspector.values.request import Requests, read_nbytes
 from inspector.values.statistics import Number
 
 
@@ -79,12 +80,13 @@ class Statistics:
         return f"<Statistics of {shown(self.path)}: {', '.join(figures)}>"
 
 
-def stats(source: CheckpointLike, *paths: str) -> tuple[Statistics, ...]:
+def stats(source: CheckpointLike, *paths: str, progress: Told = None) -> tuple[Statistics, ...]:
     """Compute the statistics of tensors, read from just their bytes.
 
     Args:
         source: A path, or an open checkpoint.
         paths: The tensors, each by its path, a group above it, or a pattern (`*` within a step, `**` across).
+        progress: Called with each `Step` of the work; what it raises ends the work.
 
     Returns:
         One for each tensor, in the order of the file.
@@ -95,19 +97,29 @@ def stats(source: CheckpointLike, *paths: str) -> tuple[Statistics, ...]:
         ExportError: This Python has no NumPy.
         CheckpointError: The file cannot be read, or changed since it was opened.
     """
-    opened = opened_of(source)
-    return read_statistics(opened, choose_tensors(opened.facts, paths))
+    with told(progress) as steps:
+        opened = opened_of(source, steps)
+        return read_statistics(opened, choose_tensors(opened.facts, paths), steps)
 
 
-def read_statistics(opened: Opened, rows: Iterable[int]) -> tuple[Statistics, ...]:
+def read_statistics(opened: Opened, rows: Sequence[int], progress: Telling) -> tuple[Statistics, ...]:
     """Return the statistics of tensors by their numbers; errors as above."""
     require_numpy()
+    requests = Requests(opened.located)
+    sizes = [read_nbytes(requests.of(row)) for row in rows]
+    progress.start_all("reading values", sum(sizes))
+    found, done = [], 0
     with ValueReader() as reader:
-        return tuple([_statistics(opened, row, reader) for row in rows])
+        for row, nbytes in zip(rows, sizes, strict=True):
+            found.append(_statistics(opened, row, reader, progress))
+            done += nbytes
+            progress.done = done  # what is short is not told of meanwhile
+            progress.advance()
+    return tuple(found)
 
 
-def _statistics(opened: Opened, row: int, reader: ValueReader) -> Statistics:
-    found = reader.statistics(opened.located, row, Progress())
+def _statistics(opened: Opened, row: int, reader: ValueReader, progress: Telling) -> Statistics:
+    found = reader.statistics(opened.located, row, progress)
     document = statistics_document(opened.facts, row, found)
     return Statistics(
         path=document["tensor"],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.library.opened import Opened
 from inspector.library.sources import shown
+from inspector.library.telling import Told, told
 from inspector.model.checkpoint import Key, Role
 from inspector.overriding import override
 from inspector.report.colors import device_name
@@ -100,8 +101,11 @@ class Tensor:
         """Of optimizer state, the name of the slot, such as `exp_avg`."""
         return self._row.slot
 
-    def stats(self) -> Statistics:
+    def stats(self, *, progress: Told = None) -> Statistics:
         """Read its numbers, and no others, and return their statistics.
+
+        Args:
+            progress: Called with each `Step` of the work; what it raises ends the work.
 
         Raises:
             ValuesError: It has no numbers, or nobody knows what they mean.
@@ -109,14 +113,18 @@ class Tensor:
         """
         from inspector.library.statistics import read_statistics  # noqa: PLC0415 - most files are only listed
 
-        (found,) = read_statistics(self._opened, [self._index])
+        with told(progress) as steps:
+            (found,) = read_statistics(self._opened, [self._index], steps)
         return found
 
-    def numpy(self) -> NDArray[Any]:
+    def numpy(self, *, progress: Told = None) -> NDArray[Any]:
         """Read its numbers, and no others, and return them as a NumPy array.
 
         What NumPy has no type for comes as a larger one that holds the values exactly: bfloat16 and what is
         smaller as float32, complex32 as complex64; quantized elements come as the numbers they stand for.
+
+        Args:
+            progress: Called with each `Step` of the work; what it raises ends the work.
 
         Raises:
             ValuesError: It has no numbers, or they make no array: those of a sparse tensor are in its parts.
@@ -125,8 +133,8 @@ class Tensor:
         from inspector.library.arrays import read_array  # noqa: PLC0415 - most files are only listed
         from inspector.values.asking import ValueReader  # noqa: PLC0415 - the same
 
-        with ValueReader() as reader:
-            return read_array(self._opened, self._index, reader)
+        with told(progress) as steps, ValueReader() as reader:
+            return read_array(self._opened, self._index, reader, steps)
 
     @override
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from inspector.diagnose.findings.values import is_sound, value_findings
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.findings import Finding
@@ -24,7 +25,7 @@ from inspector.report.words.values import (
     statistics_lines,
 )
 from inspector.units import cut_text, escape_text, format_shape
-from inspector.values.scan import Oddity, Scan, Scanned
+from inspector.values.scan import Scan, Scanned
 from inspector.values.statistics import Index, Ranks, Statistics
 
 Document = dict[str, Any]
@@ -191,7 +192,7 @@ def scan_text(checkpoint: Checkpoint, scan: Scan) -> str:
 
 def scan_page(checkpoint: Checkpoint, scan: Scan) -> Page:
     """Return what a scan found: a sentence, then each odd tensor with what is odd."""
-    is_bad = bool(scan.unread or scan.with_oddity(Oddity.NAN, Oddity.INF))
+    is_bad = not is_sound(scan, value_findings(checkpoint, scan))
     is_odd = any(one.oddities for one in scan.tensors)
     blocks: list[Block] = [Line(scan_sentence(scan), "bad" if is_bad else "caution" if is_odd else "good")]
     blocks += (

@@ -35,7 +35,7 @@ EXAMPLES = (
 NOTES = (
     "PATH is a path as show lists it, a group, or a pattern (* within a step, ** across steps). Min, max, "
     "mean, deviation and norm are over finite values, in double precision. --scan ends with 1 where it finds "
-    "NaN or infinities, or cannot read a tensor."
+    "NaN or infinities (best scores may begin at infinity), or cannot read a tensor."
 )
 
 
@@ -121,10 +121,10 @@ def _ranks(checkpoint: Checkpoint, row: int, reader: ValueReader, progress: Prog
 def _scan(
     options: argparse.Namespace, checkpoint: Checkpoint, file: Given, reader: ValueReader, progress: Progress
 ) -> int:
-    from inspector.diagnose.findings.values import value_findings
+    from inspector.diagnose.findings.values import is_sound, value_findings
     from inspector.records import replace
     from inspector.report.values import scan_document, scan_page
-    from inspector.values.scan import Oddity, scan_checkpoint
+    from inspector.values.scan import scan_checkpoint
 
     scan = scan_checkpoint(checkpoint, reader, progress)
     checkpoint = replace(checkpoint, path=file.name)
@@ -134,4 +134,4 @@ def _scan(
             say_json(scan_document(checkpoint, scan, findings))
         else:
             options.display.show(scan_page(checkpoint, scan))
-    return NEGATIVE if scan.unread or scan.with_oddity(Oddity.NAN, Oddity.INF) else DONE
+    return DONE if is_sound(scan, findings) else NEGATIVE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Severity, finding
@@ -33,9 +33,9 @@ _DEAD = (
     "A row of zeros in a weight is an output that never changes: a pruned unit, a padded vocabulary, or the "
     "row of an embedding's padding_idx."
 )
-_INFINITE = "infinite-scores"
+_DIVERGED_ID, _INFINITE = "nan-or-inf", "infinite-scores"
 _ROWS: tuple[tuple[str, tuple[Oddity, ...], Severity, str, str], ...] = (
-    ("nan-or-inf", (Oddity.NAN, Oddity.INF), "warning", "with NaN or infinities", _DIVERGED),
+    (_DIVERGED_ID, (Oddity.NAN, Oddity.INF), "warning", "with NaN or infinities", _DIVERGED),
     ("huge-values", (Oddity.HUGE,), "warning", "with huge numbers", _DIVERGING),
     (_INFINITE, (Oddity.INF,), "note", "at infinity outside of the weights", _BEGINNING),
     ("zero-weights", (Oddity.ZERO,), "note", "of zeros alone", _UNTRAINED),
@@ -47,6 +47,11 @@ _ROWS: tuple[tuple[str, tuple[Oddity, ...], Severity, str, str], ...] = (
 def value_findings(checkpoint: Checkpoint, scan: Scan) -> tuple[Finding, ...]:
     """Return what a scan found, worst first."""
     return tuple(_findings(checkpoint, scan))
+
+
+def is_sound(scan: Scan, findings: Iterable[Finding]) -> bool:
+    """Return whether all was read, and no numbers of it are spoiled: scores may begin at infinity."""
+    return not scan.unread and all(one.id != _DIVERGED_ID for one in findings)
 
 
 def _findings(checkpoint: Checkpoint, scan: Scan) -> Iterator[Finding]:

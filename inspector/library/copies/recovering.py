@@ -9,6 +9,7 @@ from typing import Any
 from inspector.library import answers
 from inspector.library.opened import telling_what_runs
 from inspector.library.sources import CheckpointLike, Path, path_of
+from inspector.library.telling import Told, told
 from inspector.records import dataclass
 from inspector.remap.recover import recover as saving
 from inspector.report.documents.others import recover_document
@@ -40,13 +41,14 @@ class Recovered:
     _repr_pretty_ = answers.show_in_notebook
 
 
-def recover(source: CheckpointLike, output: Path, *, force: bool = False) -> Recovered:
+def recover(source: CheckpointLike, output: Path, *, force: bool = False, progress: Told = None) -> Recovered:
     """Save what is intact in a damaged file as a new one; the file itself is only read.
 
     Args:
         source: The damaged file, or an open checkpoint, whose file is read again.
         output: The new file.
         force: Whether a file that stands there may be replaced.
+        progress: Called with each `Step` of the work. What it raises ends it, and nothing is left behind.
 
     Raises:
         PlanError: The new file is named as one of another format.
@@ -54,8 +56,8 @@ def recover(source: CheckpointLike, output: Path, *, force: bool = False) -> Rec
         CheckpointError: Nothing in the file can be saved.
     """
     path = path_of(source)
-    with telling_what_runs():
-        done = saving.recover(path, pathlib.Path(os.fsdecode(output)), overwrite=force)
+    with told(progress) as steps, telling_what_runs():
+        done = saving.recover(path, pathlib.Path(os.fsdecode(output)), overwrite=force, progress=steps)
     safety = recovered_safety(done)
     words = [*recovered(done), *([f"the new file: {safety}"] if safety else []), lost(done)]
     return Recovered(

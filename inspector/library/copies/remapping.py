@@ -20,6 +20,8 @@ from inspector.library.sources import (
     rules_of,
     texts_of,
 )
+from inspector.library.telling import Told, told
+from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.asking import plan_for
 from inspector.remap.convert.choosing import choose_shape
@@ -89,6 +91,7 @@ class _How(NamedTuple):
     force: bool
     verify: Verify
     python: str | None
+    progress: Progress
 
 
 def remap(  # noqa: PLR0913 - the command line's options
@@ -112,6 +115,7 @@ def remap(  # noqa: PLR0913 - the command line's options
     verify: Verify = "quick",
     dry_run: bool = False,
     in_place: bool = False,
+    progress: Told = None,
 ) -> Remapped:
     """Write a copy with other devices; the source is only read. Without a map and a target: all to the CPU.
 
@@ -141,6 +145,7 @@ def remap(  # noqa: PLR0913 - the command line's options
         dry_run: Whether to say what would be done, and write nothing.
         in_place: Whether to change the devices in the file itself, behind an undo record. `force` then means
             a file that is write-protected or has other names (hard links).
+        progress: Called with each `Step` of the work. What it raises ends it, and nothing is left behind.
 
     Raises:
         PlanError: What is asked for is wrong, or cannot be had of this file.
@@ -158,8 +163,9 @@ def remap(  # noqa: PLR0913 - the command line's options
             remedy="name a new file, or say dry_run=True or in_place=True",
         )
     asked = None if python is None else os.fsdecode(python)
-    path, how = path_of(source), _How(force=force, verify=verify, python=asked)
-    with telling_what_runs():
+    path = path_of(source)
+    with told(progress) as steps, telling_what_runs():
+        how = _How(force=force, verify=verify, python=asked, progress=steps)
         shape, kind = choose_shape(path, named, format, in_place=in_place)
         form = Form(
             only_weights=only == "weights",
@@ -172,7 +178,7 @@ def remap(  # noqa: PLR0913 - the command line's options
             ema=ema,
         )
         _refuse_wrong(form, only, verify, in_place=in_place)
-        opened = Opened(path)
+        opened = Opened(path, steps)
         if named is not None and not dry_run:
             refuse_destination(path, pathlib.Path(named), overwrite=force)
         machine = None if wish is None else lambda: machine_of(wish, python)
@@ -251,7 +257,14 @@ def _planned(opened: Opened, named: str | None, plan: Plan, form: Form) -> Remap
 def _converted(opened: Opened, out: pathlib.Path, plan: Plan, form: Form, how: _How) -> Remapped:
     """Write another form."""
     done = export_form(
-        opened.file, out, plan, form, overwrite=how.force, verify=how.verify != "none", python=how.python
+        opened.file,
+        out,
+        plan,
+        form,
+        overwrite=how.force,
+        verify=how.verify != "none",
+        python=how.python,
+        progress=how.progress,
     )
     return Remapped(
         output=out,
@@ -271,9 +284,17 @@ def _copied(opened: Opened, out: pathlib.Path, plan: Plan, _form: Form, how: _Ho
     if facts.parts:
         if how.verify == "torch":
             raise PlanError("verify='torch' is for single files", remedy="say 'full': every byte is compared")
-        done = export_folder(facts, out, plan, verify=how.verify)
+        done = export_folder(facts, out, plan, verify=how.verify, progress=how.progress)
     else:
-        done = export_copy(opened.file, out, plan, overwrite=how.force, verify=how.verify, python=how.python)
+        done = export_copy(
+            opened.file,
+            out,
+            plan,
+            overwrite=how.force,
+            verify=how.verify,
+            python=how.python,
+            progress=how.progress,
+        )
     unchecked = unchecked_by_torch(done)
     if unchecked:
         remedy = "the copy was written, and compared by this program only"
@@ -292,7 +313,9 @@ def _copied(opened: Opened, out: pathlib.Path, plan: Plan, _form: Form, how: _Ho
 
 def _changed(opened: Opened, plan: Plan, how: _How) -> Remapped:
     """Change the devices in the file itself."""
-    done = patch_in_place(opened.file, plan, force=how.force, verify=how.verify != "none")
+    done = patch_in_place(
+        opened.file, plan, force=how.force, verify=how.verify != "none", progress=how.progress
+    )
     return Remapped(
         output=done.path,
         format=opened.facts.format,
@@ -326,21 +349,22 @@ class Undone:
     _repr_pretty_ = answers.show_in_notebook
 
 
-def undo(source: CheckpointLike, *, force: bool = False) -> Undone:
+def undo(source: CheckpointLike, *, force: bool = False, progress: Told = None) -> Undone:
     """Restore a file that `remap(in_place=True)` changed, bit for bit, and remove its undo record.
 
     Args:
         source: A path, or an open checkpoint.
         force: Whether to restore a file that is write-protected or has other names, and whatever the record
             makes of it.
+        progress: Called with each `Step` of the work. What it raises ends it, and the file is as it was.
 
     Raises:
         ExportError: There is no record of it, or it was changed since. It is as it was.
         CheckpointError: The file cannot be read.
     """
     path = path_of(source)
-    with telling_what_runs():
-        nbytes = undo_patch(path, force=force)
+    with told(progress) as steps, telling_what_runs():
+        nbytes = undo_patch(path, force=force, progress=steps)
     return Undone(
         output=pathlib.Path(path),
         nbytes=nbytes,

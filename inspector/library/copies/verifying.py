@@ -7,6 +7,7 @@ from typing import Any
 from inspector.library import answers
 from inspector.library.opened import telling_what_runs
 from inspector.library.sources import CheckpointLike, Map, Path, machine_of, opened_of, path_of, rules_of
+from inspector.library.telling import Told, told
 from inspector.records import dataclass
 from inspector.remap.asking import rules_for
 from inspector.remap.compare.files import compare_files
@@ -52,6 +53,7 @@ def verify(  # noqa: PLR0913 - the command line's options
     python: Path | None = None,
     move_all: bool = False,
     hidden_devices: bool = False,
+    progress: Told = None,
 ) -> Verified:
     """Compare a copy with the file that it was made from: tensors, values, devices and bytes.
 
@@ -63,6 +65,7 @@ def verify(  # noqa: PLR0913 - the command line's options
         python: The Python whose torch `this` means.
         move_all: Whether state that torch keeps on the CPU was to move as well.
         hidden_devices: Whether devices outside of tensors were to change as well.
+        progress: Called with each `Step` of the work; what it raises ends the work.
 
     Raises:
         PlanError: A rule or the target is wrong.
@@ -70,13 +73,13 @@ def verify(  # noqa: PLR0913 - the command line's options
     """
     said = rules_of(map)
     wish = None if target is None else parse_wish(target)
-    with telling_what_runs():
+    with told(progress) as steps, telling_what_runs():
         rules = None
         if said or wish is not None:
             machine = None if wish is None else lambda: machine_of(wish, python)
-            rules = rules_for(opened_of(path_of(against)).facts, said, machine, hidden=hidden_devices)
+            rules = rules_for(opened_of(path_of(against), steps).facts, said, machine, hidden=hidden_devices)
         found = compare_files(
-            path_of(output), path_of(against), rules, move_all=move_all, hidden=hidden_devices
+            path_of(output), path_of(against), rules, move_all=move_all, hidden=hidden_devices, progress=steps
         )
     return Verified(
         same=found.is_same,

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from inspector.diagnose.findings.values import value_findings
+from inspector.diagnose.findings.values import is_sound, value_findings
 from inspector.values.scan import Oddity, Scan, Scanned
+from tests.unit.report.words.test_values import statistics
 from tests.unit.values.rows import checkpoint, stored, tensor
 
 
@@ -42,3 +43,7 @@ def test_a_score_that_begins_at_infinity_is_no_diverged_model() -> None:
         ("infinite-scores", "note", ("callbacks/kth_value",)),
     ]
     assert found[1].title == "1 tensor at infinity outside of the weights"
+    for odd, is_fine in (((Oddity.INF,), True), ((Oddity.NAN, Oddity.INF), False), ((Oddity.HUGE,), True)):
+        scan = Scan(tensors=(Scanned(row=0, statistics=statistics(), oddities=odd),), nbytes=0)
+        assert is_sound(scan, value_findings(checkpoint(rows[0], stored()), scan)) is is_fine
+    assert not is_sound(Scan(tensors=(Scanned(row=0, statistics=None, why="cut"),), nbytes=0), ())
