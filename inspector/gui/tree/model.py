@@ -17,7 +17,8 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from inspector.gui.tree.shape import Shape
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
-from inspector.report.outline.flat import Column, Order, rank_by
+from inspector.report.outline.flat import Order
+from inspector.report.outline.ranks import Column, rank_by
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_exact, format_nbytes
 
@@ -331,9 +332,8 @@ class TreeModel(QAbstractItemModel):
         ids = self._found_below(node_id)
         column, order = self._order
         if column >= 0:
-            rank = rank_by(column)
             descending = order == Qt.SortOrder.DescendingOrder
-            ids = sorted(ids, key=lambda child: rank(self.node(child)), reverse=descending)
+            ids = sorted(ids, key=rank_by(self._tree.nodes, column), reverse=descending)
         self._children[node_id] = ids
         self._rows.update((child, row) for row, child in enumerate(ids))
         return ids

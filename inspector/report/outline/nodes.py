@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import overload
 
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.overriding import override
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Node, NodeKind
@@ -57,6 +57,23 @@ class Nodes(Sequence[Node]):
     def sums(self) -> Sums:
         """What any of them hold."""
         return self._sums
+
+    def name(self, id_: int) -> str:
+        """Return what a row is called."""
+        code = self._places.codes[id_]
+        return self._named[id_][0] if code == GROUP else self._name_of(code)
+
+    def path(self, id_: int) -> str:
+        """Return the path of a row, or what the paths of all rows below it begin with."""
+        code = self._places.codes[id_]
+        if code == GROUP:
+            return self._named[id_][1]
+        return (self._tensors[code] if code >= 0 else self._values[~code]).path
+
+    def tensor(self, id_: int) -> Tensor | None:
+        """Return the tensor of a row; None for all other rows."""
+        code = self._places.codes[id_]
+        return self._tensors[code] if code >= 0 else None
 
     @override
     def __len__(self) -> int:

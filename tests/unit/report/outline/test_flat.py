@@ -5,7 +5,9 @@ import random
 import pytest
 
 from inspector.report.outline import flat
-from inspector.report.outline.flat import Column, Order, flat_rows, natural_key, rank_by
+from inspector.report.outline.flat import Order, flat_rows
+from inspector.report.outline.nodes import Nodes
+from inspector.report.outline.ranks import Column
 from inspector.report.tree import Tree, build_tree
 from tests.unit.report.rows import checkpoint, tensor, value
 
@@ -56,8 +58,12 @@ def test_blocks_are_merged_into_one_order(monkeypatch, descending) -> None:
     assert listed == sorted(sizes, reverse=descending)
 
 
-def test_groups_are_ranked_by_what_they_count() -> None:
-    group = TREE.nodes[1]
-    assert rank_by(Column.SHAPE)(group) == [(0, group.parameters, "")]
-    assert rank_by(Column.TYPE)(group) == [(0, group.tensors, "")]
-    assert rank_by(Column.NAME)(group) == natural_key(group.name)
+def test_no_row_is_made_to_list_all_tensors(monkeypatch) -> None:
+    made: list[int] = []
+    make = Nodes._make
+    monkeypatch.setattr(Nodes, "_make", lambda nodes, id_: made.append(id_) or make(nodes, id_))
+
+    for column in (-1, *Column):
+        assert flat_rows(TREE, None, Order(column)).total == 4, column
+
+    assert not made
