@@ -12,17 +12,18 @@ from __future__ import annotations
 import enum
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
+from operator import or_
 from typing import Any
 
-Pairs = list[tuple[str, int]]
+from inspector.gui.quick.waiting import LATER, Pairs, Waiting, wait
+
 _KINDS: tuple[Any, ...] = (enum.Enum, enum.IntEnum, enum.Flag, enum.IntFlag)
 _SAMPLE: Pairs = [("Late", 8), ("Zero", 0), ("One", 1), ("Two", 2), ("Again", 1), ("Both", 3), ("Below", -1)]
 _create: Callable[..., Any] = enum.EnumMeta._create_  # type: ignore[attr-defined]
 _PLACE = "__qualname__"
 _MADE_ANEW = frozenset({"__dict__", "__weakref__", "__module__", "__qualname__", "__doc__"})
-_templates: dict[Any, dict[str, Any]] = {}
-"""What an empty enumeration of each kind is made of."""
+_MUTABLE = (list, dict, set)
 
 
 def make_enums_quickly() -> bool:
@@ -62,7 +63,7 @@ def _plain(value: object, made: Any) -> object:  # noqa: ANN401 - any enumeratio
 def _is_same(kind: Any, pairs: Pairs) -> bool:  # noqa: ANN401 - any class of enumerations
     try:
         plain = _create(kind, "Tried", pairs, module=__name__, qualname="A.Tried", boundary=enum.KEEP)
-        return describe(_filled(kind, "Tried", pairs, __name__, "A.Tried")) == describe(plain)
+        return describe(_waiting(kind, "Tried", pairs, __name__, "A.Tried")) == describe(plain)
     except Exception:  # noqa: BLE001 - whatever it is, another Python does it in another way
         return False
 
@@ -75,7 +76,7 @@ def _create_quickly(cls: Any, class_name: str, names: Any, **more: Any) -> Any: 
     is_known = cls in _KINDS and more.get("type") is None and more.get("boundary") is enum.KEEP
     if not is_known or module is None or not _is_usual(cls, names):
         return _create(cls, class_name, names, **more)
-    return _filled(cls, class_name, names, module, qualname)
+    return _waiting(cls, class_name, names, module, qualname)
 
 
 @lru_cache(maxsize=8)
@@ -93,56 +94,63 @@ def _is_usual(cls: Any, names: Any) -> bool:  # noqa: ANN401 - whatever was give
     return _taken(cls).isdisjoint(given)
 
 
-def _template_of(cls: Any) -> dict[str, Any]:  # noqa: ANN401 - any class of enumerations
-    """Return what an empty enumeration is made of."""
-    if cls not in _templates:
-        parts = vars(_create(cls, "Empty", [], module=__name__, boundary=enum.KEEP))
-        _templates[cls] = {name: part for name, part in parts.items() if name not in _MADE_ANEW}
-    return _templates[cls]
+@lru_cache(maxsize=8)
+def _template_of(cls: Any) -> tuple[dict[str, Any], dict[str, Any]]:  # noqa: ANN401 - any class of enumerations
+    """Return what an empty enumeration is made of at once, and what of it its members make."""
+    parts = vars(_create(cls, "Empty", [], module=__name__, boundary=enum.KEEP))
+    usual = {name: part for name, part in parts.items() if name not in _MADE_ANEW}
+    later = {name: part for name, part in usual.items() if name in LATER or type(part) in _MUTABLE}
+    return {name: part for name, part in usual.items() if name not in later}, later
 
 
-def _empty(cls: Any, class_name: str, module: str, qualname: str | None) -> Any:  # noqa: ANN401 - as above
-    """Return an enumeration without members."""
-    parts: dict[str, Any] = {"__module__": module}
+def _waiting(cls: Any, class_name: str, pairs: Pairs, module: str, qualname: str | None) -> Any:  # noqa: ANN401 - as above
+    """Return an enumeration that gets its members when it is first asked for one."""
+    at_once, later = _template_of(cls)
+    parts = at_once | {"__module__": module}
     if qualname is not None:
         parts["__qualname__"] = qualname
-    template = _template_of(cls)
-    for name, part in template.items():
-        parts[name] = type(part)() if type(part) in (list, dict, set) else part
-    del parts["__new__"]
-    made = type.__new__(type(cls), class_name, (cls,), parts)
-    type.__setattr__(made, "__new__", template["__new__"])  # within the class it would become another thing
+    new = parts.pop("__new__")
+    made = type.__new__(Waiting, class_name, (cls,), parts)
+    type.__setattr__(made, "__new__", new)  # within the class it would become another thing
+    wait(made, pairs, partial(_members, made, pairs, later))
     return made
 
 
-def _filled(cls: Any, class_name: str, pairs: Pairs, module: str, qualname: str | None) -> Any:  # noqa: ANN401 - as above
-    """Return an enumeration of some members: an empty one, with these put into it."""
-    made: Any = _empty(cls, class_name, module, qualname)
+def _members(made: Any, pairs: Pairs, later: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - as above
+    """Return the members, and what they make of the parts of their enumeration."""
     new, takes, is_flag = made._new_member_, made._use_args_, issubclass(made, enum.Flag)
-    names, by_name, by_value = made._member_names_, made._member_map_, made._value2member_map_
-    put, mask, singles = type.__setattr__, 0, 0
+    by_name: dict[str, Any] = {}
+    by_value: dict[int, Any] = {}
+    names: list[str] = []
     for name, value in pairs:
         member = new(made, value) if takes else new(made)
         member._value_ = value
         member._name_ = name
         member.__objclass__ = made
         member._sort_order_ = len(names)
-        is_single = value > 0 and value & (value - 1) == 0
-        mask |= value
-        if is_single:
-            singles |= value
-        member = by_value.setdefault(value, member)
-        if member._name_ == name and (is_single or not is_flag):
+        by_name[name] = member = by_value.setdefault(value, member)
+        if member._name_ == name and (not is_flag or _is_single(value)):
             names.append(name)
-        put(made, name, member)
-        by_name[name] = member
+    parts = {name: type(part)() if type(part) in _MUTABLE else part for name, part in later.items()}
+    parts |= {"_member_names_": names, "_member_map_": by_name, "_value2member_map_": by_value}
     if is_flag and pairs:
-        has_singles = hasattr(made, "_singles_mask_")  # an early Python 3.11 keeps those alone
-        made._flag_mask_ = mask if has_singles else singles
-        if has_singles:
-            made._singles_mask_ = singles
-        made._all_bits_ = 2 ** mask.bit_length() - 1
-        values = [member._value_ for member in made]
-        if values != sorted(values):
-            made._iter_member_ = made._iter_member_by_def_
-    return made
+        parts |= _bits(made, by_name, names, later)
+    return by_name | parts
+
+
+def _is_single(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0
+
+
+def _bits(made: Any, by_name: dict[str, Any], names: list[str], later: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - as above
+    """Return what the members of a flag make of its masks."""
+    values = [member._value_ for member in by_name.values()]
+    mask, singles = reduce(or_, values), reduce(or_, filter(_is_single, values), 0)
+    has_singles = "_singles_mask_" in later  # an early Python 3.11 keeps those alone
+    parts = {"_flag_mask_": mask if has_singles else singles, "_all_bits_": 2 ** mask.bit_length() - 1}
+    if has_singles:
+        parts["_singles_mask_"] = singles
+    own = [by_name[name]._value_ for name in names]
+    if own != sorted(own):
+        parts["_iter_member_"] = made._iter_member_by_def_
+    return parts

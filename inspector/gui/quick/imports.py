@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from inspector.gui.quick.enums import make_enums_quickly
+from inspector.gui.quick.waiting import wait_no_longer
 
 _PYSIDE = "PySide6"
 _FOLDER = "shibokensupport/"
@@ -109,6 +110,7 @@ def fill_in(module: dict[str, Any], name: str) -> object:
         file = f"{module['__name__'].replace('.', '/')}.py"
         source = _sources.pop(file, None)
         if source is not None:
+            wait_no_longer()
             leave_sources_unread()  # or PySide would ask the unfinished module about its own imports
             given = {key: value for key, value in module.items() if not key.startswith(_STAND_INS)}
             module.pop("__getattr__", None)
