@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from urllib.parse import quote, unquote_to_bytes
 
 from PySide6.QtCore import QByteArray, QSettings
 
@@ -122,9 +121,15 @@ def _to_text(path: str) -> str:
     try:
         path.encode()
     except UnicodeEncodeError:
+        from urllib.parse import quote
+
         return f"{_BYTES}{quote(os.fsencode(path))}"
     return path
 
 
 def _from_text(text: str) -> str:
-    return os.fsdecode(unquote_to_bytes(text.removeprefix(_BYTES))) if text.startswith(_BYTES) else text
+    if not text.startswith(_BYTES):
+        return text
+    from urllib.parse import unquote_to_bytes
+
+    return os.fsdecode(unquote_to_bytes(text.removeprefix(_BYTES)))

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import builtins
 import gc
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from threading import RLock
-from types import ModuleType
 from typing import Any
 
+from inspector.gui.quick.absent import put_off
 from inspector.gui.quick.enums import make_enums_quickly
 from inspector.gui.quick.waiting import wait_no_longer
 
@@ -32,8 +35,8 @@ _SELDOM = (
     "signature/mapping",
     "signature/parser",
 )
-_UNUSED = ("tempfile",)
-"""What PySide imports for an importer of old, and never uses."""
+_UNUSED = ("tempfile", "textwrap", "traceback", "urllib.parse", "zipfile")
+"""What PySide imports, or `pathlib` for it, and hardly uses."""
 _LATER = """
 from inspector.gui.quick.imports import fill_in as __fill_in
 def __getattr__(name):
@@ -73,16 +76,27 @@ def import_pyside() -> bool:
         gc.set_threshold(_AT_START, 10, 10)
         make_enums_quickly()
         builtins.compile = _compile_later  # type: ignore[assignment]  # takes what PySide gives
-        absent = [name for name in _UNUSED if name not in sys.modules]
-        sys.modules |= {name: ModuleType(name) for name in absent}
         try:
-            import_module(f"{_PYSIDE}.QtCore")
+            with put_off(_UNUSED), _bound_late():
+                import_module(f"{_PYSIDE}.QtWidgets")
         finally:
             builtins.compile = _compile
-            for name in absent:
-                del sys.modules[name]
     leave_sources_unread()
     return is_first
+
+
+@contextmanager
+def _bound_late() -> Iterator[None]:
+    """Have functions in C looked up when they are first called: PySide's modules refer to 13,000."""
+    if not hasattr(sys, "setdlopenflags"):
+        yield
+        return
+    usual = sys.getdlopenflags()
+    sys.setdlopenflags(usual & ~os.RTLD_NOW | os.RTLD_LAZY)
+    try:
+        yield
+    finally:
+        sys.setdlopenflags(usual)
 
 
 def collect_as_usual() -> None:

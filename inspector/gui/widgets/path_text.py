@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
 from PySide6.QtCore import QUrl
 
@@ -18,6 +17,8 @@ def path_of_url(url: QUrl) -> str:
     """Return the path of a `file:` URL with all of its bytes."""
     if os.name == "nt":
         return url.toLocalFile()
+    from urllib.parse import unquote_to_bytes
+
     return os.fsdecode(unquote_to_bytes(url.path(QUrl.ComponentFormattingOption.FullyEncoded)))
 
 
