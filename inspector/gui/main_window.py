@@ -44,6 +44,8 @@ from inspector.session.pasted import is_script_name
 RaiseElsewhere = Callable[[list[str], Callable[[], None]], None]
 TITLE = "Checkpoint Inspector"
 _UNPAINTED_MS = 500
+_PATIENCE_MS = 300
+"""What is prepared sooner opens a dialog at once, and no other one before it."""
 
 if TYPE_CHECKING:
     from inspector.gui.dialogs.export.dialog import ExportDialog
@@ -68,6 +70,8 @@ class MainWindow(DropFrame):
         self._settings = settings
         self._is_whole = True
         self._export: ExportDialog | None = None
+        self._patience = QTimer(self, interval=_PATIENCE_MS, singleShot=True)
+        self._patience.timeout.connect(self._show_preparing)
         self._was_painted = False
         self.raise_elsewhere: RaiseElsewhere = lambda _paths, otherwise: otherwise()
         self._early: list[str] = []  # what was dropped before there was a session
@@ -297,10 +301,21 @@ class MainWindow(DropFrame):
                 self._settings.drop_recent(path)
 
     def _show_export(self, page: ExportPage | None) -> None:
-        if page is not None and (page.stage != "looking" or page.draft is not None):
+        is_begun = page is not None and (page.stage != "looking" or page.draft is not None)
+        if page is not None and (is_begun or (self._export is not None and self._export.isVisible())):
+            self._patience.stop()
             self.export_dialog.show_page(page)
-        elif self._export is not None:
-            self._export.show_page(None)
+        elif page is not None:
+            self._patience.start()
+        else:
+            self._patience.stop()
+            if self._export is not None:
+                self._export.show_page(None)
+
+    def _show_preparing(self) -> None:
+        """Show that an export is still prepared, so that it can be left."""
+        if self.shown is not None and self.shown.export is not None:
+            self.export_dialog.show_page(self.shown.export)
 
     def _tell_painted(self) -> None:
         if not self._was_painted:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
+    QProgressBar,
     QPushButton,
     QWidget,
 )
@@ -30,6 +31,7 @@ from inspector.records import replace
 from inspector.session.export.page import ExportDraft, ExportPage, ExportResult, ExportWish
 from inspector.session.screen import Choice, FailurePage, Loading
 from tests.gui import fakes
+from tests.gui.looking import button
 
 READY = fakes.ready_screen()
 COPY = Qt.DropAction.CopyAction
@@ -494,6 +496,31 @@ def test_the_export_dialog_stays_until_the_session_has_left_the_export(window, s
 def test_nothing_is_shown_before_the_first_draft(window):
     window.show_screen(replace(READY, export=ExportPage(stage="looking", progress=Progress())))
     assert window._export is None
+    window.show_screen(READY)
+    assert not window._patience.isActive()
+
+
+@pytest.mark.wide
+def test_an_export_that_takes_long_to_prepare_says_how_far_it_is_and_can_be_left(window, session):
+    progress = Progress("preparing the export")
+    progress.start("preparing the export", 4, is_counted=True)
+    progress.advance(3)
+    page = ExportPage(stage="looking", title="Preparing the export", progress=progress)
+    window.show_screen(replace(READY, export=page))
+    assert window._patience.isActive()
+    window._patience.timeout.emit()
+    dialog = window.export_dialog
+    assert dialog.isVisible()
+    assert (dialog.state, dialog.windowTitle()) == ("running", "Preparing the export")
+    assert dialog.findChild(QProgressBar).value() == 750
+    button(dialog, "Cancel").click()
+    session.end_export.assert_called_once_with()
+    session.cancel_export.assert_not_called()
+    draft = ExportDraft(wish=ExportWish(), kinds=(), destination="/x.pth", summary=("x",))
+    window.show_screen(replace(READY, export=ExportPage(stage="draft", draft=draft)))
+    assert (dialog.state, dialog.isVisible()) == ("draft", True)
+    window.show_screen(READY)
+    assert not dialog.isVisible()
 
 
 # ------------------------------------------------------------------ files that follow each other

@@ -34,3 +34,18 @@ def test_cancelling_ends_the_work_at_its_next_step() -> None:
     assert progress.done == 0
     with pytest.raises(CancelledError):
         progress.start("checking")
+
+
+def test_rows_are_counted_while_they_are_gone_through() -> None:
+    progress = Progress()
+    rows = range(10_000)
+
+    each = progress.over(rows)
+    taken = [next(each) for _ in range(5000)]
+
+    assert 5000 <= progress.done < len(rows)
+    progress.cancel()
+    with pytest.raises(CancelledError):
+        list(each)
+    assert [*taken, *Progress().over(rows)][: len(rows)] == [*range(5000), *range(5000)]
+    assert list(Progress().over([])) == []

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.tensors.dtypes import ITEMSIZES
+from inspector.progress import Progress
 from inspector.remap.convert.cast import SOURCE
 from inspector.remap.convert.forms import (
     DROPPED,
@@ -41,20 +42,22 @@ _AROUND_NBYTES = _RECORD_NBYTES + _TENSOR_NBYTES
 _NOT_SAVED = "._non_persistent_buffers_set"
 
 
-def preview_form(checkpoint: Checkpoint, form: Form) -> FormPreview:
+def preview_form(checkpoint: Checkpoint, form: Form, progress: Progress | None = None) -> FormPreview:
     """Return what an export in a form would hold, and about how large it would be.
 
     Raises:
         PlanError: The form cannot be had of this checkpoint.
+        CancelledError: The work was cancelled.
     """
     check_form(form)
+    progress = progress or Progress()
     patterns = Patterns(form.exclude)
     if not form.takes_model:
-        return _everything(checkpoint, form, patterns)
+        return _everything(checkpoint, form, patterns, progress)
     model = select_model(checkpoint, form)
     form = without_choice(form, model)
     fates = _Fates(checkpoint)
-    rows, left_out = _rows_of(checkpoint, model, patterns, fates)
+    rows, left_out = _rows_of(checkpoint, model, patterns, fates, progress)
     prefix = find_prefix(form, [name for name, _ in rows])
     rows = [(name.removeprefix(prefix), row) for name, row in rows]
     tied: tuple[tuple[str, str], ...] = ()
@@ -108,11 +111,11 @@ def known_by(checkpoint: Checkpoint, form: Form) -> Callable[[Tensor | ValueRow]
     return paths
 
 
-def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns) -> FormPreview:
+def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns, progress: Progress) -> FormPreview:
     gone: dict[str, LeftOut] = {}
     kept = []
     fates = _Fates(checkpoint)
-    for number, row in enumerate(checkpoint.tensors):
+    for number, row in enumerate(progress.over(checkpoint.tensors)):
         fates.tensors[number] = DROPPED if patterns.cover(row.path) else KEPT
         if fates.tensors[number] == KEPT:
             kept.append(row)
@@ -128,7 +131,7 @@ def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns) -> FormP
     prefix, place = "", None
     if form.strip_prefix is not None:
         model = select_model(checkpoint, form)
-        rows, _ = _rows_of(checkpoint, model, Patterns(form.exclude), _Fates(checkpoint))
+        rows, _ = _rows_of(checkpoint, model, Patterns(form.exclude), _Fates(checkpoint), Progress())
         prefix, place = find_prefix(form, [name for name, _ in rows]), model.path
     nbytes = _stored_nbytes(checkpoint, kept, form)
     if form == Form(exclude=form.exclude) and checkpoint.file_nbytes >= nbytes - len(kept) * _AROUND_NBYTES:
@@ -154,14 +157,14 @@ def _branch(path: str, patterns: Patterns) -> str:
 
 
 def _rows_of(
-    checkpoint: Checkpoint, model: Model, patterns: Patterns, fates: _Fates
+    checkpoint: Checkpoint, model: Model, patterns: Patterns, fates: _Fates, progress: Progress
 ) -> tuple[list[tuple[str, Tensor]], list[LeftOut]]:
     """Return a model's tensors by name, and what of them is not wanted."""
     unsaved = _unsaved(checkpoint, model)
     rows, left_out = [], []
     for value in checkpoint.values:
         patterns.cover(value.path)  # a pattern for something that the form does not hold is not mistyped
-    for number, row in enumerate(checkpoint.tensors):
+    for number, row in enumerate(progress.over(checkpoint.tensors)):
         name = name_in(model, row)
         is_covered = patterns.cover(row.path, *(() if name is None else (name,)))
         if name is None or (row.role == "buffer" and row.keys in unsaved):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
+from inspector.model.once import once
 from inspector.model.roles.contents import COUNT_OF_AVERAGES
 from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
 from inspector.remap.convert.forms import Form, LeftOut
@@ -85,7 +86,7 @@ def select_model(checkpoint: Checkpoint, form: Form) -> Model:
     if form.ema:
         found = [model for model in models if model.is_average]
         return _only(found, "no averaged weights were recognized", models)
-    found = [model for model in models if not model.is_average] or models
+    found = [model for model in models if not model.is_average] or list(models)
     found = [model for model in found if model.keys[-1:] != _BEFORE_AVERAGING] or found
     main = format_of(checkpoint.format).weights_at
     found = [model for model in found if main and model.path == main] or found
@@ -113,7 +114,8 @@ def _only(found: Sequence[Model], otherwise: str, models: Sequence[Model]) -> Mo
     raise PlanError(otherwise, where=names or None)
 
 
-def _models(checkpoint: Checkpoint) -> list[Model]:
+@once
+def _models(checkpoint: Checkpoint) -> tuple[Model, ...]:
     """Return the models of a checkpoint in file order; those within another are parts of it."""
     found: dict[tuple[Key, ...], Model] = {}
     strangers: dict[tuple[Key, ...], Model] = {}
@@ -129,7 +131,7 @@ def _models(checkpoint: Checkpoint) -> list[Model]:
                 path = "/".join(row.path.split("/")[: len(keys)])
                 where[keys] = Model(keys, path, row.keys[len(keys)] in DICTIONARIES, row.role == "ema")
     models = found or {keys: model for keys, model in strangers.items() if keys not in data}
-    return [model for keys, model in models.items() if not _is_inside(keys, models)]
+    return tuple([model for keys, model in models.items() if not _is_inside(keys, models)])
 
 
 def _is_data(row: Tensor) -> bool:
@@ -138,8 +140,10 @@ def _is_data(row: Tensor) -> bool:
 
 
 def _owner(keys: tuple[Key, ...]) -> tuple[Key, ...]:
-    place = next((number for number, key in enumerate(keys) if key in DICTIONARIES), len(keys) - 1)
-    return keys[:place]
+    for place, key in enumerate(keys):
+        if key in DICTIONARIES:
+            return keys[:place]
+    return keys[:-1]
 
 
 def _is_inside(keys: tuple[Key, ...], models: Iterable[tuple[Key, ...]]) -> bool:
@@ -210,6 +214,8 @@ def without_choice(form: Form, model: Model) -> Form:
 def left_beside(checkpoint: Checkpoint, model: Model) -> list[LeftOut]:
     """Return the branches of a checkpoint that are not the model, each in one row."""
     rows: dict[tuple[Key, ...], LeftOut] = {}
+    if not (model.keys or model.is_program or model.is_module):
+        return []  # the checkpoint itself: nothing stands beside it
     every: tuple[Tensor | ValueRow, ...] = (*checkpoint.tensors, *checkpoint.values)
     for row in every:
         depth = _common(row.keys, model.keys)

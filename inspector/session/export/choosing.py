@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
+from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.convert.forms import KEPT, NEVER
 from inspector.remap.convert.patterns import Patterns
@@ -58,16 +59,19 @@ def _as_word(pattern: str) -> str:
 # --- boxes --------------------------------------------------------------------------------------------------
 
 
-def boxes_of(tree: Tree, fates: bytes, value_fates: bytes) -> Boxes:
+def boxes_of(tree: Tree, fates: bytes, value_fates: bytes, progress: Progress | None = None) -> Boxes:
     """Return the boxes for what becomes of each tensor and value.
 
     No row is made for it: there may be a million.
+
+    Raises:
+        CancelledError: The work was cancelled.
     """
     nodes = cast("Nodes", tree.nodes)  # what `build_tree` makes
     codes, parents, parts = nodes.places.codes, nodes.places.parents, _parts(nodes)
     kept, gone = [0] * len(codes), [0] * len(codes)
     states = bytearray(len(codes))
-    for id_ in range(len(codes) - 1, -1, -1):
+    for id_ in (progress or Progress()).over(range(len(codes) - 1, -1, -1)):
         if parts[id_]:
             states[id_] = NO_CHOICE
             continue

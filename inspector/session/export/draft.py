@@ -8,6 +8,7 @@ from pathlib import Path
 from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
+from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.convert.forms import Form, FormPreview, LeftOut
 from inspector.remap.files.naming import device_word, free_folder, free_path
@@ -45,8 +46,18 @@ _MOST_LEFT_OUT = 4
 _MOST_PATTERN = 60
 
 
-def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN, tree: Tree | None = None) -> ExportDraft:
-    """Return what the export dialog shows of a wish; the rows of the file get boxes in its tree."""
+def draft_of(
+    device_map: DeviceMap,
+    wish: ExportWish = _PLAIN,
+    tree: Tree | None = None,
+    progress: Progress | None = None,
+) -> ExportDraft:
+    """Return what the export dialog shows of a wish; the rows of the file get boxes in its tree.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    progress = progress or Progress()
     checkpoint, kind, form = device_map.checkpoint, kind_of(wish), form_of(wish)
     source = _named_by(checkpoint).absolute()
     why = next((choice.why for choice in offered_kinds(checkpoint) if choice.id == kind.id), "")
@@ -80,9 +91,9 @@ def draft_of(device_map: DeviceMap, wish: ExportWish = _PLAIN, tree: Tree | None
             can_change_hidden=False,
         )
     if form is not None:
-        return with_preview(draft, checkpoint, form, tree)
+        return with_preview(draft, checkpoint, form, tree, progress)
     kept = bytes(len(checkpoint.tensors)), bytes(len(checkpoint.values))
-    return draft if tree is None else replace(draft, boxes=boxes_of(tree, *kept))
+    return draft if tree is None else replace(draft, boxes=boxes_of(tree, *kept, progress))
 
 
 def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:
@@ -173,13 +184,21 @@ def _intact(checkpoint: Checkpoint) -> list[str]:
 
 
 def with_preview(
-    draft: ExportDraft, checkpoint: Checkpoint, form: Form, tree: Tree | None = None
+    draft: ExportDraft,
+    checkpoint: Checkpoint,
+    form: Form,
+    tree: Tree | None = None,
+    progress: Progress | None = None,
 ) -> ExportDraft:
-    """Complete a draft by what the form makes of the file."""
+    """Complete a draft by what the form makes of the file.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
     from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - only exports need it
 
     try:
-        preview = preview_form(checkpoint, form)
+        preview = preview_form(checkpoint, form, progress)
     except PlanError as error:
         return replace(draft, summary=(), refusal=escape_text(str(error)), size="", nbytes=0)
     lines = [f"{format_count(preview.tensors, 'tensor')} of {len(checkpoint.tensors):,} are written"]
@@ -197,7 +216,7 @@ def with_preview(
         refusal=refusal,
         size=f"about {sizes(preview)}",
         nbytes=preview.nbytes,
-        boxes=None if tree is None else boxes_of(tree, preview.fates, preview.value_fates),
+        boxes=None if tree is None else boxes_of(tree, preview.fates, preview.value_fates, progress),
         unused=preview.unused,
         can_cast=form.takes_model,
         can_average=form.takes_model and any(tensor.role == "ema" for tensor in checkpoint.tensors),

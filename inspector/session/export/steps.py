@@ -25,12 +25,18 @@ Ask = Callable[[], "DeviceMap"]
 
 
 def propose(
-    ask: Ask, document: Document, export: ExportState, _progress: Progress
+    ask: Ask, document: Document, export: ExportState, progress: Progress
 ) -> tuple[ExportDraft, Destination]:
-    """Return a draft, and what exists at the destination that is meant."""
+    """Return a draft, and what exists at the destination that is meant.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    rows = len(document.checkpoint.tensors) + len(document.tree.nodes)  # what becomes of each, and its box
+    progress.start(progress.label, rows, is_counted=True)
     device_map = _feasible(ask)
     wish = picked(document, export.wish or first_wish(document.checkpoint), export.picks)
-    draft = draft_of(device_map, wish, document.tree)
+    draft = draft_of(device_map, wish, document.tree, progress)
     last, typed = export.draft, export.destination
     path = draft.destination
     if last is not None and typed is not None and typed.path != last.destination:

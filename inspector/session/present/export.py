@@ -9,6 +9,7 @@ from inspector.session.state import EXPORT, ExportState, State
 
 _TITLES = {"write": "Writing the copy", "undo": "Undoing the change", "receipt": "Writing the receipt"}
 _CHANGING = "Changing the file"
+_PREPARING = "Preparing the export"
 
 
 def export_page(state: State) -> ExportPage | None:
@@ -39,6 +40,7 @@ def _looking(export: ExportState, progress: Progress) -> ExportPage:
     return ExportPage(
         stage="looking",
         draft=draft,
+        title=_PREPARING if draft is None else "",
         query=export.query,
         matches=export.matches,
         destination=export.destination,

@@ -62,7 +62,7 @@ class ExportDialog(QDialog):
         self._draft.search_wanted.connect(self.search_wanted)
         self._draft.closed.connect(self.reject)
         self._progress = RunningPage()
-        self._progress.cancel_wanted.connect(self.cancel_wanted)
+        self._progress.cancel_wanted.connect(self.reject)
         self._result = ResultPage(theme)
         self._result.closed.connect(self.reject)
         self._result.back_wanted.connect(self.back_wanted)
@@ -109,12 +109,13 @@ class ExportDialog(QDialog):
     def _show_stage(self, page: ExportPage, old: ExportPage | None) -> None:
         told = page.result or page.failure
         self.setWindowTitle(page.title or (told.title if told is not None else _TITLE))
-        if page.stage == "running":
+        is_preparing = page.stage == "looking" and page.draft is None
+        if page.stage == "running" or is_preparing:
             self._progress.follow(page)
         else:
             self._progress.stop()
         if page.stage in {"draft", "looking"} and page.draft is not None:
-            self._draft.show_draft(page, page.draft, fresh=old is None)
+            self._draft.show_draft(page, page.draft, fresh=old is None or old.draft is None)
         if page.result is not None:
             self._result.show_done(page.result)
         elif page.failure is not None:
@@ -122,7 +123,7 @@ class ExportDialog(QDialog):
                 page.failure, cancelled=page.cancelled, can_go_back=page.draft is not None
             )
         shown = {"looking": self._draft, "draft": self._draft, "running": self._progress}
-        self._turn_to(shown.get(page.stage, self._result))
+        self._turn_to(self._progress if is_preparing else shown.get(page.stage, self._result))
 
     @override
     def reject(self) -> None:

@@ -4,11 +4,13 @@ from functools import partial
 
 import pytest
 
-from inspector.errors import PlanError
+from inspector.errors import CancelledError, PlanError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.export import steps
+from inspector.session.export.draft import draft_of
 from inspector.session.export.looking import Wanted
+from inspector.session.export.page import ExportWish
 from inspector.session.present.compose import device_map_of
 from inspector.session.state import ExportState
 from inspector.target.machine.profile import CPU_ONLY
@@ -32,3 +34,36 @@ def test_a_map_that_is_refused_is_not_carried_out() -> None:
     refused = replace(device_map_of(document, CPU_ONLY, (), ()), refusal=PlanError("by hand"))
     with pytest.raises(PlanError, match="by hand"):
         steps.carry_out(lambda: refused, partial(steps.Order), Progress())
+
+
+def test_a_draft_counts_its_rows_and_can_be_cancelled() -> None:
+    for kind in ("copy", "weights", "safetensors"):
+        document = saved_on("cuda:0", "cuda:1")
+        ask = partial(device_map_of, document, CPU_ONLY, (), ())
+        export = ExportState(step="draft", wish=ExportWish(kind=kind))
+        progress = Progress("preparing the export")
+
+        steps.propose(ask, document, export, progress)
+
+        assert progress.is_counted
+        assert 0 < progress.done <= progress.total, kind
+        progress.cancel()
+        with pytest.raises(CancelledError):
+            steps.propose(ask, document, export, progress)
+        for passed in range(1 if kind == "copy" else 2):  # what becomes of each row, and the boxes
+            with pytest.raises(CancelledError):
+                draft_of(ask(), export.wish, document.tree, _CancelledLate(passed))
+
+
+class _CancelledLate(Progress):
+    """Is cancelled after rows were gone through so often."""
+
+    def __init__(self, passed: int) -> None:
+        super().__init__()
+        self._left = passed
+
+    def over(self, rows):
+        if not self._left:
+            self.cancel()
+        self._left -= 1
+        yield from super().over(rows)

@@ -23,7 +23,7 @@ FAILURE = FailurePage(title="No copy", what="no room", where="", remedy="")
 @table(
     ("export", "progress", "page"),
     [
-        ({}, PROGRESS, ExportPage(stage="looking", progress=PROGRESS)),
+        ({}, PROGRESS, ExportPage(stage="looking", title="Preparing the export", progress=PROGRESS)),
         ({"draft": COPY, "wish": WEIGHTS}, PROGRESS, "weights"),
         ({"draft": COPY}, None, ExportPage(stage="draft", draft=COPY)),
         ({"draft": COPY, "step": "write"}, PROGRESS, "Writing the copy"),
