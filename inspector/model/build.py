@@ -39,7 +39,7 @@ from inspector.model.values.children import attributes_of
 from inspector.model.values.embedded import holds_checkpoint
 from inspector.model.values.text import type_of
 from inspector.model.walk import walk
-from inspector.pickles.values import Call, Dict, Value
+from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.pieces import let_go
 from inspector.progress import Progress
 from inspector.records import replace
@@ -297,8 +297,12 @@ def _module_class(root: Value) -> str | None:
 
 
 def _places(found: Found) -> dict[int, str]:
-    """Return where every value with a row stands, by its `id`."""
-    tensors = {id(value): row.path for value, row in zip(found.sources, found.tensors, strict=True)}
+    """Return where every call stands that has a row and is news, by its `id`; see `list_calls`."""
+    tensors = {
+        id(value): row.path
+        for value, row in zip(found.sources, found.tensors, strict=True)
+        if type(value) is Call and not (type(value.func) is Global and value.func.common)
+    }
     return tensors | found.leaves | found.places
 
 

@@ -6,16 +6,17 @@ a short name. Whatever else there is, is left to the walk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import repeat
+from collections.abc import Callable, Sequence
+from itertools import chain, islice, repeat
 
 from inspector.containers.persistent_ids import StorageId
 from inspector.limits import Work
 from inspector.model.arguments.check import is_plain
 from inspector.model.checkpoint import Encoding, Key, Role, Tensor
 from inspector.model.found import Found, Frame
-from inspector.model.roles.roles import is_averaged_parameter, roles_of_tensors
-from inspector.model.tensors.views import TensorFacts
+from inspector.model.roles.roles import is_averaged_parameter, role_of_weight, roles_of_tensors
+from inspector.model.tensors.columns import describe_alike
+from inspector.model.tensors.views import Known, TensorFacts
 from inspector.model.values.text import are_plain_steps
 from inspector.pickles.values import Call, Value
 from inspector.tuples import NamedTuple
@@ -26,6 +27,7 @@ MOST = 512
 """How many are made together."""
 _FEW_DIMENSIONS = 4
 _DESCRIBED = 8  # facts that a row begins with behind its path
+Child = tuple[Key | None, Value]
 Drafted = tuple[Key | None, Value, TensorFacts]
 """A tensor before it has its row: its key, its value, and what that says."""
 
@@ -54,6 +56,56 @@ def most_together(frame: Frame) -> int:
     """Return how many tensors of a container may be made together: 1 where each needs a look by itself."""
     is_usual = frame.part_of is None and frame.context.optimizer is None and not frame.pinned
     return MOST if is_usual and frame.prefix.isascii() else 1
+
+
+def after_crowds(
+    found: Found, work: Work, frame: Frame, known: Known, check_rows: Callable[[], None]
+) -> Frame:
+    """Add the rows of tensors that a container begins with, as long as all are alike; return what is left.
+
+    Raises:
+        ModelError: They are more than the limits allow, or their names longer.
+    """
+    most = most_together(frame)
+    children: list[Child] = []
+    while most > 1:
+        children = list(islice(frame.children, most))
+        if len(children) < FEW or not add_alike(found, work, frame, children, known):
+            break
+        check_rows()
+    return frame._replace(children=chain(children, frame.children))
+
+
+def add_alike(found: Found, work: Work, frame: Frame, children: Sequence[Child], known: Known) -> bool:
+    """Add the rows of a model's tensors that are all plain; return False where any is not, and nothing was.
+
+    Raises:
+        ModelError: Their names are longer than the limits allow.
+    """
+    model, kind = frame.context.model, frame.context.kind
+    if model is None or frame.context.role is not None:
+        return False
+    keys, values = zip(*children, strict=True)
+    columns = describe_alike(values, known) if are_plain_steps(keys) else None
+    if columns is None:
+        return False
+    work.look(len(keys))
+    ways = [(*frame.keys, key) for key in keys] if frame.keys else list(zip(keys, strict=True))
+    paths = [frame.prefix + key for key in keys] if frame.prefix else keys
+    storages = columns.storage
+    work.write(sum(map(len, paths)) + frame.weight * len(keys) + sum(map(len, storages)))
+    roles: list[Role] = (
+        [kind] * len(keys) if kind is not None else list(map(role_of_weight, keys, columns.dtype))
+    )
+    first = len(found.tensors)
+    model.rows += [first + index for index, role in enumerate(roles) if role == "parameter"]
+    described = (*columns[:5], repeat("strided"), columns.requires_grad, columns.nbytes, storages, roles)
+    place = (repeat(None), repeat(None), repeat(None), [False] * len(keys), repeat(None))
+    new = tuple.__new__
+    found.tensors += [new(Tensor, row) for row in zip(ways, paths, *described, *place, strict=False)]
+    found.sources += values
+    found.views.add_all(storages, columns.span)
+    return True
 
 
 def has_more(facts: TensorFacts) -> bool:

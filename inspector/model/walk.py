@@ -16,7 +16,7 @@ from inspector.model.arguments.keys import KeyFaults
 from inspector.model.arguments.kinds import listed_name
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor, ValueRow
 from inspector.model.costs import cost_of_row, excess_of, weight_of_step
-from inspector.model.crowds import FEW, Drafted, add_crowd, has_more, most_together
+from inspector.model.crowds import FEW, Drafted, add_crowd, after_crowds, has_more, most_together
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
@@ -204,8 +204,7 @@ class _Walk:
             storage_key = storage.key
             found.views.add(storage_key, facts.span)
         self._pay(facts, storage_key, slot)
-        place = (storage_key, role, None, slot, part_of, on_cpu, facts.problem)
-        row = (keys, path, *facts[:_DESCRIBED], *place)
+        row = (keys, path, *facts[:_DESCRIBED], storage_key, role, None, slot, part_of, on_cpu, facts.problem)
         found.tensors.append(tuple.__new__(Tensor, row))  # Tensor(...) would take four times as long
         found.sources.append(value)
         if type(value) is Call and not is_plain(value, facts.dtype):
@@ -284,14 +283,13 @@ class _Walk:
     # --- containers -------------------------------------------------------------------------------------
 
     def _enter(self, frame: Frame, key: Key | None, value: Value) -> None:
-        number = id(value)
-        where = self._entered.get(number)
+        where = self._entered.get(id(value))
         if where is not None:
             self._add_leaf(
                 frame, key, value, f"the same object as {cut_text(where, _MOST_WHERE) or 'the root'}"
             )
             return
-        if number in self._closed:
+        if id(value) in self._closed:
             self._add_closed(frame, key, value)
             return
         self._work.look(breadth_of(value))
@@ -302,13 +300,16 @@ class _Walk:
             return
         keys, path, step = self._place(frame, key)
         self._note(value, path)
-        self._entered[number] = path
+        self._entered[id(value)] = path
         self._check_rows()
         context = frame.context if key is None else enter(frame.context, key, step)
         context = self._context(context, keys, path, value, children)
         pinned, weight = pinned_keys(value, key), frame.weight + (0 if key is None else weight_of_step(key))
         prefix = "" if key is None else f"{path}/"
-        self._stack.append(Frame(iter(children), keys, prefix, context, frame.part_of, pinned, weight))
+        inside = Frame(iter(children), keys, prefix, context, frame.part_of, pinned, weight)
+        if len(children) >= FEW and self._declared is None:
+            inside = after_crowds(self._found, self._work, inside, self._known, self._check_rows)
+        self._stack.append(inside)
 
     def _close(self, frame: Frame, key: Key | None, value: Value, *, takes_long: bool) -> None:
         """List a value that is one leaf, and remember that it is where finding that out took long."""

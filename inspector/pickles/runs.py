@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, compress
+from itertools import chain, compress, islice, repeat, takewhile
+from operator import attrgetter, rshift
 from typing import cast
 
 from inspector.pickles.instructions import CODES
@@ -42,9 +44,11 @@ _RUN = re.compile(
     # Of the next: name, function, "storage", class, key, location and count; their tuple and persistent id.
     + rb"(?:X(..)\0\0([ -~]{1,%d})%b|(%b))(%b\(\(%b%b)" % (_MOST_NAME, _PUT, _GET, _GET, _GET, _GET)
     + rb"X(.)\0\0\0([0-9]{1,20})%b(?:X(.)\0\0\0([a-z]{1,12}(?::[0-9]{1,4})?)%b|(%b))" % (_PUT, _PUT, _GET)
-    + rb"(%b)t%bQ" % (_INT, _PUT),
+    # Else nothing: so a search tries one place and goes no further, as long as each match follows the last.
+    + rb"(%b)t%bQ|" % (_INT, _PUT),
     re.DOTALL,
 )
+_LAST_GROUP = attrgetter("lastindex")  # None of a match that is nothing
 _INTS = {CODES["BININT1"]: 1, CODES["BININT2"]: 2, CODES["BININT"]: 4}
 _TUPLES = {CODES["EMPTY_TUPLE"]: 0, CODES["TUPLE1"]: 1, CODES["TUPLE2"]: 2, CODES["TUPLE3"]: 3}
 _GETS = {CODES["BINGET"]: 1, CODES["LONG_BINGET"]: 4}
@@ -162,20 +166,17 @@ class Runs:
         memo = state.memo
         if type(memo) is not list or len(state.stack) != 1 or not any(state.marked[-1:]):
             return 0
-        rows: list[tuple[bytes, ...]] = []
-        ends: list[int] = []
-        may_step = _may_step(state)
-        while len(rows) < self._most and (found := _RUN.match(data, pos)) is not None:
-            row = found.groups(b"")
-            if row[_OWNER] and not may_step:
-                break
-            rows.append(row)
-            pos = found.end()
-            ends.append(pos)
-        count = self._known(state, _Columns(*zip(*rows, strict=True))) if rows else 0
+        found = takewhile(_LAST_GROUP, _RUN.finditer(data, pos))
+        matches = list(islice(found, self._most))
+        if not matches:
+            return 0
+        rows = [one.groups(b"") for one in matches]
+        columns = _Columns(*zip(*rows, strict=True))
+        count = self._known(state, columns)
         if not count:
             return 0
-        columns = _Columns(*zip(*rows[:count], strict=True))
+        if count < len(rows):
+            columns = _Columns(*zip(*rows[:count], strict=True))
         puts = columns.puts()
         if not _is_true(columns, b"".join(puts), len(memo)):
             self._most = _FIRST_TRY  # many that are looked at again and again in vain would take long
@@ -185,11 +186,11 @@ class Runs:
         made = self._carry_out(state, columns)
         memo += compress(chain.from_iterable(made), puts)
         state.skipped += _STEPS * count + sum(map(bool, puts))
-        return ends[count - 1]
+        return matches[count - 1].end()
 
     def _known(self, state: State, columns: _Columns) -> int:
         """Learn what operands mean; return in how many rows from the first on that is known of all."""
-        count = len(columns.place)
+        count = len(columns.put_pid) if _may_step(state) else _before_step(columns.owner)
         if len(self._places) + len(self._sizes) > _MOST_KNOWN:
             self._places.clear()
             self._sizes.clear()
@@ -218,44 +219,61 @@ class Runs:
         """Do to the state what the instructions would do; return what each of them puts into the memo."""
         values, below = self._values, state.marked[-1]
         places = [self._places[raw] for raw in columns.place]
-        counts = [self._places[raw] for raw in columns.numel]
+        counts = [self._places[raw].first for raw in columns.numel]
         steps = [self._sizes[raw] for raw in columns.strides]
-        heads = [values[raw] for raw in columns.head]
-        grads = [values[raw] for raw in columns.flags]
-        names = [
-            name.decode() if name else values[slot][0]
-            for name, slot in zip(columns.name, columns.name_slot, strict=True)
-        ]
-        tags = [
-            tag.decode() if tag else values[slot][0]
-            for tag, slot in zip(columns.tag, columns.tag_slot, strict=True)
-        ]
-        keys = [key.decode() for key in columns.key]
-        pids = [
-            (kind, storage, key, tag, count.first)
-            for (_, kind, storage), key, tag, count in zip(heads, keys, tags, counts, strict=True)
-        ]
+        funcs, kinds, storages = zip(*[values[raw] for raw in columns.head], strict=True)
+        grads, makers = zip(*[values[raw] for raw in columns.flags], strict=True)
+        names, tags = (
+            _texts(texts) if all(texts) else self._texts_or_slots(texts, slots)
+            for texts, slots in ((columns.name, columns.name_slot), (columns.tag, columns.tag_slot))
+        )
+        keys = _texts(columns.key)
+        pids = list(zip(kinds, storages, keys, tags, counts, strict=True))
         nodes = [PersistentId(pid) for pid in pids]
         # Tuples of their own for each: values are told apart by their identity.
         sizes, strides = [(*one.sizes,) for one in places], [(*one.sizes,) for one in steps]
-        hooks = [Call(func, (), "reduce") for _, func in grads]
-        args = [
-            (node, place.first, size, stride, grad, hook)
-            for node, place, size, stride, (grad, _), hook in zip(
-                [state.stack[0], *nodes[:-1]], places, sizes, strides, grads, hooks, strict=True
-            )
-        ]
-        funcs = [below.pop(), *(head[0] for head in heads)]
+        hooks = [Call(func, (), "reduce") for func in makers]
+        offsets = [one.first for one in places]
+        before = [state.stack[0], *nodes[:-1]]
+        args = list(zip(before, offsets, sizes, strides, grads, hooks, strict=True))
+        funcs = (below.pop(), *funcs)
         tensors = [Call(func, arg, "reduce") for func, arg in zip(funcs, args, strict=False)]
         owners = [self._places[raw].first if raw else None for raw in columns.owner]
         dicts = _fill(state, tensors, owners, names)
         state.marked[-1].append(funcs[-1])
         state.stack = [nodes[-1]]
         state.persistent_ids += nodes
-        _note_calls(state, hooks, tensors)
-        between = [self._places[raw] for raw in columns.owner if raw]
-        _count(state, columns, (places, counts, steps, between))
+        called = [funcs[0], *(values[raw][0] for raw in set(columns.head))]
+        if not all(map(_is_common, (*called, *(values[raw][1] for raw in set(columns.flags))))):
+            _note_calls(state, hooks, tensors)
+        self._count(state, columns)
         return zip(sizes, strides, hooks, args, tensors, dicts, names, keys, tags, pids, strict=True)
+
+    def _texts_or_slots(self, texts: tuple[bytes, ...], slots: tuple[bytes, ...]) -> list[Value]:
+        """Return texts, each as it stands there or out of a slot of the memo."""
+        values = self._values
+        return [text.decode() if text else values[slot][0] for text, slot in zip(texts, slots, strict=True)]
+
+    def _count(self, state: State, columns: _Columns) -> None:
+        """Count what was made, as the handlers do."""
+        literals, created = 0, _CREATED * len(columns.key)
+        for texts in (columns.name, columns.key, columns.tag):
+            literals += len(texts) - texts.count(b"")
+            literals += sum(map(rshift, map(len, texts), repeat(WEIGHT_SHIFT)))
+        for column, numbers in (
+            (columns.place, self._places),
+            (columns.numel, self._places),
+            (columns.strides, self._sizes),
+            (columns.owner, self._places),
+        ):
+            for raw, times in Counter(column).items():
+                if raw:
+                    one = numbers[raw]
+                    literals += times * one.literals
+                    created += times * one.created
+                    state.skipped += times * one.steps
+        state.literals += literals
+        state.created += created
 
 
 def _may_step(state: State) -> bool:
@@ -268,8 +286,17 @@ def _may_step(state: State) -> bool:
     return is_filled and state.firsts.keys() >= _BETWEEN
 
 
+def _before_step(owners: tuple[bytes, ...]) -> int:
+    """Return how many runs there are before the first that ends a dict."""
+    return (
+        next((count for count, owner in enumerate(owners) if owner), len(owners))
+        if any(owners)
+        else len(owners)
+    )
+
+
 def _fill(
-    state: State, tensors: list[Call], owners: list[int | None], names: list[Value]
+    state: State, tensors: list[Call], owners: list[int | None], names: Sequence[Value]
 ) -> list[Dict | None]:
     """Put tensors and names above the mark, and fill dicts that end there; return the dicts that begin."""
     below = state.marked[-1]
@@ -295,24 +322,20 @@ def _fill(
     return dicts
 
 
-def _count(state: State, columns: _Columns, read: tuple[list[_Numbers], ...]) -> None:
-    """Count what was made, as the handlers do."""
-    texts = [*filter(None, columns.name), *columns.key, *filter(None, columns.tag)]
-    state.literals += len(texts) + sum(len(text) >> WEIGHT_SHIFT for text in texts)
-    state.created += _CREATED * len(columns.key)
-    for numbers in read:
-        state.literals += sum(one.literals for one in numbers)
-        state.created += sum(one.created for one in numbers)
-        state.skipped += sum(one.steps for one in numbers)
+def _texts(texts: tuple[bytes, ...]) -> list[str]:
+    """Decode texts that have no zero byte, all at once."""
+    return b"\0".join(texts).decode().split("\0")
 
 
 def _note_calls(state: State, hooks: list[Call], tensors: list[Call]) -> None:
     """List calls as REDUCE does: those of names that every checkpoint calls are left out."""
-    funcs = {id(node.func): node.func for node in chain(hooks, tensors)}
-    if not all(type(func) is Global and func.common for func in funcs.values()):
-        for node in chain.from_iterable(zip(hooks, tensors, strict=True)):
-            if type(node.func) is not Global or not node.func.common:
-                state.calls.append(node)
+    state.calls += [
+        node for node in chain.from_iterable(zip(hooks, tensors, strict=True)) if not _is_common(node.func)
+    ]
+
+
+def _is_common(func: Value) -> bool:
+    return type(func) is Global and func.common
 
 
 def _is_true(columns: _Columns, slots: bytes, start: int) -> bool:

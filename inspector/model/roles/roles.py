@@ -166,7 +166,12 @@ def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
         return "parameter"
     if context.model is None or not isinstance(last, str):
         return "other"
-    is_buffer = last.rpartition(".")[2] in _BUFFERS or last.endswith(_BUFFER_ENDS) or is_whole(facts.dtype)
+    return role_of_weight(last, facts.dtype)
+
+
+def role_of_weight(last: str, dtype: str) -> Role:
+    """Return what a tensor of a state dict is for, by the last step of the way to it."""
+    is_buffer = last.rpartition(".")[2] in _BUFFERS or last.endswith(_BUFFER_ENDS) or is_whole(dtype)
     return "buffer" if is_buffer else "parameter"
 
 

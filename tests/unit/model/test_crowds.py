@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from inspector.containers.persistent_ids import NO_DEVICE, StorageId
+from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id
 from inspector.errors import ModelError
 from inspector.limits import Limits, Work
 from inspector.model import crowds
-from inspector.model.crowds import FEW, MOST, add_crowd, most_together
+from inspector.model.crowds import FEW, MOST, add_alike, add_crowd, most_together
 from inspector.model.found import Found, Frame
 from inspector.model.roles.roles import Context
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import Known, TensorFacts
+from inspector.model.values.parts import iter_values
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, PersistentId, StoredTensor, Value
 from inspector.progress import Progress
@@ -50,6 +51,13 @@ _STORED: list[tuple[Value, Value]] = [
 ]
 _ROOTS: dict[str, Value] = {
     "a model": crowd(3 * MOST),
+    "a model of known storages": crowd(3 * MOST, "l.{}.weight"),
+    "buffers of known storages": Dict(
+        [("buffers", crowd(9, "l.{}.running_mean")), ("whole", crowd(9, "w{}.l", kind="Long"))]
+    ),
+    "many, and then others": Dict(
+        [*crowd(MOST, "l.{}").pairs, ("odd", 1), *crowd(20, "m.{}").pairs, ("sub", crowd(9, "s.{}"))]
+    ),
     "shared storages": Dict([(f"layer.{n}", tensor(str(n % 3), n + 1)) for n in range(40)]),
     "of a format without calls": Dict(_STORED),
     "buffers and weights": Dict(
@@ -122,6 +130,10 @@ def all_of(root: Value, limits: Limits) -> tuple[object, ...]:
     storages = {
         f"s{n}": StorageId(f"s{n}", "float32", 4, NO_DEVICE, 2, untyped=False, view=None) for n in range(FEW)
     }
+    for value in iter_values([root]):
+        one = parse_storage_id(value) if isinstance(value, PersistentId) else None
+        if one is not None and not one.key.startswith("layers"):  # of most roots, all are known
+            storages.setdefault(one.key, one)
     limits = limits.started()
     found = walk(root, limits, Progress(), Known(storages))
     models = [(model.path, model.rows, model.is_average) for model in found.models]
@@ -138,6 +150,7 @@ def test_rows_and_costs_are_those_of_one_by_one(monkeypatch: pytest.MonkeyPatch)
         together = all_of(root, Limits())
         with monkeypatch.context() as patch:
             patch.setattr(crowds, "MOST", 1)
+            patch.setattr("inspector.model.walk.after_crowds", lambda _, __, frame, *___: frame)
             assert together == all_of(root, Limits()), name
 
 
@@ -160,6 +173,29 @@ def test_crowds_are_really_made_together(monkeypatch: pytest.MonkeyPatch) -> Non
     assert counts["an optimizer"] == (0, 0)
     assert {name for name, (made, _) in counts.items() if not made} >= {
         name for name in counts if name.startswith("a name")
+    }
+
+
+def test_crowds_of_known_storages_are_described_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = []
+    monkeypatch.setattr(
+        "inspector.model.crowds.add_alike", lambda *given: answers.append(add_alike(*given)) or answers[-1]
+    )
+    counts = {}
+    for name in (
+        "a model of known storages",
+        "buffers of known storages",
+        "many, and then others",
+        "averages",
+    ):
+        answers.clear()
+        all_of(_ROOTS[name], Limits())
+        counts[name] = list(answers)
+    assert counts == {
+        "a model of known storages": [True] * 3,
+        "buffers of known storages": [True] * 2,
+        "many, and then others": [True, False, True],
+        "averages": [False, True],
     }
 
 
