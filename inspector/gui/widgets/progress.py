@@ -47,7 +47,7 @@ class Rate:
         self._seen: deque[tuple[float, int]] = deque()
 
     def describe(self, progress: Progress) -> str:
-        """Return how far the work is: `1.2 GB of 2.0 GB, 850 MB/s, 1 s left`."""
+        """Return how far the work is: `1.2 GB of 2.0 GB, 850 MB/s, 1 s left`, or `300 of 400, 1 s left`."""
         now, done, total = self._clock(), progress.done, progress.total
         if progress.label != self._label or (self._seen and done < self._seen[-1][1]):
             self._label = progress.label
@@ -57,12 +57,14 @@ class Rate:
             self._seen.popleft()
         if total <= 0:
             return ""
-        parts = [f"{format_nbytes(done)} of {format_nbytes(total)}"]
         speed = self._speed()
-        if speed > 0:
-            parts.append(f"{format_nbytes(round(speed))}/s")
-            if done < total:
-                parts.append(f"{format_seconds((total - done) / speed)} left")
+        if progress.is_counted:
+            parts = [f"{done:,} of {total:,}"]
+        else:
+            parts = [f"{format_nbytes(done)} of {format_nbytes(total)}"]
+            parts += [f"{format_nbytes(round(speed))}/s"] if speed > 0 else []
+        if speed > 0 and done < total:
+            parts.append(f"{format_seconds((total - done) / speed)} left")
         return "  \u00b7  ".join(parts)
 
     def _speed(self) -> float:

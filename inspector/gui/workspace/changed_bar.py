@@ -28,7 +28,8 @@ _MOST_WATCHED = 64
 class ChangedBar(QFrame):
     """Watches a file, or the files of a folder, and asks to have a look when something happens to one.
 
-    Hidden as long as the file stays the same. The look itself is a job: a disk may hang.
+    Hidden as long as the file stays the same. The look itself is a job: a disk may hang. To watch a file is to
+    look at it as well, and waits for the disk here; so that is done only where a job has just had its answer.
     """
 
     reload_wanted = Signal()
@@ -43,6 +44,7 @@ class ChangedBar(QFrame):
         self._parts: tuple[str, ...] = ()
         self._read: Stamp | None = None
         self._seen: Stamp | None = None
+        self._looked: Stamp | None = None
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._on_touched)
         self._watcher.directoryChanged.connect(self._on_touched)
@@ -74,14 +76,15 @@ class ChangedBar(QFrame):
         self._pause.stop()
         self.hide()
         self._path, self._parts = path, parts[:_MOST_WATCHED]
-        self._read = self._seen = stamp
+        self._read = self._seen = self._looked = stamp
         if path:
             self._watch_on()
 
     def show_file(self, stamp: Stamp | None) -> None:
         """Show what the file looked like last, if that is something else than before; None if it was gone."""
-        if stamp is not None:
+        if stamp is not None and stamp is not self._looked:
             self._watch_on()  # replaced by another file, and the watch went with the old one
+        self._looked = stamp
         if stamp != self._seen:
             self._seen = stamp
             changed = _FOLDER_CHANGED if self._parts else _CHANGED

@@ -33,7 +33,7 @@ def propose(
         CancelledError: The work was cancelled.
     """
     rows = len(document.checkpoint.tensors) + len(document.tree.nodes)  # what becomes of each, and its box
-    progress.start(progress.label, rows, is_counted=True)
+    progress.start("listing what is written", rows, is_counted=True)
     device_map = _feasible(ask)
     wish = picked(document, export.wish or first_wish(document.checkpoint), export.picks)
     draft = draft_of(device_map, wish, document.tree, progress)

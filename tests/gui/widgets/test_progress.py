@@ -57,3 +57,13 @@ def test_work_that_stands_still_has_no_speed():
     rate.describe(work)
     clock.now += 2
     assert rate.describe(work) == "0 B of 100 B"
+
+
+def test_things_that_are_counted_are_no_bytes():
+    clock, work = Clock(), Progress()
+    rate = Rate(clock)
+    work.start("listing", 400_000, is_counted=True)
+    assert rate.describe(work) == "0 of 400,000"
+    clock.now += 1.0
+    work.advance(100_000)
+    assert rate.describe(work) == "100,000 of 400,000  \u00b7  3 s left"

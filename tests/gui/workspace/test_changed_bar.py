@@ -130,3 +130,20 @@ def test_a_window_that_is_turned_to_again_has_its_file_looked_at(make_window, se
     session.look_at_file.reset_mock()
     QCoreApplication.sendEvent(window.workspace, QEvent(QEvent.Type.WindowActivate))
     session.look_at_file.assert_called_once_with()
+
+
+def test_a_disk_is_asked_only_after_it_has_just_answered_a_job(bar, path, monkeypatch):
+    """What a file is watched by asks its disk, which may hang: never for a screen that says nothing new of it."""
+    seen = stamp_at(str(path))
+    bar.show_file(seen)
+    asked = []
+    bar._watcher.removePath(str(path))
+    monkeypatch.setattr(bar._watcher, "addPath", lambda path: asked.append(path) or False)
+    for _ in range(3):
+        bar.show_file(seen)
+    assert not asked
+    bar.show_file(stamp_at(str(path)))  # another look: its answer is new, though it says the same
+    assert asked == [str(path), str(path.parent)]
+    asked.clear()
+    bar.show_file(None)
+    assert not asked
