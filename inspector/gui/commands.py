@@ -54,8 +54,8 @@ class Frame(QMainWindow):
         """The tree; made when it is first asked for."""
         raise NotImplementedError
 
-    def show_page(self, page: str) -> None:
-        """Turn to a page."""
+    def show_page(self, page: str, *, at_once: bool = False) -> None:
+        """Turn to a page; its widget is made in the turns that follow, or at once."""
         raise NotImplementedError
 
     def open_paths(self, paths: list[str]) -> None:
@@ -209,7 +209,7 @@ class Commands(QObject):
 
     def on_paste_error(self) -> None:
         """Ask for an error message to explain."""
-        self.on_page("findings")
+        self._window.show_page("findings", at_once=True)
         self.error_wanted.emit()
 
     def on_check_script(self) -> None:

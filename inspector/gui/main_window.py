@@ -191,8 +191,10 @@ class MainWindow(DropFrame):
         self._is_whole = True
 
     @override
-    def show_page(self, page: str) -> None:
+    def show_page(self, page: str, *, at_once: bool = False) -> None:
         self.workspace.pages.open_page(page)
+        if at_once:
+            self.workspace.pages.page(page)
 
     def when_shown(self, act: Callable[[], None]) -> None:
         """Call something once, when the tree is painted."""

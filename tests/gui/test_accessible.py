@@ -53,7 +53,7 @@ def test_everything_that_is_heard_has_a_name_and_no_markup(window):
     window.show_screen(replace(READY, devices=DEVICES, wanted="cuda:1", selected=READY.tree.tensor_nodes[3]))
     found = []
     for page in PAGES:
-        window.show_page(page.id)
+        window.show_page(page.id, at_once=True)
         QApplication.processEvents()
         found += [f"{page.id}: {line}" for line in complaints(window)]
     window.workspace.banner.open_details()

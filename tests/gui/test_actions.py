@@ -109,7 +109,7 @@ def test_an_action_added_to_the_table_is_in_its_menu_with_its_key_and_runs_once(
 @pytest.mark.wide
 def test_tooltips_name_the_keys_of_the_table(window):
     for page in PAGES:
-        window.show_page(page.id)
+        window.show_page(page.id, at_once=True)
     keys = {key.toString() for action in window.actions_by_name.values() for key in action.shortcuts()}
     told = {
         found[1]: widget.toolTip()

@@ -87,7 +87,7 @@ def test_at_its_least_size_nothing_is_cut_off(window):
         settle()
         found += [f"{name}: {line}" for line in clipped(window)]
     for page in PAGES:
-        window.show_page(page.id)
+        window.show_page(page.id, at_once=True)
         settle()
         found += [f"{page.id}: {line}" for line in clipped(window)]
     assert found == []

@@ -34,6 +34,7 @@ class Page:
         icon: The icon of its menu entry.
         reads: The fields of the screen that it shows; it is fed when one of them changes. `tree` stands for
             the file: rows of two files may be equal, and their links and colors are not.
+        module: Where its widget is defined.
         build: Make its widget and connect it; called when the page is first looked at.
         count: What its tab counts.
     """
@@ -42,6 +43,7 @@ class Page:
     text: str
     icon: str
     reads: tuple[str, ...]
+    module: str
     build: Callable[[Theme, Commands, Session], QWidget]
     count: Callable[[Screen], int] = lambda _: 0
 
@@ -139,6 +141,7 @@ def _build_beliefs(theme: Theme, _: Commands, session: Session) -> QWidget:
 PAGES = (
     Page(
         id="memory",
+        module="inspector.gui.pages.memory.panel",
         text="&Memory",
         icon="memory",
         reads=("charts", "forecast", "device_map", "marks", "query", "tree"),
@@ -146,24 +149,61 @@ PAGES = (
     ),
     Page(
         id="map",
+        module="inspector.gui.pages.memory.map_panel",
         text="Ma&p",
         icon="map",
         reads=("module_map", "selected", "matches", "query", "tree"),
         build=_build_map,
     ),
-    Page(id="tensor", text="&Tensor", icon="tensor", reads=("tensor", "tree"), build=_build_tensor),
+    Page(
+        id="tensor",
+        module="inspector.gui.pages.facts",
+        text="&Tensor",
+        icon="tensor",
+        reads=("tensor", "tree"),
+        build=_build_tensor,
+    ),
     Page(
         id="findings",
+        module="inspector.gui.pages.findings",
         text="F&indings",
         icon="findings",
         reads=("findings", "explanation", "error_text", "doctor", "tree"),
         build=_build_findings,
         count=lambda screen: len(screen.findings),
     ),
-    Page(id="code", text="C&ode", icon="code", reads=("code",), build=_build_code),
-    Page(id="file", text="&File", icon="file", reads=("file", "check", "tree"), build=_build_file),
-    Page(id="beliefs", text="&Beliefs", icon="help", reads=("beliefs", "tree"), build=_build_beliefs),
-    Page(id="values", text="&Values", icon="memory", reads=("values", "tree"), build=_build_values),
+    Page(
+        id="code",
+        module="inspector.gui.pages.code",
+        text="C&ode",
+        icon="code",
+        reads=("code",),
+        build=_build_code,
+    ),
+    Page(
+        id="file",
+        module="inspector.gui.pages.facts",
+        text="&File",
+        icon="file",
+        reads=("file", "check", "tree"),
+        build=_build_file,
+    ),
+    Page(
+        id="beliefs",
+        module="inspector.gui.pages.beliefs",
+        text="&Beliefs",
+        icon="help",
+        reads=("beliefs", "tree"),
+        build=_build_beliefs,
+    ),
+    Page(
+        id="values",
+        module="inspector.gui.pages.values.panel",
+        text="&Values",
+        icon="memory",
+        reads=("values", "tree"),
+        build=_build_values,
+    ),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QTimer
@@ -9,6 +11,7 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from inspector.gui.pages import registry
+from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, column
 from inspector.gui.widgets.labels import named
@@ -43,7 +46,8 @@ class PageTabs(QTabWidget):
             self.addTab(holder, page.title)
             key = registry.page_key(place)
             self.setTabToolTip(place, f"{page.title} ({key})" if key else page.title)
-        self.currentChanged.connect(self._feed)
+        self._turns = Turns(self)
+        self.currentChanged.connect(self._begin)
 
     def show_screen(self, screen: Screen) -> None:
         """Show a screen on the current page; the others wait until they are looked at."""
@@ -55,18 +59,19 @@ class PageTabs(QTabWidget):
         if screen.is_checking:  # of a file that was just opened: there is nothing to show on a page yet
             return
         self._screen = screen
-        if self._built:
+        if self._built and not self._turns.is_busy:
             self._feed_current()
         self.update()
 
     @override
     def paintEvent(self, arg__1: QPaintEvent) -> None:
         super().paintEvent(arg__1)
-        if self._screen is not None and not self._built:
-            QTimer.singleShot(0, self, self._feed_current)  # after the tree, which is painted with this
+        if self._screen is not None and not self._built and not self._turns.is_busy:
+            QTimer.singleShot(0, self, self._begin_current)  # after the tree, which is painted with this
 
     def forget(self) -> None:
         """Release the file that was shown; the pages are built anew for the next."""
+        self._turns.stop()
         self._screen = None
         self._fed.clear()
         for widget in self._built.values():
@@ -87,26 +92,46 @@ class PageTabs(QTabWidget):
     def page(self, page_id: str) -> QWidget | None:
         """Return the widget of a page, if it was ever looked at."""
         if page_id == self.current_id:
+            self._turns.stop()
             self._feed_current()
         return self._built.get(page_id)
+
+    def _begin_current(self) -> None:
+        self._begin(self.currentIndex())
+
+    def _begin(self, place: int) -> None:
+        """Show a page; one that was never looked at is made in several turns of the event loop."""
+        self._turns.begin(self._steps(place))
+
+    def _steps(self, place: int) -> Iterator[None]:
+        page = self._pages[place]
+        if self._screen is not None and page.id not in self._built:
+            import_module(page.module)
+            yield
+            self._build(place)
+            yield
+        self._feed(place)
 
     def _feed_current(self) -> None:
         self._feed(self.currentIndex())
 
     def _feed(self, place: int) -> None:
-        session = self._commands.session
-        if self._screen is None or session is None:
+        page, widget = self._pages[place], self._build(place)
+        if self._screen is None or widget is None:
             return
-        page = self._pages[place]
         values = tuple(getattr(self._screen, field) for field in page.reads)
-        widget = self._built.get(page.id)
-        if widget is None:
-            widget = self._built[page.id] = page.build(self._theme, self._commands, session)
-            self._holders[place].addWidget(widget)
-        elif _are_same(self._fed.get(page.id, ()), values):
+        if page.id in self._fed and _are_same(self._fed[page.id], values):
             return
         cast("Panel", widget).show_screen(self._screen)
         self._fed[page.id] = values
+
+    def _build(self, place: int) -> QWidget | None:
+        """Return the widget of a page, made if need be; None without a file."""
+        page, session = self._pages[place], self._commands.session
+        if page.id not in self._built and self._screen is not None and session is not None:
+            widget = self._built[page.id] = page.build(self._theme, self._commands, session)
+            self._holders[place].addWidget(widget)
+        return self._built.get(page.id)
 
 
 def _are_same(old: tuple[object, ...], new: tuple[object, ...]) -> bool:

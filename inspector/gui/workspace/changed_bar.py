@@ -28,8 +28,8 @@ _MOST_WATCHED = 64
 class ChangedBar(QFrame):
     """Watches a file, or the files of a folder, and asks to have a look when something happens to one.
 
-    Hidden as long as the file stays the same. The look itself is a job: a disk may hang. To watch a file is to
-    look at it as well, and waits for the disk here; so that is done only where a job has just had its answer.
+    Hidden as long as the file stays the same. The look itself is a job: a disk may hang. To watch a file asks
+    the disk as well, and here; so that is done only where a job has just had its answer.
     """
 
     reload_wanted = Signal()

@@ -61,7 +61,7 @@ def test_a_card_is_plain_text_with_code_to_copy(qtbot, theme):
 
 def test_the_window_asks_once(make_window):
     window = make_window(fakes.ready_screen())
-    window.workspace.pages.open_page("beliefs")
+    window.show_page("beliefs", at_once=True)
     window.session.ask_beliefs.assert_called_once_with()
     window.show_screen(ASKED)
     assert len(window.workspace.pages.page("beliefs").findChildren(FindingCard)) == 2

@@ -212,6 +212,6 @@ def test_a_part_has_a_button_that_opens_the_whole(window, session, qtbot):
         id="part-of-checkpoint", tone="neutral", title="t", detail="d", opens="/run/a.index.json"
     )
     window.show_screen(replace(window.shown, findings=(row,)))
-    window.show_page("findings")
+    window.show_page("findings", at_once=True)
     button_in(window, "Open the whole checkpoint").click()
     session.open.assert_called_once_with("/run/a.index.json")

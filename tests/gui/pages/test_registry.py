@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QTabWidget, QWidget
 
 from inspector.cli import main
 from inspector.gui import actions, main_window
-from inspector.gui.pages import registry
+from inspector.gui.pages import registry, tabs
 from inspector.gui.pages.code import CodePanel
 from inspector.gui.pages.registry import PAGES, Page
 from inspector.records import replace
@@ -32,6 +32,7 @@ def test_a_page_added_to_the_table_is_listed_built_when_looked_at_and_fed(make_w
         id="fake",
         text="Fa&ke",
         icon="spark",
+        module=__name__,
         reads=("title",),
         build=FakePanel,
         count=lambda screen: len(screen.charts),
@@ -97,3 +98,41 @@ def test_the_number_of_findings_stands_on_their_tab(window):
     assert tabs.tabText(3) == "Findings  3"
     window.show_screen(replace(READY, findings=()))
     assert tabs.tabText(3) == "Findings"
+
+
+def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, qtbot, monkeypatch):
+    """Importing, building and filling it at once holds up the window."""
+    window = make_window(READY)
+    pages = window.workspace.pages
+    qtbot.waitUntil(lambda: pages.page("memory") is not None)
+    done = []
+    monkeypatch.setattr(tabs, "import_module", lambda name: done.append(f"import {name}"))
+    fake = replace(
+        next(page for page in PAGES if page.id == "code"),
+        module="there",
+        build=lambda *given: done.append("build") or FakePanel(*given),
+    )
+    place = [page.id for page in PAGES].index("code")
+    monkeypatch.setattr(pages, "_pages", (*PAGES[:place], fake, *PAGES[place + 1 :]))
+    turns = []
+    pages._turns._timer.timeout.connect(lambda: turns.append(list(done)))
+    window.show_page("code")
+    assert done == ["import there"]
+    qtbot.waitUntil(lambda: not pages._turns.is_busy)
+    assert turns[0] == ["import there", "build"]
+    assert pages._built["code"].fed == [READY.title]
+    assert len(turns) == 2
+    window.show_page("memory")
+    window.show_page("code")  # made before: nothing is to be done in turns
+    assert not pages._turns.is_busy
+    assert done == ["import there", "build"]
+
+
+def test_a_file_that_is_closed_meanwhile_has_no_page(make_window, qtbot):
+    window = make_window(READY)
+    pages = window.workspace.pages
+    window.show_page("values")
+    assert pages._turns.is_busy
+    pages.forget()
+    assert not pages._turns.is_busy
+    assert "values" not in pages._built

@@ -133,7 +133,7 @@ def test_a_window_that_is_turned_to_again_has_its_file_looked_at(make_window, se
 
 
 def test_a_disk_is_asked_only_after_it_has_just_answered_a_job(bar, path, monkeypatch):
-    """What a file is watched by asks its disk, which may hang: never for a screen that says nothing new of it."""
+    """A disk may hang, and to watch a file asks it: never for a screen that says nothing new of the file."""
     seen = stamp_at(str(path))
     bar.show_file(seen)
     asked = []
