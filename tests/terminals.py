@@ -68,6 +68,27 @@ SCENES = {
     "help-stats": "stats --help",
     "mistake": "shwo demo.pth",
     "ascii": "show devices.pth --no-pager",
+    "names": "show names.pth --no-pager",
+    "names-check": "check names.pth --target cpu --no-pager",
+    "names-diff": "diff names.pth demo.pth --no-pager",
+    "names-stats": "stats names.pth '**'",
+    "million": "show million.pth --depth 2 --no-pager",
+    "schema": "schema verify | head -30",
+    "run": "run -- python3 -c 'print(1)'",
+    "desktop": "desktop status",
+    "remap-form": "remap demo.pth -o w.safetensors --force --only weights",
+    "remap-form-plan": "remap demo.pth --dry-run --only weights --exclude 'model/head.*'",
+    "remap-in-place": f"remap patched.pth --in-place --map cuda:1=cuda:0; {PROGRAM} remap patched.pth --undo",
+    "remap-into": "remap demo.pth empty.pth missing.pth --into folder --force",
+    "check-names": "check names.pth --target 2xcuda --no-pager",
+    "check-page": "check demo.pth --target cuda --json | head -c 300",
+    "help-check": "check --help",
+    "help-diff": "diff --help",
+    "help-run": "run --help",
+    "error-option": "show demo.pth --dept 2",
+    "error-cut": "stats cut.pth optimizer/state/46/exp_avg",
+    "error-form": "remap demo.pth -o a.onnx",
+    "diff-cut": "diff demo.pth cut.pth --no-pager",
 }
 """The command line of each picture, without the program's name."""
 
@@ -123,6 +144,9 @@ def make_files(folder: Path) -> None:
         }
         stored = {"head.weight": content, "b.weight": bytes(256)}
         (folder / f"{name}.pth").write_bytes(zips.checkpoint(pickles.state_dict(**rows), stored))
+    (folder / "names.pth").write_bytes(_names())
+    (folder / "million.pth").write_bytes(_many())
+    (folder / "patched.pth").write_bytes(data)
     (folder / "train.py").write_text("import torch\n\nstate = torch.load('demo.pth')\n", encoding="utf-8")
     run = [*shlex.split(PROGRAM), "remap", "demo.pth", "-o", "moved.pth", "--force"]
     subprocess.run(run, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
@@ -150,6 +174,45 @@ def _devices() -> bytes:
     return zips.checkpoint(pickles.state_dict(**rows), stored)
 
 
+def _names() -> bytes:
+    """Names of every width and direction, and one that no line has room for."""
+    names = (
+        "模型/层.重み",
+        "모델.가중치",
+        "שלום.משקל",
+        "مرحبا.وزن",
+        "👩\u200d🔬.😀",
+        "e\u0301" * 12,
+        "ｆｕｌｌ",
+        "tab\there",
+        "a" * 300,
+        "module." * 30 + "weight",
+        "",
+        " ",
+        "-o",
+    )
+    rows = [
+        (
+            pickles.text(name),
+            pickles.tensor(pickles.storage(str(at), location=f"cuda:{at % 3}", numel=4), 2, 2),
+        )
+        for at, name in enumerate(names)
+    ]
+    tree = pickles.dict_(*rows, (pickles.text("说明"), pickles.text("长" * 80)))
+    stored = {str(at): bytes(16) for at in range(len(names))}
+    return zips.checkpoint(pickles.stream(pickles.proto(), tree), stored)
+
+
+def _many() -> bytes:
+    row = pickles.tensor(pickles.storage("0", location="cuda:0"), 2)
+    rows = {f"layer{number}.weight": row for number in range(20_000)}
+    tree = pickles.dict_(
+        (pickles.text("model"), pickles.dict_(*((pickles.text(name), row) for name in rows))),
+        (pickles.text("epoch"), pickles.number(3)),
+    )
+    return zips.checkpoint(pickles.stream(pickles.proto(), tree), {"0": bytes(8)})
+
+
 def _hostile() -> bytes:
     evil = pickles.text(EVIL)
     weight = pickles.tensor(pickles.storage("0", location="cuda:3"), 2)
@@ -172,9 +235,7 @@ def capture(folder: Path, scene: str, width: int, palette: Palette) -> list[str]
         "PAGER": "less -FRX" if scene == "show-paged" else "",
     }
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
-    command = (
-        f"cd {shlex.quote(str(folder))}; env {settings} {PROGRAM} {SCENES[scene]}; tmux wait-for -S {session}"
-    )
+    command = f"cd {shlex.quote(str(folder))}; export {settings}; {PROGRAM} {SCENES[scene]}; tmux wait-for -S {session}"
     size = ("-x", str(width), "-y", str(ROWS))
     _tmux("new-session", "-d", "-s", session, *size, f"{command}; sleep 100")
     try:

@@ -87,13 +87,36 @@ def tell(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Write one line to stderr; what a file made the text contain cannot break it into several."""
-    tell(f"{PROGRAM}: error: {escape_text(text)}\n")
+    """Write one line to stderr; what a file made the text contain cannot break it into several.
+
+    On a terminal it is broken between words.
+    """
+    _write_line(f"{PROGRAM}: error: {escape_text(text)}")
 
 
 def remark(text: str) -> None:
     """Write one line to stderr that is no error."""
-    tell(f"{PROGRAM}: {escape_text(text)}\n")
+    _write_line(f"{PROGRAM}: {escape_text(text)}")
+
+
+def _write_line(text: str) -> None:
+    columns = _columns() if sys.stderr.isatty() else 0
+    if 0 < columns < len(text):
+        from inspector.cli.terminal.wrapping import wrap_message
+
+        text = wrap_message(text, columns)
+    tell(f"{text}\n")
+
+
+def _columns() -> int:
+    """Return how wide the terminal of stderr is; 0 where that is not known."""
+    said = plain_number(os.environ.get("COLUMNS", ""))
+    if said > 0:
+        return said
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return 0
 
 
 def complain_of(error: CheckpointError, path: str | None = None) -> None:

@@ -19,6 +19,7 @@ from inspector.overriding import override
 from inspector.units import cut_text, nearest
 
 _HELP_COLUMN = 28
+_NARROW, _HELP_COLUMN_NARROW = 70, 18
 _MOST_CHARS, _MOST_WORDS = 100, 4
 _REPEATED = re.compile(r"(\S+) \[\1 \.\.\.\]")
 _ANY_WIDTH = 80
@@ -30,6 +31,8 @@ class _Help(argparse.HelpFormatter):
 
     def __init__(self, prog: str, width: int | None = None) -> None:
         super().__init__(prog, max_help_position=_HELP_COLUMN, width=width)
+        if self._width < _NARROW:
+            self._max_help_position = _HELP_COLUMN_NARROW
 
     @override
     def _fill_text(self, text: str, width: int, indent: str) -> str:

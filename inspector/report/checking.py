@@ -279,7 +279,7 @@ def _further(load: DefaultLoad, where: str, *, is_restricted: bool) -> Iterator[
 def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[Block]:
     yield from _message(shown_message(load, failure))
     if failure.tensor:
-        yield from prose(f"at the tensor {failure.tensor}.", _INDENT)
+        yield Line(escape_text(f"at the tensor {failure.tensor}."), "more", _INDENT, wraps=True)
 
 
 def _message(message: str) -> Iterator[Block]:

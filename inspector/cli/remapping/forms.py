@@ -103,7 +103,7 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
 def describe(options: argparse.Namespace, form: Form | None) -> Answer:
     """Return what another form holds, what the plan changes, what stays, and why; nothing is written."""
     from inspector.remap.describe import describe_plan, format_hidden, format_plan
-    from inspector.report.page.blocks import Line, lines_of, page_of
+    from inspector.report.page.blocks import Line, page_of
 
     if options.undo:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
@@ -129,7 +129,8 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
         shown = replace(checkpoint, path=file_name(options))
         return plan_document(shown, options.output, plan, rows, made)
 
-    page = page_of([*title, *blocks, *lines_of(text.split("\n")[:-1])])
+    plans = [Line(line, hang="  ") for line in text.split("\n")[:-1]]
+    page = page_of([*title, *blocks, *plans])
     return Answer(page=page, document=document)
 
 

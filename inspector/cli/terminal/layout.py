@@ -11,7 +11,7 @@ from inspector.cli.terminal.lines import lay_line
 from inspector.cli.terminal.paint import Paint
 from inspector.cli.terminal.tables import (
     lay_bars,
-    lay_change,
+    lay_changes,
     lay_columns,
     lay_devices,
     lay_facts,
@@ -61,10 +61,9 @@ def _is_long(section: Iterable[Block], height: int) -> bool:
 
 
 def _lay(kind: type[Block], blocks: list[Block], paint: Paint) -> Iterator[str]:
-    if kind is DeviceRow:
-        yield from lay_devices(cast("list[DeviceRow]", blocks), paint)
-    elif kind is Fact:
-        yield from lay_facts(cast("list[Fact]", blocks), paint)
+    together = _TOGETHER.get(kind)
+    if together is not None:
+        yield from together(blocks, paint)
     elif kind is Result:
         for result in _joined(cast("list[Result]", blocks)):
             yield from lay_result(result, paint)
@@ -91,9 +90,14 @@ _LAYOUTS: dict[type[Block], Callable[..., Iterator[str]]] = {
     Line: lay_line,
     TreeRows: lay_tree,
     Bars: lay_bars,
-    Change: lay_change,
     Code: lay_code,
-    Pointed: lay_pointed,
     Columns: lay_columns,
 }
+_TOGETHER: dict[type[Block], Callable[..., Iterator[str]]] = {
+    DeviceRow: lay_devices,
+    Fact: lay_facts,
+    Change: lay_changes,
+    Pointed: lay_pointed,
+}
+"""Blocks whose columns stand below each other."""
 _MEASURED = {Line, Bars, Change, Columns, DeviceRow, Fact, Pointed, Result}

@@ -26,6 +26,8 @@ def lay_line(line: Line, paint: Paint) -> Iterator[str]:
         yield from _signed(line, paint, paint.sign(line.role), "")
     elif line.role == "bullet":
         yield from _bullet(line, paint)
+    elif line.role == "more":  # below the verdict, whose text stands behind a sign
+        yield from _sentence(line._replace(indent=f"{line.indent}  "), paint)
     elif line.role == "file":
         room = paint.look.width - len(line.indent)
         yield line.indent + paint.style(cut_middle(line.text, room), "file")

@@ -12,9 +12,12 @@ from inspector.report.page.bars import Bars
 from inspector.report.page.cells import cut_middle, width_of
 from inspector.report.page.facts import Change, Columns, DeviceRow, Fact, Pointed, Result
 from inspector.report.words.values import format_number, sparkline
+from inspector.tuples import NamedTuple
 
 _LEAST_NAME = 8
 _BEFORE_TEXT = 4
+_MOST_ALIGNED = 48
+"""Columns of a path behind which others are aligned."""
 
 
 def lay_devices(rows: Sequence[DeviceRow], paint: Paint) -> Iterator[str]:
@@ -61,28 +64,60 @@ def _ascii_bars(counts: Sequence[int], width: int) -> str:
     return "".join(" .:-=+*%#"[levels.index(bar)] for bar in drawn)
 
 
-def lay_change(block: Change, paint: Paint) -> Iterator[str]:
-    """Yield a difference: its mark in its color, its path whole, and what differs beside or below it."""
-    mark = paint.style(block.mark, block.mark)
-    yield from _pair((f"  {mark} ", 4), block.path, block.detail, paint)
+class _Pair(NamedTuple):
+    """A path, and what is said of it."""
+
+    mark: str
+    indent: int
+    path: str
+    text: str
+    style: str = ""
 
 
-def lay_pointed(block: Pointed, paint: Paint) -> Iterator[str]:
-    """Yield a tensor or a file, and what is said of it beside or below it."""
-    style = "file" if block.is_title else ""
-    yield from _pair((paint.text(block.indent), len(block.indent)), block.path, block.text, paint, style)
+def lay_changes(blocks: Sequence[Change], paint: Paint) -> Iterator[str]:
+    """Yield differences: each mark in its color, the path whole, and what differs beside or below it."""
+    marks = {block.mark: f"  {paint.style(block.mark, block.mark)} " for block in blocks}
+    return _pairs([_Pair(marks[block.mark], 4, block.path, block.detail) for block in blocks], paint)
 
 
-def _pair(before: tuple[str, int], path: str, text: str, paint: Paint, style: str = "") -> Iterator[str]:
-    mark, indent = before
-    room = paint.look.width - indent
-    if not text or width_of(path) + 3 + width_of(text) <= room:
-        shown = path if text else cut_middle(path, room)
-        yield f"{mark}{paint.style(shown, style)}{'   ' if text else ''}{paint.text(text)}".rstrip()
+def lay_pointed(blocks: Sequence[Pointed], paint: Paint) -> Iterator[str]:
+    """Yield tensors or files, and what is said of each beside or below it."""
+    pairs = [
+        _Pair(
+            paint.text(block.indent),
+            len(block.indent),
+            block.path,
+            block.text,
+            "file" if block.is_title else "",
+        )
+        for block in blocks
+    ]
+    return _pairs(pairs, paint)
+
+
+def _pairs(pairs: Sequence[_Pair], paint: Paint) -> Iterator[str]:
+    """Yield pairs, their texts below each other where short paths leave room for that."""
+    fit = (width_of(one.path) for one in pairs if one.text and _is_beside(one, width_of(one.path), paint))
+    aligned = max((width for width in fit if width <= _MOST_ALIGNED), default=0)
+    for one in pairs:
+        own = width_of(one.path)
+        names = aligned if own <= aligned and _is_beside(one, aligned, paint) else own
+        yield from _pair(one, names, paint)
+
+
+def _is_beside(one: _Pair, names: int, paint: Paint) -> bool:
+    return one.indent + names + 3 + width_of(one.text) <= paint.look.width
+
+
+def _pair(one: _Pair, names: int, paint: Paint) -> Iterator[str]:
+    room = paint.look.width - one.indent
+    if one.text and _is_beside(one, names, paint):
+        blank = " " * (names - width_of(one.path) + 3)
+        yield f"{one.mark}{paint.style(one.path, one.style)}{blank}{paint.text(one.text)}"
         return
-    yield mark + paint.style(cut_middle(path, room), style)
-    below = " " * (indent + _BEFORE_TEXT)
-    yield from (below + paint.text(line) for line in wrap(text, columns_for(paint, len(below))))
+    yield one.mark + paint.style(cut_middle(one.path, room), one.style)
+    below = " " * (one.indent + _BEFORE_TEXT)
+    yield from (below + paint.text(line) for line in wrap(one.text, columns_for(paint, len(below))))
 
 
 def lay_result(block: Result, paint: Paint) -> Iterator[str]:
@@ -98,22 +133,27 @@ def lay_result(block: Result, paint: Paint) -> Iterator[str]:
 def lay_columns(block: Columns, paint: Paint) -> Iterator[str]:
     """Yield a table; where all columns are too many for a line, it goes on below."""
     yield paint.style(block.title, "heading")
-    widths = [
-        max(map(len, column))
-        for column in zip(block.header, *(cells for _, cells in block.rows), strict=True)
-    ]
+    columns = list(zip(block.header, *(cells for _, cells in block.rows), strict=True))
+    rows = list(zip(*map(_below_each_other, columns), strict=True)) or [() for _ in (0, *block.rows)]
+    widths = [max(map(len, _below_each_other(column))) for column in columns]
     names = max((width_of(name) for name, _ in block.rows), default=0)
     names = min(names, max(paint.look.width - 2 - 2 - max(widths, default=0), _LEAST_NAME), 48)
     for start, end in _spans(widths, paint.look.width - 2 - names):
         if start:
             yield ""
-        for name, cells in (("", block.header), *block.rows):
+        for name, cells in zip(("", *(name for name, _ in block.rows)), rows, strict=True):
             shown = cut_middle(name, names)
             figures = "".join(
                 f"  {cell:>{width}}" for cell, width in zip(cells[start:end], widths[start:end], strict=True)
             )
             line = paint.text(shown) + " " * (names - width_of(shown)) + paint.text(figures)
             yield f"  {line}".rstrip()
+
+
+def _below_each_other(cells: Sequence[str]) -> list[str]:
+    """Return the cells of a column with their last digits below each other, also where some have a mark."""
+    is_marked = any(cell.endswith("*") for cell in cells)
+    return [cell if cell.endswith("*") or not is_marked else f"{cell} " for cell in cells]
 
 
 def _spans(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:

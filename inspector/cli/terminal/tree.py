@@ -12,7 +12,7 @@ from inspector.report.page.cells import cut_end, cut_middle, width_of
 from inspector.report.page.rows import HEADER, NOTHING_FOUND, Cells, TreeRows, facts_of
 from inspector.report.tree import OTHERS
 from inspector.tuples import NamedTuple
-from inspector.units import format_count
+from inspector.units import format_count, format_quantity
 
 _GAP = 2
 _NAME, _DEVICE, _SHAPE, _TYPE, _SIZE = range(5)
@@ -60,7 +60,10 @@ def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
     sample = _sample(block)
     dots = min(max(len(node.devices) for node, _ in sample), _MOST_DOTS)
     natural = _natural(sample, dots, paint)
-    widths = fitted([min(width, most) for width, most in zip(natural, _MOST, strict=True)], paint.look.width)
+    sums = (_texts(node, paint)[_SHAPE] for node, _ in sample if _is_sum(node))
+    counts = max((width_of(_shortest(text)) for text in sums), default=0)
+    most = [min(width, most) for width, most in zip(natural, _MOST, strict=True)]
+    widths = fitted(most, paint.look.width, counts)
     step, deepest = _STEP, max(level for _, level in block.rows)
     if widths[_NAME] < natural[_NAME]:
         room = max(widths[_NAME] - _LEAST_NAME, 1)
@@ -107,8 +110,14 @@ def _is_sum(node: Node) -> bool:
     return node.kind not in {"tensor", "value"}
 
 
-def fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Return the width of each column, 0 for one that there is no room for."""
+def fitted(natural: Sequence[int], room: int, counts: int = 0) -> list[int]:
+    """Return the width of each column, 0 for one that there is no room for.
+
+    Args:
+        natural: The columns that each would take.
+        room: The columns of the terminal.
+        counts: What the shortest texts of sums take, which are cut nowhere.
+    """
     widths = list(natural)
     least = [min(width, floor) for width, floor in zip(natural, _LEAST, strict=True)]
     for column in _LEFT_OUT:
@@ -116,7 +125,10 @@ def fitted(natural: Sequence[int], room: int) -> list[int]:
             break
         least[column] = widths[column] = 0
     for floors in (_EASY, _LEAST):
-        _shrink(widths, [min(width, floor) for width, floor in zip(widths, floors, strict=True)], room)
+        lowest = [min(width, floor) for width, floor in zip(widths, floors, strict=True)]
+        if widths[_SHAPE] and not widths[_TYPE]:
+            lowest[_SHAPE] = max(lowest[_SHAPE], counts)
+        _shrink(widths, lowest, room)
     widths[_NAME] = max(widths[_NAME] - max(_total(widths) - room, 0), 1)
     return widths
 
@@ -163,8 +175,16 @@ def _row(node: Node, level: int, grid: _Grid) -> str:
 
 
 def _short(text: str, width: int) -> str:
-    """Return a sum without its second figure where there is no room for both."""
-    return text if width_of(text) <= width else text.partition(", ")[0]
+    """Return a sum without its second figure where there is no room for both, and with less of its first."""
+    tensors = text.partition(", ")[0]
+    return next((one for one in (text, tensors) if width_of(one) <= width), _shortest(text))
+
+
+def _shortest(text: str) -> str:
+    """Return how many tensors there are, in three digits: `1.20M tensors`."""
+    count, _, rest = text.partition(", ")[0].partition(" ")
+    digits = count.replace(",", "")
+    return f"{format_quantity(int(digits))} {rest}" if digits.isdecimal() else text
 
 
 def _cell(text: str, width: int, is_right: bool, paint: Paint) -> str:  # noqa: FBT001 - a field of a cell

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from inspector.report.page.cells import width_of
 
+_PROGRAM = "checkpoint-inspector "
+_COMMAND = re.compile(rf" ({_PROGRAM}.+?(?:[,;](?= )|$))")
+_HANG = "  "
 LEAST = 12
 """Columns that a sentence is given even where its indent leaves less."""
 
@@ -23,6 +27,25 @@ def wrap(text: str, width: int) -> list[str]:
             else:
                 line, used = (f"{line} {part}", used + 1 + size) if line else (part, size)
     return [*lines, line] if line else lines
+
+
+def wrap_message(text: str, width: int) -> str:
+    """Break a message at blanks, the further lines indented; what is copied from it stays whole.
+
+    A word or a command that is wider than a line stands on a line of its own, and the terminal breaks it:
+    what is copied from there is in one piece.
+    """
+    lines = [""]
+    for part in filter(None, _COMMAND.split(text)):
+        for word in [part] if part.startswith(_PROGRAM) else part.strip(" ").split(" "):
+            room = width - width_of(lines[-1]) - 1
+            if not lines[-1]:
+                lines[-1] = word
+            elif width_of(word) <= room:
+                lines[-1] += f" {word}"
+            else:
+                lines.append(f"{_HANG}{word}")
+    return "\n".join(lines)
 
 
 def _pieces(word: str, width: int) -> Iterator[str]:

@@ -22,6 +22,7 @@ MARKS = {"error": "!!", "warning": " !", "note": "  "}
 
 Role = Literal[
     "text",
+    "more",
     "file",
     "heading",
     "good",
@@ -34,7 +35,7 @@ Role = Literal[
     "code",
     "aside",
 ]
-"""What a line is: a file's name, a verdict, a finding by severity, a thing in a list, one to be pasted."""
+"""What a line is: the end of a verdict, a file's name, a finding, a thing in a list, what is pasted."""
 
 
 class Block(Protocol):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from inspector.cli.common import as_checkpoint_error, exit_code, prepare_streams, say
+from inspector.cli.common import as_checkpoint_error, complain, exit_code, prepare_streams, remark, say
 from inspector.errors import CancelledError, ExportError
 
 
@@ -45,6 +45,41 @@ def test_what_is_left_in_the_buffer_goes_nowhere(monkeypatch, tmp_path) -> None:
     os.write(fd, b"late")
     os.close(fd)
     assert (tmp_path / "out").read_bytes() == b""
+
+
+class Terminal(io.StringIO):
+    """A stderr that somebody looks at; its width is what COLUMNS says."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_an_error_is_broken_between_words(monkeypatch) -> None:
+    said = {}
+    for columns, stream in (("30", Terminal()), ("400", Terminal()), ("", Terminal()), ("30", io.StringIO())):
+        monkeypatch.setenv("COLUMNS", columns)
+        monkeypatch.setattr(sys, "stderr", stream)
+        complain("the file already exists: moved.pth (use --force)")
+        remark("short")
+        said[columns, stream.isatty()] = stream.getvalue()
+    whole = (
+        "checkpoint-inspector: error: the file already exists: moved.pth (use --force)\n"
+        "checkpoint-inspector: short\n"
+    )
+    assert said.pop(("30", True)) == (
+        "checkpoint-inspector: error:\n  the file already exists:\n  moved.pth (use --force)\n"
+        "checkpoint-inspector: short\n"
+    )
+    assert set(said.values()) == {whole}  # also where no width is known
+
+
+def test_the_width_is_that_of_the_terminal_of_stderr(monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: 2, raising=False)
+    monkeypatch.setattr(os, "get_terminal_size", lambda fd: os.terminal_size((30, 10 * fd)))
+    complain("the file already exists: moved.pth")
+    assert sys.stderr.getvalue().count("\n") == 3
 
 
 def test_any_name_can_be_written(monkeypatch) -> None:

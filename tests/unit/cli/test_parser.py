@@ -245,3 +245,12 @@ def test_commands_are_listed_in_the_width_of_the_terminal(monkeypatch) -> None:
     listed = lines[lines.index("commands:") + 1 : -4]
     assert max(map(len, listed)) <= 48
     assert sum(not line.startswith("   ") for line in listed) == len(COMMANDS)
+
+
+def test_help_leaves_a_narrow_terminal_room_for_sentences(monkeypatch) -> None:
+    columns = {}
+    for width in ("60", "80"):
+        monkeypatch.setenv("COLUMNS", width)
+        line = next(line for line in parser_of("remap").format_help().split("\n") if "  --undo " in line)
+        columns[width] = line.index("undo --in-place")
+    assert columns == {"60": 18, "80": 28}

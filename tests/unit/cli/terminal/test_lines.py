@@ -16,6 +16,14 @@ def test_a_verdict_has_a_sign_and_its_first_words_in_color() -> None:
     assert seen(lay_line(Line("", "good", "  "), PLAIN)) == ["  ✔ "]
 
 
+def test_what_ends_a_verdict_stands_below_its_text() -> None:
+    (first, *_), (last,) = (
+        seen(lay_line(Line(text, role, "  ", wraps=True), PLAIN))
+        for text, role in ((LONG, "bad"), ("at the tensor a.", "more"))
+    )
+    assert first.index("DOES") == last.index("at the tensor")
+
+
 def test_what_is_pasted_stays_one_line_without_a_color() -> None:
     command = "checkpoint-inspector remap " + "x" * 300
     assert list(lay_line(Line(command, "code", "   "), paint(40))) == [command]

@@ -49,18 +49,39 @@ def test_a_histogram_fills_the_width_and_names_its_ends() -> None:
 
 
 def test_a_difference_has_its_sign_and_its_color() -> None:
-    (line,) = tables.lay_change(Change("+", "a/b", "new"), paint())
+    (line,) = tables.lay_changes([Change("+", "a/b", "new")], paint())
     assert line == "  \x1b[32m+\x1b[0m a/b   new"
-    assert seen(tables.lay_change(Change("=", "a/b", ""), PLAIN)) == ["  = a/b"]
+    assert seen(tables.lay_changes([Change("=", "a/b", "")], PLAIN)) == ["  = a/b"]
     for width in WIDTHS:
-        lines = seen(tables.lay_change(Change("-", "layer." * 20, "word " * 20), paint(width)))
+        lines = seen(tables.lay_changes([Change("-", "layer." * 20, "word " * 20)], paint(width)))
         assert max(map(width_of, lines)) <= width
         assert lines[1].startswith("        word")
 
 
+def test_what_differs_stands_below_each_other_where_there_is_room() -> None:
+    rows = [
+        Change("+", "a/b", "new"),
+        Change("+", "重み", "new"),
+        Change("~", "layer.weight", "word " * 9),
+        Change("=", "c", ""),
+        Change("-", "x" * 49, "gone"),
+    ]
+    lines = seen(tables.lay_changes(rows, paint(80)))
+    assert lines == [
+        "  + a/b            new",
+        "  + 重み           new",
+        f"  ~ layer.weight   {'word ' * 9}",
+        "  = c",
+        f"  - {'x' * 49}   gone",
+    ]
+    narrow = seen(tables.lay_changes(rows, paint(22)))
+    assert narrow[:3] == ["  + a/b    new", "  + 重み   new", "  ~ layer.weight"]
+    assert max(map(width_of, narrow)) <= 22
+
+
 def test_a_title_stands_before_what_is_said_of_it() -> None:
-    assert seen(tables.lay_pointed(Pointed("a", "float32", "", is_title=True), PLAIN)) == ["a   float32"]
-    first, second = tables.lay_pointed(Pointed("b" * 39, "float32", "", is_title=True), paint(40))
+    assert seen(tables.lay_pointed([Pointed("a", "float32", "", is_title=True)], PLAIN)) == ["a   float32"]
+    first, second = tables.lay_pointed([Pointed("b" * 39, "float32", "", is_title=True)], paint(40))
     assert first == f"\x1b[1m{'b' * 39}\x1b[0m"
     assert second == "    float32"
 
@@ -83,3 +104,13 @@ def test_a_table_goes_on_below_where_it_is_too_wide() -> None:
         assert sum(line.count("11.25") for line in lines) == 2
     assert len(seen(tables.lay_columns(block, paint(140)))) == 4
     assert seen(tables.lay_columns(Columns("Norm", (), ()), PLAIN)) == ["Norm", ""]
+
+
+def test_digits_stand_below_each_other_also_where_some_have_a_mark() -> None:
+    block = Columns("Norm", ("1", "2"), (("a", ("7.9*", "1")), ("b", ("0", "12"))))
+    assert seen(tables.lay_columns(block, PLAIN)) == [
+        "Norm",
+        "       1    2",
+        "  a  7.9*   1",
+        "  b    0   12",
+    ]

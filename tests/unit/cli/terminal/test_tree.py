@@ -103,3 +103,18 @@ def test_columns_give_way_in_turn() -> None:
         assert widths[0] >= 1
         assert widths[1] >= 13
     assert fitted([5, 4, 3, 2, 1], 80) == [5, 4, 3, 2, 1]
+
+
+def test_how_many_tensors_there_are_is_cut_nowhere() -> None:
+    """Where there is no room for all digits, three of them stand for the others."""
+    block = tree(*(tensor("net", f"layer_number_{number}", "weight") for number in range(1234)))
+    for width in (*range(38, 70), 80):
+        texts = {
+            line[line.index("net") :]
+            for line in seen(lay_tree(block, paint(width)))
+            if line.startswith("net")
+        }
+        (text,) = texts
+        has_column = "Shape" in seen(lay_tree(block, paint(width)))[0]
+        assert ("1,234 tensors" in text or "1.23K tensors" in text) == has_column, (width, text)
+        assert "…" not in text
