@@ -183,7 +183,7 @@ def _names() -> bytes:
         "مرحبا.وزن",
         "👩\u200d🔬.😀",
         "e\u0301" * 12,
-        "ｆｕｌｌ",
+        "\uff46\uff55\uff4c\uff4c",
         "tab\there",
         "a" * 300,
         "module." * 30 + "weight",
@@ -235,7 +235,8 @@ def capture(folder: Path, scene: str, width: int, palette: Palette) -> list[str]
         "PAGER": "less -FRX" if scene == "show-paged" else "",
     }
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
-    command = f"cd {shlex.quote(str(folder))}; export {settings}; {PROGRAM} {SCENES[scene]}; tmux wait-for -S {session}"
+    program = f"{PROGRAM} {SCENES[scene]}"
+    command = f"cd {shlex.quote(str(folder))}; export {settings}; {program}; tmux wait-for -S {session}"
     size = ("-x", str(width), "-y", str(ROWS))
     _tmux("new-session", "-d", "-s", session, *size, f"{command}; sleep 100")
     try:

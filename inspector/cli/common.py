@@ -81,9 +81,14 @@ def say_json(document: dict[str, Any]) -> None:
 
 
 def tell(text: str) -> None:
-    """Write text to stderr as it is, where stdout takes something else."""
+    """Write text to stderr as it is, where stdout takes something else.
+
+    Where nothing can be written the exit code says it alone.
+    """
     hide_bars()
-    sys.stderr.write(text)
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def complain(text: str) -> None:

@@ -21,6 +21,7 @@ from inspector.units import cut_text, nearest
 _HELP_COLUMN = 28
 _NARROW, _HELP_COLUMN_NARROW = 70, 18
 _MOST_CHARS, _MOST_WORDS = 100, 4
+_NEEDLESS = re.compile(r"argument (\S+): ignored explicit argument (.*)", re.DOTALL)
 _REPEATED = re.compile(r"(\S+) \[\1 \.\.\.\]")
 _ANY_WIDTH = 80
 """While options are declared, nothing is laid out, and what asks the terminal takes long to import."""
@@ -123,7 +124,9 @@ class _Parser(argparse.ArgumentParser):
         known = ", ".join(map(str, action.choices))
         meant = f"did you mean {near}? it can be {known}" if near else f"it can be {known}"
         said = cut_text(str(value), _MOST_CHARS)
-        raise argparse.ArgumentError(action, f"there is no {said!r} ({meant})")
+        if action.option_strings:
+            raise argparse.ArgumentError(action, f"there is no {said!r} ({meant})")
+        raise argparse.ArgumentError(None, f"{self.prog.rpartition(' ')[2]} takes no {said!r} ({meant})")
 
     @override
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -132,7 +135,7 @@ class _Parser(argparse.ArgumentParser):
 
     @override
     def error(self, message: str) -> NoReturn:
-        complain(message)
+        complain(_NEEDLESS.sub(r"\1 takes no value, and \2 was given", message))
         raise SystemExit(USAGE)
 
 

@@ -316,10 +316,9 @@ def _open(path: str) -> int:
         return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
         code = getattr(error, "errno", None)
-        what = {
-            errno.ENOENT: "no such file",
-            errno.EACCES: "the file may not be read",
-        }.get(code or 0, "the file cannot be opened")
+        known = {errno.ENOENT: "no such file", errno.EACCES: "the file may not be read"}.get(code or 0)
+        why = f": {error.strerror}" if isinstance(error, OSError) else ""
+        what = known or f"the file cannot be opened{why}"
         is_pattern = code == errno.ENOENT and any(char in path for char in "*?[")
         remedy = "no file matches this pattern" if is_pattern else None
         raise ContainerError(what, where=path, remedy=remedy) from error

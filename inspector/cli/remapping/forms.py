@@ -85,7 +85,7 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
             copy_times(options.file, Path(options.output))
     infinite = overflowed(done)
     parts = [*converted(done), *([infinite] if infinite else [])]
-    more = [Line(line, indent="  ") for line in left_out(done.left_out, _MOST_LEFT_OUT)]
+    more = [Line(line, indent="  ", hang="    ") for line in left_out(done.left_out, _MOST_LEFT_OUT)]
     is_short = options.strict and any(row.is_lost for row in done.left_out)
 
     def document() -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _preview_lines(
     contents = "; ".join(form_contents(found, form.format_from(checkpoint.format)))
     return [
         Line(f"Would write about {contents}"),
-        *(Line(line, indent="  ") for line in left_out(left, _MOST_LEFT_OUT)),
+        *(Line(line, indent="  ", hang="    ") for line in left_out(left, _MOST_LEFT_OUT)),
     ]
 
 

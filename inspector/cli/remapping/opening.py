@@ -31,7 +31,7 @@ def open_planned(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
     if options.output is not None and not options.dry_run:
         refuse_destination(options.file, Path(options.output), overwrite=options.force)
         if options.receipt is not None:
-            refuse_receipt(Path(options.receipt), Path(options.output))
+            refuse_receipt(Path(options.receipt), options.file, Path(options.output))
             refuse_destination(options.file, Path(options.receipt), overwrite=options.force)
     return checkpoint, plan_of(checkpoint, options, said, target)
 

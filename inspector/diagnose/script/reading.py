@@ -88,6 +88,8 @@ def read_script(path: str) -> tuple[str, str]:
     Raises:
         CheckpointError: It cannot be read, is too long, or no text.
     """
+    if os.path.isdir(path):  # noqa: PTH112 - a text, as it was given
+        raise ModelError("this is a folder, and no script", where=path, remedy=_REMEDY)
     with FileSource(path) as source:
         data = source.read_upto(0, MOST_NBYTES + 1)
     return os.path.basename(path), decode_script(data)  # noqa: PTH119 - a name is a text

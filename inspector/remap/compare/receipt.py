@@ -67,16 +67,19 @@ def make_receipt(
     }
 
 
-def refuse_receipt(receipt: Path, copy: Path) -> None:
-    """Refuse to write a receipt over the copy that it is for.
+def refuse_receipt(receipt: Path, path: str, copy: Path) -> None:
+    """Refuse to write a receipt over the file that was copied, or over the copy.
 
     Raises:
         ExportError: It would stand there.
     """
-    if receipt.resolve() == copy.resolve():
-        raise ExportError(
-            "the receipt would replace the copy", where=str(receipt), remedy="give it a name of its own"
-        )
+    for other, what in ((Path(path), "file itself"), (copy, "copy")):
+        if receipt.resolve() == other.resolve():
+            raise ExportError(
+                f"the receipt would replace the {what}",
+                where=str(receipt),
+                remedy="give it a name of its own",
+            )
 
 
 def write_receipt(receipt: dict[str, object], destination: Path, *, overwrite: bool = False) -> None:

@@ -21,6 +21,15 @@ KEPT, DROPPED, NEVER = 0, 1, 2
 SAFETENSORS_SUFFIX = ".safetensors"
 _SHARD_SUFFIX = ".distcp"
 TORCH_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin"})
+_OTHER_SUFFIXES = {
+    **dict.fromkeys((".npy", ".npz"), "NumPy"),
+    **dict.fromkeys((".h5", ".hdf5"), "HDF5"),
+    ".gguf": "llama.cpp",
+    ".keras": "Keras",
+    ".onnx": "ONNX",
+    ".tflite": "TensorFlow Lite",
+}
+"""Suffixes by which programs choose how to read a file, and who does; nothing here is written as theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +177,13 @@ def refuse_suffix(destination: Path, shape: Shape) -> None:
             "the file would be for torch.load",
             where=str(destination),
             remedy="choose another suffix",
+        )
+    if suffix in _OTHER_SUFFIXES:
+        raise PlanError(
+            f"the file name is one for {_OTHER_SUFFIXES[suffix]}, but the file would be for "
+            f"{'safetensors' if shape == 'safetensors' else 'torch.load'}",
+            where=str(destination),
+            remedy=f"name it {_renamed(destination, shape)}",
         )
     says_safetensors = suffix == SAFETENSORS_SUFFIX
     if (says_safetensors or suffix in TORCH_SUFFIXES) and says_safetensors != (shape == "safetensors"):

@@ -137,7 +137,7 @@ def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
     from inspector.remap.files.destination import refuse_destination  # noqa: PLC0415 - seldom needed
 
     device_map, export = copied.order.device_map, copied.export
-    refuse_receipt(Path(destination), export.destination)
+    refuse_receipt(Path(destination), device_map.checkpoint.path, export.destination)
     refuse_destination(device_map.checkpoint.path, Path(destination), overwrite=True)
     receipt = make_receipt(device_map.checkpoint, copied.order.plan, export, __version__, progress)
     write_receipt(receipt, Path(destination), overwrite=True)

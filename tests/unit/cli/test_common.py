@@ -47,6 +47,13 @@ def test_what_is_left_in_the_buffer_goes_nowhere(monkeypatch, tmp_path) -> None:
     assert (tmp_path / "out").read_bytes() == b""
 
 
+def test_where_no_error_can_be_written_the_exit_code_says_it(monkeypatch) -> None:
+    full = Stream(OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr(sys, "stderr", full)
+    complain("no such file")
+    assert full.getvalue() == "checkpoint-inspector: error: no such file\n"
+
+
 class Terminal(io.StringIO):
     """A stderr that somebody looks at; its width is what COLUMNS says."""
 

@@ -15,7 +15,7 @@ import pytest
 from inspector import __version__
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.display import add_display_options
-from inspector.cli.parser import parse, parser_tree
+from inspector.cli.parser import parse, parser_of, parser_tree
 from tests.sweep import table
 
 ROOT = Path(__file__).parents[3]
@@ -125,7 +125,7 @@ def test_files_named_like_a_command_can_be_opened() -> None:
             ["screenshot", "a", "b", "--page", "moon"],
             "argument --page: there is no 'moon' (it can be memory, ",
         ),
-        (["desktop", "paint"], "argument action: there is no 'paint' (it can be "),
+        (["desktop", "paint"], "desktop takes no 'paint' (it can be "),
         (
             ["remap", "a", "--only", "wieghts"],
             "argument --only: there is no 'wieghts' (did you mean weights?",
@@ -254,3 +254,14 @@ def test_help_leaves_a_narrow_terminal_room_for_sentences(monkeypatch) -> None:
         line = next(line for line in parser_of("remap").format_help().split("\n") if "  --undo " in line)
         columns[width] = line.index("undo --in-place")
     assert columns == {"60": 18, "80": 28}
+
+
+def test_what_argparse_would_word_oddly(capsys) -> None:
+    said = {
+        ("show", "a.pth", "--json=yes"): "--json takes no value, and 'yes' was given",
+        ("desktop", "status"): "desktop takes no 'status' (it can be install, remove)",
+    }
+    for words, sentence in said.items():
+        with pytest.raises(SystemExit):
+            parse(list(words))
+        assert capsys.readouterr().err == f"checkpoint-inspector: error: {sentence}\n"

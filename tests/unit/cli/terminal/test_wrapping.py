@@ -16,9 +16,8 @@ def test_lines_fit_and_nothing_is_lost() -> None:
 
 
 def test_a_message_is_broken_between_words_and_its_commands_nowhere() -> None:
-    text = "program: error: no tensor: a/b.weigth (did you mean a/b.weight? see: " + (
-        "checkpoint-inspector show a  b.pth)"
-    )
+    hint = "did you mean a/b.weight? see: checkpoint-inspector show a  b.pth"
+    text = f"program: error: no tensor: a/b.weigth ({hint})"
     assert wrap_message(text, 40).split("\n") == [
         "program: error: no tensor: a/b.weigth",
         "  (did you mean a/b.weight? see:",

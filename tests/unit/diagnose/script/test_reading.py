@@ -97,3 +97,5 @@ def test_encodings(tmp_path: Path) -> None:
             decode_script(data)
     with pytest.raises(CheckpointError):
         read_script(str(tmp_path / "none.py"))
+    with pytest.raises(CheckpointError, match="this is a folder, and no script"):
+        read_script(str(tmp_path))

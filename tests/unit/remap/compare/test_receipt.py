@@ -90,7 +90,10 @@ def test_a_receipt_is_written_whole_and_over_nothing(receipt, tmp_path: Path) ->
 def test_a_receipt_never_takes_the_place_of_the_copy(tmp_path: Path) -> None:
     copy = tmp_path / "out.pt"
     (tmp_path / "folder").mkdir()
-    refuse_receipt(tmp_path / "out.json", copy)
+    source = str(tmp_path / "in.pt")
+    refuse_receipt(tmp_path / "out.json", source, copy)
     for name in ("out.pt", "folder/../out.pt"):
         with pytest.raises(ExportError, match="the receipt would replace the copy"):
-            refuse_receipt(tmp_path / name, copy)
+            refuse_receipt(tmp_path / name, source, copy)
+    with pytest.raises(ExportError, match="the receipt would replace the file itself"):
+        refuse_receipt(tmp_path / "in.pt", source, copy)

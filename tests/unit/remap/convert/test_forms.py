@@ -46,3 +46,12 @@ def test_what_does_not_go_together_is_refused(form, said) -> None:
 def test_no_file_is_named_like_a_part_of_a_distributed_checkpoint() -> None:
     with pytest.raises(PlanError, match="a part of a distributed checkpoint"):
         refuse_suffix(Path("__0_0.distcp"), "same")
+
+
+def test_no_file_is_named_like_one_that_another_program_reads() -> None:
+    with pytest.raises(PlanError, match=r"one for ONNX, but the file would be for torch\.load"):
+        refuse_suffix(Path("a.ONNX"), "same")
+    with pytest.raises(PlanError, match="one for NumPy, but the file would be for safetensors"):
+        refuse_suffix(Path("a.npz"), "safetensors")
+    for name in ("a", "a.pkl", "a.zip", "a.tar", "a.model"):
+        refuse_suffix(Path(name), "same")
