@@ -11,6 +11,7 @@ from inspector.diff.content.arrays import array_of
 from inspector.diff.content.elements import Marks, has_elements
 from inspector.diff.content.equality import Equalities
 from inspector.diff.content.numbers import Differences, Tolerance
+from inspector.diff.facts.containers import are_comparable, compare_containers, holders_of
 from inspector.diff.facts.programs import compare_programs
 from inspector.diff.facts.records import compare_records
 from inspector.diff.facts.sharing import compare_sharing
@@ -20,7 +21,16 @@ from inspector.diff.facts.unsaid import compare_unsaid, marks_of
 from inspector.diff.facts.values import compare_values
 from inspector.diff.pairs.contents import pair_contents
 from inspector.diff.pairs.pairing import Pairing
-from inspector.diff.records import ArrayPair, Diff, Mode, Numbers, Pair, TensorChange, ValueChange
+from inspector.diff.records import (
+    ArrayPair,
+    ContainerChange,
+    Diff,
+    Mode,
+    Numbers,
+    Pair,
+    TensorChange,
+    ValueChange,
+)
 from inspector.diff.side import Side, open_side
 from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
@@ -90,7 +100,8 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
     progress.start("comparing values")
     work = DEFAULT_LIMITS.counted(progress.advance)
     rules = pairing.rules()
-    values = compare_values(a, b, rules, work.look)
+    containers = compare_containers(a, b, pairs, work.look)
+    values = compare_values(a, b, rules, work.look, containers.equal_sets)
     comparing = _Tensors(a, b, wish, work.look, progress)
     arrays = _Arrays(a, b, wish, progress)
     first, second = a.checkpoint, b.checkpoint
@@ -115,6 +126,9 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         sharing=compare_sharing(first.tensors, second.tensors, shown),
         names=names,
         records=compare_records(a, b, progress),
+        containers=_held(containers.changed, chosen, first, second),
+        reordered=_held(containers.reordered, chosen, first, second),
+        has_containers=are_comparable(a, b),
         verdicts=verdicts,
         compared_nbytes=comparing.nbytes,
         tolerated=comparing.tolerated,
@@ -135,6 +149,24 @@ def _choose(a: Checkpoint, b: Checkpoint, wish: Wish) -> tuple[Chosen, Chosen] |
 
 def _chosen(rows: Iterable[int], among: frozenset[int] | None) -> tuple[int, ...]:
     return tuple(row for row in rows if among is None or row in among)
+
+
+def _held(
+    changes: tuple[ContainerChange, ...],
+    chosen: tuple[Chosen, Chosen] | None,
+    a: Checkpoint,
+    b: Checkpoint,
+) -> tuple[ContainerChange, ...]:
+    """Return the containers that hold a row that matters."""
+    if chosen is None or not changes:
+        return changes
+    first, second = (set(holders_of(_paths(*one))) for one in zip((a, b), chosen, strict=True))
+    return tuple(change for change in changes if change.a_path in first or change.b_path in second)
+
+
+def _paths(checkpoint: Checkpoint, chosen: Chosen) -> Iterator[str]:
+    yield from (checkpoint.tensors[row].path for row in chosen.tensors)
+    yield from (checkpoint.values[row].path for row in chosen.values)
 
 
 def _matters(pair: Pair, chosen: tuple[Chosen, Chosen] | None) -> bool:

@@ -184,6 +184,22 @@ class RecordChange(NamedTuple):
     what: str
 
 
+class ContainerChange(NamedTuple):
+    """Something that holds tensors or values, and is not held alike in both files.
+
+    Attributes:
+        a_path: Its place in the first file.
+        b_path: That in the second.
+        a: Its type in the first, or the keys from the first on that stands elsewhere.
+        b: The same of the second.
+    """
+
+    a_path: str
+    b_path: str
+    a: str
+    b: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
     """All that two checkpoints differ in.
@@ -203,6 +219,9 @@ class Diff:
         sharing: Tensors that share memory in one of the files alone.
         names: What loading one of the files alone would import, then what it would call.
         records: Files within the archives that differ.
+        containers: Lists, dicts and objects that are of another type.
+        reordered: Mappings whose keys stand in another order, which counts as equal.
+        has_containers: Whether both files say what holds their tensors, so that it could be compared.
         verdicts: The words of both safety verdicts.
         compared_nbytes: How many bytes were read of each.
         unlisted: Whether either file has values that no row lists, so that those were not compared.
@@ -227,6 +246,9 @@ class Diff:
     verdicts: tuple[str, str]
     compared_nbytes: int
     unlisted: bool
+    containers: tuple[ContainerChange, ...] = ()
+    reordered: tuple[ContainerChange, ...] = ()
+    has_containers: bool = True
     tolerated: int = 0
     tolerated_values: int = 0
 
@@ -259,5 +281,6 @@ class Diff:
             or self.sharing
             or self.names
             or self.records
+            or self.containers
             or any(change.is_known for change in self.tensors)
         )

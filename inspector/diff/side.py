@@ -37,6 +37,7 @@ class Side:
         values: What each value row is in the pickle.
         tensors: What each tensor row is in the pickle.
         aliases: Places where an object stands that the rows list elsewhere, with that place.
+        containers: What holds tensors and values, by its place.
         is_swapped: Whether the numbers in its storages have their first byte last.
     """
 
@@ -47,12 +48,18 @@ class Side:
     values: list[Value]
     tensors: list[Value]
     aliases: dict[str, str]
+    containers: dict[str, Value]
     is_swapped: bool
 
     @property
     def has_keys(self) -> bool:
         """Whether it tells a key that is a number from its text; the writer of DCP makes texts of all."""
         return not format_of(self.checkpoint.format).keys_are_texts
+
+    @property
+    def has_containers(self) -> bool:
+        """Whether it says what holds its tensors: one pickle does, several files do not."""
+        return self.container.stream is not None
 
     @property
     def data(self) -> bytes:
@@ -116,6 +123,7 @@ def _read(source: Source, limits: Limits, progress: Progress) -> Side:
         walked.leaf_values,
         walked.sources,
         _aliases(checkpoint, walked),
+        {walked.places[id(value)]: value for value in walked.holders},
         dict(container.versions).get("byteorder") == _BIG,
     )
 

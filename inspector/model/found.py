@@ -34,6 +34,7 @@ class Found:
         uses: What is done with imported names.
         arguments: What judges the arguments of calls.
         places: Where the containers stand that were entered, by their `id`.
+        holders: Those containers, but for tensors, for those who need more of them than their leaves.
         leaves: Where the objects stand that are shown as one leaf, by their `id`.
         faults: What stops torch in a dictionary, see `model.arguments.keys`.
         embedded: Bytes that may be checkpoints of their own, with their places.
@@ -55,6 +56,7 @@ class Found:
     uses: Uses = field(default_factory=set)
     arguments: Arguments = field(default_factory=Arguments)
     places: dict[int, str] = field(default_factory=dict)
+    holders: list[Value] = field(default_factory=list)
     leaves: dict[int, str] = field(default_factory=dict)
     faults: set[KeyFault] = field(default_factory=set)
     embedded: list[tuple[str, Value]] = field(default_factory=list)

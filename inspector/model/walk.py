@@ -285,9 +285,8 @@ class _Walk:
     def _enter(self, frame: Frame, key: Key | None, value: Value) -> None:
         where = self._entered.get(id(value))
         if where is not None:
-            self._add_leaf(
-                frame, key, value, f"the same object as {cut_text(where, _MOST_WHERE) or 'the root'}"
-            )
+            same = cut_text(where, _MOST_WHERE) or "the root"
+            self._add_leaf(frame, key, value, f"the same object as {same}")
             return
         if id(value) in self._closed:
             self._add_closed(frame, key, value)
@@ -301,6 +300,7 @@ class _Walk:
         keys, path, step = self._place(frame, key)
         self._note(value, path)
         self._entered[id(value)] = path
+        self._found.holders.append(value)
         self._check_rows()
         context = frame.context if key is None else enter(frame.context, key, step)
         context = self._context(context, keys, path, value, children)

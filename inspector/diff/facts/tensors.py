@@ -36,7 +36,7 @@ def compare_rows(
         other: That of the second.
         has_pickles: Whether both files are of formats that say whether gradients were asked for.
         has_roles: Whether both files say themselves what a tensor is for. Elsewhere that is told by its
-            place, so that at the same place it changes with what stands beside it.
+            place and by what stands beside it.
         has_keys: Whether both files tell a number that is a key from its text.
     """
     found = {
@@ -47,7 +47,7 @@ def compare_rows(
         "stride": one.shape == other.shape and one.stride != other.stride and _steps(one) != _steps(other),
         "layout": one.layout != other.layout,
         "requires_grad": has_pickles and one.requires_grad != other.requires_grad,
-        "role": one.role != other.role and (has_roles or one.path != other.path),
+        "role": one.role != other.role and has_roles,
         "problem": one.problem != other.problem,
     }
     return tuple(fact for fact, differs in found.items() if differs)

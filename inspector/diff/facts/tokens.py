@@ -29,6 +29,7 @@ _NBYTES = 16
 _CONTAINERS = frozenset({list, tuple, Dict, Set, Call, PersistentId})
 _SPELLED = {"text": "str", "string": "str", "bytes": "bytes", "bytearray": "bytearray"}
 """Large values whose payload stands in the stream as it is."""
+_SETS = {"builtins.set": "set", "builtins.frozenset": "frozenset"}
 _CYCLE = b"within itself"
 _SAME = "same"
 """What only spells another value."""
@@ -150,6 +151,8 @@ def _opened_call(value: Call) -> _Open:
         return _Open(value, _SAME, [ByteArray(raw) if name == "builtins.bytearray" else raw])
     if describe_array(value) is not None:
         return _Open(value, "array", _array_parts(value, args))
+    if name in _SETS and len(args) == 1 and isinstance(args[0], list | tuple):  # as protocol 2 writes them
+        return _Open(value, _SETS[name], args[0], is_ordered=False)
     pairs: list[Value] = list(value.pairs or ())
     func: list[Value] = [name] if name else [value.func]
     parts = [*func, tuple(args), value.kwargs, value.state, list(value.items or ()), pairs]

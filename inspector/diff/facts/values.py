@@ -18,6 +18,7 @@ from inspector.units import cut_text, escape_text, format_count
 _AROUND = 24
 _MOST_SHOWN = 120
 _OTHER = "other contents"
+_METADATA = "._metadata/"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,7 +36,13 @@ class Values:
     changed: tuple[ValueChange, ...]
 
 
-def compare_values(a: Side, b: Side, rules: Iterable[Rule], look: Callable[[], object]) -> Values:
+def compare_values(
+    a: Side,
+    b: Side,
+    rules: Iterable[Rule],
+    look: Callable[[], object],
+    equal_sets: Sequence[tuple[str, str]] = (),
+) -> Values:
     """Compare all values but those of tensors.
 
     Args:
@@ -43,13 +50,20 @@ def compare_values(a: Side, b: Side, rules: Iterable[Rule], look: Callable[[], o
         b: The second.
         rules: What became of the names of tensors: values beside them were moved with them.
         look: Counts the work.
+        equal_sets: Places of sets in which nothing differs, in whatever order their items come.
     """
     one, other = a.checkpoint.values, b.checkpoint.values
     names = [row.path for row in one], [row.path for row in other]
-    pairs, left = pair_names(*names, Left(_listed(one, a, b), _listed(other, b, a)))
+    listed = Left(_listed(one, a, b), _listed(other, b, a))
+    if equal_sets:
+        places, others = zip(*equal_sets, strict=True)
+        listed = Left(_outside(places, names[0], listed.a), _outside(others, names[1], listed.b))
+    pairs, left = pair_names(*names, listed)
     for rule in rules:
         if left.a and left.b and _is_place(rule):
             pairs, left = _moved(rule, names, pairs, left)
+        elif left.a and left.b and _is_module(rule):
+            pairs, left = _versions(rule, names, pairs, left)
     pairs, left = _shared(a, b, pairs, left)
     tokens = Tokens(a.data, look), Tokens(b.data, look)
     changed = []
@@ -69,8 +83,35 @@ def _listed(rows: Sequence[ValueRow], side: Side, other: Side) -> list[int]:
     return [number for number, row in enumerate(rows) if row.path not in side.aliases or row.path in kept]
 
 
+def _outside(places: Sequence[str], names: list[str], rows: list[int]) -> list[int]:
+    """Return the rows that stand in none of some places."""
+    starts = tuple(f"{place}/" if place else "" for place in places)
+    return [row for row in rows if not names[row].startswith(starts)]
+
+
 def _is_place(rule: Rule) -> bool:
     return all(part == "" or part.endswith("/") for part in (rule.a, rule.b))
+
+
+def _is_module(rule: Rule) -> bool:
+    return all(part == "" or part.endswith(".") for part in (rule.a, rule.b))
+
+
+def _versions(
+    rule: Rule, names: tuple[list[str], list[str]], pairs: list[tuple[int, int]], left: Left
+) -> tuple[list[tuple[int, int]], Left]:
+    """Pair the versions that a state dict keeps of modules that have another name."""
+    others = {names[1][row]: row for row in left.b}
+    found = []
+    for row in left.a:
+        place, _, rest = names[0][row].partition(_METADATA)
+        module, _, leaf = rest.rpartition("/")
+        if rest and f"{module}.".startswith(rule.a):
+            renamed = (rule.b + f"{module}."[len(rule.a) :]).removesuffix(".")
+            partner = others.pop(f"{place}{_METADATA}{renamed}/{leaf}", None)
+            if partner is not None:
+                found.append((row, partner))
+    return [*pairs, *found], _rest(left, found)
 
 
 def _moved(

@@ -290,6 +290,23 @@ def _args_of(call: Call, name: str) -> Children | Numbered:
     return _items(args)
 
 
+def unlisted_arguments(call: Call) -> tuple[Value, ...]:
+    """Return the arguments of a call that `children_of` lists nothing of, such as plain ones beside contents.
+
+    How the protocols of pickle spell the making of an object is no argument: `copyreg` is handed its class.
+    """
+    name = call.func.present if isinstance(call.func, Global) else ""
+    args = call.args if isinstance(call.args, tuple) else (call.args,)
+    if name.startswith("copyreg."):
+        is_bare = len(args) == 3 and args[2] is None and name != "copyreg.__newobj__"
+        return () if is_bare else args[1:]
+    if name in _MAPPINGS:
+        return args[1:] if _given_pairs(call) else args
+    if name in _SEQUENCES and args and isinstance(args[0], list | tuple):
+        return args[1:]
+    return () if len(_args_of(call, name)) else args
+
+
 def _contents(value: Value) -> Children | Numbered:
     if isinstance(value, Dict):
         return _pairs_by_key(value.pairs)

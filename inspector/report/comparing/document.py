@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspector.diff.records import Diff, Numbers, TensorChange, ValueChange
+from inspector.diff.records import ContainerChange, Diff, Numbers, TensorChange, ValueChange
 from inspector.model.checkpoint import Tensor
 from inspector.records import as_document
 from inspector.report.documents.finite import finite
@@ -61,8 +61,18 @@ def diff_document(diff: Diff) -> Document:
         "safety": dict(zip(("a", "b"), diff.verdicts, strict=True)),
         "runs": [{"text": one.text, "verdict": one.verdict, "only_in": one.only_in} for one in diff.names],
         "records": [{"name": one.name, "what": one.what} for one in diff.records],
+        "containers": {
+            "compared": diff.has_containers,
+            "changed": [_container(one) for one in diff.containers],
+            "reordered": [_container(one) for one in diff.reordered],
+        },
         "complete": not diff.unlisted and not any("unread" in change.what for change in diff.tensors),
     }
+
+
+def _container(change: ContainerChange) -> Document:
+    found = {"path": change.a_path, "a": change.a, "b": change.b}
+    return found if change.a_path == change.b_path else found | {"b_path": change.b_path}
 
 
 def as_document_of_rules(diff: Diff) -> list[Document]:

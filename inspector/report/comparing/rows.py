@@ -17,7 +17,7 @@ from inspector.report.comparing.words import (
 )
 from inspector.tuples import NamedTuple
 
-Section = Literal["safety", "tensor", "optimizer", "value", "sharing", "record"]
+Section = Literal["safety", "tensor", "optimizer", "value", "container", "sharing", "record"]
 Mark = Literal["+", "-", "~", ">", "=", "!"]
 """Added, removed, changed, only renamed, equal, and what loading runs."""
 
@@ -26,9 +26,13 @@ SECTIONS: dict[Section, str] = {
     "tensor": "Tensors",
     "optimizer": "Optimizer",
     "value": "Other values",
+    "container": "What holds them",
     "sharing": "Shared memory",
     "record": "Code in the archive",
 }
+
+
+ROOT = "(root)"
 
 
 class DiffRow(NamedTuple):
@@ -73,7 +77,14 @@ def diff_rows(diff: Diff, *, equal: bool = False) -> tuple[DiffRow, ...]:
         for one in (diff.a, diff.b)
         for optimizer in one.optimizers
     )
-    rows = (*_safety(diff), *_tensors(diff, equal=equal), *_values(diff), *_sharing(diff), *_records(diff))
+    rows = (
+        *_safety(diff),
+        *_tensors(diff, equal=equal),
+        *_values(diff),
+        *_containers(diff),
+        *_sharing(diff),
+        *_records(diff),
+    )
     return tuple(_of_optimizer(row, places) for row in rows) if places else rows
 
 
@@ -171,6 +182,16 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
     for number in diff.values_added:
         row = b[number]
         yield DiffRow("value", "+", "", row.path, ("added",), "", row.text, f"{row.type} {row.text}")
+
+
+def _containers(diff: Diff) -> Iterator[DiffRow]:
+    for kind, changes in (("container", diff.containers), ("order", diff.reordered)):
+        for one in changes:
+            detail = f"{'keys ' if kind == 'order' else ''}{one.a} {ARROW} {one.b}"
+            if one.a_path != one.b_path:
+                detail += f"; now {one.b_path or ROOT}"
+            paths = one.a_path or ROOT, one.b_path or ROOT
+            yield DiffRow("container", "~", *paths, (kind,), one.a, one.b, detail)
 
 
 def _sharing(diff: Diff) -> Iterator[DiffRow]:

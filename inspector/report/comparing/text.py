@@ -8,8 +8,10 @@ from itertools import chain
 
 from inspector.diff.records import Diff
 from inspector.model.checkpoint import Checkpoint
-from inspector.report.comparing.rows import SECTIONS, DiffRow, diff_rows
+from inspector.report.comparing.rows import ROOT, SECTIONS, DiffRow, diff_rows
 from inspector.report.comparing.words import (
+    ARROW,
+    LABELS,
     doubt_texts,
     fact_text,
     rule_text,
@@ -21,6 +23,7 @@ from inspector.report.page.facts import Change, Pointed
 from inspector.units import escape_text, format_count, format_nbytes
 
 _FEW = 3
+_EXAMPLES = 2
 _SILENT = frozenset({"renamed"})
 _GROUPED = frozenset({"device", "dtype", "requires_grad", "role", "class", "layout", "renamed"})
 """What is said once where it happened to many tensors in the same way."""
@@ -108,11 +111,47 @@ def _folded(diff: Diff, rows: list[DiffRow]) -> Iterator[Block]:
     for row in rows:
         place = _alone(row.a_path or row.b_path, branches[row.mark]) if row.mark in branches else ""
         groups[row.mark, place or f"{row.a_path}\0{row.b_path}"].append(row)
+    folded = []
     for (mark, place), group in groups.items():
         if len(group) > _FEW and "\0" not in place:
             yield Change(mark, place, f"all of it: {_counted(group)}")
         else:
+            folded += group
+    yield from _alike(folded)
+
+
+def _alike(rows: list[DiffRow]) -> Iterator[Block]:
+    """Yield a line for each row, but one for values and containers that went the same way in many places."""
+    groups: dict[tuple[str, ...], list[DiffRow]] = defaultdict(list)
+    for row in rows:
+        groups[_way(row)].append(row)
+    for (name, *_), group in groups.items():
+        if name and len(group) > _FEW:
+            yield _many(name, group)
+        else:
             yield from map(_line, group)
+
+
+def _way(row: DiffRow) -> tuple[str, ...]:
+    """Return what rows have in common that are said in one line, its name first."""
+    path = row.a_path or row.b_path
+    if row.section == "container":
+        kind = row.what[0]
+        return (kind,) if kind == "order" else (kind, row.a_text, row.b_text)
+    if row.pair is None and row.nbytes < 0 and row.arrays is None and "/" in path:
+        return (f"*/{path.rpartition('/')[2]}", row.mark, row.detail)
+    return "", path, row.b_path
+
+
+def _many(name: str, group: list[DiffRow]) -> Change:
+    first = group[0]
+    such_as = ", ".join(row.a_path or row.b_path for row in group[:_EXAMPLES])
+    if name == "order":
+        return Change("~", LABELS[name], f"{format_count(len(group), 'mapping')}, such as {such_as}")
+    if name == "container":
+        way = f"{first.a_text} {ARROW} {first.b_text}"
+        return Change("~", way, f"{format_count(len(group), 'container')}, such as {such_as}")
+    return Change(first.mark, name, f"{first.detail}: {format_count(len(group), 'value')}, such as {such_as}")
 
 
 def branches_of(checkpoint: Checkpoint) -> frozenset[str]:
@@ -142,4 +181,5 @@ def _counted(group: list[DiffRow]) -> str:
 
 
 def _line(row: DiffRow) -> Change:
-    return Change(row.mark, row.a_path or row.b_path or "(root)", row.detail)
+    path = row.a_path or (ROOT if row.pair is not None else row.b_path)
+    return Change(row.mark, path or ROOT, row.detail)

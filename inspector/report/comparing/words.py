@@ -52,6 +52,8 @@ LABELS = {
     "unread": "not compared",
     "value": "value",
     "type": "type",
+    "container": "container",
+    "order": "order of keys",
     "tied": "shared memory",
     "import": "imports",
     "call": "calls",
@@ -140,6 +142,7 @@ def summary_parts(diff: Diff) -> list[str]:
         (sum(change.differs for change in diff.values), "value", "changed"),
         (len(diff.values_added), "value", "added"),
         (len(diff.values_removed), "value", "removed"),
+        (len(diff.containers), "container", "of another type"),
         (len(diff.sharing), "group of tensors", "tied in one file only"),
         (len(diff.records), "record of code", "different"),
     )
@@ -162,18 +165,28 @@ def verdict_text(diff: Diff) -> str:
         unread = format_count(diff.unread, "tensor")
         return f"Not known to be equal: {unread} could not be compared, and nothing else differs."
     equal = "Equal as far as it was compared" if diff.unlisted else "Equal"
+    if not diff.has_containers and not diff.unlisted and are_pickled(diff):
+        equal = "Equal tensors and values" if diff.a.values else "Equal tensors"
     tolerated = ((diff.tolerated, "tensor"), (diff.tolerated_values, "array"))
     within = " and ".join(format_count(count, noun) for count, noun in tolerated if count)
     if within:
         equal = f"{equal}, {within} only within the tolerance"
     same = format_count(len(diff.pairs), "tensor")
     if diff.mode == "none":
-        return f"The same names and facts: {same}. The bytes of tensors were not compared."
+        order = f" {_reordered_text(len(diff.reordered)).capitalize()}." if diff.reordered else ""
+        return f"The same names and facts: {same}. The bytes of tensors were not compared.{order}"
     how = "number by number" if within else "byte by byte"
     what = f"{same}, {format_nbytes(diff.compared_nbytes)} compared {how}"
     bits = sum(change.what == ("bits",) for change in diff.tensors)
     more = f"; {format_count(bits, 'tensor')} with the same numbers in other bits" if bits else ""
+    if diff.reordered:
+        more += f"; {_reordered_text(len(diff.reordered))}"
     return f"{equal}: {what}{more}."
+
+
+def _reordered_text(count: int) -> str:
+    mappings = format_count(count, "mapping")
+    return f"the keys of {mappings} stand in another order"
 
 
 def doubt_texts(diff: Diff) -> list[str]:
@@ -185,7 +198,19 @@ def doubt_texts(diff: Diff) -> list[str]:
         found.append(
             "Tensors nested too deeply to be listed, and values too many to be listed, were not compared."
         )
+    if not diff.has_containers and are_pickled(diff):
+        found.append(_unheld_text(diff.a.format, diff.b.format))
     return found
+
+
+def are_pickled(diff: Diff) -> bool:
+    """Return whether a pickle in either file says what holds its tensors; other formats say nothing."""
+    return diff.a.safety is not None or diff.b.safety is not None
+
+
+def _unheld_text(a: str, b: str) -> str:
+    where = f"in two checkpoints of the format {a}" if a == b else f"between {a} and {b}"
+    return f"What holds the tensors (dicts, lists, classes, the order of keys) cannot be compared {where}."
 
 
 def safety_texts(diff: Diff) -> list[str]:

@@ -42,7 +42,11 @@ def said(diff: Diff) -> dict[str, Any]:
         short["renamed"] = {row["a"]: (row["b"], row["how"]) for row in found["renamed"]}
     if found["changed"]:
         short["changed"] = {row["path"]: row["what"] for row in found["changed"]}
-    assert found["equal"] == (not short or set(short) == {"same_numbers"})
+    for what in ("changed", "reordered"):
+        if found["containers"][what]:
+            key = "containers" if what == "changed" else what
+            short[key] = {row["path"]: (row["a"], row["b"]) for row in found["containers"][what]}
+    assert found["equal"] == {"same_numbers", "reordered"}.issuperset(short)
     return short
 
 
@@ -179,6 +183,38 @@ PAIRS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {
             "renamed": {"w": ("all/w", "prefix"), "v": ("all/v", "prefix")},
             "changed": {"lr": ["value"]},
+        },
+    ),
+    "versions of modules that were wrapped": (
+        {"a.w": T(W), "a.v": T(V), "._metadata": {"": {"version": 1}, "a": {"version": 2}}},
+        {
+            "module.a.w": T(W),
+            "module.a.v": T(V),
+            "._metadata": {"": {"version": 1}, "module": {"version": 1}, "module.a": {"version": 3}},
+        },
+        {
+            "renamed": {"a.w": ("module.a.w", "prefix"), "a.v": ("module.a.v", "prefix")},
+            "changed": {"._metadata/a/version": ["value"]},
+            "added": ["._metadata/module/version"],
+        },
+    ),
+    "versions of modules that were unwrapped, beside other things": (
+        {
+            "m": {
+                "module.a.w": T(W),
+                "module.a.v": T(V),
+                "._metadata": {"module.a": {"version": 2}, "module.z": {"version": 1}},
+            },
+            "x": {"version": 1},
+        },
+        {
+            "m": {"a.w": T(W), "a.v": T(V), "._metadata": {"a": {"version": 2}, "b": {"version": 1}}},
+            "y": {"version": 1},
+        },
+        {
+            "renamed": {"m/module.a.w": ("m/a.w", "prefix"), "m/module.a.v": ("m/a.v", "prefix")},
+            "added": ["m/._metadata/b/version", "y/version"],
+            "removed": ["m/._metadata/module.z/version", "x/version"],
         },
     ),
     "a branch of another name and other bytes": (

@@ -57,7 +57,7 @@ def test_what_a_format_does_not_say_is_no_difference() -> None:
     assert facts(requires_grad=True, has_pickles=False) == ()
     assert facts(stride=None) == ()
     assert facts(role="buffer", has_roles=False) == ()
-    assert facts(role="buffer", has_roles=False, path="v") == ("role",)
+    assert facts(role="buffer", has_roles=False, path="v") == ()
 
 
 def test_strides_differ_where_an_element_sees_it() -> None:

@@ -48,6 +48,8 @@ def test_values_that_load_as_equal_ones_have_one_token() -> None:
         (b"", call("_codecs.encode", "", "latin1")),
         (Dict([("a", 1), ("b", [2])]), Dict([("b", [2]), ("a", 1)])),
         (Set([1, 2], frozen=True), Set([2, 1], frozen=True)),
+        (Set([1, 2], frozen=False), call("builtins.set", [2, 1])),
+        (Set([1, 2], frozen=True), call("__builtin__.frozenset", [2, 1])),
         (storage("0"), storage("94")),
         (PersistentId(("x", 1)), PersistentId(("x", 1))),
         (float("nan"), float("nan")),

@@ -12,6 +12,7 @@ from inspector.model.values.children import (
     children_of,
     find_attribute,
     mapping_pairs,
+    unlisted_arguments,
 )
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 from tests.sweep import table
@@ -180,3 +181,28 @@ def test_attributes_are_found_by_name() -> None:
     assert find_attribute((Dict([("a", 1)]), Dict([("b", 2), ("b", 3)])), ".b") == 2
     assert find_attribute(Dict([("a", 1)]), ".b") is None
     assert find_attribute(5, ".state") == 5
+
+
+def test_arguments_that_are_no_children_are_those_beside_contents() -> None:
+    own = Global("my", "Own")
+    rows: list[tuple[Call, tuple[Value, ...]]] = [
+        (call("my.Own", 1, "a"), (1, "a")),
+        (call("my.Own", [INNER]), ()),
+        (call("my.Own", INNER, 1), ()),
+        (call("collections.deque", [INNER], 3), (3,)),
+        (call("collections.OrderedDict"), ()),
+        (call("collections.OrderedDict", [["k", 1]], 2), (2,)),
+        (call("collections.OrderedDict", 2), (2,)),
+        (call("copy_reg._reconstructor", own, Global("__builtin__", "object"), None), ()),
+        (
+            call("copyreg._reconstructor", own, Global("builtins", "tuple"), (1,)),
+            (Global("builtins", "tuple"), (1,)),
+        ),
+        (call("copyreg.__newobj__", own, 1, None), (1, None)),
+        (Call(1, 2, "reduce"), (2,)),
+    ]
+    for made, wanted in rows:
+        found = unlisted_arguments(made)
+        assert [getattr(one, "dotted", one) for one in found] == [
+            getattr(one, "dotted", one) for one in wanted
+        ]

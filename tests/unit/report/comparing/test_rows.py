@@ -32,12 +32,15 @@ def test_rows_stand_in_the_order_of_the_first_file(tmp_path: Path) -> None:
         ("-", "old", "", ("removed",)),
         ("~", "lr", "lr", ("value",)),
         ("+", "", "new", ("added",)),
+        ("~", "(root)", "(root)", ("order",)),
     ]
     assert [row.detail for row in found[2:4]] == ["values differ", "float32 2, 8 B, cpu"]
     assert found[5].detail == "1 \u2192 1.5 (int \u2192 float)"
-    assert [row.nbytes for row in found] == [-1, 4, -1, 8, -1, -1, -1]
+    assert [row.nbytes for row in found] == [-1, 4, -1, 8, -1, -1, -1, -1]
     assert short(rows(tmp_path, a, b)) == short(found)[1:]
-    assert count_kinds(tuple(found)) == (("added", 2), ("removed", 2), ("values", 1), ("value", 1))
+    kinds = ("added", 2), ("removed", 2), ("values", 1), ("value", 1), ("order", 1)
+    assert count_kinds(tuple(found)) == kinds
+    assert found[-1].detail == "keys x, y, lr \u2192 y, x, lr"
 
 
 def test_names_ties_and_code_have_rows_of_their_own(tmp_path: Path) -> None:
