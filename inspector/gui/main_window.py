@@ -125,7 +125,7 @@ class MainWindow(DropFrame):
         if self.shown is not None and self.shown.is_checking:
             return False
         pages = self.workspace.pages
-        return bool(getattr(pages.page(pages.current_id), "is_drawn", True))
+        return not pages.is_busy and bool(getattr(pages.page(pages.current_id), "is_drawn", True))
 
     @override
     def menuBar(self) -> QMenuBar:

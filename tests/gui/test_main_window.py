@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from inspector.gui.dialogs.export.draft import DraftPage
 from inspector.gui.main_window import MainWindow
 from inspector.gui.menus import ProfileMenu
 from inspector.gui.pages.memory.card import ChartCard
@@ -513,6 +514,9 @@ def test_an_export_that_takes_long_to_prepare_says_how_far_it_is_and_can_be_left
     assert dialog.isVisible()
     assert (dialog.state, dialog.windowTitle()) == ("running", "Preparing the export")
     assert dialog.findChild(QProgressBar).value() == 750
+    assert not dialog.findChildren(DraftPage)  # which takes a while to make: a turn of its own
+    QCoreApplication.processEvents()
+    assert len(dialog.findChildren(DraftPage)) == 1
     button(dialog, "Cancel").click()
     session.end_export.assert_called_once_with()
     session.cancel_export.assert_not_called()
@@ -656,7 +660,8 @@ def test_the_picture_is_ready_when_the_bars_are(make_window, qtbot):
     window = make_window(READY)
     qtbot.waitUntil(lambda: window.is_drawn)
     window.workspace.pages.open_page("code")
-    assert window.is_drawn
+    assert not window.is_drawn  # it is made in turns
+    qtbot.waitUntil(lambda: window.is_drawn)
 
 
 @pytest.mark.wide

@@ -89,6 +89,11 @@ class PageTabs(QTabWidget):
         """The id of the current page."""
         return self._pages[self.currentIndex()].id
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the current page is still being made."""
+        return self._turns.is_busy
+
     def page(self, page_id: str) -> QWidget | None:
         """Return the widget of a page, if it was ever looked at."""
         if page_id == self.current_id:

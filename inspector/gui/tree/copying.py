@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QTreeView
 from inspector.gui.tree.selection import Rows
 from inspector.quoting import pasted_cell
 
-ROWS_A_PART = 500
+ROWS_A_PART = 100
+"""A row that was never in sight takes some 50 µs."""
 
 
 def tsv_parts(view: QTreeView, rows: Rows, node_ids: Sequence[int]) -> Iterator[list[str]]:
-    """Yield the lines of rows, some hundreds at once: the visible columns in order, below their titles."""
+    """Yield the lines of rows, some at once: the visible columns in order, below their titles."""
     header = view.header()
     places = [header.logicalIndex(place) for place in range(header.count())]
     columns = [column for column in places if not header.isSectionHidden(column)]

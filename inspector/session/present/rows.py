@@ -93,7 +93,8 @@ def node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
 
 def strip(document: Document, node_ids: tuple[int | None, ...]) -> Strip | None:
     """Return the facts of the selected rows in short; None where nothing is selected."""
-    shown = tuple(id_ for id_ in node_ids if id_ is not None and 0 < id_ < len(document.tree.nodes))
+    count = len(document.tree.nodes)
+    shown = tuple([id_ for id_ in node_ids if id_ is not None and 0 < id_ < count])
     return _strip(document, shown) if shown else None
 
 

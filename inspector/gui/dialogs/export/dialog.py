@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
-from inspector.gui.dialogs.export.draft import DraftPage
 from inspector.gui.dialogs.export.pages import ResultPage, RunningPage
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.notice import show_notice
@@ -21,6 +21,7 @@ from inspector.session.screen import FailurePage
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
+    from inspector.gui.dialogs.export.draft import DraftPage
     from inspector.session.controller import Session
 
 _WIDTH = 592
@@ -53,29 +54,52 @@ class ExportDialog(QDialog):
         self.setModal(True)
         self.setAcceptDrops(False)
         self._page: ExportPage | None = None
-        self._draft = DraftPage(theme)
-        self._draft.browse_wanted.connect(self._on_browse)
-        self._draft.export_wanted.connect(self.export_wanted)
-        self._draft.wish_changed.connect(self.wish_changed)
-        self._draft.look_wanted.connect(self.look_wanted)
-        self._draft.rows_chosen.connect(self.rows_chosen)
-        self._draft.search_wanted.connect(self.search_wanted)
-        self._draft.closed.connect(self.reject)
+        self._theme = theme
         self._progress = RunningPage()
         self._progress.cancel_wanted.connect(self.reject)
-        self._result = ResultPage(theme)
-        self._result.closed.connect(self.reject)
-        self._result.back_wanted.connect(self.back_wanted)
-        self._result.folder_wanted.connect(self._on_folder)
-        self._result.open_wanted.connect(self._on_open)
-        self._result.undo_wanted.connect(self.undo_wanted)
-        self._result.receipt_wanted.connect(self._on_receipt)
-        self._pages: tuple[QWidget, ...] = (self._draft, self._progress, self._result)
+        self._pages: list[QWidget] = []
         column = self._column = QVBoxLayout(self)
         column.setContentsMargins(24, 24, 24, 20)
-        for page in self._pages:
-            page.setMinimumWidth(_WIDTH)
-            column.addWidget(page)
+        self._add(self._progress)
+
+    def _add(self, page: QWidget) -> None:
+        page.setMinimumWidth(_WIDTH)
+        page.hide()
+        self._pages.append(page)
+        self._column.addWidget(page)
+
+    @cached_property
+    def _draft(self) -> DraftPage:
+        """The page of a draft; made when it is first needed, or while a draft is prepared."""
+        from inspector.gui.dialogs.export.draft import DraftPage
+
+        page = DraftPage(self._theme)
+        page.browse_wanted.connect(self._on_browse)
+        page.export_wanted.connect(self.export_wanted)
+        page.wish_changed.connect(self.wish_changed)
+        page.look_wanted.connect(self.look_wanted)
+        page.rows_chosen.connect(self.rows_chosen)
+        page.search_wanted.connect(self.search_wanted)
+        page.closed.connect(self.reject)
+        self._add(page)
+        return page
+
+    @cached_property
+    def _result(self) -> ResultPage:
+        """The page of how an export ended; made when the first one has."""
+        page = ResultPage(self._theme)
+        page.closed.connect(self.reject)
+        page.back_wanted.connect(self.back_wanted)
+        page.folder_wanted.connect(self._on_folder)
+        page.open_wanted.connect(self._on_open)
+        page.undo_wanted.connect(self.undo_wanted)
+        page.receipt_wanted.connect(self._on_receipt)
+        self._add(page)
+        return page
+
+    def _prepare(self) -> None:
+        """Make the page of the draft that is being prepared, in a turn of its own."""
+        self._draft  # noqa: B018 - it is made when it is asked for
 
     def connect_to(self, session: Session) -> None:
         """Ask a session for what is wanted here."""
@@ -93,8 +117,10 @@ class ExportDialog(QDialog):
     @property
     def state(self) -> str:
         """Which state is shown: `draft`, `running` or `result`."""
-        shown = [not page.isHidden() for page in self._pages]
-        return ("draft", "running", "result")[shown.index(True)]
+        shown = next(page for page in self._pages if not page.isHidden())
+        return (
+            "running" if shown is self._progress else "result" if isinstance(shown, ResultPage) else "draft"
+        )
 
     def show_page(self, page: ExportPage | None) -> None:
         """Show how far an export is; None closes the dialog."""
@@ -110,6 +136,8 @@ class ExportDialog(QDialog):
         told = page.result or page.failure
         self.setWindowTitle(page.title or (told.title if told is not None else _TITLE))
         is_preparing = page.stage == "looking" and page.draft is None
+        if is_preparing:
+            QTimer.singleShot(0, self, self._prepare)
         if page.stage == "running" or is_preparing:
             self._progress.follow(page)
         else:
@@ -122,8 +150,10 @@ class ExportDialog(QDialog):
             self._result.show_failed(
                 page.failure, cancelled=page.cancelled, can_go_back=page.draft is not None
             )
-        shown = {"looking": self._draft, "draft": self._draft, "running": self._progress}
-        self._turn_to(self._progress if is_preparing else shown.get(page.stage, self._result))
+        if page.stage == "running" or is_preparing:
+            self._turn_to(self._progress)
+        else:
+            self._turn_to(self._draft if page.stage in {"draft", "looking"} else self._result)
 
     @override
     def reject(self) -> None:
@@ -154,7 +184,8 @@ class ExportDialog(QDialog):
         """Take the size of what is shown, as far as the screen has it; `adjustSize` takes two thirds."""
         layout, screen = self._column, self.screen().availableSize()
         margins = layout.contentsMargins()
-        self._draft.fit(screen.width() - margins.left() - margins.right())
+        if "_draft" in self.__dict__:
+            self._draft.fit(screen.width() - margins.left() - margins.right())
         layout.activate()
         wanted = layout.totalSizeHint()
         width = min(wanted.width(), screen.width())
