@@ -7,13 +7,14 @@ from typing import Literal
 
 from inspector.containers.gathered.chunks import Gathered
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.containers.persistent_ids import StorageId, parse_storage_id, parse_storage_ids
 from inspector.containers.programs import Program
 from inspector.containers.source import Stamp
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId, Value
+from inspector.pieces import in_pieces
 from inspector.records import dataclass, field
 from inspector.tuples import NamedTuple
 from inspector.units import format_count, format_nbytes
@@ -172,12 +173,13 @@ def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str
         ContainerError: There are more storages than the limits allow.
     """
     found: dict[str, StorageId] = {}
-    for node in nodes:
-        storage_id = parse_storage_id(node)
-        if storage_id is not None:
-            found.setdefault(storage_id.key, storage_id)
-            if storage_id.view is not None:
-                found.setdefault(storage_id.view[0], storage_id.viewed())
+    for piece in in_pieces(tuple(nodes)):
+        ids = parse_storage_ids(piece)
+        for storage_id in map(parse_storage_id, piece) if ids is None else ids:
+            if storage_id is not None:
+                found.setdefault(storage_id.key, storage_id)
+                if storage_id.view is not None:
+                    found.setdefault(storage_id.view[0], storage_id.viewed())
     if len(found) > limits.storages:
         raise ContainerError(f"the file has more than {limits.storages:,} storages")
     return found

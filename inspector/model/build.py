@@ -258,7 +258,7 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
         look=work.look,
         oddities=() if stream is None else stream.oddities,
         faults=found.faults,
-        places=_places(found),
+        places=_places(found) if any(program.stream.calls for program in container.programs) else None,
     )
     within = read_within(container, work.look) if format_of(container.format).unchecked else ()
     return replace(safety, read_within=within) if within else safety

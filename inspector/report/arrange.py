@@ -180,7 +180,8 @@ class _Places:
         """Return the group at a path, a new one if there is none; a path stands below one group only."""
         found = self._known.get(path)
         if found is None:
-            found = self._known[path] = Group(_cut(step), path, [])
+            name = step if 0 < len(step) <= MOST_NAME else _cut(step)
+            found = self._known[path] = Group(name, path, [])
             above.below.append(found)
             above.is_above = True
         return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import repeat
 from typing import cast
 
 from inspector.model.build import collector_paused
@@ -99,19 +98,21 @@ class _Numbering:
         if group.is_above and len(group.below) == 1:
             group, name = _end_of_chain(group)
         self.named[id_] = name, group.path, group.is_bucket
-        below = group.below if group.is_bucket else self._in_buckets(group.below)
-        if below is not group.below or group.is_above or self._arrangement.parts:
+        below = group.below
+        if len(below) > 2 * BUCKET_ROWS and not group.is_bucket:
+            return self._in_buckets(below)
+        if group.is_above or self._arrangement.parts:
             return below
         codes, parents, rows, _ = self.places
-        leaves = cast("list[Leaf]", below)
-        for place, leaf in enumerate(leaves, id_ + 1):
+        tensor_nodes, value_nodes = self.tensor_nodes, self.value_nodes
+        for row, leaf in enumerate(cast("list[Leaf]", below)):
             if leaf < 0:
-                self.value_nodes[~leaf] = place
+                value_nodes[~leaf] = len(codes)
             else:
-                self.tensor_nodes[leaf] = place
-        codes.extend(leaves)
-        parents.extend(repeat(id_, len(leaves)))
-        rows.extend(range(len(leaves)))
+                tensor_nodes[leaf] = len(codes)
+            codes.append(leaf)
+            parents.append(id_)
+            rows.append(row)
         self._ends[id_] = len(codes)
         return ()
 

@@ -38,6 +38,7 @@ from inspector.tuples import NamedTuple
 
 _ASK_EACH = 4096
 _MOST_JOINED = 1 << 20
+_OLD_FOLDER = "tensors/"  # of torch 1.4
 
 
 def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Container:
@@ -176,27 +177,33 @@ def find_storages(
     for number, ((header, key, entry), offset) in enumerate(zip(found, offsets, strict=True)):
         if number % _ASK_EACH == 0:
             progress.advance(min(_ASK_EACH, len(found) - number))
-        nbytes = entry.stored_nbytes
-        is_plain = entry.method == STORED
-        if entry.trouble or entry.flags & REFUSED_FLAGS or not (is_plain or entry.method == DEFLATED):
+        _, _, whole_nbytes, nbytes, method, _, flags, _, trouble = entry
+        is_plain = method == STORED
+        if trouble or flags & REFUSED_FLAGS or not (is_plain or method == DEFLATED):
             miniz = refused(entry)
             if miniz is not None:
                 refusals[key] = miniz_words(f"retrieving file meta-data for data/{key}", miniz)
                 continue
-            if entry.nbytes:
+            if whole_nbytes:
                 doubts[NoteKind.UNWRITTEN_RECORD] = None
         if offset is None or offset + nbytes > most:
             refusals[key] = miniz_words(f"reading file data/{key}", MinizError.CORRUPTED)
             continue
-        if is_plain and entry.nbytes != nbytes:
+        if is_plain and whole_nbytes != nbytes:
             doubts[NoteKind.TWO_RECORD_SIZES] = None
             continue
         overlap = overlap or header < reached
         reached = offset + nbytes
         # StoredBytes(...) would take thrice as long.
-        stored[key] = tuple.__new__(StoredBytes, (0, offset if is_plain else None, entry.nbytes))
-    is_old = any(entry.name.lower().startswith("tensors/", len(records.prefix)) for _, _, entry in found)
+        stored[key] = tuple.__new__(StoredBytes, (0, offset if is_plain else None, whole_nbytes))
+    is_old = _OLD_FOLDER in _folders(records.prefix, [entry.name for _, _, entry in found])
     return Places(stored, refusals, tuple(doubts), overlap, is_old)
+
+
+def _folders(prefix: str, names: Sequence[str]) -> set[str]:
+    """Return what names go on with behind a prefix, as far as torch 1.4's folder is long, in any case."""
+    folder = slice(len(prefix), len(prefix) + len(_OLD_FOLDER))
+    return set(map(str.lower, {name[folder] for name in names}))
 
 
 def _share_a_name(names: Sequence[str]) -> bool:

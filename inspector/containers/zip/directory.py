@@ -133,16 +133,20 @@ def payload_offsets(source: Source, entries: Iterable[ZipEntry]) -> Iterator[int
     Raises:
         ContainerError: The file cannot be read.
     """
-    near = NearReader(source)
+    near, window, start = NearReader(source), b"", 0
+    unpack, fixed_nbytes = _LOCAL_FIELDS.unpack_from, LOCAL.size
     for entry in entries:
         offset = entry.header_offset
-        at = near.seek(offset, LOCAL.size)
+        at = offset - start
+        if not 0 <= at <= len(window) - fixed_nbytes:
+            at = near.seek(offset, fixed_nbytes)
+            window, start = near.window, offset - at
         try:
-            signature, name_nbytes, extra_nbytes = _LOCAL_FIELDS.unpack_from(near.window, at)
+            signature, name_nbytes, extra_nbytes = unpack(window, at)
         except struct.error:  # the file ends before
             yield None
             continue
-        yield offset + LOCAL.size + name_nbytes + extra_nbytes if signature == LOCAL_SIGNATURE else None
+        yield offset + fixed_nbytes + name_nbytes + extra_nbytes if signature == LOCAL_SIGNATURE else None
 
 
 def place_of(entry: ZipEntry) -> str:

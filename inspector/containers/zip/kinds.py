@@ -14,6 +14,7 @@ from inspector.containers.zip.directory import ZipDirectory, ZipEntry, payload_o
 from inspector.containers.zip.metadata import is_listed
 from inspector.errors import ContainerError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.pieces import in_pieces
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
 
@@ -44,7 +45,11 @@ class Records:
         folder, slash, _ = (self.names[0] if self.names else "").partition("/")
         self.prefix = folder + slash if slash else ""
         # Of several records of one name the first; miniz takes whichever its search hits on.
-        self._by_name = {_folded(entry.name): entry for entry in reversed(directory.entries)}
+        self._by_name: dict[str, ZipEntry] = {}
+        for entries in in_pieces(directory.entries[::-1]):
+            names = [entry.name for entry in entries]
+            is_folded = all(map(str.islower, names))  # as nearly all are
+            self._by_name.update(zip(names if is_folded else map(_folded, names), entries, strict=True))
 
     def get(self, name: str) -> ZipEntry | None:
         """Return a record by its name below the folder, or None."""
@@ -63,8 +68,9 @@ class Records:
         if self.own or self.pattern:
             return list(map(self.storage, keys))
         start = _folded(f"{self.prefix}data/")
-        # Nearly all keys are digits, of which there are no small ones.
-        usual = (self._by_name.get(start + key) if key.isdigit() else None for key in keys)
+        if not "".join(keys).isdigit():  # of which there are no small ones
+            return list(map(self.storage, keys))
+        usual = [self._by_name.get(start + key) for key in keys]
         return [found or self.storage(key) for found, key in zip(usual, keys, strict=True)]
 
     def lists(self, name: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 
-from inspector.containers.persistent_ids import parse_storage_id
+from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.model.arguments.check import Arguments
 from inspector.model.arguments.kinds import UNKNOWN, kind_of
 from inspector.model.arguments.random_generators import random_type
@@ -84,6 +84,8 @@ def note_strangers(uses: Uses, stream: Stream, *, is_legacy: bool) -> None:
     count = _LEGACY_PARTS if is_legacy else _ZIP_PARTS
     for node in stream.persistent_ids:
         pid = node.pid
+        if type(node.meaning) is StorageId and type(pid) is tuple and len(pid) == count == _ZIP_PARTS:
+            continue  # nearly all, told without another look
         if type(pid) is not tuple or not pid or pid[0] != "storage":
             uses.add((PERSISTENT_ID, Verb.LOAD))
             return
