@@ -140,8 +140,11 @@ class MainWindow(DropFrame):
         self.search.query_changed.connect(session.search)
         self._stack.retry_wanted.connect(session.reload)
         self._stack.cancel_wanted.connect(session.cancel_opening)
-        if self._stack.built_workspace is not None:
-            self._connect_workspace(session)
+        space = self._stack.built_workspace
+        if space is not None:
+            space.pane.connect_to(session)
+            if space.is_complete:
+                self._connect_around(session)
         early, self._early = self._early, []
         for path in early:
             session.open(path)
@@ -347,30 +350,35 @@ class MainWindow(DropFrame):
         retint(self, self._theme.tokens)
 
     def _on_workspace_built(self) -> None:
-        space, commands, session = self._stack.workspace, self._commands, self.session
+        space, session = self._stack.workspace, self.session
         self.tree_made.emit(space.tree)
         space.tree.menu_wanted.connect(self._on_tree_menu)
-        space.pane.connect_commands(commands)
-        space.banner.export_wanted.connect(self._actions["export"].trigger)
-        space.banner.copy_code_wanted.connect(commands.on_copy_code)
-        space.banner.why_wanted.connect(commands.on_why_wanted)
-        commands.code_copied.connect(space.banner.confirm_code_copied)
+        space.pane.connect_commands(self._commands)
+        space.completed.connect(self._on_workspace_completed)
         if session is not None:
-            self._connect_workspace(session)
+            space.pane.connect_to(session)
         self._restore_layout("splitter", space.restore_split)
         self._restore_layout("tree_columns", space.tree.columns.restore)
 
-    def _connect_workspace(self, session: Session) -> None:
-        """Connect the workspace to the session, whichever of them came first."""
-        space = self._stack.workspace
-        space.pane.connect_to(session)
-        space.device_map.mapping_chosen.connect(session.set_mapping)
-        space.device_map.all_chosen.connect(session.map_all)
-        space.device_map.as_saved_wanted.connect(session.map_as_saved)
-        space.device_map.suggested_wanted.connect(session.map_as_suggested)
-        space.device_map.branch_removed.connect(session.remove_branch)
-        space.changed.touched.connect(session.look_at_file)
-        space.changed.reload_wanted.connect(session.reload)
+    def _on_workspace_completed(self) -> None:
+        banner, commands, session = self.workspace.banner, self._commands, self.session
+        banner.export_wanted.connect(self._actions["export"].trigger)
+        banner.copy_code_wanted.connect(commands.on_copy_code)
+        banner.why_wanted.connect(commands.on_why_wanted)
+        commands.code_copied.connect(banner.confirm_code_copied)
+        if session is not None:
+            self._connect_around(session)
+
+    def _connect_around(self, session: Session) -> None:
+        """Connect what stands around the tree to the session, whichever of them came first."""
+        device_map, changed = self.workspace.device_map, self.workspace.changed
+        device_map.mapping_chosen.connect(session.set_mapping)
+        device_map.all_chosen.connect(session.map_all)
+        device_map.as_saved_wanted.connect(session.map_as_saved)
+        device_map.suggested_wanted.connect(session.map_as_suggested)
+        device_map.branch_removed.connect(session.remove_branch)
+        changed.touched.connect(session.look_at_file)
+        changed.reload_wanted.connect(session.reload)
 
     def _restore_place(self, state: QByteArray) -> None:
         """Put the window where it was, as far as the screen of today has the room."""

@@ -117,6 +117,10 @@ def write_files(folder: Path, probe: dict[str, Any]) -> dict[str, Path]:
 # ------------------------------------------------------------------ pictures in words
 
 
+ROOM_FOR_TABS = ("ScrollLeftButton", "ScrollRightButton")
+"""Shown by Qt where tabs find no room, and a window that was never on a screen has none."""
+
+
 def picture_of(window: MainWindow) -> list[str]:
     """Return all that a window shows: every text, row, link and state of every widget that is not hidden."""
     for kind in (CheckCard, OpeningPage, RunningPage):
@@ -139,6 +143,8 @@ def widgets_of(widget: QWidget, depth: int) -> Iterator[str]:
     """Describe the widgets below one, as far as they are not hidden."""
     for child in widget.children():
         if not isinstance(child, QWidget) or child.isHidden() or child.isWindow():
+            continue
+        if child.objectName() in ROOM_FOR_TABS:
             continue
         said = " ".join(map(str, said_by(child)))
         named = (type(child).__name__, child.objectName(), child.accessibleName(), child.toolTip())

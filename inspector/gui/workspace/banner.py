@@ -19,12 +19,12 @@ from inspector.gui.widgets.controls import CopyInset, confirm_copied, make_butto
 from inspector.gui.widgets.dropdown import Dropdown
 from inspector.gui.widgets.labels import ElidedLabel, describe, named, plain_label, set_state
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
+from inspector.gui.workspace.room import BANNER_HEIGHT
 from inspector.overriding import override
 
 if TYPE_CHECKING:
     from inspector.session.screen import Banner, Chip
 
-HEIGHT = 44
 _NARROW, _TIGHT = 1120, 900
 _ICON_WIDTH, _ANY_WIDTH = 36, 1 << 20
 _DETAILS_WIDTH = 720
@@ -72,7 +72,7 @@ class BannerFrame(QFrame):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("banner")
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(BANNER_HEIGHT)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._theme = theme
         self._is_narrow = False

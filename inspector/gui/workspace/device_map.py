@@ -15,6 +15,7 @@ from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.dropdown import Dropdown
 from inspector.gui.widgets.labels import ElidedLabel, plain_label
 from inspector.gui.workspace.pill import Pill
+from inspector.gui.workspace.room import MAP_HEIGHT
 from inspector.overriding import override
 from inspector.units import format_count
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from inspector.gui.workspace.map_panel import MapPanel
     from inspector.session.screen import BranchRow, DeviceRow
 
-HEIGHT = 36
 _GAP = 6
 _MARGINS = (4, 0, 0, 0)
 _MOST_PILLS = 16
@@ -48,7 +48,7 @@ class DeviceMapBar(QWidget):
         self._colors: dict[str, int] = {}
         self._no_map = ""
         self._pills: list[Pill] = []
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(MAP_HEIGHT)
         self.setAccessibleName("Device map")
         self._title = plain_label("Device map", "section")
         self._line = ElidedLabel("", "muted")
@@ -115,7 +115,7 @@ class DeviceMapBar(QWidget):
     @override
     def minimumSizeHint(self) -> QSize:
         """Return the room for one pill: the others are shown where they fit, and must not hold the window."""
-        return QSize(_LEAST_WIDTH, HEIGHT)
+        return QSize(_LEAST_WIDTH, MAP_HEIGHT)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -5,98 +5,156 @@ Nothing above the tree changes its height, so that the tree stands still; what h
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, QRect, Qt
+from PySide6.QtCore import QByteArray, QEvent, QRect, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from inspector.gui.commands import Commands
-from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.theme.theme import Theme
-from inspector.gui.workspace.banner import BannerFrame
-from inspector.gui.workspace.changed_bar import ChangedBar
-from inspector.gui.workspace.device_map import DeviceMapBar
+from inspector.gui.widgets.boxes import column
+from inspector.gui.workspace.room import BANNER_HEIGHT, MAP_HEIGHT
 from inspector.gui.workspace.tree_pane import TreePane
 from inspector.overriding import override
 
 if TYPE_CHECKING:
+    from inspector.gui.pages.tabs import PageTabs
+    from inspector.gui.workspace.around import Around
+    from inspector.gui.workspace.banner import BannerFrame
+    from inspector.gui.workspace.changed_bar import ChangedBar
+    from inspector.gui.workspace.device_map import DeviceMapBar
     from inspector.session.screen import Screen
 
 _MARGIN = 8
 _SIDE = 10
 _SHARES = (58, 42)
+_LEAST_WIDTH = 360
+_ANY_HEIGHT = (1 << 24) - 1
 
 
 class Workspace(QWidget):
     """Lays the parts out; the window connects them."""
 
+    completed = Signal()
+
     def __init__(self, theme: Theme, commands: Commands, parent: QWidget | None = None) -> None:
         super().__init__(parent)  # each part is made where it stays: to move one restyles all that is in it
         self.setObjectName("workspace")
-        self.changed = ChangedBar(theme)
-        self.banner = BannerFrame(theme, self)
-        self.device_map = DeviceMapBar(theme, self)
+        self._theme = theme
+        self._commands = commands
+        self._around: Around | None = None
+        self._unshown: Screen | None = None  # what stands around the tree is not made yet
+        self._above = QWidget(self)  # made first: Tab goes from what is in it to the tree
         self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
         self.pane = TreePane(theme, self._splitter)
         self.tree = self.pane.tree
-        self.pages = PageTabs(theme, commands, self._splitter)
         self._splitter.setHandleWidth(_MARGIN)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.addWidget(self.pane)
-        self._splitter.addWidget(self.pages)
+        nothing = QWidget(self._splitter)
+        nothing.setMinimumWidth(_LEAST_WIDTH)
+        self._splitter.addWidget(nothing)
         self.first_focus = self.tree  # no focus proxy: Tab would jump to it over all that stands before
-        self.pages.setMinimumWidth(360)
         for place, share in enumerate(_SHARES):
             self._splitter.setStretchFactor(place, share)
         self._splitter.setSizes([share * 100 for share in _SHARES])
-        column = QVBoxLayout(self)
-        column.setContentsMargins(_SIDE, _MARGIN, _SIDE, _MARGIN)
-        column.setSpacing(_MARGIN)
-        column.addWidget(self.banner)
-        column.addWidget(self.device_map)
-        column.addWidget(self._splitter, 1)
-        self.changed.setParent(self)
-        self.changed.shown.connect(self._place_changed)
+        margins = (_SIDE, _MARGIN, _SIDE, _MARGIN)
+        column(self._above, (self._splitter, 1), spacing=_MARGIN, margins=margins, within=self)
+
+    @property
+    def banner(self) -> BannerFrame:
+        """The verdict."""
+        return self.around.banner
+
+    @property
+    def device_map(self) -> DeviceMapBar:
+        """Where each device goes."""
+        return self.around.device_map
+
+    @property
+    def pages(self) -> PageTabs:
+        """The pages at the right."""
+        return self.around.pages
+
+    @property
+    def changed(self) -> ChangedBar:
+        """The bar that tells of a changed file."""
+        return self.around.changed
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is more than the tree already."""
+        return self._around is not None
+
+    @property
+    def around(self) -> Around:
+        """What stands around the tree; made after its first paint, or when it is first asked for."""
+        if self._around is None:
+            from inspector.gui.workspace.around import Around
+
+            self._around = Around(self._theme, self._commands, self._above, spacing=_MARGIN)
+            self._put_aside(self._around.pages)
+            self._around.changed.setParent(self)
+            self._around.changed.shown.connect(self._place_changed)
+            self._above.setMinimumHeight(0)
+            self._above.setMaximumHeight(_ANY_HEIGHT)
+            self.completed.emit()
+            unshown, self._unshown = self._unshown, None
+            if unshown is not None:
+                self._around.show_changes(None, unshown)
+        return self._around
 
     @override
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.WindowActivate:  # its user may have been at other programs
-            self.changed.touched.emit()
+        if event.type() == QEvent.Type.WindowActivate and self._around is not None:
+            self.changed.touched.emit()  # its user may have been at other programs
         return super().event(event)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
         """Show a screen; each part is updated only where its own fields differ."""
         self.pane.show_changes(old, new)
-        if old is None or old.tree is not new.tree:
-            self.changed.watch(new.path, new.stamp, new.parts)
-        self.changed.show_file(new.on_disk)
-        if old is None or old.banner != new.banner:
-            self.banner.show_banner(new.banner)
-        if old is None or old.safety != new.safety:
-            self.banner.show_safety(new.safety)
-        if old is None or old.is_checking != new.is_checking:
-            self.banner.show_waiting(waits=new.is_checking)
-        if old is None or old.can_export != new.can_export:
-            self.banner.show_can_export(allowed=new.can_export)
-        if old is None or _mapped(old) != _mapped(new):
-            colors = _device_colors(new)
-            self.device_map.show_rows(new.device_map, colors, new.branches, new.no_map, new.map_choices)
-            self.device_map.setVisible(new.awaits_map or not self.device_map.is_bare)
-            _chain(*self.banner.stops, *self.device_map.stops, self.tree)
-        self.pages.show_screen(new)
+        if self._around is None and new.is_checking:
+            self._unshown = new
+            self._keep_room(new)
+            self.pane.painted.call(self._complete)
+            return
+        if self._around is None:
+            self._unshown = old = None
+        self.around.show_changes(old, new)
 
     def forget(self) -> None:
         """Release the file that was shown."""
         self.pane.forget()
-        self.changed.watch("", None)
-        self.pages.forget()
+        self._unshown = None
+        if self._around is not None:
+            self._around.forget()
+
+    def _put_aside(self, pages: PageTabs) -> None:
+        """Put the pages beside the tree, where nothing was."""
+        pages.setMinimumWidth(_LEAST_WIDTH)
+        nothing = self._splitter.replaceWidget(1, pages)
+        self._splitter.setStretchFactor(1, _SHARES[1])
+        if nothing is not None:
+            nothing.deleteLater()
+
+    def _complete(self) -> None:
+        """Make what is missing around the tree, unless there is no file any more."""
+        if self._unshown is not None:
+            self.around  # noqa: B018 - made by being asked for
+
+    def _keep_room(self, screen: Screen) -> None:
+        """Keep the room of what is about to be shown above the tree."""
+        heights = [BANNER_HEIGHT] * (screen.banner is not None)
+        heights += [MAP_HEIGHT] * (screen.awaits_map or bool(screen.no_map))
+        self._above.setFixedHeight(sum(heights) + _MARGIN * max(0, len(heights) - 1))
+        self._above.setVisible(bool(heights))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._place_changed()
+        if self._around is not None:
+            self._place_changed()
 
     def _place_changed(self) -> None:
         """Put the bar over the lower edge of the contents: what comes and goes moves nothing."""
@@ -113,22 +171,3 @@ class Workspace(QWidget):
     def restore_split(self, state: QByteArray) -> None:
         """Put the splitter where it was."""
         self._splitter.restoreState(state)
-
-
-def _chain(*stops: QWidget) -> None:
-    """Let Tab go from each of some widgets to the next, however late they were made."""
-    for first, second in pairwise(stops):
-        QWidget.setTabOrder(first, second)
-
-
-def _mapped(screen: Screen) -> tuple[object, ...]:
-    """Return what the device map reads of a screen."""
-    parts = screen.device_map, screen.branches, screen.charts, screen.no_map, screen.map_choices
-    return *parts, screen.is_checking
-
-
-def _device_colors(screen: Screen) -> dict[str, int]:
-    """Return the colors of the file's devices, and of those that they are mapped to."""
-    parts = (part for chart in screen.charts for bar in chart.bars for part in bar.segments)
-    colors = {part.label: part.color for part in parts}
-    return colors | {row.device: row.color for row in screen.device_map}

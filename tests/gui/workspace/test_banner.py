@@ -6,7 +6,8 @@ from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QToolButton
 
 from inspector.gui.widgets import controls
-from inspector.gui.workspace.banner import HEIGHT, BannerFrame
+from inspector.gui.workspace.banner import BannerFrame
+from inspector.gui.workspace.room import BANNER_HEIGHT
 from inspector.records import replace
 from tests.gui import fakes
 from tests.gui.looking import button, shown
@@ -18,7 +19,7 @@ SCREEN = fakes.ready_screen()
 def banner(qtbot, theme) -> BannerFrame:
     banner = BannerFrame(theme)
     qtbot.addWidget(banner)
-    banner.resize(1200, HEIGHT)
+    banner.resize(1200, BANNER_HEIGHT)
     banner.show_banner(SCREEN.banner)
     banner.show_safety(SCREEN.safety)
     banner.show()
@@ -26,7 +27,7 @@ def banner(qtbot, theme) -> BannerFrame:
 
 
 def test_the_verdict_stands_in_one_line_and_the_rest_opens_below_it(banner, qtbot):
-    assert banner.height() == HEIGHT
+    assert banner.height() == BANNER_HEIGHT
     assert SCREEN.banner.verdict in shown(banner)
     button(banner, "Details").click()
     panel = banner._dropdown
@@ -89,12 +90,12 @@ def test_each_button_says_what_is_wanted(banner, qtbot, text, signal):
 
 
 def test_a_narrow_line_keeps_the_verdict_whole(banner, qtbot):
-    banner.resize(780, HEIGHT)
+    banner.resize(780, BANNER_HEIGHT)
     assert banner._aside.isHidden()
     assert (banner._copy.text(), banner._copy.accessibleDescription()) == ("", "Copy loading code")
     line = banner._verdict
     qtbot.waitUntil(lambda: line.width() >= line.fontMetrics().horizontalAdvance(line.text()))
-    banner.resize(1200, HEIGHT)
+    banner.resize(1200, BANNER_HEIGHT)
     assert (banner._copy.text(), banner._copy.accessibleDescription()) == ("Copy loading code", "")
     qtbot.waitUntil(lambda: SCREEN.banner.aside in shown(banner))
 

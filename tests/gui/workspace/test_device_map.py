@@ -5,9 +5,10 @@ from PySide6.QtCore import QCoreApplication, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from inspector.gui.workspace.device_map import HEIGHT, DeviceMapBar
+from inspector.gui.workspace.device_map import DeviceMapBar
 from inspector.gui.workspace.map_panel import BranchList, DeviceCard
 from inspector.gui.workspace.pill import Pill
+from inspector.gui.workspace.room import MAP_HEIGHT
 from inspector.records import replace
 from inspector.session.screen import BranchRow
 from tests.gui import fakes
@@ -23,7 +24,7 @@ MANY = tuple(replace(ROWS[0], device=f"cuda:{index}", note="") for index in rang
 def bar(qtbot, theme) -> DeviceMapBar:
     bar = DeviceMapBar(theme)
     qtbot.addWidget(bar)
-    bar.resize(1256, HEIGHT)
+    bar.resize(1256, MAP_HEIGHT)
     bar.show_rows(ROWS, fakes.COLOURS, choices=("cuda:0", "mps", "cpu"))
     bar.show()
     qtbot.waitExposed(bar)
@@ -91,7 +92,7 @@ def test_names_are_whole_at_every_width(bar, qtbot):
 
 def test_sixteen_devices_stay_in_one_line_and_open_below_it(bar, qtbot):
     bar.show_rows(MANY, {}, branch_rows(2), choices=("cpu",))
-    assert bar.height() == HEIGHT
+    assert bar.height() == MAP_HEIGHT
     seen = len(pills(bar))
     assert 4 <= seen < 16
     assert all(bar.rect().contains(pill.geometry()) for pill in pills(bar))
