@@ -49,6 +49,9 @@ def write_samples(folder: Path) -> None:
     for name in ("best.pth", "last.pth"):
         shutil.copy(DEMO, folder / "runs" / name)
     (folder / "half.pth").write_bytes(DEMO.read_bytes()[:-90_000])
+    flipped = bytearray(DEMO.read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    (folder / "flipped.pth").write_bytes(flipped)
     (folder / "download.pth").write_text(WEB_PAGE, encoding="utf-8")
     (folder / "pointer.pth").write_text(POINTER, encoding="utf-8")
     _write_hostile(folder / "unknown.pth")
