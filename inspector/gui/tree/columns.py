@@ -1,6 +1,8 @@
-"""The columns of the tree: how wide they are, which are shown, and the menu that hides and shows them."""
+"""The columns of the tree: as wide as their texts need; which are shown, and the menu that hides and shows them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
 
 from PySide6.QtCore import QByteArray, QObject, QPoint, Qt
 from PySide6.QtGui import QAction
@@ -10,16 +12,71 @@ from shiboken6 import isValid
 from inspector.gui.tree.model import Column
 
 WIDTHS = {
-    Column.NAME: 220,
     Column.DEVICE: 156,
     Column.SHAPE: 120,
     Column.TYPE: 96,
     Column.SIZE: 80,
     Column.VALUE: 76,
 }
-_LEAST_NAME = 180
-_OWN_WIDTH = b"name:"
-"""What stands before the state of a header whose name has a width that the user gave it."""
+"""What a column has before there is a file, and may always have if its texts need it."""
+_MOST = {
+    Column.DEVICE: 240,
+    Column.SHAPE: 240,
+    Column.TYPE: 150,
+    Column.SIZE: 110,
+    Column.VALUE: 260,
+}
+_FIRST_SERVED = (Column.TYPE, Column.SIZE, Column.SHAPE, Column.DEVICE, Column.VALUE)
+_UNCUT = frozenset({Column.TYPE, Column.SIZE})
+"""What is counted is not cut, even where that makes names shorter: a part of a number is a wrong one."""
+_ROWS, _LONGEST = 200, 12
+_LEAST_NAME, _FIRST_NAME, _MOST_NAME = 180, 220, 220
+_OWN = "own:"
+"""What stands before the state of a header: the columns whose width the user gave follow, and a semicolon."""
+
+
+def rows_to_measure(total: int, below: Callable[[int, int], list[int]], unfolded: Iterable[int]) -> list[int]:
+    """Return some rows that tell how long the texts of a tree are: those in sight, and others from all over.
+
+    So few that a million rows take no longer than a page.
+
+    Args:
+        total: How many rows there are, the invisible root included.
+        below: Returns the rows below one, as many as are asked for.
+        unfolded: The rows that show those below them.
+    """
+    found = dict.fromkeys(range(1, total, max(1, total // _ROWS)))
+    for above in (0, *unfolded):
+        found.update(dict.fromkeys(below(above, _ROWS)))
+        if len(found) > 3 * _ROWS:
+            break
+    return list(found)
+
+
+def widest(texts: Iterable[str], measure: Callable[[str], int]) -> int:
+    """Return the width of the widest text; the longest ones alone are measured."""
+    longest = sorted(set(texts), key=len)[-_LONGEST:]
+    return max(map(measure, longest), default=0)
+
+
+def share(needs: Mapping[Column, int], room: int) -> dict[Column, int]:
+    """Return the widths of columns.
+
+    Args:
+        needs: How much each would like to have.
+        room: What is there for all of them, beside the names.
+    """
+    wanted = {column: min(need, _MOST[column]) for column, need in needs.items()}
+    given = {
+        column: want if column in _UNCUT else min(want, WIDTHS[column]) for column, want in wanted.items()
+    }
+    spare = room - sum(given.values())
+    for column in _FIRST_SERVED:
+        more = min(wanted.get(column, 0) - given.get(column, 0), spare)
+        if more > 0:
+            given[column] += more
+            spare -= more
+    return given
 
 
 def build_column_menu(view: QTreeView) -> QMenu:
@@ -35,53 +92,73 @@ def build_column_menu(view: QTreeView) -> QMenu:
 
 
 class TreeColumns(QObject):
-    """Sizes and hides the columns of a tree: the name takes the room that the others leave.
+    """Sizes and hides the columns of a tree: each as its texts need, and the name takes what is left.
 
-    Until the user gives the name a width, which it keeps; a double click on its handle ends that.
+    Until the user gives a column a width, which it keeps; a double click on its handle ends that.
     """
 
     def __init__(self, view: QTreeView) -> None:
         super().__init__(view)
         self._view = view
         self._header = header = view.header()
-        self._is_name_fitted, self._is_fitting = True, False
+        self._own: set[int] = set()
+        self._needs: dict[Column, int] = {}
+        self._is_fitting = False
         self._fitted = {Column.DEVICE, Column.VALUE}
         _set_behavior(header)
         view.setSortingEnabled(True)
         for column, width in WIDTHS.items():
             header.resizeSection(column, width)
+        header.resizeSection(Column.NAME, _FIRST_NAME)
         header.sectionResized.connect(self._on_section_resized)
         header.sectionHandleDoubleClicked.connect(self._on_handle_double_clicked)
         header.customContextMenuRequested.connect(self._on_menu_wanted)
 
-    def hide_empty(self, empty: dict[Column, bool]) -> None:
-        """Hide the columns that have nothing to say of a file, until the user chooses them."""
+    def show_needs(self, empty: Mapping[Column, bool], needs: Mapping[Column, int]) -> None:
+        """Fit the columns to a file.
+
+        Args:
+            empty: Which columns have nothing to say of it: they are hidden, until the user chooses them.
+            needs: How wide the texts of each are, with what stands beside them.
+        """
+        self._needs = dict(needs)
         for column in self._fitted:
             self._view.setColumnHidden(column, empty[column])
-        self.fit_name()
+        self.fit()
 
-    def fit_name(self) -> None:
-        """Stretch the name over the room that the others leave, if it has no width of its own."""
-        if self._is_name_fitted and isValid(self._header):  # not while Python takes the view apart
-            others = sum(self._view.columnWidth(column) for column in list(Column)[1:])
-            self._is_fitting = True
-            room = self._view.viewport().width() - others
-            self._header.resizeSection(Column.NAME, max(_LEAST_NAME, room))
-            self._is_fitting = False
+    def fit(self) -> None:
+        """Size the columns that have no width of their own."""
+        if not isValid(self._header):  # Python takes the view apart
+            return
+        shown = [column for column in WIDTHS if self._view.columnWidth(column)]
+        wanted = {
+            column: max(need, self._header.sectionSizeHint(column))
+            for column, need in self._needs.items()
+            if column in shown and column not in self._own
+        }
+        name = min(max(self._needs.get(Column.NAME, 0), _LEAST_NAME), _MOST_NAME)
+        kept = sum(self._view.columnWidth(column) for column in shown if column not in wanted)
+        room = self._view.viewport().width()
+        self._is_fitting = True
+        for column, width in share(wanted, room - kept - name).items():
+            self._header.resizeSection(column, width)
+        if Column.NAME not in self._own:
+            others = sum(map(self._view.columnWidth, shown))
+            self._header.resizeSection(Column.NAME, max(_LEAST_NAME, room - others))
+        self._is_fitting = False
 
     def state(self) -> QByteArray:
         """Return how the columns stand, to be remembered."""
-        own = QByteArray() if self._is_name_fitted else QByteArray(_OWN_WIDTH)
-        return own + self._header.saveState()
+        own = "".join(map(str, sorted(self._own)))
+        return QByteArray(f"{_OWN}{own};".encode()) + self._header.saveState()
 
     def restore(self, state: QByteArray) -> None:
         """Put the columns where they were."""
-        is_own = state.startsWith(_OWN_WIDTH)
+        self._own, rest = _split_state(state)
         self._is_fitting = True
-        self._header.restoreState(state.mid(len(_OWN_WIDTH)) if is_own else state)
+        self._header.restoreState(rest)
         self._is_fitting = False
-        self._is_name_fitted = not is_own
-        self.fit_name()
+        self.fit()
 
     def build_menu(self) -> QMenu:
         """Build the menu that hides and shows columns."""
@@ -92,20 +169,27 @@ class TreeColumns(QObject):
     def _on_menu_wanted(self, place: QPoint) -> None:
         self.build_menu().popup(self._header.mapToGlobal(place))
 
-    def _on_section_resized(self, column: int, _old: int, _new: int) -> None:
-        if column != Column.NAME:
-            self.fit_name()
-        elif not self._is_fitting:
-            self._is_name_fitted = False
+    def _on_section_resized(self, column: int, old: int, new: int) -> None:
+        if not self._is_fitting:
+            if old and new:  # what is hidden has no width
+                self._own.add(column)
+            self.fit()
 
     def _on_handle_double_clicked(self, column: int) -> None:
-        if column == Column.NAME:
-            self._is_name_fitted = True
-            self.fit_name()
+        self._own.discard(column)
+        self.fit()
 
     def _on_toggled(self, action: QAction) -> None:
         self._fitted.discard(action.data())
         self._view.setColumnHidden(int(action.data()), not action.isChecked())
+
+
+def _split_state(state: QByteArray) -> tuple[set[int], QByteArray]:
+    """Return the columns with widths of their own, and the state of the header."""
+    if not state.startsWith(_OWN.encode()):
+        return set(), state
+    end = state.indexOf(b";")
+    return {int(letter) for letter in bytes(state.data())[len(_OWN) : end].decode()}, state.mid(end + 1)
 
 
 def _set_behavior(header: QHeaderView) -> None:

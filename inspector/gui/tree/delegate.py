@@ -6,11 +6,14 @@ too deep for it are indented less, and then moved to the left together, so that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
 from inspector.gui.theme.theme import Theme, Tokens
+from inspector.gui.tree.columns import widest
 from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
 from inspector.gui.tree.selection import Rows
@@ -25,6 +28,7 @@ _STRIP_WIDTH, _STRIP_HEIGHT = 36, 8
 _CHIP = 10
 _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
 _SPARK_HEIGHT, _SPARK_STEP, _SPARK_MARGIN = 8, 4, 5
+_RIGHT = 4
 INDENT = 12
 _NARROW_INDENT = 6
 ARROW = 20
@@ -98,6 +102,28 @@ class RowDelegate(QStyledItemDelegate):
     def arrow_of(self, cell: QRect, level: int) -> QRect:
         """Return the place of the arrow in a cell with a name."""
         return QRect(cell.left() + self.indent(level), cell.top(), ARROW, cell.height())
+
+    def width_of(self, node_ids: Sequence[int], column: Column) -> int:
+        """Return how wide a column must be to show these rows whole."""
+        measure = self._view.fontMetrics().horizontalAdvance
+        texts: dict[int, set[str]] = {}
+        for node_id in node_ids:
+            texts.setdefault(self._before_text(node_id, column), set()).add(self._model.text(node_id, column))
+        pads = (_NAME_LEFT if column == Column.NAME else _PAD) + (_PAD if column == Column.SIZE else _RIGHT)
+        wide = max(
+            (widest(found, measure) + left for left, found in texts.items() if found != {""}), default=0
+        )
+        if column == Column.VALUE and self.sparks:
+            wide = max(wide, max(map(len, self.sparks), default=0) * _SPARK_STEP)
+        return wide + pads + 1 if wide else 0
+
+    def _before_text(self, node_id: int, column: Column) -> int:
+        """Return how much stands before the text of a cell: an indent, or a color."""
+        if column == Column.NAME:
+            return self.indent(self._model.level(node_id)) + ARROW - 4
+        if column == Column.DEVICE:
+            return (_CHIP if self._model.node(node_id).kind == "tensor" else _STRIP_WIDTH) + 8
+        return 0
 
     @override
     def paint(
@@ -187,7 +213,10 @@ class RowDelegate(QStyledItemDelegate):
         text = self.rows.text(node_id, column)
         if not text:
             return
-        left, right = (_NAME_LEFT if column == Column.NAME else _PAD), (_PAD if column == Column.SIZE else 4)
+        left, right = (
+            (_NAME_LEFT if column == Column.NAME else _PAD),
+            (_PAD if column == Column.SIZE else _RIGHT),
+        )
         room = area.adjusted(left, 0, -right, 0)
         mode = Qt.TextElideMode.ElideRight
         if column == Column.NAME:  # of a path the end says most

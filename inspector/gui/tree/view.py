@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QTreeView, QWidge
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
-from inspector.gui.tree.columns import TreeColumns
+from inspector.gui.tree.columns import TreeColumns, rows_to_measure
 from inspector.gui.tree.copying import tsv_parts
 from inspector.gui.tree.delegate import RowDelegate, indents_for
 from inspector.gui.tree.dragging import RowDrag
@@ -122,13 +122,14 @@ class TensorTreeView(QTreeView):
         self.viewport().update()
 
     def _fit_columns(self, tree: Tree) -> None:
-        """Hide the columns that have nothing to say of a file, until the user chooses them."""
+        """Size the columns as the texts of a file need, and hide those that have nothing to say of it."""
         empty = {
             Column.DEVICE: set(tree.colors) == {NO_DEVICE},
             Column.VALUE: not (self._delegate.sparks or self._model.scalars)
             and all(node < 0 for node in tree.value_nodes),
         }
-        self.columns.hide_empty(empty)
+        rows = rows_to_measure(len(tree.nodes), self._model.first_below, self._folds.rows)
+        self.columns.show_needs(empty, {column: self._delegate.width_of(rows, column) for column in Column})
 
     def show_matches(
         self, matches: tuple[int, ...] | None, query: Query | None = None, *, only: bool
@@ -346,7 +347,7 @@ class TensorTreeView(QTreeView):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.columns.fit_name()
+        self.columns.fit()
 
     @override
     def focusInEvent(self, event: QFocusEvent) -> None:

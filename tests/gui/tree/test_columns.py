@@ -1,0 +1,101 @@
+"""How wide the columns are: texts in sight are whole where there is room, and counts are always whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.gui.tree.columns import WIDTHS, rows_to_measure, share, widest
+from inspector.gui.tree.model import Column
+from inspector.gui.tree.view import TensorTreeView
+from tests.gui import fakes
+
+
+def test_counts_are_never_cut_and_other_columns_take_what_is_spare():
+    needs = {Column.DEVICE: 100, Column.SHAPE: 150, Column.TYPE: 140, Column.SIZE: 80, Column.VALUE: 300}
+    narrow = share(needs, 0)
+    assert narrow == {**WIDTHS, Column.DEVICE: 100, Column.TYPE: 140}
+    some = share(needs, sum(narrow.values()) + 40)
+    assert some == {**narrow, Column.SHAPE: 150, Column.VALUE: 86}
+    assert share(needs, 2000)[Column.VALUE] == 260
+    assert share({Column.TYPE: 900}, 0) == {Column.TYPE: 150}
+
+
+def test_rows_in_sight_are_measured_and_very_many_are_not():
+    asked: list[int] = []
+
+    def below(above: int, most: int) -> list[int]:
+        asked.append(above)
+        return list(range(above * most + 1, (above + 1) * most + 1))
+
+    rows = rows_to_measure(1_000_000, below, range(1, 1000))
+    assert set(range(1, 201)) <= set(rows)
+    assert len(asked) < 5
+    assert len(rows) < 1000
+    assert rows_to_measure(1, lambda _above, _most: [], ()) == []
+
+
+def test_the_longest_texts_alone_are_measured():
+    measured: list[str] = []
+
+    def measure(text: str) -> int:
+        measured.append(text)
+        return len(text)
+
+    assert widest((f"{number:0{number}d}" for number in range(1, 100)), measure) == 99
+    assert len(measured) == 12
+    assert widest((), measure) == 0
+
+
+@pytest.fixture
+def shown(qtbot, theme):
+    def show(leaves, values, width=724):
+        view = TensorTreeView(theme)
+        qtbot.addWidget(view)
+        view.resize(width, 480)
+        view.show_tree(fakes.make_tree(leaves, values))
+        view.show()
+        return view
+
+    return show
+
+
+def cut(view: TensorTreeView) -> list[str]:
+    """Return the texts that their columns are too narrow for."""
+    delegate, nodes = view._delegate, view._model.tree.nodes
+    return [
+        f"{column.name}: {view._model.text(node, column)}"
+        for node in range(1, len(nodes))
+        for column in Column
+        if delegate.width_of([node], column) > view.columnWidth(column)
+    ]
+
+
+def test_no_text_is_cut_where_another_column_has_room(shown):
+    leaves = [fakes.Leaf(names=(f"w{i}",), device="cpu", shape=(256, 128, 33, 3)) for i in range(4)]
+    view = shown(leaves, {("betas",): (0.9, 0.999, 1e-8), ("name",): "a text of some length"})
+    assert cut(view) == []
+    narrow = shown(leaves, {("betas",): (0.9, 0.999, 1e-8)}, width=300)
+    assert any(text.startswith("SHAPE") for text in cut(narrow))  # that this would have found it
+    assert not any(text.startswith(("TYPE", "SIZE")) for text in cut(narrow))
+
+
+def test_columns_that_the_user_sized_stay_until_their_handle_is_double_clicked(shown):
+    leaves = [fakes.Leaf(names=("w",), device="cpu", shape=(256, 128, 33, 3))]
+    view = shown(leaves, {})
+    fitted = view.columnWidth(Column.SHAPE)
+    view.header().resizeSection(Column.SHAPE, 60)
+    view.resize(900, 480)
+    assert view.columnWidth(Column.SHAPE) == 60
+    view.resizeColumnToContents(Column.SHAPE)  # which Qt does first
+    view.header().sectionHandleDoubleClicked.emit(Column.SHAPE)
+    assert view.columnWidth(Column.SHAPE) == fitted
+
+
+def test_a_column_that_is_hidden_and_shown_again_is_fitted_as_before(shown):
+    view = shown([fakes.Leaf(names=("w",), device="cpu", shape=(256, 128, 33, 3))], {})
+    widths = [view.columnWidth(column) for column in Column]
+    action = view.columns.build_menu().actions()[Column.SHAPE - 1]
+    action.trigger()
+    assert view.columnWidth(Column.NAME) > widths[Column.NAME]
+    action.trigger()
+    assert [view.columnWidth(column) for column in Column] == widths
