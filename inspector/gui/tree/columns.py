@@ -1,4 +1,4 @@
-"""The columns of the tree: as wide as their texts need; which are shown, and the menu that hides and shows them."""
+"""The columns of the tree: as wide as their texts need, and the menu that hides and shows them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _MOST = {
 _FIRST_SERVED = (Column.TYPE, Column.SIZE, Column.SHAPE, Column.DEVICE, Column.VALUE)
 _UNCUT = frozenset({Column.TYPE, Column.SIZE})
 """What is counted is not cut, even where that makes names shorter: a part of a number is a wrong one."""
-_ROWS, _LONGEST = 200, 12
-_LEAST_NAME, _FIRST_NAME, _MOST_NAME = 180, 220, 220
+_ROWS, _LONGEST = 60, 12
+_LEAST_NAME, _FIRST_NAME = 180, 220
 _OWN = "own:"
 """What stands before the state of a header: the columns whose width the user gave follow, and a semicolon."""
 
@@ -48,7 +48,7 @@ def rows_to_measure(total: int, below: Callable[[int, int], list[int]], unfolded
     found = dict.fromkeys(range(1, total, max(1, total // _ROWS)))
     for above in (0, *unfolded):
         found.update(dict.fromkeys(below(above, _ROWS)))
-        if len(found) > 3 * _ROWS:
+        if len(found) > 2 * _ROWS:
             break
     return list(found)
 
@@ -136,11 +136,10 @@ class TreeColumns(QObject):
             for column, need in self._needs.items()
             if column in shown and column not in self._own
         }
-        name = min(max(self._needs.get(Column.NAME, 0), _LEAST_NAME), _MOST_NAME)
         kept = sum(self._view.columnWidth(column) for column in shown if column not in wanted)
         room = self._view.viewport().width()
         self._is_fitting = True
-        for column, width in share(wanted, room - kept - name).items():
+        for column, width in share(wanted, room - kept - _FIRST_NAME).items():
             self._header.resizeSection(column, width)
         if Column.NAME not in self._own:
             others = sum(map(self._view.columnWidth, shown))

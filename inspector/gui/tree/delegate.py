@@ -6,7 +6,7 @@ too deep for it are indented less, and then moved to the left together, so that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
@@ -21,6 +21,7 @@ from inspector.overriding import override
 from inspector.report.query import Query
 from inspector.report.search.globs import Span
 from inspector.report.tree import Node
+from inspector.units import format_nbytes
 
 ROW_HEIGHT = 26
 _PAD = 10
@@ -29,6 +30,8 @@ _CHIP = 10
 _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
 _SPARK_HEIGHT, _SPARK_STEP, _SPARK_MARGIN = 8, 4, 5
 _RIGHT = 4
+_WIDE_SIZE = "8.888 MB"
+"""Few texts of sizes are wider."""
 INDENT = 12
 _NARROW_INDENT = 6
 ARROW = 20
@@ -103,27 +106,28 @@ class RowDelegate(QStyledItemDelegate):
         """Return the place of the arrow in a cell with a name."""
         return QRect(cell.left() + self.indent(level), cell.top(), ARROW, cell.height())
 
-    def width_of(self, node_ids: Sequence[int], column: Column) -> int:
-        """Return how wide a column must be to show these rows whole."""
-        measure = self._view.fontMetrics().horizontalAdvance
-        texts: dict[int, set[str]] = {}
-        for node_id in node_ids:
-            texts.setdefault(self._before_text(node_id, column), set()).add(self._model.text(node_id, column))
-        pads = (_NAME_LEFT if column == Column.NAME else _PAD) + (_PAD if column == Column.SIZE else _RIGHT)
-        wide = max(
-            (widest(found, measure) + left for left, found in texts.items() if found != {""}), default=0
-        )
-        if column == Column.VALUE and self.sparks:
-            wide = max(wide, max(map(len, self.sparks), default=0) * _SPARK_STEP)
-        return wide + pads + 1 if wide else 0
-
-    def _before_text(self, node_id: int, column: Column) -> int:
-        """Return how much stands before the text of a cell: an indent, or a color."""
-        if column == Column.NAME:
-            return self.indent(self._model.level(node_id)) + ARROW - 4
-        if column == Column.DEVICE:
-            return (_CHIP if self._model.node(node_id).kind == "tensor" else _STRIP_WIDTH) + 8
-        return 0
+    def needs_of(self, node_ids: Iterable[int]) -> dict[Column, int]:
+        """Return how wide the columns behind the name must be to show some rows whole; 0 for empty ones."""
+        measure, pads = self._view.fontMetrics().horizontalAdvance, _PAD + _RIGHT + 1
+        most = 0
+        tensors: set[str] = set()
+        groups: set[str] = set()
+        shapes, types, values = set(), set(), set(self._model.scalars.values())
+        for node in map(self._model.tree.nodes.__getitem__, node_ids):
+            (tensors if node.kind == "tensor" else groups).add(node.device_text)
+            shapes.add(node.shape_text)
+            types.add(node.type_text)
+            values.add(node.text)
+            most = max(most, node.nbytes)
+        chips, strips = widest(tensors, measure) + _CHIP + 8, widest(groups, measure) + _STRIP_WIDTH + 8
+        sparks = max(map(len, self.sparks), default=0) * _SPARK_STEP
+        return {
+            Column.DEVICE: max(chips if any(tensors) else 0, strips if any(groups) else 0) + pads,
+            Column.SHAPE: widest(shapes, measure) + pads,
+            Column.TYPE: widest(types, measure) + pads,
+            Column.SIZE: widest((_WIDE_SIZE, format_nbytes(most)), measure) + 2 * _PAD,
+            Column.VALUE: max(widest(values, measure), sparks) + pads,
+        }
 
     @override
     def paint(

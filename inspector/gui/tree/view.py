@@ -129,7 +129,7 @@ class TensorTreeView(QTreeView):
             and all(node < 0 for node in tree.value_nodes),
         }
         rows = rows_to_measure(len(tree.nodes), self._model.first_below, self._folds.rows)
-        self.columns.show_needs(empty, {column: self._delegate.width_of(rows, column) for column in Column})
+        self.columns.show_needs(empty, self._delegate.needs_of(rows))
 
     def show_matches(
         self, matches: tuple[int, ...] | None, query: Query | None = None, *, only: bool
