@@ -24,6 +24,7 @@ from inspector.tuples import NamedTuple
 
 SUFFIXES = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".tar")
 MOST_FILES = 1_000
+_OF_MODEL = frozenset({"parameter", "buffer", "ema"})
 _NUMBER = re.compile(r"(\d+)")
 _END = re.compile(r"[./]")
 _COUNTERS = frozenset(
@@ -78,7 +79,8 @@ class SeriesRow(NamedTuple):
         path: What the first file calls it.
         numel: How many elements it has.
         points: What it is in each file; None where it is missing, of another shape, or cannot be read.
-        is_counter: Whether it counts steps: it grows by itself, and by far more than any weight.
+        is_counter: Whether it counts steps, or is a single number beside a model, such as `best_acc1`: it
+            moves by itself, and by far more than any weight.
     """
 
     path: str
@@ -165,14 +167,18 @@ def compare_series(
                         steps = _along(first, last, current, wanted, desk)
             columns.append({number: _point(drift, steps.get(number)) for number, drift in drifts.items()})
     points = ((number, tuple(column.get(number) for column in columns)) for number in wanted)
-    return Series(tuple(paths), tuple(_row(rows[number], found) for number, found in points))
+    has_model = any(row.role in _OF_MODEL for row in rows)
+    return Series(
+        tuple(paths), tuple(_row(rows[number], found, has_model=has_model) for number, found in points)
+    )
 
 
-def _row(row: Tensor, points: tuple[Point | None, ...]) -> SeriesRow:
+def _row(row: Tensor, points: tuple[Point | None, ...], *, has_model: bool) -> SeriesRow:
     numel = prod(row.shape)
     is_named = numel == 1 and _END.split(row.path)[-1] in _COUNTERS
     is_counter = is_named and all(point.norm.is_integer() for point in points if point is not None)
-    return SeriesRow(row.path, numel, points, is_counter)
+    is_beside = numel == 1 and has_model and row.role == "other"
+    return SeriesRow(row.path, numel, points, is_counter or is_beside)
 
 
 def _point(drift: Numbers, step: Numbers | None) -> Point:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from inspector.model.checkpoint import Checkpoint
@@ -15,8 +16,8 @@ _DIVERGED = (
     "Masks that hold -inf on purpose are no fault."
 )
 _BEGINNING = (
-    "Best scores begin at infinity: Lightning's ModelCheckpoint keeps one in kth_value. They are outside of "
-    "models and optimizers, and say nothing about the weights."
+    "Best scores and the bounds of observers begin at infinity: Lightning's ModelCheckpoint keeps one in "
+    "kth_value, quantizers keep min_val and max_val. They say nothing about the weights."
 )
 _DIVERGING = (
     f"Numbers above {HUGE_WEIGHT:,.0f} in a weight, or above {HUGE:.0e} elsewhere, are what training leaves "
@@ -33,11 +34,18 @@ _DEAD = (
     "A row of zeros in a weight is an output that never changes: a pruned unit, a padded vocabulary, or the "
     "row of an embedding's padding_idx."
 )
+_SCORES = re.compile(
+    r"(?:best|kth|current|last|top)_(?:\w*_)?(?:scores?|values?|metrics?|models)", re.IGNORECASE
+)
+"""What keeps the best figure so far: `best_score`, `best_model_score`, `kth_value`, `best_k_models`."""
+_BOUNDS = re.compile(r"(?:\w+_)?(?:min|max)_val(?:ue)?", re.IGNORECASE)
+"""The least and the greatest so far: observers of torch.ao.quantization, MinMetric of torchmetrics."""
+_OF_MODEL = frozenset({"parameter", "buffer"})
 _DIVERGED_ID, _INFINITE = "nan-or-inf", "infinite-scores"
 _ROWS: tuple[tuple[str, tuple[Oddity, ...], Severity, str, str], ...] = (
     (_DIVERGED_ID, (Oddity.NAN, Oddity.INF), "warning", "with NaN or infinities", _DIVERGED),
     ("huge-values", (Oddity.HUGE,), "warning", "with huge numbers", _DIVERGING),
-    (_INFINITE, (Oddity.INF,), "note", "at infinity outside of the weights", _BEGINNING),
+    (_INFINITE, (Oddity.INF, Oddity.NAN), "note", "at infinity or NaN outside of the weights", _BEGINNING),
     ("zero-weights", (Oddity.ZERO,), "note", "of zeros alone", _UNTRAINED),
     ("constant-weights", (Oddity.CONSTANT,), "note", "of one number throughout", _ONES),
     ("dead-rows", (Oddity.DEAD_ROWS,), "note", "with rows of zeros", _DEAD),
@@ -67,7 +75,16 @@ def _findings(checkpoint: Checkpoint, scan: Scan) -> Iterator[Finding]:
 
 
 def _is_score(checkpoint: Checkpoint, one: Scanned) -> bool:
-    """Return whether an infinity is a single number that belongs to no model and no optimizer."""
+    """Return whether a number is a score that is not known yet: a single one that is no weight.
+
+    What is called a score may be NaN as well. In a model, such as a metric or an observer of a quantizer, its
+    name has to say what it is.
+    """
     tensor = checkpoint.tensors[one.row]
-    is_single = all(size == 1 for size in tensor.shape)
-    return tensor.role == "other" and is_single and Oddity.NAN not in one.oddities
+    if not all(size == 1 for size in tensor.shape) or not tensor.keys:
+        return False
+    has_nan = Oddity.NAN in one.oddities
+    if tensor.role == "other":
+        return not has_nan or any(_SCORES.fullmatch(str(key)) for key in tensor.keys[-2:])
+    name = str(tensor.keys[-1]).rpartition(".")[2]
+    return not has_nan and tensor.role in _OF_MODEL and _BOUNDS.fullmatch(name) is not None

@@ -19,7 +19,7 @@ _DIGITS = ".4g"
 _UNKNOWN = "\u2013"
 _MARK = "*"
 _WHOLE = "all of it"
-_COUNTERS = "Counters of steps"
+_COUNTERS = "Counters and scores"
 
 
 class Line(NamedTuple):
@@ -32,7 +32,7 @@ class Line(NamedTuple):
 def modules_of(series: Series) -> tuple[Line, ...]:
     """Return all of it, then each module, as if its tensors were one vector; None where one is missing.
 
-    Counters of steps are left out: beside them nothing else could be seen to change.
+    Counters of steps and scores are left out: beside them nothing else could be seen to change.
     """
     groups: dict[str, list[tuple[Point | None, ...]]] = defaultdict(list)
     rows = [row for row in series.rows if not row.is_counter]
@@ -44,7 +44,7 @@ def modules_of(series: Series) -> tuple[Line, ...]:
 
 
 def counters_of(series: Series) -> tuple[Line, ...]:
-    """Return what counts steps; those that count alike, as in all slots of an optimizer, as one line."""
+    """Return what counts steps or is a score; those that go alike, as in an optimizer, as one line."""
     groups: dict[str, list[SeriesRow]] = defaultdict(list)
     for row in series.rows:
         if row.is_counter:

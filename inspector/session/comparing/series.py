@@ -26,7 +26,7 @@ MOST_LINES = 8
 """Lines that are drawn at once: more are told apart by nobody."""
 _MOST_NAME = 80
 _NOT_COMPARED = "This series could not be compared"
-_COUNTED = "Counters of steps stand at the end of the table, and are in no module's figures."
+_COUNTED = "Counters of steps and scores stand at the end of the table, and are in no module's figures."
 _SKIPPED = "Elements that are NaN or infinite in a file are left out of its figures."
 
 

@@ -87,6 +87,16 @@ def test_counters_are_told_by_name_and_by_what_they_hold(tmp_path: Path) -> None
     assert {row.path for row in rows if row.is_counter} == {"step", "bn.step"}
 
 
+def test_single_numbers_beside_a_model_are_no_modules(tmp_path: Path) -> None:
+    """Such as the best accuracy that training scripts keep as a tensor."""
+    model = {"fc.weight": T(W), "fc.bias": T([0.5]), "logit_scale": T([2.5])}
+    state = {"epoch": 3, "arch": "resnet18", "state_dict": model, "best_acc1": T([71.5]), "l": T([0.5, 1.0])}
+    rows = compared(tmp_path, state, {**state, "best_acc1": T([74.25])}).rows
+    assert {row.path for row in rows if row.is_counter} == {"best_acc1"}
+    alone = {"best_acc1": T([71.5])}  # nothing says that it stands beside anything
+    assert not any(row.is_counter for row in compared(tmp_path, alone, alone).rows)
+
+
 def test_a_folder_means_the_checkpoints_in_it_in_their_order(tmp_path: Path) -> None:
     for name in ("epoch-10.pt", "epoch-2.pt", "epoch-1.safetensors", "log.txt", "epoch-2.pt.json"):
         (tmp_path / name).write_bytes(b"")

@@ -43,7 +43,7 @@ def test_counters_of_steps_have_lines_of_their_own() -> None:
     assert modules_of(series) == modules_of(SERIES)
     assert [line.name for line in counters_of(series)] == ["o/0/step and 1 more", "bn.step"]
     lines = format_series(series).splitlines()
-    start = lines.index("Counters of steps")
+    start = lines.index("Counters and scores")
     assert [line.split()[-2:] for line in lines[start + 2 : start + 4]] == [["100", "200"], ["7", "\u2013"]]
     assert [row["path"] for row in series_document(series)["tensors"] if row["counter"]] == [
         row[0] for row in rows
