@@ -133,7 +133,10 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         compared_nbytes=comparing.nbytes,
         tolerated=comparing.tolerated,
         tolerated_values=arrays.tolerated,
-        unlisted=any(note.kind in _UNLISTED for note in (*first.notes, *second.notes)),
+        unlisted=containers.is_cut
+        or values.is_cut
+        or comparing.is_cut
+        or any(note.kind in _UNLISTED for note in (*first.notes, *second.notes)),
     )
 
 
@@ -192,6 +195,11 @@ class _Tensors:
     def nbytes(self) -> int:
         """How many bytes of each file were read."""
         return self._equalities.nbytes
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether something about them is nested too deeply to be compared wholly."""
+        return any(one.is_cut for one in self._tokens)
 
     def run(self, pairs: list[Pair]) -> tuple[TensorChange, ...]:
         """Return the pairs that differ."""

@@ -43,11 +43,13 @@ class Containers(NamedTuple):
         changed: Those that are of another type.
         reordered: Mappings whose keys stand in another order.
         equal_sets: Places of sets that are equal, in whatever order both files list what is in them.
+        is_cut: Whether something is nested too deeply to be compared wholly.
     """
 
     changed: tuple[ContainerChange, ...] = ()
     reordered: tuple[ContainerChange, ...] = ()
     equal_sets: tuple[tuple[str, str], ...] = ()
+    is_cut: bool = False
 
 
 def are_comparable(a: Side, b: Side) -> bool:
@@ -95,7 +97,8 @@ class _Comparing:
             orders = self._orders(one, other)
             if orders is not None:
                 reordered.append(ContainerChange(*self._shown(one, other), *orders))
-        return Containers(tuple(changed), tuple(reordered), tuple(sets))
+        is_cut = any(one.is_cut for one in self._tokens)
+        return Containers(tuple(changed), tuple(reordered), tuple(sets), is_cut)
 
     def _types(self, value: Value, another: Value) -> tuple[str, str]:
         """Return the types of two containers, with what they were made with where only that differs."""
@@ -130,10 +133,12 @@ class _Comparing:
         a, b = self._a, self._b
         own, others = {place for place, _ in places}, {place for _, place in places}
         for place in a.containers if b.aliases else ():
+            self._look(place.count("/") + 1)
             partner = b.listed_at(place) if place not in own else place
             if partner != place and partner in b.containers:
                 yield place, partner
         for place in b.containers if a.aliases else ():
+            self._look(place.count("/") + 1)
             partner = a.listed_at(place) if place not in others else place
             if partner != place and partner in a.containers:
                 yield partner, place

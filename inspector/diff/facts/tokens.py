@@ -30,9 +30,15 @@ _CONTAINERS = frozenset({list, tuple, Dict, Set, Call, PersistentId})
 _SPELLED = {"text": "str", "string": "str", "bytes": "bytes", "bytearray": "bytearray"}
 """Large values whose payload stands in the stream as it is."""
 _SETS = {"builtins.set": "set", "builtins.frozenset": "frozenset"}
+_STEP = 64  # numbers that are written together cost about as much as one part
 _CYCLE = b"within itself"
 _SAME = "same"
 """What only spells another value."""
+_MOST_DEEP = 4096
+"""How deep values are entered: Python writes and reads none that are nested a thousand deep."""
+_TOO_DEEP = b"deeper than values are entered"
+_MOST_BITS, _FEW = 64, 8
+_NUMBERS = frozenset({type(None), bool, int, float})
 _KEPT = 1 << 16  # digests that are remembered: values that stand in many places are few
 
 
@@ -50,7 +56,11 @@ class _Open:
 
 
 class Tokens:
-    """Digests the values of one file."""
+    """Digests the values of one file.
+
+    Attributes:
+        is_cut: Whether values were nested too deeply to be digested wholly: equal digests prove nothing then.
+    """
 
     def __init__(self, data: bytes, look: Callable[[], object]) -> None:
         """Begin.
@@ -61,6 +71,7 @@ class Tokens:
         """
         self._data = data
         self._look = look
+        self.is_cut = False
         self._known: dict[int, tuple[Value, bytes]] = {}
 
     def of(self, value: Value) -> bytes:
@@ -78,29 +89,41 @@ class Tokens:
             top = stack[-1]
             for part in top.parts:
                 self._look()
-                if type(part) not in _CONTAINERS:
-                    top.found.append(self._plain(part))
-                elif id(part) in entered:
-                    top.found.append(_hash("cycle", _CYCLE))
-                elif id(part) in self._known:
-                    top.found.append(self._known[id(part)][1])
-                else:
+                found = self._unopened(part, entered)
+                if found is None:
                     stack.append(self._opened(part))
                     entered.add(id(part))
                     break
+                top.found.append(found)
             else:
                 stack.pop()
                 entered.discard(id(top.value))
-                found = top.found if top.is_ordered else sorted(top.found)
-                made = found[0] if top.tag == _SAME else _hash(top.tag, *found)
+                parts = top.found if top.is_ordered else sorted(top.found)
+                made = parts[0] if top.tag == _SAME else _hash(top.tag, *parts)
                 if len(self._known) < _KEPT:
                     self._known[id(top.value)] = top.value, made
                 if not stack:
                     return made
                 stack[-1].found.append(made)
 
+    def _unopened(self, value: Value, entered: set[int]) -> bytes | None:
+        """Return the digest of a part that is not to be entered; None for one that is."""
+        if type(value) not in _CONTAINERS:
+            return self._plain(value)
+        if id(value) in entered:
+            return _hash("cycle", _CYCLE)
+        if id(value) in self._known:
+            return self._known[id(value)][1]
+        if len(entered) < _MOST_DEEP:
+            return None
+        self.is_cut = True
+        return _hash("cut", _TOO_DEEP)
+
     def _opened(self, value: Value) -> _Open:
         if isinstance(value, list | tuple):
+            if _are_numbers(value):  # the words of a generator, the indices of a data set
+                self._look_at(len(value))
+                return _Open(value, f"{type(value).__name__} of numbers", (repr(value),))
             return _Open(value, type(value).__name__, value)
         if isinstance(value, Dict):
             return _Open(value, "dict", value.pairs, is_ordered=False)
@@ -111,11 +134,24 @@ class Tokens:
         assert isinstance(value, Call)  # noqa: S101 - nothing else is a container
         return _opened_call(value)
 
+    def _look_at(self, parts: int) -> None:
+        for _ in range(0, parts, _STEP):
+            self._look()
+
     def _plain(self, value: Value) -> bytes:
         if isinstance(value, Blob):
             data = self._data[value.offset : value.offset + value.nbytes]
             return _hash(_SPELLED.get(value.kind, f"{value.kind}:{BLOB_TYPES[value.kind]}"), data)
         return _hash(*_spelling(value))
+
+
+def _are_numbers(items: list[Value] | tuple[Value, ...]) -> bool:
+    """Return whether all are numbers whose digits are soon written, and many."""
+    return (
+        len(items) > _FEW
+        and _NUMBERS.issuperset(map(type, items))
+        and all(type(item) is not int or item.bit_length() <= _MOST_BITS for item in items)
+    )
 
 
 def _spelling(value: Value) -> tuple[str, bytes]:

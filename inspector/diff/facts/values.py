@@ -29,11 +29,13 @@ class Values:
         removed: Those that only the first file has, by number.
         added: Those that only the second has.
         changed: Those that differ.
+        is_cut: Whether values are nested too deeply to be compared wholly.
     """
 
     removed: tuple[int, ...]
     added: tuple[int, ...]
     changed: tuple[ValueChange, ...]
+    is_cut: bool
 
 
 def compare_values(
@@ -72,7 +74,8 @@ def compare_values(
         change = _change(first, second, (a, b), tokens)
         if change is not None:
             changed.append(change)
-    return Values(removed=tuple(left.a), added=tuple(left.b), changed=tuple(changed))
+    is_cut = any(one.is_cut for one in tokens)
+    return Values(removed=tuple(left.a), added=tuple(left.b), changed=tuple(changed), is_cut=is_cut)
 
 
 def _listed(rows: Sequence[ValueRow], side: Side, other: Side) -> list[int]:

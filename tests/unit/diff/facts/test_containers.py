@@ -295,3 +295,14 @@ def test_many_of_one_kind_are_one_line(tmp_path: Path) -> None:
     assert "a/   \u2192" not in moved
     moved = format_diff(compared(tmp_path, {"a": [T([2.0]), T([3.0])]}, {"b": (T([2.0]), T([3.0]))}))
     assert "  ~ a   list \u2192 tuple; now b" in moved
+
+
+def test_what_is_cut_anywhere_is_never_equal(tmp_path: Path) -> None:
+    """What no note of the file tells: that which is shown as one leaf, or not at all."""
+    deep = p.number(1) + p.op("TUPLE1") * 5000
+    leaf = {"x": Raw(p.call("torch.Size", deep))}
+    beside = {"x": made("my.Own", p.number(1), deep, state=attributes(y=1))}
+    added = {"x": T(W, more=(Raw(deep),))}
+    for state in (leaf, beside, added):
+        diff = compared(tmp_path, state, state)
+        assert (diff.differs, diff.is_equal) == (False, False), state

@@ -123,3 +123,40 @@ def test_a_token_is_worked_out_once_and_room_is_bounded(monkeypatch: pytest.Monk
     tokens = Tokens(b"", lambda: looks.append(1))
     assert tokens.of(value) == tokens.of(value)
     assert len(looks) == 6
+
+
+def test_what_is_nested_deeper_than_python_reads_is_not_entered() -> None:
+    values: list[Value] = [1, 2]
+    for _ in range(module._MOST_DEEP + 1):
+        values = [[value] for value in values]
+    tokens = Tokens(b"", lambda: None)
+    assert tokens.of(values[0]) == tokens.of(values[1])
+    assert tokens.is_cut
+    shallow = Tokens(b"", lambda: None)
+    shallow.of([[1]])
+    assert not shallow.is_cut
+
+
+def test_numbers_are_written_together() -> None:
+    looked = []
+    tokens = Tokens(b"", lambda: looked.append(1))
+    many: list[Value] = list(range(640))
+    assert tokens.of(many) != tokens.of([*many[:-1], 640])
+    assert len(looked) < 40
+    different: list[Value] = [
+        [1, 2],
+        (1, 2),
+        [1.0, 2],
+        [True, 2],
+        [12],
+        ["1", 2],
+        [1, 2, None],
+        [1, 1 << 80],
+        [1, 1 << 81],
+        [],
+        (),
+    ]
+    assert len({tokens.of(value) for value in different}) == len(different)
+    long: list[Value] = [[*one, *range(9)] for one in different if isinstance(one, list) and one]
+    long.append(tuple(range(640)))
+    assert len({tokens.of(value) for value in [*long, many]}) == len(long) + 1
