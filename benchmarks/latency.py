@@ -128,6 +128,8 @@ def try_rows(hand: Hand) -> None:
     for page in ("map", "memory", "findings", "code", "beliefs", "values"):
         hand.do(f"the page {page}", lambda page=page: window.show_page(page), lambda: window.is_drawn)
     hand.do("the export dialog", actions["export"].trigger, lambda: window.shown.export.draft is not None)
+    window.session.end_export()
+    hand.do("closing", window.session.close)
 
 
 def try_bytes(hand: Hand) -> None:

@@ -7,13 +7,20 @@ until it is over, whichever thread does it.
 
 from __future__ import annotations
 
+import sys
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
+from weakref import finalize
 
 PIECE = 1 << 14
 """So many things take a call in C about a millisecond."""
+
+_LOOKS, _LOOK_S = 100, 0.01
+_UNSHARED = 2
+"""How many references there are to what one list holds and nobody else, while they are counted."""
 
 T = TypeVar("T")
 
@@ -84,3 +91,26 @@ def let_go(*held: list[Any] | dict[Any, Any] | set[Any]) -> None:
         else:
             while one:
                 one.pop()
+
+
+def let_go_after(owner: object, *held: object) -> None:
+    """Let go of what an owner refers to in a thread as soon as it ends: the last first, tuples in pieces."""
+    finalize(owner, _begin_to_let_go, list(held)).atexit = False
+
+
+def _begin_to_let_go(held: list[object]) -> None:
+    from threading import Thread  # noqa: PLC0415 - commands end without it
+
+    Thread(target=_let_go_of_each, args=(held,), name="checkpoint-end", daemon=True).start()
+
+
+def _let_go_of_each(held: list[object]) -> None:
+    while held:
+        for _ in range(_LOOKS):  # until the owner has ended, and what was behind it
+            if sys.getrefcount(held[-1]) <= _UNSHARED:
+                break
+            time.sleep(_LOOK_S)
+        one = held.pop()
+        rows = list(one) if isinstance(one, tuple) else []
+        del one
+        let_go(rows)

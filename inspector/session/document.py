@@ -11,6 +11,7 @@ from inspector.containers.collector import collector_paused, keep_from_collector
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
+from inspector.pieces import let_go_after
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.files.naming import record_path
@@ -78,6 +79,8 @@ def open_document(path: str, progress: Progress) -> Document:
         )
     if len(checkpoint.tensors) >= _MANY_TENSORS:
         keep_from_collector(document)
+        rows = checkpoint.tensors, checkpoint.storages, checkpoint.values
+        let_go_after(document, *rows, tree)  # the tree first: it refers to the others
     return document
 
 

@@ -1,11 +1,13 @@
 import random
 from itertools import accumulate
-from typing import Any
+from threading import Thread, get_ident
+from threading import enumerate as enumerate_threads
+from typing import Any, ClassVar
 
 import pytest
 
 from inspector import pieces
-from inspector.pieces import counted, in_pieces, let_go, running_sums, sorted_by
+from inspector.pieces import counted, in_pieces, let_go, let_go_after, running_sums, sorted_by
 
 PIECE = 16
 
@@ -113,3 +115,69 @@ def test_what_is_let_go_ends_in_pieces() -> None:
     assert not items
     assert rows.most == PIECE
     assert pairs.popped == items.popped == count
+
+
+class _Thing:
+    """Notes in which thread it ends."""
+
+    ended: ClassVar[set[int]] = set()
+    alive = 0
+
+    def __init__(self) -> None:
+        type(self).alive += 1
+
+    def __del__(self) -> None:
+        type(self).alive -= 1
+        self.ended.add(get_ident())
+
+
+class _Owner:
+    """Refers to many things."""
+
+    def __init__(self, things: tuple[_Thing, ...]) -> None:
+        self.things = things
+
+
+def _threads() -> list[Thread]:
+    return [thread for thread in enumerate_threads() if thread.name == "checkpoint-end"]
+
+
+def test_what_an_owner_held_ends_in_another_thread() -> None:
+    _Thing.ended.clear()
+    owner = _Owner(tuple(_Thing() for _ in range(3 * PIECE)))
+    let_go_after(owner, owner.things, _Thing())
+    assert _Thing.alive == 3 * PIECE + 1
+
+    del owner
+    for thread in _threads():
+        thread.join()
+
+    assert _Thing.alive == 0
+    assert get_ident() not in _Thing.ended
+
+
+def test_what_others_still_refer_to_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_LOOK_S", 0)
+    things = tuple(_Thing() for _ in range(PIECE))
+    owner = _Owner(things)
+    let_go_after(owner, things)
+
+    del owner
+    for thread in _threads():
+        thread.join()
+
+    assert _Thing.alive == len(things) == PIECE
+
+
+def test_what_refers_to_the_others_ends_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the others would be waited for in vain, and end in one piece."""
+    slept: list[float] = []
+    monkeypatch.setattr(pieces.time, "sleep", slept.append)
+    things = _Owner(tuple(_Thing() for _ in range(PIECE)))
+    held: list[object] = [things.things, things]
+    del things
+
+    pieces._let_go_of_each(held)
+
+    assert not slept
+    assert _Thing.alive == 0
