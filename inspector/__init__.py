@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from inspector.library.copies.recovering import Recovered, recover
     from inspector.library.copies.remapping import Remapped, Undone, remap, undo
     from inspector.library.copies.verifying import Verified, verify
+    from inspector.library.numbers.scanning import Scan, scan
+    from inspector.library.numbers.statistics import Histogram, Statistics, stats
+    from inspector.library.programs import Load, Ran, run
     from inspector.library.rows import Global, Safety, Storage, Value
-    from inspector.library.scanning import Scan, scan
     from inspector.library.snippets import snippet
-    from inspector.library.statistics import Histogram, Statistics, stats
     from inspector.library.telling import Step
     from inspector.library.tensor import Tensor
     from inspector.model.checkpoint import Optimizer
@@ -65,12 +66,14 @@ __all__ = [
     "Global",
     "Histogram",
     "LeftOut",
+    "Load",
     "NotACheckpointError",
     "Optimizer",
     "PickleError",
     "PlanError",
     "PlanRow",
     "QueryError",
+    "Ran",
     "Recovered",
     "Remapped",
     "Safety",
@@ -92,6 +95,7 @@ __all__ = [
     "open",
     "recover",
     "remap",
+    "run",
     "scan",
     "snippet",
     "stats",

@@ -14,7 +14,7 @@ from inspector.report.colors import device_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from inspector.library.statistics import Statistics
+    from inspector.library.numbers.statistics import Statistics
 
 
 class Tensor:
@@ -111,7 +111,7 @@ class Tensor:
             ValuesError: It has no numbers, or nobody knows what they mean.
             CheckpointError: The file cannot be read, or changed since it was opened.
         """
-        from inspector.library.statistics import read_statistics  # noqa: PLC0415 - most files are only listed
+        from inspector.library.numbers.statistics import read_statistics  # noqa: PLC0415 - most files are only listed
 
         with told(progress) as steps:
             (found,) = read_statistics(self._opened, [self._index], steps)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 from inspector.errors import PlanError
@@ -62,6 +63,9 @@ class _Relay:
 def _signals() -> Iterator[_Relay]:
     """Hand signals on instead of ending by them."""
     relay = _Relay()
+    if threading.current_thread() is not threading.main_thread():
+        yield relay  # signals are handled by the main thread alone
+        return
     numbers = [getattr(signal, name) for name in (*_FROM_TERMINAL, *_HANDED_ON) if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}
     # What is ignored (`nohup`) the command has to ignore as well: it inherits that.

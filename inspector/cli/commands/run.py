@@ -38,47 +38,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command, report, and end as it did."""
-    from inspector.rescue.command import check_python, find_command
-    from inspector.rescue.hook import hooked
-    from inspector.rescue.journal import read_journal
-    from inspector.rescue.running import end_alike, run_command
+    from inspector.remap.rules import parse_rule
+    from inspector.rescue.rescued import run_rescued
+    from inspector.rescue.running import end_alike
     from inspector.target.machine.wish import THIS, parse_wish
 
     words = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not words:
         raise PlanError("run was given no command", remedy=f"{PROGRAM} {EXAMPLES[0]}")
-    rules = [_parse_rule(text) for text in options.map]
+    rules = [parse_rule(text) for text in options.map]
     target = parse_wish(options.target or THIS)
-    program = find_command(words)
-    with hooked(rules, target, maps_missing=not rules or options.target is not None) as hook:
-        check_python(program, hook)
-        code = run_command(program.command, hook.environment)
-        journal = read_journal(hook.journal)
+    code, journal = run_rescued(words, rules, target, maps_missing=not rules or options.target is not None)
     _report(journal)
     return end_alike(code)
-
-
-def _parse_rule(text: str) -> tuple[str, str]:
-    """Read a rule that a start-up hook can follow: it sees the device of a storage, and nothing else.
-
-    Raises:
-        PlanError: It is malformed, or asks for more.
-    """
-    from inspector.remap.rules import parse_rule
-
-    rule = parse_rule(text)
-    if rule.device is None:
-        remedy = "map devices, as in 'cuda:1=cuda:0', or write a copy with checkpoint-inspector remap"
-        raise PlanError(
-            f"run cannot follow {text!r}: only devices are known while a program loads", remedy=remedy
-        )
-    if rule.device == "cpu":
-        remedy = "move what is loaded in the program, or write a copy with checkpoint-inspector remap"
-        raise PlanError(
-            "run leaves on the CPU what was saved there: it cannot tell weights from Adam's steps",
-            remedy=remedy,
-        )
-    return rule.device, rule.to
 
 
 def _report(journal: Journal) -> None:

@@ -43,5 +43,6 @@ def use(path: Path) -> None:
     assert_type(inspector.remap(path, in_place=True).record, Path | None)
     assert_type(inspector.check(path, script="train.py").script, inspector.ScriptAnswer | None)
     assert_type(inspector.open(path, progress=lambda step: step.unit), Checkpoint)
+    assert_type(inspector.run(["python", path], map="*=cpu").loads, tuple[inspector.Load, ...])
     assert_type(inspector.recover(path, "out.pth").lost, tuple[str, ...])
     assert_type([finding.id for finding in checkpoint.findings], list[str])
