@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from inspector.containers.gathered.chunks import Gathered
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id, parse_storage_ids
 from inspector.containers.programs import Program
@@ -18,6 +17,9 @@ from inspector.pieces import in_pieces
 from inspector.records import dataclass, field
 from inspector.tuples import NamedTuple
 from inspector.units import format_count, format_nbytes
+
+if TYPE_CHECKING:
+    from inspector.containers.gathered.chunks import Gathered
 
 
 class Part(NamedTuple):

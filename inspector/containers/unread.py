@@ -19,7 +19,6 @@ from inspector.containers.nested import read_nested
 from inspector.containers.programs import ProgramKind, Programs
 from inspector.containers.source import Source
 from inspector.containers.tar.sniff import passes_for_tar
-from inspector.containers.zip.unread import read_pickled_records
 from inspector.errors import CancelledError, CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine
@@ -98,6 +97,8 @@ def read_programs(source: Source, limits: Limits, progress: Progress) -> None:
         CancelledError: The work was cancelled.
     """
     if _is_zip(source):
+        from inspector.containers.zip.unread import read_pickled_records  # noqa: PLC0415 - for few files
+
         read_pickled_records(source, limits, progress)
         return
     if passes_for_tar(source):

@@ -24,7 +24,6 @@ from inspector.containers.zip.directory import (
     payload_offsets,
     place_of,
 )
-from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
 from inspector.containers.zip.kinds import PICKLE, Records, find_by, records_of
 from inspector.containers.zip.metadata import read_metadata
 from inspector.containers.zip.records import read_contents, refused
@@ -64,10 +63,7 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         return salvage_zip(source, limits, progress, error)
     names = records.names
     shares = _share_a_name(names)
-    rivals = [
-        *(namesakes(entry, records.directory.entries) if shares else ()),
-        *(pickles_elsewhere(source) if records.directory.doubts else ()),
-    ]
+    rivals = _rivals_of(source, entry, records, shares=shares)
 
     def read_rival(rival: ZipEntry) -> None:
         read_object(source, rival, limits, progress, "rival")
@@ -77,6 +73,8 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     places = find_storages(source, records, storage_ids, progress)
     metadata = read_metadata(source, records.get, records.prefix, names)
     if rivals:
+        from inspector.containers.zip.duplicates import read_rivals  # noqa: PLC0415 - few files have any
+
         stream = replace(stream, oddities=(*stream.oddities, *read_rivals(entry, rivals, read_rival)))
     is_intact = entry.crc in {0, crc}
     stored = places.stored
@@ -204,6 +202,18 @@ def _folders(prefix: str, names: Sequence[str]) -> set[str]:
     """Return what names go on with behind a prefix, as far as torch 1.4's folder is long, in any case."""
     folder = slice(len(prefix), len(prefix) + len(_OLD_FOLDER))
     return set(map(str.lower, {name[folder] for name in names}))
+
+
+def _rivals_of(source: Source, entry: ZipEntry, records: Records, *, shares: bool) -> list[ZipEntry]:
+    """Return the other pickles that a reader may take for the one of an archive."""
+    if not (shares or records.directory.doubts):
+        return []
+    from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere  # noqa: PLC0415 - few files
+
+    return [
+        *(namesakes(entry, records.directory.entries) if shares else ()),
+        *(pickles_elsewhere(source) if records.directory.doubts else ()),
+    ]
 
 
 def _share_a_name(names: Sequence[str]) -> bool:

@@ -61,6 +61,11 @@ def _quote(given: bytes, *safe: str) -> str:
     return str(_import_real("urllib.parse").quote_from_bytes(given, *safe))
 
 
+def _dedent(text: str) -> str:
+    """Stand in for what a warning of PySide's needs of `textwrap`."""
+    return str(_import_real("textwrap").dedent(text))
+
+
 def open_zip(stream: BytesIO) -> Any:  # noqa: ANN401 - or a `ZipFile`
     """Open a zip as `zipfile.ZipFile` does."""
     if not os.environ.get("SBK_EMBED"):  # it asks PySide to unpack its zip
@@ -105,6 +110,7 @@ def _expect(data: bytes, at: int, mark: bytes) -> int:
 
 
 _STAND_INS: dict[str, Callable[..., Any]] = {
+    "textwrap.dedent": _dedent,
     "urllib.parse.quote_from_bytes": _quote,
     "zipfile.ZipFile": open_zip,
 }

@@ -79,6 +79,7 @@ def import_pyside() -> bool:
         try:
             with put_off(_UNUSED), _bound_late():
                 import_module(f"{_PYSIDE}.QtWidgets")
+                _ = sys.modules[f"{_PYSIDE}.QtCore"].Qt  # which imports `textwrap`, for a warning
         finally:
             builtins.compile = _compile
     leave_sources_unread()

@@ -7,6 +7,7 @@ too deep for it are indented less, and then moved to the left together, so that 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
@@ -18,10 +19,12 @@ from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
 from inspector.gui.tree.selection import Rows
 from inspector.overriding import override
-from inspector.report.query import Query
-from inspector.report.search.globs import Span
 from inspector.report.tree import Node
 from inspector.units import format_nbytes
+
+if TYPE_CHECKING:
+    from inspector.report.query import Query
+    from inspector.report.search.globs import Span
 
 ROW_HEIGHT = 26
 _PAD = 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QElapsedTimer,
@@ -34,8 +35,10 @@ from inspector.gui.tree.sorting import Sorting
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
 from inspector.report.outline.flat import Order
-from inspector.report.query import Query
 from inspector.report.tree import Tree
+
+if TYPE_CHECKING:
+    from inspector.report.query import Query
 
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000
