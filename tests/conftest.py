@@ -6,6 +6,7 @@ import contextlib
 import io
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -64,6 +65,18 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+_LOOKS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLORTERM", "COLUMNS", "LINES", "PAGER", "LESS")
+"""What a user's shell says of terminals."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _signals_end_programs() -> None:
+    """What `nohup` and the like ignore, all children would ignore as well."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Settings, recent files, caches and registrations of the user are neither read nor written."""
@@ -71,8 +84,9 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("VIRTUAL_ENV", sys.prefix)  # the Python that counts, whatever the shell has activated
-        patch.delenv("CONDA_PREFIX", raising=False)
-        patch.delenv("PYENV_ROOT", raising=False)
+        patch.setenv("TERM", "xterm-256color")  # also where the tests run on a terminal that can do nothing
+        for name in ("CONDA_PREFIX", "PYENV_ROOT", *_LOOKS):
+            patch.delenv(name, raising=False)
         for name in ("CONFIG_HOME", "DATA_HOME", "CACHE_HOME", "STATE_HOME", "RUNTIME_DIR"):
             folder = home / name.lower()
             folder.mkdir(mode=0o700)  # Qt refuses a runtime folder that others may enter

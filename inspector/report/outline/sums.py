@@ -128,10 +128,23 @@ class Sums:
         for one in self._shared[slice(*self._shared_in(start, end))]:
             totals[one.device] = totals.get(one.device, 0) - one.nbytes
         for device, low, high in self._devices.within(start, end):
+            if not self._has_tensor(low, high):
+                continue
             known = device if device in totals or len(totals) < _MOST_SUMMED else OTHERS
             totals[known] = totals.get(known, 0) + self._sizes[high] - self._sizes[low]
         found = tuple(totals.items())
         return found if len(found) == 1 else tuple(sorted(found, key=lambda item: -item[1]))
+
+    def _has_tensor(self, start: int, end: int) -> bool:
+        """Return whether there is a tensor among rows within one run, which also goes on over groups of values.
+
+        Parts of tensors, which are not counted, and may be empty, stand among themselves.
+        """
+        if self._counts[end] > self._counts[start] or self._sizes[end] > self._sizes[start]:
+            return True
+        while start < end and self._codes[start] == GROUP:
+            start += 1
+        return start < end and self._codes[start] >= 0
 
     def _shared_in(self, start: int, end: int) -> tuple[int, int]:
         return bisect_left(self._shared_at, start), bisect_left(self._shared_at, end)

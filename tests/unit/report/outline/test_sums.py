@@ -13,7 +13,7 @@ from inspector.report.outline.node import Node
 from inspector.report.outline.strip import strip_of
 from inspector.report.outline.sums import parameters_text
 from inspector.report.tree import Tree, build_tree
-from tests.unit.report.rows import checkpoint, storage, tensor
+from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.work import growth
 
 
@@ -66,6 +66,17 @@ def test_each_byte_and_each_parameter_of_a_group_counts_once(views: list[tuple])
                 parameters |= covered if role == "parameter" else set()
         assert node.nbytes == 2 * len(elements) == sum(nbytes for _, nbytes in node.devices)
         assert node.parameters == len(parameters)
+
+
+def test_a_group_of_values_between_tensors_of_one_device_has_no_device() -> None:
+    between = [value("scheduler", "last_epoch"), value("scaler", "step"), value("config", "depth")]
+    empty = tensor("empty", "w", device="cpu", shape=(0,), nbytes=0)
+    first, last = tensor("model", "w", device="cpu"), tensor("ema", "w", device="cpu")
+    tree = build_tree(checkpoint(first, *between, empty, last), {})
+    found = {node.name: (node.device_text, node.type_text) for node in tree.nodes if node.kind == "group"}
+    found.pop(tree.nodes[0].name)
+    of_values = dict.fromkeys(("scheduler", "scaler", "config"), ("", ""))
+    assert found == of_values | dict.fromkeys(("model", "empty", "ema"), ("cpu", "1 tensor"))
 
 
 def test_tied_weights_count_once_where_both_stand() -> None:
