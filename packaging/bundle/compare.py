@@ -4,8 +4,8 @@
 
 PROGRAM is that of the bundle in `build/bundle`, or another, such as what a package installed. All lines run
 in a folder of samples, first where the Python that counts is this one, which needs torch, then where it is a
-bare one. Output, exit code and all files afterwards are to be the same. Prints what is not, and what the lines
-say that end with 4; exits with 1 where something differs. Takes some minutes.
+bare one. Output, exit code and all files afterwards are to be the same. Prints what is not, and what the
+lines say that end with 4; exits with 1 where something differs. Takes some minutes.
 """
 
 from __future__ import annotations
