@@ -136,7 +136,7 @@ class Sums:
         return found if len(found) == 1 else tuple(sorted(found, key=lambda item: -item[1]))
 
     def _has_tensor(self, start: int, end: int) -> bool:
-        """Return whether there is a tensor among rows within one run, which also goes on over groups of values.
+        """Return whether there is a tensor among rows within one run, which goes on over groups of values.
 
         Parts of tensors, which are not counted, and may be empty, stand among themselves.
         """
