@@ -62,14 +62,11 @@ class FactsPanel(QScrollArea):
 
     def show_selection(self, selection: Selection | None) -> None:
         """Show what is selected."""
-        if selection is not None and self._selection is not None and selection.facts == self._selection.facts:
-            facts_differ = False
-        else:
-            facts_differ = True
+        is_same = _shown_of(selection) == _shown_of(self._selection)
         self._selection = selection
         self._hint.setVisible(selection is None)
         shown = selection or Selection(row=0, title="", detail="", facts=())
-        if facts_differ:
+        if not is_same:
             self._title.setText(shown.title)
             self._detail.setText(shown.detail)
             self._fill_table(shown)
@@ -104,3 +101,8 @@ class FactsPanel(QScrollArea):
     def _on_tick(self) -> None:
         if self._selection is not None and self._selection.measuring is not None:
             show_fraction(self._bar, self._selection.measuring.fraction)
+
+
+def _shown_of(selection: Selection | None) -> tuple[object, ...] | None:
+    """Return what is written of a selection, which takes longer than the progress of its numbers."""
+    return None if selection is None else (selection.title, selection.detail, selection.facts)

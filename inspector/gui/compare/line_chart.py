@@ -122,7 +122,7 @@ class LineChart(QWidget):
         painter.setPen(self._theme.tokens.color("text"))
         start = left + _LEAD + _SAMPLE + 6
         room = QRectF(start, y - _LABEL_HEIGHT / 2, self.width() - start - 2, _LABEL_HEIGHT)
-        name = self._lines[number].name
+        name = self._lines[number].label
         text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(room.width()))
         painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 

@@ -21,6 +21,7 @@ _MOST_CHARS = 300
 _NOWHERE = QModelIndex()
 MARKS = {"+": "Added", "-": "Removed", "~": "Changed", ">": "Renamed", "=": "Equal", "!": "Code"}
 """What each mark is called: nothing is told by a color or a sign alone."""
+_REORDERED = "~ Reordered"
 _INKS = {"+": "good", "-": "bad", "~": "warning", ">": "accent", "=": "muted", "!": "bad"}
 
 
@@ -126,4 +127,5 @@ class CompareModel(QAbstractItemModel):
 
 
 def _text(row: DiffRow, column: int) -> str:
-    return (leaf_name(row), f"{row.mark} {MARKS[row.mark]}", row.a_text, row.b_text, row.detail)[column]
+    change = _REORDERED if row.what == ("order",) else f"{row.mark} {MARKS[row.mark]}"
+    return (leaf_name(row), change, row.a_text, row.b_text, row.detail)[column]

@@ -26,7 +26,7 @@ SECTIONS: dict[Section, str] = {
     "tensor": "Tensors",
     "optimizer": "Optimizer",
     "value": "Other values",
-    "container": "What holds them",
+    "container": "Containers",
     "sharing": "Shared memory",
     "record": "Code in the archive",
 }

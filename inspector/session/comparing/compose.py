@@ -32,6 +32,7 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _MOST_RULES = 6
 _SHOWN_FACTS = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")
+_CONTAINER_FACTS: dict[tuple[str, ...], str] = {("container",): "Type", ("order",): "Keys"}
 _OPENING = "Comparing"
 _STALE = "What stands here may be out of date: {}."
 
@@ -272,7 +273,8 @@ def _facts(diff: Diff, row: DiffRow) -> Iterable[FactPair]:
     if row.pair is None:
         if row.a_path != row.b_path:
             yield _fact("Path", row.a_path or "\u2014", row.b_path or "\u2014", differs=True)
-        yield _fact("Value", row.a_text or "\u2014", row.b_text or "\u2014", differs=row.mark != "=")
+        label = _CONTAINER_FACTS.get(row.what, "Value")
+        yield _fact(label, row.a_text or "\u2014", row.b_text or "\u2014", differs=row.mark != "=")
         return
     one, other = diff.a.tensors[row.pair.a], diff.b.tensors[row.pair.b]
     yield _fact("Path", one.path or "(root)", other.path or "(root)", differs=one.path != other.path)

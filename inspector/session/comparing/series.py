@@ -39,12 +39,14 @@ class SeriesLine:
         values: Its figure in each file; None where there is none.
         marked: Whether elements were left out, in each file.
         is_counter: Whether it counts steps, and is drawn only where it is chosen.
+        label: Its name at its line, without the steps that all names in the chart begin with.
     """
 
     name: str
     values: tuple[float | None, ...]
     marked: tuple[bool, ...]
     is_counter: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +186,7 @@ def _compose(state: _State, given: tuple[str, ...]) -> SeriesScreen:
         title=title,
         files=tuple(escape_text(cut_text(PurePath(path).name, _MOST_NAME)) for path in state.series.paths),
         field=state.field,
-        lines=lines,
+        lines=_labeled(lines, drawn),
         modules=sum(not line.is_counter for line in lines[1:]),
         drawn=drawn,
         summary=_summary(state.field, [lines[number] for number in drawn]),
@@ -199,6 +201,19 @@ def _line(line: Line, figure: Field, *, is_counter: bool = False) -> SeriesLine:
         values=tuple(None if point is None else getattr(point, figure) for point in line.points),
         marked=tuple(point is not None and point.leaves_out(figure) for point in line.points),
         is_counter=is_counter,
+    )
+
+
+def _labeled(lines: tuple[SeriesLine, ...], drawn: tuple[int, ...]) -> tuple[SeriesLine, ...]:
+    """Return the lines, those in the chart with a label: cut in its middle, a long name is like any other."""
+    names = sorted(lines[number].name for number in drawn)
+    ends = zip(names[0], names[-1], strict=False) if len(names) > 1 else ()
+    agreeing = next((place for place, (one, other) in enumerate(ends) if one != other), 0)
+    start = max(names[0].rfind(end, 0, agreeing) for end in "./") + 1 if names else 0
+    cut = "\u2026" if start else ""
+    labels = {number: cut + lines[number].name[start:] for number in drawn}
+    return tuple(
+        replace(line, label=labels[number]) if number in labels else line for number, line in enumerate(lines)
     )
 
 

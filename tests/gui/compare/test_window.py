@@ -252,3 +252,31 @@ def test_headers_name_the_files_to_their_ends(window) -> None:
     assert "B: b.pt" in model.headerData(Column.B, horizontal, Qt.ItemDataRole.ToolTipRole)
     assert model.headerData(Column.A, Qt.Orientation.Vertical) is None
     assert window.tree.header().textElideMode() == Qt.TextElideMode.ElideMiddle
+
+
+def test_containers_are_listed_and_each_is_shown_by_its_own_place(qtbot, theme, runner, tmp_path) -> None:
+    """The same change at two places is two facts: the second has to be shown as well."""
+    states = (
+        {"l": [T(W)], "m": [T(V)], "o": {"x": 1, "y": 2}},
+        {"l": (T(W),), "m": (T(V),), "o": {"y": 2, "x": 1}},
+    )
+    paths = [save_zip(tmp_path / f"{name}.pt", state) for name, state in zip("ab", states, strict=True)]
+    window = CompareWindow(theme)
+    window.attach(CompareSession(window, runner, *paths))
+    qtbot.addWidget(window)
+    window.show()
+    window.session.compare()
+    assert texts(window) == [
+        ["Containers   (3)"],
+        ["l", "~ Changed", "list", "tuple", "list \u2192 tuple"],
+        ["m", "~ Changed", "list", "tuple", "list \u2192 tuple"],
+        ["o", "~ Reordered", "x, y", "y, x", "keys x, y \u2192 y, x"],
+    ]
+    shown = []
+    for number, row in enumerate(window.session.screen.rows):
+        if row.section == "container":
+            window.session.select(number)
+            facts = window.session.screen.selection.facts
+            shown.append((window.facts._title.toPlainText(), facts[0].label))
+    assert shown == [("l", "Type"), ("m", "Type"), ("o", "Keys")]
+    window.detach()

@@ -118,3 +118,16 @@ def test_a_result_for_a_window_that_is_closed_is_dropped(session, runner, monkey
     session.dispose()
     runner.go_on()
     assert session.screen.phase == "opening"
+
+
+def test_labels_begin_where_the_names_in_the_chart_differ(view, runner, tmp_path) -> None:
+    for epoch in range(2):
+        names = [f"net.layers.{number}.attn.w" for number in (1, 10, 2)]
+        save_zip(tmp_path / f"e{epoch}.pt", {"net": {name: T([1.0, float(epoch)]) for name in names}})
+    session = SeriesSession(view, runner, (str(tmp_path),))
+    session.compare()
+    assert [line.label for line in session.screen.lines] == ["", "…1.attn", "…10.attn", "…2.attn"]
+    session.choose_lines((0, 1))
+    assert [line.label for line in session.screen.lines[:2]] == ["all of it", "net/net.layers.1.attn"]
+    session.choose_lines((2,))
+    assert session.screen.lines[2].label == "net/net.layers.10.attn"
