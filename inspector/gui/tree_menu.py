@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from inspector.session.controller import Session
     from inspector.session.screen import Screen
 
+_BOUND = "Leave &out of the export (not an item of a tuple alone)"
 MOST_MAPPED = 64
 """Each row that is mapped is a rule, and each tensor is asked for each."""
 
@@ -66,7 +67,9 @@ def _add_export(menu: QMenu, session: Session, screen: Screen, nodes: tuple[int,
     """Add what is decided for the tensors of rows: where they go, and whether they are exported."""
     menu.addSeparator()
     if screen.can_export:
-        _add(menu, "Leave &out of the export\u2026", partial(session.begin_export_without, nodes))
+        text, can = "Leave &out of the export\u2026", session.can_leave_out(nodes)
+        without = _add(menu, text if can else _BOUND, partial(session.begin_export_without, nodes))
+        without.setEnabled(can)
     if screen.map_choices:
         below = menu.addMenu("&Map to a device")
         below.setEnabled(len(nodes) <= MOST_MAPPED)
@@ -79,5 +82,7 @@ def _label(device: str) -> str:
     return device_name(device).replace("&", "&&")
 
 
-def _add(menu: QMenu, text: str, run: Callable[[], object]) -> None:
-    menu.addAction(text).triggered.connect(lambda *_checked: run())
+def _add(menu: QMenu, text: str, run: Callable[[], object]) -> QAction:
+    action = menu.addAction(text)
+    action.triggered.connect(lambda *_checked: run())
+    return action

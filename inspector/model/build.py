@@ -173,6 +173,7 @@ def build_checkpoint(
         stamp=container.stamp,
         is_program=container.declared is not None,
         encodings=tuple(found.encodings),
+        tuples=tuple(found.places[id(held)] for held in found.holders if isinstance(held, tuple)),
     )
 
 

@@ -365,6 +365,7 @@ class Checkpoint:
         is_program: Whether it is one model whose modules are the mappings in it, as in TorchScript: the way
             to a tensor, with dots, is its name in the state dict.
         encodings: How values come out of elements, by the row of the tensor, where not simply by its type.
+        tuples: Where the tuples stand that have rows below them: no item of one can be left out alone.
     """
 
     path: str
@@ -389,6 +390,7 @@ class Checkpoint:
     stamp: Stamp | None = None
     is_program: bool = False
     encodings: tuple[tuple[int, Encoding], ...] = ()
+    tuples: tuple[str, ...] = ()
 
     @property
     def needs(self) -> Safety:

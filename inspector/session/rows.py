@@ -101,6 +101,15 @@ class RowIntentions(Exports):
         rows = [row_text(document.checkpoint, document.tree.nodes[node]) for node in nodes]
         return rows[0] if len(rows) == 1 else "[\n  {}\n]".format(",\n  ".join(rows))
 
+    def can_leave_out(self, nodes: tuple[int, ...]) -> bool:
+        """Return whether a copy can be without some rows: not, if all are single items of tuples."""
+        document = self._ready
+        if document is None or not document.checkpoint.tuples:
+            return document is not None
+        from inspector.session.export.choosing import bound_rows  # noqa: PLC0415 - see above
+
+        return not bound_rows(document.checkpoint, document.tree).issuperset(nodes)
+
     def _row_at(self, node: int) -> Node | None:
         document = self._ready
         return None if document is None else document.tree.nodes[node]

@@ -142,3 +142,10 @@ def test_what_stays_folded_is_told_and_a_slice_has_no_path(window, monkeypatch) 
     window.tree.show_selected(find(READY.tree, "model"))
     window.actions_by_name["copy_path"].trigger()
     assert window.statusBar().currentMessage() == "A slice of a long list has no path"
+
+
+def test_an_item_of_a_tuple_says_why_it_cannot_be_left_out(window) -> None:
+    window.session.can_leave_out.return_value = False
+    without = entry(menu_at(window, "model", "fc", "bias"), "Leave out")
+    assert not without.isEnabled()
+    assert "tuple" in without.text()

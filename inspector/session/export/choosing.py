@@ -7,7 +7,7 @@ them: to as few as say the same, and without touching those that are about other
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
@@ -59,7 +59,34 @@ def _as_word(pattern: str) -> str:
 # --- boxes --------------------------------------------------------------------------------------------------
 
 
-def boxes_of(tree: Tree, fates: bytes, value_fates: bytes, progress: Progress | None = None) -> Boxes:
+def bound_rows(checkpoint: Checkpoint, tree: Tree) -> frozenset[int]:
+    """Return the rows that cannot be left out alone: items of tuples without entries below."""
+    tuples = frozenset(checkpoint.tuples)
+    if not tuples:
+        return frozenset()
+    found = {node for node, row in _shown(checkpoint, tree) if _is_item(row.path, tuples)}
+    above = [tree.nodes[node].parent for node in found]
+    while above:
+        id_ = above.pop()
+        node = tree.nodes[id_]
+        if id_ not in found and _is_item(node.path.rstrip("/"), tuples) and found.issuperset(node.children):
+            found.add(id_)
+            above.append(node.parent)
+    return frozenset(found)
+
+
+def _is_item(path: str, tuples: Collection[str]) -> bool:
+    """Return whether a row is an item of a tuple."""
+    return bool(path) and path.rpartition("/")[0] in tuples
+
+
+def boxes_of(
+    tree: Tree,
+    fates: bytes,
+    value_fates: bytes,
+    progress: Progress | None = None,
+    bound: frozenset[int] = frozenset(),
+) -> Boxes:
     """Return the boxes for what becomes of each tensor and value.
 
     No row is made for it: there may be a million.
@@ -83,7 +110,7 @@ def boxes_of(tree: Tree, fates: bytes, value_fates: bytes, progress: Progress | 
         if parent >= 0:
             kept[parent] += kept[id_]
             gone[parent] += gone[id_]
-    return Boxes(tree=tree, states=bytes(states))
+    return Boxes(tree=tree, states=bytes(states), bound=bound)
 
 
 def _parts(nodes: Nodes) -> bytearray:
@@ -108,7 +135,13 @@ def _state(kept: int, gone: int) -> int:
 
 
 def choose(
-    document: Document, known_by: KnownBy, patterns: Sequence[str], nodes: Iterable[int], *, written: bool
+    document: Document,
+    known_by: KnownBy,
+    patterns: Sequence[str],
+    nodes: Iterable[int],
+    *,
+    written: bool,
+    tuples: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Return the patterns after the boxes of some rows were clicked.
 
@@ -118,6 +151,7 @@ def choose(
         patterns: The patterns so far.
         nodes: The ids of the rows; each stands for all below it.
         written: Whether they are to be written now, or left out.
+        tuples: Where tuples stand whose items stay unless all of them go.
     """
     chosen = _rows_below(document.tree, nodes)
     trial = Patterns(patterns)
@@ -128,11 +162,11 @@ def choose(
         if not mine or mine.isdisjoint(chosen):
             kept.append(pattern)
         elif written:
-            kept += _narrowest(document, mine - chosen)
+            kept += _narrowest(document, mine - chosen, tuples)
         elif not mine <= chosen:
             kept.append(pattern)
     if not written:
-        kept += _narrowest(document, chosen)
+        kept += _narrowest(document, chosen, tuples)
     return tuple(dict.fromkeys(kept))
 
 
@@ -195,8 +229,8 @@ class _Beginnings:
     dotted: dict[str, int]
 
 
-def _narrowest(document: Document, chosen: set[int]) -> list[str]:
-    """Return few patterns that cover these rows of the tree and no others."""
+def _narrowest(document: Document, chosen: set[int], tuples: Collection[str]) -> list[str]:
+    """Return few patterns that cover these rows of the tree and no others; none of them names an item."""
     if not chosen:
         return []
     every = dict(_shown(document.checkpoint, document.tree))
@@ -206,14 +240,16 @@ def _narrowest(document: Document, chosen: set[int]) -> list[str]:
     here = _count([every[node].path for node in sorted(chosen)])
     found: dict[str, None] = {}
     for node in sorted(chosen):
-        found[_outermost(every[node].path, totals, here)] = None
-    return list(found)
+        found[_outermost(every[node].path, totals, here, tuples)] = None
+    return [pattern for pattern in found if pattern]
 
 
-def _outermost(path: str, totals: _Beginnings, here: _Beginnings) -> str:
-    """Return the pattern of the outermost beginning that all rows with it share."""
+def _outermost(path: str, totals: _Beginnings, here: _Beginnings, tuples: Collection[str]) -> str:
+    """Return the pattern of the outermost beginning that all rows with it share; empty for an item alone."""
     for end, is_path in _boundaries(path):
         beginning = path[:end]
+        if is_path and _is_item(beginning, tuples):
+            continue
         total = (totals.paths if is_path else totals.dotted).get(beginning)
         if total is None or total != (here.paths if is_path else here.dotted).get(beginning):
             continue
@@ -221,7 +257,7 @@ def _outermost(path: str, totals: _Beginnings, here: _Beginnings) -> str:
             return literal_pattern(beginning)
         if total > 1:
             return f"{literal_pattern(beginning)}*"
-    return literal_pattern(path)
+    return "" if _is_item(path, tuples) else literal_pattern(path)
 
 
 @remembered

@@ -19,7 +19,14 @@ from inspector.report.words.formats import nothing_to_map
 from inspector.report.words.results import as_lines, form_changes, left_out, left_out_total, sizes
 from inspector.session.device_map import DeviceMap, Pairs
 from inspector.session.document import Document
-from inspector.session.export.choosing import KnownBy, boxes_of, choose, join_patterns, split_patterns
+from inspector.session.export.choosing import (
+    KnownBy,
+    bound_rows,
+    boxes_of,
+    choose,
+    join_patterns,
+    split_patterns,
+)
 from inspector.session.export.kinds import (
     COPY,
     IN_PLACE,
@@ -93,7 +100,9 @@ def draft_of(
     if form is not None:
         return with_preview(draft, checkpoint, form, tree, progress)
     kept = bytes(len(checkpoint.tensors)), bytes(len(checkpoint.values))
-    return draft if tree is None else replace(draft, boxes=boxes_of(tree, *kept, progress))
+    if tree is None:
+        return draft
+    return replace(draft, boxes=boxes_of(tree, *kept, progress, bound_rows(checkpoint, tree)))
 
 
 def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:
@@ -101,9 +110,10 @@ def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:
     if not picks:
         return wish
     known_by = _known_by(document.checkpoint, form_of(wish))
-    patterns = split_patterns(wish.exclude)
+    patterns, form = split_patterns(wish.exclude), form_of(wish)
+    tuples = () if form is not None and form.takes_model else frozenset(document.checkpoint.tuples)
     for nodes, written in picks:
-        patterns = choose(document, known_by, patterns, nodes, written=written)
+        patterns = choose(document, known_by, patterns, nodes, written=written, tuples=tuples)
     return replace(wish, exclude=join_patterns(patterns))
 
 
@@ -216,7 +226,15 @@ def with_preview(
         refusal=refusal,
         size=f"about {sizes(preview)}",
         nbytes=preview.nbytes,
-        boxes=None if tree is None else boxes_of(tree, preview.fates, preview.value_fates, progress),
+        boxes=None
+        if tree is None
+        else boxes_of(
+            tree,
+            preview.fates,
+            preview.value_fates,
+            progress,
+            frozenset() if form.takes_model else bound_rows(checkpoint, tree),
+        ),
         unused=preview.unused,
         can_cast=form.takes_model,
         can_average=form.takes_model and any(tensor.role == "ema" for tensor in checkpoint.tensors),

@@ -24,10 +24,12 @@ class Boxes:
     Attributes:
         tree: The rows.
         states: What each box shows.
+        bound: The rows whose boxes cannot be clicked, being items of a tuple.
     """
 
     tree: Tree
     states: bytes
+    bound: frozenset[int] = frozenset()
 
     def state_of(self, nodes: Iterable[int]) -> int:
         """Return what a box shows that stands for several rows."""

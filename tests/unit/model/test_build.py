@@ -63,6 +63,16 @@ def test_names_and_oddities_are_fit_to_be_shown() -> None:
     assert [str(oddity) for oddity in odd.safety.oddities] == ["the state of the name a.b is set (byte 10)"]
 
 
+def test_tuples_with_rows_below_are_known() -> None:
+    nest = list_(tuple_(view(), pairs(a=view())))
+    found = by_hand(
+        pairs(pair=tuple_(view(), view()), list=list_(view()), nest=nest, betas=tuple_(number(1)))
+    )
+    assert found.tuples == ("pair", "nest/0")
+    assert by_hand(tuple_(view(), view())).tuples == ("",)
+    assert by_hand(list_(view())).tuples == ()
+
+
 def test_optimizer_row() -> None:
     groups = list_(pairs(params=list_(number(0), number(1)), capturable=op("NEWTRUE")))
     slots = op("EMPTY_DICT") + op("MARK") + number(0) + pairs(exp_avg=view()) + op("SETITEMS")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from inspector.records import replace
 from inspector.report.outline.flat import Order
 from inspector.report.outline.ranks import Column
 from inspector.session.controller import Session
@@ -128,3 +129,17 @@ def test_without_a_file_a_row_is_nothing(session, view) -> None:
     session.map_branches((1,), "cpu")
     assert session.nodes_json((1,)) == ""
     assert view.method_calls == []
+
+
+def test_a_copy_cannot_be_without_a_single_item_of_a_tuple(session, monkeypatch) -> None:
+    assert not session.can_leave_out((1,))
+    rows = checkpoint(tensor("pair", 0, storage="0"), tensor("w", storage="0"), storage("0", "cpu"))
+    shown = [document_of(rows), document_of(replace(rows, tuples=("pair",)))]
+    monkeypatch.setattr("inspector.session.jobs.open.open_document", lambda *_: shown[0])
+    session.open("/rows.pth")
+    item, whole = node(session, "pair/0"), node(session, "w")
+    assert session.can_leave_out((item,))
+    del shown[0]
+    session.reload()
+    assert not session.can_leave_out((item,))
+    assert session.can_leave_out((item, whole))

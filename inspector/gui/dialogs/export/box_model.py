@@ -25,6 +25,7 @@ _CHECKS = {
     NO_CHOICE: Qt.CheckState.Unchecked,
 }
 _SPOKEN = {OUT: "left out", PARTLY: "written in part", WRITTEN: "written", NO_CHOICE: "not in this export"}
+_BOUND = "An item of a tuple cannot be left out alone: leave out the whole tuple."
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
@@ -95,7 +96,7 @@ class BoxModel(QAbstractItemModel):
     def flags(self, index: AnyIndex) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag(0)
-        if self._state(index) == NO_CHOICE:
+        if self._state(index) == NO_CHOICE or self._is_bound(index):
             return Qt.ItemFlag.ItemIsSelectable
         checkable = Qt.ItemFlag.ItemIsUserCheckable if index.column() == 0 else Qt.ItemFlag(0)
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | checkable
@@ -106,7 +107,8 @@ class BoxModel(QAbstractItemModel):
             return None
         column, id_ = index.column(), index.internalId()
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tooltip(f"{self._path(id_)}\n{_SPOKEN[self._state(index)]}")
+            why = f"\n{_BOUND}" if self._is_bound(index) else ""
+            return plain_tooltip(f"{self._path(id_)}\n{_SPOKEN[self._state(index)]}{why}")
         return self._name_data(index, role) if column == 0 else self._size_data(id_, role)
 
     def _name_data(self, index: AnyIndex, role: int) -> object:
@@ -116,7 +118,8 @@ class BoxModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.CheckStateRole:
             return check_of(state)
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self._name(id_)}, {_SPOKEN[state]}, {self._amount(id_)}"
+            why = f", {_BOUND}" if self._is_bound(index) else ""
+            return f"{self._name(id_)}, {_SPOKEN[state]}, {self._amount(id_)}{why}"
         return None
 
     def _size_data(self, id_: int, role: int) -> object:
@@ -145,6 +148,9 @@ class BoxModel(QAbstractItemModel):
 
     def _state(self, index: AnyIndex) -> int:
         return NO_CHOICE if self._boxes is None else self._boxes.states[index.internalId()]
+
+    def _is_bound(self, index: AnyIndex) -> bool:
+        return self._boxes is not None and index.internalId() in self._boxes.bound
 
     def _name(self, node: int) -> str:
         return self._nodes[node].name if self._found is None else self._path(node)

@@ -232,3 +232,17 @@ def test_the_dialog_fits_on_small_screens(qtbot, theme, session, monkeypatch, si
     assert area.horizontalScrollBar().maximum() == 0
     export = button(dialog, "Export")
     assert dialog.rect().contains(QRect(export.mapTo(dialog, QPoint()), export.size()))
+
+
+def test_items_of_tuples_keep_their_box_and_say_why(qtbot):
+    document = saved_on("cpu", "cuda:0")
+    leaf = document.tree.tensor_nodes[0]
+    model = BoxModel()
+    boxes = Boxes(tree=document.tree, states=bytes([2] * 9), bound=frozenset({leaf}))
+    model.show_boxes(boxes, (leaf, document.tree.tensor_nodes[1]))
+    bound, free = model.index(0, 0), model.index(1, 0)
+    assert not bound.flags() & Qt.ItemFlag.ItemIsUserCheckable
+    assert free.flags() & Qt.ItemFlag.ItemIsUserCheckable
+    for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+        assert "tuple" in bound.data(role)
+        assert "tuple" not in free.data(role)

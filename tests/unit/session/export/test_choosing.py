@@ -5,13 +5,14 @@ import random
 import pytest
 
 from inspector.model.checkpoint import ValueRow
+from inspector.records import replace
 from inspector.remap.convert.forms import DROPPED, KEPT, NEVER, Form
 from inspector.remap.convert.preview import preview_form
 from inspector.report.outline.nodes import Nodes
 from inspector.report.tree import BUCKET_ROWS
 from inspector.session.document import Document
 from inspector.session.export import choosing
-from inspector.session.export.choosing import boxes_of, choose, join_patterns, split_patterns
+from inspector.session.export.choosing import bound_rows, boxes_of, choose, join_patterns, split_patterns
 from inspector.session.export.page import NO_CHOICE, OUT, PARTLY, WRITTEN
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor, value
@@ -226,3 +227,41 @@ def test_names_with_many_dots_take_bounded_memory(monkeypatch) -> None:
     nothing = document(("m/a", "m/b"))
     assert choose(nothing, known_by, (), [node_of(nothing, "m/a")], written=False) == ("m/a",)
     assert len(list(choosing._boundaries("x." * 1000))) == choosing._MOST_BOUNDARIES + 1
+
+
+# --- tuples -------------------------------------------------------------------------------------------------
+
+TUPLES = ("pair", "nest/0", "nest/0/2")
+IN_TUPLES = ("pair/0", "pair/1", "list/0", "nest/0/0", "nest/0/1/a", "nest/0/2/0", "w")
+
+
+def with_tuples() -> Document:
+    shown = document(IN_TUPLES)
+    return document_of(replace(shown.checkpoint, tuples=TUPLES))
+
+
+def test_items_of_tuples_are_bound_and_what_has_entries_is_not() -> None:
+    shown = with_tuples()
+    bound = bound_rows(shown.checkpoint, shown.tree)
+    paths = {shown.tree.nodes[node].path.rstrip("/") for node in bound}
+    assert paths == {"pair/0", "pair/1", "nest/0/0", "nest/0/2/0", "nest/0/2"}
+    plain = document(IN_TUPLES)
+    assert bound_rows(plain.checkpoint, plain.tree) == frozenset()
+    assert boxes_of(shown.tree, bytes(len(IN_TUPLES)), b"", bound=bound).bound == bound
+
+
+def test_no_pattern_names_an_item_of_a_tuple() -> None:
+    shown = with_tuples()
+
+    def chosen(*paths: str, group: str = "") -> tuple[str, ...]:
+        nodes = [node_of(shown, path) for path in paths]
+        nodes += [i for i, node in enumerate(shown.tree.nodes) if group and node.path == f"{group}/"]
+        return choose(shown, known_by, (), nodes, written=False, tuples=TUPLES)
+
+    assert chosen("pair/0") == ()
+    assert chosen("pair/0", "pair/1") == chosen(group="pair") == ("pair",)
+    assert chosen("nest/0/1/a") == ("nest/0/1/a",)
+    assert chosen(group="nest/0") == ("nest",)
+    assert chosen("list/0", "nest/0/0") == ("list",)
+    without = choose(shown, known_by, (), [node_of(shown, "nest/0/1/a")], written=False)
+    assert without == ("nest/0/1",)  # in a form without tuples
