@@ -77,6 +77,7 @@ _ODD: dict[str, Value] = {
     "an id that is no tuple": usual(PersistentId("id")),
     "an id with a view": usual(PersistentId((*pid().pid, None))),
     "a key that is a number": usual(pid(0)),
+    "a key that is a list": usual(pid([0])),
     "a storage that is not known": usual(pid("x?")),
     "a storage without elements": usual(pid("empty", numel=0), 0, (0,), (1,)),
     "an id without elements": usual(pid(numel=0)),
@@ -127,3 +128,6 @@ def test_what_is_not_plain_is_left() -> None:
         if describe_alike(values, known_of(values)) is not None or describe_alike([value], known_of([value])):
             taken.append(name)
     assert not taken
+    empty = parse_storage_id(pid(tag="cuda:1", numel=0))
+    assert empty is not None
+    assert describe_alike([usual(shape=(0,), stride=(1,))], Known({"0": empty})) is None  # see `storage_of`
