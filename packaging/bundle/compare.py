@@ -202,7 +202,7 @@ def plain(text: str, program: list[str]) -> str:
     """Return a text without what may differ: where the program lies, and how long something took."""
     for word in (" ".join(program), *program[:1]):
         text = re.sub(rf"{re.escape(word)}(?![\w.])", "PROGRAM", text)
-    return re.sub(r'"(\w+_seconds|written)": [^,}\n]+', r'"\1": ...', text)
+    return re.sub(r'"(\w+_seconds|made)": [^,}\n]+', r'"\1": ...', text)
 
 
 def contents(folders: tuple[Path, ...], program: list[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import plistlib
+import runpy
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,14 @@ def test_the_active_environment_stays_known_in_the_bundle(packager, tmp_path, mo
     packager.dependencies = [(start.stem, str(start), "PYSOURCE")]
     with pytest.raises(SystemExit, match="in another way"):
         packager.run()
+
+
+def test_what_compares_the_bundle_knows_every_option():
+    names = runpy.run_path(str(SPEC.with_name("compare.py")))
+    tried = names["lines"]()
+    assert names["unused_options"](tried) == []
+    without = [line for line in tried if "--rank" not in line and "--undo" not in line]
+    assert names["unused_options"](without) == ["remap --undo", "stats --rank"]
 
 
 def test_windows_gets_a_program_without_a_console(packager, monkeypatch):

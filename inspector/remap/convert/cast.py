@@ -65,4 +65,7 @@ class Caster:
                 yield answer.block
         except WorkerError as error:
             remedy = f"see whether python -c 'import torch' works, or name another Python with {OPTION}"
-            raise ExportError("torch failed to cast the weights", where=python.path, remedy=remedy) from error
+            what = "torch failed to cast the weights"
+            if "No module named 'torch'" in str(error):
+                what = "a cast needs torch, and this Python has none"
+            raise ExportError(what, where=python.path, remedy=remedy) from error

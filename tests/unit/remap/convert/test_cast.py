@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +46,15 @@ def test_nothing_is_started_for_nothing(caster: Callable[[str], Caster]) -> None
 def test_child_that_ends_is_an_error(caster: Callable[[str], Caster]) -> None:
     with caster("raise SystemExit") as ends, pytest.raises(ExportError, match="torch failed to cast"):
         list(ends.cast([b"abcd"], Progress()))
+
+
+def test_a_python_without_torch_is_named(caster: Callable[[str], Caster]) -> None:
+    with (
+        caster("raise ModuleNotFoundError(\"No module named 'torch'\")") as ends,
+        pytest.raises(ExportError, match="this Python has none") as error,
+    ):
+        list(ends.cast([b"abcd"], Progress()))
+    assert str(error.value).startswith(f"a cast needs torch, and this Python has none: {sys.prefix}")
 
 
 def test_it_can_be_cancelled(caster: Callable[[str], Caster]) -> None:
