@@ -129,6 +129,7 @@ def build_sheet(tokens: Tokens, base_points: float) -> str:
     """
     values = dict(tokens.colors)
     values["icons"] = resource_path("icons").as_posix()
+    values["marks"] = "-dark" if tokens.dark else ""  # dark themes have light accents
     values["mono"] = ", ".join(f'"{family}"' for family in _MONO_FAMILIES)
     for name, factor in (("small", 0.9), ("base", 1.0), ("lead", 1.08), ("title", 1.9)):
         values[f"size_{name}"] = f"{base_points * factor:.1f}pt"

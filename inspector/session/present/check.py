@@ -37,5 +37,5 @@ def _hint(state: State) -> str:
     checkpoint = document.checkpoint
     reading = f"Reading {'all of its files' if checkpoint.parts else 'the whole file'} shows whether"
     if not format_of(checkpoint.format).torch_loads:
-        return f"{reading} all of it is there, and as its checksums say where the format has any."
+        return f"{reading} nothing is missing, and whether it matches its checksums if the format has any."
     return f"{_NOT_COMPARED} {reading} it is as it was saved."

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 
 from PySide6.QtGui import QColor
 
 from inspector.gui.pages.memory.ink import contrast, ink_on
-from inspector.gui.theme.theme import MODES, Tokens, read_tokens
+from inspector.gui.theme.theme import MODES, Tokens, build_sheet, read_tokens
 from inspector.resources import resource_path
 
 TONES = ("good", "bad", "warning", "neutral")
@@ -95,3 +96,20 @@ def test_the_borders_of_the_sheet_are_in_the_table():
             continue
         for token in re.findall(r"border(?:-color)?: (?:1px solid )?@(\w+)", body):
             assert token in strong, selector
+
+
+def test_marks_in_boxes_stand_out_in_every_theme():
+    found = []
+    for tokens in all_themes():
+        rules = re.findall(
+            r"\{([^{}]*image: url\(\"[^\"]*sheet-(?:tick|dash)[^{}]*)\}", build_sheet(tokens, 10.0)
+        )
+        assert len(rules) > 4
+        for rule in rules:
+            ground = QColor(re.search(r"background: (#\w+)", rule)[1])
+            picture = re.search(r"url\(\"([^\"]*)\"\)", rule)[1]
+            ink = QColor(re.search(r"stroke=\"(#\w+)\"", Path(picture).read_text(encoding="utf-8"))[1])
+            found += [f"{tokens.name} {rule}"] if contrast(ink, ground) < 3 else []
+        off = tokens.color("faint")  # the ground of a box that cannot be clicked
+        found += [f"{tokens.name} faint"] if contrast(ink, off) < 3 else []
+    assert found == []

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from inspector.gui.theme import icons
 from inspector.gui.theme.icons import Glyph, app_icon, draw_svg, retint, set_icon
-from inspector.gui.theme.theme import read_tokens
+from inspector.gui.theme.theme import build_sheet, read_tokens
 from inspector.resources import resource_path
 
 FILES = sorted(resource_path("icons").glob("*.svg"))
@@ -19,7 +19,7 @@ INK = QColor("#123456")
 def test_every_icon_is_used() -> None:
     gui = Path(icons.__file__).parents[1]
     used = "".join(path.read_text(encoding="utf-8") for path in gui.rglob("*.py"))
-    used += resource_path("themes/window.qss").read_text(encoding="utf-8")
+    used += "".join(build_sheet(read_tokens(mode), 10.0) for mode in ("light", "dark"))
     tones = {f"tone-{tone}" for tone in ("good", "bad", "warning", "neutral")}
     names = {path.stem for path in FILES} - {"app", *tones}
     assert {name for name in names if f'"{name}"' not in used and f"/{name}.svg" not in used} == set()

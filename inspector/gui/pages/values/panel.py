@@ -25,7 +25,7 @@ from inspector.values.statistics import Statistics
 
 _DIGITS = (("As saved", 0), ("3 digits", 3), ("6 digits", 6), ("9 digits", 9))
 _NOTHING = "Select a tensor in the tree to see its values."
-_CAPTION_WIDTH = 150
+_CAPTION_WIDTH = 172
 
 
 class ValuesPanel(ScrollPanel):

@@ -100,8 +100,8 @@ def test_torch_load_is_spoken_of_only_where_it_reads_the_file(real, view, runner
     single.write_bytes(model(w=(4,)))
     real.open(str(single))
     assert real.screen.check.hint == (
-        "Reading the whole file shows whether all of it is there, and as its checksums say where the "
-        "format has any."
+        "Reading the whole file shows whether nothing is missing, and whether it matches its checksums if "
+        "the format has any."
     )
     real.open(str(two_shards(tmp_path / "run")))
-    assert real.screen.check.hint.startswith("Reading all of its files shows whether all of it is there, ")
+    assert real.screen.check.hint.startswith("Reading all of its files shows whether nothing is missing, ")
