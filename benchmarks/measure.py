@@ -17,7 +17,7 @@ from pathlib import Path
 from inspector.records import dataclass
 
 # An installed program has its bytecode; so shall ours, after the round that warms up.
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, kilobytes elsewhere
 
 
@@ -83,7 +83,7 @@ def run(command: Sequence[str]) -> Figures:
         RuntimeError: It failed.
     """
     started = time.perf_counter()
-    with subprocess.Popen(command, env=_ENVIRONMENT, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from measure import Figures, compare
+from measure import ENVIRONMENT, Figures, compare
 from measure import run as _measured_run
 
 from inspector.records import dataclass, replace
@@ -241,7 +241,8 @@ def _latency(bench: Bench, trial: str, path: Path, runs: int = 0) -> list[dict[s
     command = [PYTHON, str(HERE / "latency.py"), trial, str(path)]
     measured = []
     for _ in range(runs or max(1, bench.runs // 2)):
-        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=ENVIRONMENT)
+        lines = done.stdout.splitlines()
         measured.append({found["what"]: found for found in map(json.loads, lines)})
     return measured
 
@@ -283,6 +284,7 @@ _GAPS = {
             "the page values",
         ),
         "preparing an export": ("the export dialog",),
+        "closing": ("closing",),
     },
     "bytes": {"opening": ("opening",), "scanning": ("scanning",), "exporting": ("exporting",)},
 }

@@ -117,8 +117,9 @@ def can_go(visited: tuple[tuple[int, ...], int]) -> tuple[bool, bool]:
 
 
 def prepare_rows(document: Document) -> None:
-    """Look up what the facts of each tensor need: a click should not wait for that of a large file."""
+    """Look up what the first click and the first search in a large file would wait for."""
     _lookup(document)
+    _rows(document)
     requests_of(document)
 
 
