@@ -94,7 +94,10 @@ def let_go(*held: list[Any] | dict[Any, Any] | set[Any]) -> None:
 
 
 def let_go_after(owner: object, *held: object) -> None:
-    """Let go of what an owner refers to in a thread as soon as it ends: the last first, tuples in pieces."""
+    """Let go of what an owner refers to in a thread as soon as it ends: the last first, tuples in pieces.
+
+    A list may still grow until then: what is in it counts as if it was given.
+    """
     finalize(owner, _begin_to_let_go, list(held)).atexit = False
 
 
@@ -112,5 +115,7 @@ def _let_go_of_each(held: list[object]) -> None:
             time.sleep(_LOOK_S)
         one = held.pop()
         rows = list(one) if isinstance(one, tuple) else []
+        if isinstance(one, list):
+            held += one
         del one
         let_go(rows)

@@ -26,7 +26,10 @@ def remembered(ask: Callable[[Subject, *Asked], Answer]) -> Callable[[Subject, *
     @wraps(ask)
     def recall(document: Subject, *asked: *Asked) -> Answer:
         with lock:
-            answers = known.setdefault(document, {})
+            answers = known.get(document)
+            if answers is None:
+                answers = known[document] = {}
+                getattr(document, "remembered", []).append(answers)
             if asked in answers:
                 return answers[asked]
         answer = ask(document, *asked)

@@ -13,7 +13,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.pieces import let_go_after
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, field
 from inspector.remap.files.naming import record_path
 from inspector.report.colors import device_colors
 from inspector.report.tree import Tree, build_tree
@@ -42,6 +42,7 @@ class Document:
         tree: Its rows.
         open_seconds: How long opening took.
         can_undo: Whether the file was changed in place, and an undo record stands beside it.
+        remembered: What is remembered of it elsewhere, which ends with it.
     """
 
     checkpoint: Checkpoint
@@ -49,6 +50,7 @@ class Document:
     tree: Tree
     open_seconds: float
     can_undo: bool = False
+    remembered: list[object] = field(default_factory=list)
 
     @property
     def safety(self) -> SafetyVerdict:
@@ -80,7 +82,7 @@ def open_document(path: str, progress: Progress) -> Document:
     if len(checkpoint.tensors) >= _MANY_TENSORS:
         keep_from_collector(document)
         rows = checkpoint.tensors, checkpoint.storages, checkpoint.values
-        let_go_after(document, *rows, tree)  # the tree first: it refers to the others
+        let_go_after(document, *rows, tree, document.remembered)  # from behind: they refer to those before
     return document
 
 

@@ -144,9 +144,11 @@ def _threads() -> list[Thread]:
 
 def test_what_an_owner_held_ends_in_another_thread() -> None:
     _Thing.ended.clear()
-    owner = _Owner(tuple(_Thing() for _ in range(3 * PIECE)))
-    let_go_after(owner, owner.things, _Thing())
-    assert _Thing.alive == 3 * PIECE + 1
+    owner, others = _Owner(tuple(_Thing() for _ in range(3 * PIECE))), [_Thing()]
+    let_go_after(owner, owner.things, others)
+    others.append(_Thing())
+    del others
+    assert _Thing.alive == 3 * PIECE + 2
 
     del owner
     for thread in _threads():

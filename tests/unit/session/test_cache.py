@@ -73,3 +73,15 @@ def test_answers_are_forgotten_with_their_document() -> None:
     del document
     gc.collect()
     assert answer() is None
+
+
+def test_a_document_knows_what_is_remembered_of_it() -> None:
+    """The answers of a large file end with its rows, in a thread."""
+    document = saved_on("cpu")
+    length = remembered(lambda of, more: [len(of.checkpoint.tensors), more])
+    known = len(document.remembered)
+
+    assert length(document, 1) is length(document, 1)
+    length(document, 2)
+
+    assert document.remembered[known:] == [{(1,): length(document, 1), (2,): length(document, 2)}]
