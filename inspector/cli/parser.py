@@ -19,7 +19,7 @@ from inspector.overriding import override
 from inspector.units import cut_text, nearest
 
 _HELP_COLUMN = 28
-_NARROW, _HELP_COLUMN_NARROW = 70, 18
+_NARROW, _HELP_COLUMN_NARROW = 70, 20
 _MOST_CHARS, _MOST_WORDS = 100, 4
 _NEEDLESS = re.compile(r"argument (\S+): ignored explicit argument (.*)", re.DOTALL)
 _REPEATED = re.compile(r"(\S+) \[\1 \.\.\.\]")

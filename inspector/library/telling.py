@@ -22,7 +22,7 @@ class Step:
 
     Attributes:
         stage: What is done at the moment, in a few words: `copying`.
-        done: How much of it is done.
+        done: How much of it is done; 0 while the total is unknown.
         total: How much there is to do in this stage; 0 while that is unknown.
         unit: What `done` and `total` count: `bytes`, or `items` (files, storages).
     """
@@ -49,13 +49,13 @@ class Telling(Progress):
         failure: What the function raised; the work ends as if it were cancelled.
     """
 
-    __slots__ = ("_due", "_is_one", "_tell", "_told", "failure")
+    __slots__ = ("_due", "_has_ended", "_is_one", "_tell", "failure")
 
     def __init__(self, tell: Callable[[Step], object]) -> None:
         super().__init__()
         self._tell = tell
-        self._told: Step | None = None
         self._due = 0.0
+        self._has_ended = False
         self._is_one = False
         self.failure: BaseException | None = None
 
@@ -67,7 +67,7 @@ class Telling(Progress):
             CancelledError: The function raised.
         """
         if not self._is_one:
-            self._due = 0.0
+            self._due, self._has_ended = 0.0, False
             super().start(label, total, is_counted=is_counted)
         else:
             self.advance()
@@ -85,17 +85,16 @@ class Telling(Progress):
             CancelledError: The function raised.
         """
         super().advance(units)
-        now = _now()
-        if now >= self._due or 0 < self.total <= self.done:
-            self._due = now + _EVERY_S
+        now, ends = _now(), 0 < self.total <= self.done
+        if now >= self._due or (ends and not self._has_ended):
+            self._due, self._has_ended = now + _EVERY_S, ends
             self._say()
 
     def _say(self) -> None:
         unit = "items" if self.is_counted else "bytes"
-        step = Step(stage=self.label, done=self.done, total=self.total, unit=unit)
-        if step == self._told:
-            return
-        self._told, before = step, sys.exc_info()[1]
+        done = self.done if self.total else 0  # without a total, each stage counts as it likes
+        step = Step(stage=self.label, done=done, total=self.total, unit=unit)
+        before = sys.exc_info()[1]
         try:
             self._tell(step)
         except BaseException as error:  # noqa: BLE001 - kept whole, and raised again by `told`

@@ -253,7 +253,7 @@ def test_help_leaves_a_narrow_terminal_room_for_sentences(monkeypatch) -> None:
         monkeypatch.setenv("COLUMNS", width)
         line = next(line for line in parser_of("remap").format_help().split("\n") if "  --undo " in line)
         columns[width] = line.index("undo --in-place")
-    assert columns == {"60": 18, "80": 28}
+    assert columns == {"60": 20, "80": 28}
 
 
 def test_what_argparse_would_word_oddly(capsys) -> None:
