@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from inspector.model.checkpoint import Checkpoint, Key, OddKey, Tensor
+from inspector.model.checkpoint import Checkpoint, Key, Tensor
 from inspector.model.once import once
 from inspector.model.roles.roles import WRAPPER_PREFIXES
 from inspector.records import dataclass
 from inspector.snippet.literals import is_reachable
-from inspector.target.after.parts import Sorter, is_loss_name, sorter_of
+from inspector.target.after.losses import is_loss_name
+from inspector.target.after.parts import sorter_of
+from inspector.target.after.states import state_folders, weights_by_folder
 
 Keys = tuple[Key, ...]
 Shape = tuple[int, ...]
@@ -22,18 +24,6 @@ Shape = tuple[int, ...]
 MOST_OF_A_KIND = 16
 """How many models, optimizers, ... a snippet names: a run has few, only a file made to stall us has more."""
 _COPY = re.compile(r"(^|_)(best|last|latest|backup|init|initial|prev|previous|old)(_|$)", re.IGNORECASE)
-_WEIGHT = re.compile(r"\.(weight|bias)$")
-# What a replay buffer or a batch calls its columns; a state dict of one layer has none of these names.
-_WORDS = """
-    obs ob observation observations next_obs next_observation next_observations state states next_state
-    next_states action actions reward rewards done dones terminal terminals truncated mask masks log_prob
-    log_probs logp value values returns return advantage advantages x y input inputs target targets label
-    labels image images img imgs data batch sample samples priorities
-"""
-_COLUMNS = frozenset(_WORDS.split())
-_MOST_ALIKE = 4
-_OF_MODEL = frozenset({"parameter", "buffer", "ema", "other"})
-"""The roles of tensors that can be part of a model; the last needs a name that says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,22 +110,18 @@ def _is_copy(model: Model) -> bool:
 @once
 def _homes(checkpoint: Checkpoint) -> tuple[tuple[str, bool, list[Tensor]], ...]:
     """Return the tensors that stand side by side in a model, with the model's place and what it is."""
-    folders: dict[str, list[Tensor]] = {}
-    for tensor in checkpoint.tensors:
-        if tensor.role in _OF_MODEL and _is_weight(tensor):
-            folders.setdefault(tensor.path.rpartition("/")[0], []).append(tensor)
-    return tuple(_iter_homes(sorter_of(checkpoint), folders))
+    return tuple(_iter_homes(checkpoint))
 
 
-def _iter_homes(sorter: Sorter, folders: dict[str, list[Tensor]]) -> Iterator[tuple[str, bool, list[Tensor]]]:
-    alike: dict[str, int] = {}
-    for folder, tensors in folders.items():
+def _iter_homes(checkpoint: Checkpoint) -> Iterator[tuple[str, bool, list[Tensor]]]:
+    sorter, states = sorter_of(checkpoint), state_folders(checkpoint)
+    for folder, tensors in weights_by_folder(checkpoint).items():
         first = tensors[0]
         if any(str(tensor.keys[-1]).startswith(".") for tensor in tensors):  # attributes are no parameters
             continue
         module = sorter.module_of(first)
         length = len(first.keys) - 1 if module is None else module
-        if is_reachable(first.keys[:length]) and (module is not None or not _are_samples(tensors, alike)):
+        if is_reachable(first.keys[:length]) and (module is not None or folder in states):
             yield "/".join(folder.split("/")[:length]), module is not None, tensors
 
 
@@ -171,33 +157,6 @@ def _parameters(tensors: list[Tensor]) -> Iterator[Shape]:
                 continue
             others.add(view)
         yield tensor.shape
-
-
-def _is_weight(tensor: Tensor) -> bool:
-    """Return whether a tensor can be part of a model: it stands under a name and is not a part itself."""
-    name = tensor.keys[-1] if tensor.keys else 0
-    if not isinstance(name, str) or isinstance(name, OddKey):
-        return False
-    if tensor.part_of is not None or tensor.layout == "storage":
-        return False
-    if tensor.role == "other":  # a mapping of one tensor may be anything, unless a name says what it is
-        above = tensor.keys[-2] if len(tensor.keys) > 1 else ""
-        return _WEIGHT.search(name) is not None or is_loss_name(above)
-    return True
-
-
-def _are_samples(tensors: list[Tensor], alike: dict[str, int]) -> bool:
-    """Return whether tensors side by side are rows of data, and no state dict."""
-    names = [str(tensor.keys[-1]) for tensor in tensors]
-    if any("." in name or name in {"weight", "bias"} for name in names):
-        return False
-    if any(name.lower() in _COLUMNS for name in names):
-        return True
-    if not any(isinstance(key, int) for key in tensors[0].keys):
-        return False
-    kind = "\n".join(names)
-    alike[kind] = alike.get(kind, 0) + 1
-    return alike[kind] > _MOST_ALIKE
 
 
 def _strangers(checkpoint: Checkpoint, home: str, own: set[str]) -> Iterator[str]:

@@ -10,19 +10,18 @@ secret, so that a file could make them collide.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from enum import StrEnum
-from functools import cache
 from itertools import islice
 
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor
 from inspector.model.once import once
-from inspector.model.roles.roles import DICTIONARIES, names_model
+from inspector.model.roles.roles import DICTIONARIES
 from inspector.records import dataclass
+from inspector.target.after.losses import is_loss_name, is_loss_weight
+from inspector.target.after.states import state_folders
 from inspector.tuples import NamedTuple
 
-_MOST_NAME = 80
 # What a model is built with: its loss is a part of it then, and moves with it.
 _ARGUMENTS = frozenset({"hyper_parameters", "hparams", "config", "cfg", "args"})
 _MOST_NESTED = 8
@@ -97,25 +96,6 @@ class Place(NamedTuple):
     length: int
 
 
-@cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what tells a loss and the weights of one by their names, compiled when they are needed."""
-    part = r"(?:cls|class|bbox|box|reg|iou|mask|obj|dfl|ce|bce|kl|mse|l1)"
-    loss = rf"(?:\w{{1,30}}_)?(?:criteri(?:on|a)|loss(?:es)?|loss_?f(?:n|unc|unction)|loss_{part})[0-9_]*"
-    weights = r"(?:.*[._])?(?:pos|class|cls|loss)_weights?"
-    return re.compile(loss, re.IGNORECASE), re.compile(weights, re.IGNORECASE)
-
-
-def is_loss_name(key: Key) -> bool:
-    """Return whether a key is a usual name of a loss module: `criterion`, `loss_fn`, `loss_cls`."""
-    return isinstance(key, str) and _patterns()[0].fullmatch(key.removeprefix(".")) is not None
-
-
-def is_loss_weight(key: Key) -> bool:
-    """Return whether a key is a usual name of the weights of a loss: `pos_weight`, `class_weights`."""
-    return isinstance(key, str) and _patterns()[1].fullmatch(key[-_MOST_NAME:]) is not None
-
-
 @once
 def parts_of(checkpoint: Checkpoint) -> tuple[Part, ...]:
     """Sort the tensors of a checkpoint into parts, in the order of their first tensor."""
@@ -174,7 +154,7 @@ class Sorter:
         self._states = {one.path for one in checkpoint.optimizers}
         self._objects = set(_pickled_optimizers(checkpoint))
         self._modules = set(_modules(checkpoint))
-        self._weights = _weight_folders(checkpoint)
+        self._states_in = state_folders(checkpoint)
 
     def place(self, row: Tensor) -> Place:
         """Return what a tensor belongs to; one that is a part of another belongs where that does."""
@@ -219,7 +199,7 @@ class Sorter:
 
     def _in_folder(self, row: Tensor, above: int) -> Place:
         """Sort a row outside of modules and optimizers: by what it stands among."""
-        form = Form.STATE if row.path[: row.path.rfind("/") + 1] in self._weights else Form.TENSORS
+        form = Form.STATE if row.path.rpartition("/")[0] in self._states_in else Form.TENSORS
         if row.role == "ema":
             return Place(Kind.AVERAGE, form, above)
         if form is Form.STATE:
@@ -274,32 +254,3 @@ def _kind_of_module(row: Tensor, inside: int) -> Kind:
         len(row.keys) == inside + 2 and is_loss_weight(row.keys[-1])
     )
     return Kind.LOSS if is_loss else Kind.MODEL
-
-
-def _weight_folders(checkpoint: Checkpoint) -> set[str]:
-    """Find the mappings that are state dicts, by the names in them: dotted ones, or those of one layer.
-
-    Other mappings of tensors are data by all appearances, such as `obs`, `action` and `reward` of a replay
-    buffer; unless their own name says that they are weights.
-    """
-    found = set()
-    for row in checkpoint.tensors:
-        if row.role not in _OF_MODEL and not (row.keys[1:] and isinstance(row.keys[-2], str)):
-            continue
-        folder = row.path[: row.path.rfind("/") + 1]
-        if folder not in found and row.part_of is None and row.keys and _is_weight(row, row.keys[-1]):
-            found.add(folder)
-    return found
-
-
-_OF_MODEL = frozenset({"parameter", "buffer", "ema"})
-_LAYER = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked", "pos_weight"})
-
-
-def _is_weight(row: Tensor, last: Key) -> bool:
-    if not isinstance(last, str):
-        return False
-    if row.role not in _OF_MODEL and not is_loss_name(row.keys[-2] if row.keys[1:] else ""):
-        return False
-    named = len(row.keys) > 1 and (names_model(row.keys[-2]) or row.role == "ema")
-    return named or "." in last or last in _LAYER or last.startswith(("weight_", "bias_"))

@@ -6,7 +6,7 @@ import pytest
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.target.after import parts
-from inspector.target.after.parts import Form, Kind, is_loss_name, is_loss_weight, parts_of
+from inspector.target.after.parts import Form, Kind, parts_of
 from tests.unit.report.rows import checkpoint, optimizer, tensor
 
 
@@ -60,7 +60,7 @@ def test_names_tell_weights_from_data() -> None:
     weights = ("a.weight", "weight", "weight_ih_l0", "bias_hh_l0", "running_mean")
     for name in weights:
         assert told(checkpoint(tensor(name)))[0][1:3] == (Kind.MODEL, Form.STATE), name
-    for name in ("obs", "reward", "images", "w"):
+    for name in ("obs", "reward", "images", ".w"):
         assert told(checkpoint(tensor(name)))[0][1:3] == (Kind.DATA, Form.TENSORS), name
     assert told(checkpoint(tensor("model", "w")))[0][1:3] == (Kind.MODEL, Form.STATE)
     assert told(checkpoint(tensor(0)))[0][1:3] == (Kind.DATA, Form.TENSORS)
@@ -118,28 +118,6 @@ def test_optimizer_state_of_an_unknown_layout() -> None:
 
 def test_parts_of_composites_are_left_out() -> None:
     assert told(checkpoint(tensor("a.w"), tensor("a.w", "values", part_of=0)))[0][3] == 1
-
-
-def test_names_of_losses() -> None:
-    for name in (
-        "criterion",
-        "criteria",
-        "loss",
-        "loss_fn",
-        "losses",
-        "loss_function",
-        "bce_loss",
-        ".criterion2",
-        "loss_cls",
-        "head_loss_bbox",
-    ):
-        assert is_loss_name(name), name
-    for name in ("glossary", "lossless", "loss_history", "floss", 0, ""):
-        assert not is_loss_name(name), name
-    for name in ("pos_weight", "class_weights", "criterion.pos_weight", "cls_weights", "my_loss_weight"):
-        assert is_loss_weight(name), name
-    for name in ("weight", "outclass_weight_x", "position_weights", 3):
-        assert not is_loss_weight(name), name
 
 
 def test_deep_ways_of_attributes_are_not_cut_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
