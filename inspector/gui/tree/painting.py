@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from inspector.overriding import override
 
 _UNPAINTED_MS = 250  # what nobody sees is not painted
+_PAINTED_MS = 1  # what else the turn of the event loop with the paint has to do comes first
 
 
 def make_viewport() -> QWidget:
@@ -45,7 +46,7 @@ class PaintWaiter(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:
-            QTimer.singleShot(0, self, self._go_on)
+            QTimer.singleShot(_PAINTED_MS, self, self._go_on)
         return False
 
     def _go_on(self) -> None:

@@ -117,7 +117,6 @@ class Workspace(QWidget):
         if self._around is None and new.is_checking:
             self._unshown = new
             self._keep_room(new)
-            self.pane.painted.call(self._complete)
             return
         if self._around is None:
             self._unshown = old = None
@@ -137,6 +136,11 @@ class Workspace(QWidget):
         self._splitter.setStretchFactor(1, _SHARES[1])
         if nothing is not None:
             nothing.deleteLater()
+
+    def complete_when_painted(self) -> None:
+        """Make what is missing around the tree after its next paint; call it when the tree can be seen."""
+        if self._unshown is not None:
+            self.pane.painted.call(self._complete)
 
     def _complete(self) -> None:
         """Make what is missing around the tree, unless there is no file any more."""

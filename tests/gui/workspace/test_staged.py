@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from inspector.gui.main_window import MainWindow
@@ -17,6 +18,19 @@ from tests.unit.session.documents import AtOnce
 
 CORPUS = Path(__file__).parents[2] / "data" / "corpus"
 FILES = (demo_path(), CORPUS / "safetensors" / "all.safetensors")
+
+
+class PaintCounter(QObject):
+    """Counts the paints of a widget."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.count = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        self.count += event.type() == QEvent.Type.Paint
+        return False
 
 
 def offered(widget: QWidget) -> list[str]:
@@ -63,11 +77,15 @@ def test_what_stands_around_the_tree_is_made_after_its_first_paint(qtbot, theme,
     window.show()
     space = window.workspace
     qtbot.waitExposed(window)
+    paints = PaintCounter(space.tree.viewport())
+    painted: list[int] = []
+    space.completed.connect(lambda: painted.append(paints.count))
     session.open(str(shutil.copy(demo_path(), tmp_path)))
-    window.grab()
     assert not space.is_complete
+    space.layout().activate()
     stood = space.tree.mapTo(window, space.tree.rect().topLeft()), space.tree.size()
     qtbot.waitUntil(lambda: not window.shown.is_checking)
+    assert painted[0] > 0
     assert begun == [True]  # before the verdict is asked for, or it would be made beside that
     assert (space.tree.mapTo(window, space.tree.rect().topLeft()), space.tree.size()) == stood
     assert len(offered(space.banner)) == 4
