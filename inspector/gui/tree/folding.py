@@ -20,8 +20,14 @@ _MATCH_ROWS = 400
 
 
 def first_to_unfold(model: TreeModel) -> list[int]:
-    """Return what a new tree unfolds: along the largest branch first, as far as a page goes."""
-    budget = FIRST_ROWS - len(model.below(0))
+    """Return what a new tree unfolds: along the largest branch first, as far as a page goes.
+
+    A row that stands alone at the top is unfolded further: with nothing but it the tree would look empty.
+    """
+    top = model.below(0)
+    if len(top) == 1 and FIRST_ROWS <= len(model.first_below(top[0], ROWS_A_TURN + 1)) <= ROWS_A_TURN:
+        return [0, top[0]]
+    budget = FIRST_ROWS - len(top)
     found, waiting = [0], _branches(model, 0) if budget > 0 else []
     while waiting:
         _, node_id = heappop(waiting)

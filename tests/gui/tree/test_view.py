@@ -58,6 +58,18 @@ def test_a_fresh_tree_unfolds_about_one_page(view):
     assert len(names) <= 32
 
 
+@pytest.mark.parametrize(("below", "is_open"), [(32, True), (500, True), (501, False)])
+def test_a_row_alone_at_the_top_is_unfolded_further_than_a_page(qtbot, theme, below, is_open):
+    """Nothing but one folded row would look empty; Qt lays out some hundred rows at once."""
+    leaves = [
+        fakes.Leaf(names=("model", f"stage{number}"), device="cpu", shape=(2,)) for number in range(below)
+    ]
+    view = TensorTreeView(theme)
+    qtbot.addWidget(view)
+    view.show_tree(fakes.make_tree(leaves, fakes.COLOURS))
+    assert len(rows_in_sight(view)) == (1 + below if is_open else 1)
+
+
 def test_choosing_a_row_tells_its_node(view, tree, qtbot):
     weight = find(tree, "model", "conv1")
     with qtbot.waitSignal(view.node_chosen) as chosen:

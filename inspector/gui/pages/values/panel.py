@@ -154,7 +154,7 @@ class ValuesPanel(ScrollPanel):
 
     def _show_head(self, page: ValuesPage) -> None:
         is_one, runs = page.row is not None, page.progress is not None
-        self.title.setText(page.title or "Nothing selected")
+        self.title.setText(page.title or "No tensor selected")
         self.facts.setText(page.facts if is_one else _NOTHING)
         message = page.refusal or page.error or page.saved
         self.message.setText(message)
