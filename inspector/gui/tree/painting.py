@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QWidget
 from inspector.overriding import override
 
 _UNPAINTED_MS = 250  # what nobody sees is not painted
-_PAINTED_MS = 1  # what else the turn of the event loop with the paint has to do comes first
 
 
 def make_viewport() -> QWidget:
@@ -46,8 +45,12 @@ class PaintWaiter(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:
-            QTimer.singleShot(_PAINTED_MS, self, self._go_on)
+            QTimer.singleShot(0, self, self._on_painted)
         return False
+
+    def _on_painted(self) -> None:
+        """Wait for one more turn of the event loop: what else came with the paint is done first."""
+        QTimer.singleShot(0, self, self._go_on)
 
     def _go_on(self) -> None:
         self._widget.removeEventFilter(self)
