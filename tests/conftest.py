@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
 import os
@@ -16,10 +17,11 @@ from typing import Any
 import pytest
 from _pytest.logging import caplog_records_key
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.hanging import Hanging
-from tests.sweep import tries
-from tests.tracing import Tracing
+from tests.sweep import IS_SWEEP, tries
+from tests.tracing import Tracing, unnoted
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "data" / "golden"
@@ -28,11 +30,22 @@ GOLDEN = TESTS / "data" / "golden"
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
-# No example fails for the time it takes: on a busy machine each may take any.
+# No example fails for the time it takes: on a busy machine each may take any. Examples are the same in each
+# run, so that a change is red by what it changes; a sweep tries others each time.
 settings.register_profile(
-    "patient", deadline=None, max_examples=tries(25, 100), suppress_health_check=[HealthCheck.too_slow]
+    "patient",
+    deadline=None,
+    max_examples=tries(25, 100),
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=not IS_SWEEP,
+    database=None,
+    print_blob=True,
 )
 settings.load_profile("patient")
+if not IS_SWEEP:
+    # Else it reads the source of each module that is imported so far for figures to try: two seconds in each
+    # process, and other examples in another order of tests, or after any change of the program.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,6 +88,16 @@ def _signals_end_programs() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the collector from walking over what is gathered again and again: all of it is alive."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -140,7 +163,7 @@ def cli() -> Callable[..., Answer]:
         if "--json" in arguments:
             from tests.schemas import check_answer
 
-            check_answer(list(map(os.fspath, arguments)), out.getvalue())
+            unnoted(check_answer)(list(map(os.fspath, arguments)), out.getvalue())
         return Answer(code=int(code or 0), out=out.getvalue(), err=err.getvalue())
 
     return run

@@ -178,3 +178,14 @@ def test_extents_of_one_compressed_record_share_what_inflates_it(monkeypatch: py
         list(reader.contents(Extent(2, len(stored), 50, DEFLATED, 0, skip=len(data) - 40)))
     assert reader.reader_of(Extent(2, len(stored) - 1, 50, DEFLATED, 0))(0, 3) == data[:3]
     assert len(made) == 2
+
+
+def test_a_file_of_several_that_is_not_open_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "file.pt"
+    path.write_bytes(ZIP)
+    with open_source(str(path)) as source:
+        container = read_container(source)
+        elsewhere = {key: found._replace(part=1) for key, found in container.stored.items()}
+        reader = StorageReader(replace(container, stored=elsewhere), source)
+        with pytest.raises(ContainerError, match="a file of the checkpoint is not open"):
+            reader.read("0", 0, 4)
