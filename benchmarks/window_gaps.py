@@ -28,7 +28,7 @@ from inspector.gui.settings import Settings
 
 BEAT_MS = 1
 CLOSE_AFTER_S = 0.1
-TIMEOUT_S = 60.0
+TIMEOUT_S = 300.0
 STALL_S = 0.05
 """A user feels this."""
 

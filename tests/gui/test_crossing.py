@@ -43,6 +43,7 @@ from inspector.session.present.compose import compose
 from inspector.session.screen import Loading, Screen
 from inspector.target.machine.profile import Profile
 from tests.gui.crossing import Crossroads, delete_what_is_to_go, picture_of, write_files, zip_file
+from tests.sweep import tries
 
 NOBODY = create_autospec(Session, instance=True)
 FILES = ("one.pth", "two.pth", "old.pth", "cut.pth", "page.pth", "node7.json", "config.json", "gone.pth")
@@ -54,7 +55,7 @@ ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False."
 )
 MOSTLY = st.sampled_from([True, True, False])
-STEPS = int(os.environ.get("CROSSING_STEPS", "25"))
+STEPS = int(os.environ.get("CROSSING_STEPS", tries(16, 25)))
 EXAMPLES = int(os.environ.get("CROSSING_EXAMPLES", "5"))
 STARTS = ("busy", "changed", "written", "links", "plain")
 """What each example begins with, in turn: steps that seldom come in this order by chance."""

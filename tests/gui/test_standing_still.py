@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import TESTS
 from tests.hostile.cases import CASES
+from tests.sweep import tries
 
 SCRIPT = TESTS.parent / "benchmarks" / "window_gaps.py"
 MOST_CALLS = 20_000
@@ -37,16 +38,17 @@ def build(number: int, folder: Path) -> str:
 
 def watch(*arguments: str) -> list[dict[str, object]]:
     command = [sys.executable, str(SCRIPT), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=TESTS.parent, timeout=300, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=TESTS.parent, timeout=550, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.wide
 def test_the_main_thread_has_little_to_do_whatever_is_opened(tmp_path: Path) -> None:
-    answers = watch("--count", *(build(number, tmp_path) for number in range(len(WORST))))
-    assert len(answers) == len(WORST)
+    numbers = range(0, len(WORST), tries(2, 1))
+    answers = watch("--count", *(build(number, tmp_path) for number in numbers))
     assert {answer["phase"] for answer in answers} <= {"ready", "failed"}
-    most = dict(zip(WORST, (answer["most_calls"] for answer in answers), strict=True))
+    names = (WORST[number] for number in numbers)
+    most = dict(zip(names, (answer["most_calls"] for answer in answers), strict=True))
     assert {name: calls for name, calls in most.items() if calls > MOST_CALLS} == {}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from safetensors.torch import load_file, load_model, save_model
 from torch import nn
 from torch.utils.serialization import config
 
+from inspector.child import Worker
 from inspector.errors import CheckpointError, ExportError, PlanError
 from inspector.model.build import open_checkpoint
+from inspector.remap.convert import cast
 from inspector.remap.convert.export import export_form
 from inspector.remap.convert.forms import Form, FormExport
 from inspector.remap.convert.preview import preview_form
@@ -418,8 +420,25 @@ def test_prefix_is_removed_where_it_stands(write, module) -> None:
 # --- other types --------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def child() -> Iterator[Worker]:
+    with Worker() as child:
+        yield child
+
+
+class Lent:
+    """A child process that goes on after the export, for the next: each would import torch anew."""
+
+    def __init__(self, child: Worker) -> None:
+        self.request = child.request
+
+    def end(self) -> None:
+        """Leave it to the tests to end it."""
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_cast_is_what_torch_does(write, dtype) -> None:
+def test_cast_is_what_torch_does(write, dtype, child, monkeypatch) -> None:
+    monkeypatch.setattr(cast, "Worker", lambda python: Lent(child))
     wanted = getattr(torch, dtype)
     torch.manual_seed(1)
     values = torch.cat([torch.randn(400_000) * 1e3, torch.tensor([torch.nan, torch.inf, 1e6, -1e-9])])
