@@ -45,6 +45,8 @@ class Tracing:
             return (yield)
         self._tracers = sys.gettrace(), threading.gettrace()
         _install((None, None))
+        for module in filter(_is_ours, list(sys.modules.values())):
+            self._doors.hang(module)  # a conftest has imported it
         _note_imports(self._noting, self._doors)
         collected = yield
         _forget_answers()
@@ -99,7 +101,11 @@ class Doors:
         _caches.extend(_caches_of(module))
         names, folders = DOORS.get(module.__name__, ((), ()))
         for name in names:
-            setattr(module, name, self._door(getattr(module, name), folders))
+            function = getattr(module, name)
+            door = self._door(function, folders)
+            for other in [module, *filter(_is_ours, list(sys.modules.values()))]:
+                for known in [known for known, value in vars(other).items() if value is function]:
+                    setattr(other, known, door)
 
     def _door(self, function: Callable[..., Any], folders: Collection[str]) -> Callable[..., Any]:
         shut = unnoted(function)
@@ -155,10 +161,13 @@ def _install(tracers: tuple[Any, Any]) -> None:
 
 def _forget_answers() -> None:
     """Have the package compute again what it remembers since tests were collected, for its lines count."""
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == "inspector":
-            for function in _caches_of(module):
-                function.cache_clear()
+    for module in filter(_is_ours, list(sys.modules.values())):
+        for function in _caches_of(module):
+            function.cache_clear()
+
+
+def _is_ours(module: ModuleType) -> bool:
+    return getattr(module, "__name__", "").partition(".")[0] == "inspector"
 
 
 def _caches_of(module: ModuleType) -> list[functools._lru_cache_wrapper[Any]]:
@@ -173,7 +182,7 @@ def _note_imports(noting: Callable[..., contextlib.AbstractContextManager[None]]
     def exec_module(loader: SourceFileLoader, module: ModuleType) -> None:
         with noting(when=module.__name__.partition(".")[0] == "inspector"):
             original(loader, module)
-        if module.__name__.partition(".")[0] == "inspector":
+        if _is_ours(module):
             doors.hang(module)
 
     SourceFileLoader.exec_module = exec_module
