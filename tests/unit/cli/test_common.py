@@ -3,12 +3,22 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 
 import pytest
 
-from inspector.cli.common import as_checkpoint_error, complain, exit_code, prepare_streams, remark, say
+from inspector.cli.common import (
+    as_checkpoint_error,
+    complain,
+    ended_by_signals,
+    exit_code,
+    prepare_streams,
+    remark,
+    say,
+)
 from inspector.errors import CancelledError, ExportError
+from inspector.progress import Progress
 
 
 class Stream(io.StringIO):
@@ -120,3 +130,14 @@ def test_a_developer_gets_the_traceback(monkeypatch) -> None:
     monkeypatch.setattr(sys, "flags", Flags)
     with pytest.raises(ZeroDivisionError):
         as_checkpoint_error(ZeroDivisionError("oops"))
+
+
+def test_a_signal_ends_the_work_at_its_next_step() -> None:
+    progress, before = Progress(), signal.getsignal(signal.SIGTERM)
+    with ended_by_signals(progress):
+        progress.advance()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) == before  # the second ends it at once
+        with pytest.raises(CancelledError):
+            progress.advance()
+    assert signal.getsignal(signal.SIGTERM) == before
