@@ -264,7 +264,9 @@ def _answers(pipes: _Pipes, blocks: Iterator[bytes]) -> Iterator[Answer]:
             block = next(blocks, None)
             pipes.send(b"E" if block is None else b"B", block=block or b"")
         elif kind == b"F":
-            raise WorkerError(f"the child process failed: {answer.head.get('error')}")
+            failure = WorkerError(f"the child process failed: {answer.head.get('error')}")
+            failure.missing = str(answer.head.get("missing", ""))
+            raise failure
         elif kind == b"D":
             return
         else:

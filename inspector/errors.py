@@ -133,9 +133,14 @@ class ExportError(CheckpointError):
 
 
 class WorkerError(CheckpointError):
-    """A child process did not answer a request; what asked says what could not be done without it."""
+    """A child process did not answer a request; what asked says what could not be done without it.
+
+    Attributes:
+        missing: The module that its Python has not, if that is why.
+    """
 
     kind = "worker"
+    missing = ""
 
 
 class CancelledError(CheckpointError):

@@ -60,7 +60,8 @@ class Server:
             for head, block in self._function(request["script"])(request["head"], self._blocks()):
                 self._send(b"A", head, block)
         except Exception as error:  # noqa: BLE001 - what a request raises is its answer
-            self._send(b"F", {"error": f"{type(error).__name__}: {error}"[:_MOST_TEXT]})
+            missing = str(error.name)[:_MOST_TEXT] if isinstance(error, ModuleNotFoundError) else ""
+            self._send(b"F", {"error": f"{type(error).__name__}: {error}"[:_MOST_TEXT], "missing": missing})
         else:
             self._send(b"D")
 

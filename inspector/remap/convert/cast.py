@@ -66,6 +66,6 @@ class Caster:
         except WorkerError as error:
             remedy = f"see whether python -c 'import torch' works, or name another Python with {OPTION}"
             what = "torch failed to cast the weights"
-            if "No module named 'torch'" in str(error):
+            if error.missing == "torch":
                 what = "a cast needs torch, and this Python has none"
             raise ExportError(what, where=python.path, remedy=remedy) from error

@@ -50,7 +50,7 @@ def test_child_that_ends_is_an_error(caster: Callable[[str], Caster]) -> None:
 
 def test_a_python_without_torch_is_named(caster: Callable[[str], Caster]) -> None:
     with (
-        caster("raise ModuleNotFoundError(\"No module named 'torch'\")") as ends,
+        caster("raise ModuleNotFoundError(name='torch')") as ends,
         pytest.raises(ExportError, match="this Python has none") as error,
     ):
         list(ends.cast([b"abcd"], Progress()))
