@@ -10,6 +10,7 @@ import pytest
 
 import inspector
 from inspector.report.documents.schemas import schema_names
+from tests.docs import pages
 from tests.end2end.conftest import DEMO, ROOT
 
 LIBRARY, JSON = ROOT / "docs" / "library.md", ROOT / "docs" / "json.md"
@@ -32,8 +33,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def blocks(page: Path, language: str = "python") -> list[str]:
-    text = page.read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    """Return the blocks of a page, but those that say why they are not run."""
+    found = [block for block in pages.blocks(page) if block.language == language]
+    return ["\n".join(block.lines) + "\n" for block in found if "not run" not in block.marks]
 
 
 def test_every_block_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +44,7 @@ def test_every_block_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     for number, block in enumerate(blocks(LIBRARY)):
         exec(compile(block, f"block {number}", "exec"), {"__name__": "block"})
         said.append(capsys.readouterr().out)
-    quick, devices, sizes, remapped, checked, changed, numbers = said
+    quick, devices, sizes, remapped, checked, changed, numbers, sound, *progress = said
     assert "<Checkpoint 'best.pth': zip, 283 tensors on cuda:0, cuda:1, cpu" in quick
     assert "torch.load(" in quick
     assert [line.split()[0] for line in devices.splitlines()] == ["cuda:0", "cuda:1", "cpu"]
@@ -53,6 +55,8 @@ def test_every_block_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert checked == ""
     assert changed.splitlines()[0].startswith("False 1")
     assert "Standard deviation" in numbers
+    assert sound.splitlines()[0] == "runs/best.pth is sound"
+    assert progress == ["", "nothing was written\n"]
 
 
 def test_the_check_of_ci_refuses_what_it_is_to_refuse(folder: Path) -> None:
