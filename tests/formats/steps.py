@@ -120,7 +120,12 @@ def _is_as_told(words: str, answer: Any, out: Path) -> Iterator[str]:
 
 
 def _out(row: Row, folder: Path, ending: str = "") -> Path:
-    return folder / f"out{ending or row.file(folder).suffix}"
+    """Return where a step writes; a name of another program's files would be refused before all else."""
+    suffix = row.file(folder).suffix
+    return folder / f"out{ending or ('' if suffix in _OF_OTHERS else suffix)}"
+
+
+_OF_OTHERS = {".npy", ".npz", ".gguf"}
 
 
 def _remap(row: Row, cli: Run, folder: Path) -> Iterator[str]:
