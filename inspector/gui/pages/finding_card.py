@@ -119,9 +119,10 @@ def _build_fact(caption: str, text: str) -> QLayout:
 
 
 def _build_more(holder: QWidget, links: QVBoxLayout, listed: int, count: int) -> QPushButton:
-    """Make the button that shows the other links, and says how many of how many it shows."""
+    """Make the button that shows the other links, and says how many; of how many, if it does not show all."""
     hidden, others = listed - _MOST_LINKS, max(count, listed) - _MOST_LINKS
-    more = make_button(f"Show {hidden} of {others:,} more", kind="link")
+    share = f"{hidden}" if hidden == others else f"{hidden} of {others:,}"
+    more = make_button(f"Show {share} more", kind="link")
 
     def show_all() -> None:
         for link in holder.findChildren(QPushButton):

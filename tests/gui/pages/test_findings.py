@@ -129,9 +129,11 @@ def test_many_rows_are_shown_on_request(findings, qtbot):
     nodes = SCREEN.tree.tensor_nodes[:9]
     findings.show_screen(replace(SCREEN, findings=(replace(SCREEN.findings[0], nodes=nodes),)))
     links = links_in(findings)
-    assert [link.text() for link in links if not link.isHidden()][4:] == ["Show 5 of 5 more"]
+    assert [link.text() for link in links if not link.isHidden()][4:] == ["Show 5 more"]
     links[-1].click()
     assert len([link for link in links if not link.isHidden()]) == 9
+    findings.show_screen(replace(SCREEN, findings=(replace(SCREEN.findings[0], nodes=nodes, count=1_500),)))
+    assert [link.text() for link in links_in(findings) if not link.isHidden()][4:] == ["Show 5 of 1,496 more"]
 
 
 def test_far_too_many_findings_are_counted(findings, monkeypatch):
