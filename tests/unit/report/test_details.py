@@ -50,7 +50,7 @@ def test_a_tensor_is_described_without_its_data() -> None:
             "Path": "m/w",
             "Python": "checkpoint['m']['w']",
             "Device": "cuda:0",
-            "After loading": "It stays where torch.load puts it.",
+            "After loading": "load_state_dict copies it to the device of your model's own tensor.",
             "Role": "parameter",
         },
         "Layout": {
