@@ -221,6 +221,21 @@ def test_a_protected_file_wants_force(made: tuple[Path, str]) -> None:
         refused(path, rule, "the file cannot be changed: Permission denied", force=True)
 
 
+def test_a_file_that_opens_although_it_is_protected_wants_force(
+    made: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may open it, and so may whom a list of rights allows it: here its mode changes meanwhile."""
+    path, rule = made
+    lock = in_place._lock
+
+    def lock_and_protect(fd: int, name: str) -> None:
+        lock(fd, name)
+        os.fchmod(fd, 0o444)
+
+    monkeypatch.setattr(in_place, "_lock", lock_and_protect)
+    refused(path, rule, "the file is write-protected")
+
+
 def test_a_file_of_several_names_wants_force(made: tuple[Path, str]) -> None:
     path, rule = made
     other = path.with_name("other")
