@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -19,6 +20,9 @@ PIECE = 1 << 14
 """So many things take a call in C about a millisecond."""
 
 _LOOKS, _LOOK_S = 100, 0.01
+_REST_S, _LATER_S = 0.001, 0.3
+"""What nobody needs ends late and slowly: beside it, others do what somebody waits for."""
+_WIDTHS = ("i", "q")
 _UNSHARED = 2
 """How many references there are to what one list holds and nobody else, while they are counted."""
 
@@ -31,8 +35,20 @@ def in_pieces(rows: Sequence[T]) -> Iterator[Sequence[T]]:
         yield rows[start : start + PIECE]
 
 
-def running_sums(values: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the sum of all values before each, and of all at the end, some at a time."""
+def summed(values: Sequence[int]) -> Sequence[int]:
+    """Return the sum of all values before each, and of all at the end; as machine words if they fit."""
+    for width in _WIDTHS:
+        sums = array(width)
+        try:
+            for some in _running_sums(values):
+                sums.extend(some)
+        except OverflowError:  # what a file says of sizes has no bound
+            continue
+        return sums
+    return [one for some in _running_sums(values) for one in some]
+
+
+def _running_sums(values: Sequence[int]) -> Iterator[list[int]]:
     last = 0
     for piece in in_pieces(values):
         sums = list(accumulate(piece, initial=last))
@@ -94,7 +110,7 @@ def let_go(*held: list[Any] | dict[Any, Any] | set[Any]) -> None:
 
 
 def let_go_after(owner: object, *held: object) -> None:
-    """Let go of what an owner refers to in a thread as soon as it ends: the last first, tuples in pieces.
+    """Let go of what an owner refers to in a thread once it has ended: the last first, large ones in pieces.
 
     A list may still grow until then: what is in it counts as if it was given.
     """
@@ -108,14 +124,17 @@ def _begin_to_let_go(held: list[object]) -> None:
 
 
 def _let_go_of_each(held: list[object]) -> None:
+    time.sleep(_LATER_S)
     while held:
         for _ in range(_LOOKS):  # until the owner has ended, and what was behind it
             if sys.getrefcount(held[-1]) <= _UNSHARED:
                 break
             time.sleep(_LOOK_S)
         one = held.pop()
-        rows = list(one) if isinstance(one, tuple) else []
+        rows = list(one) if isinstance(one, tuple) else list(one.values()) if isinstance(one, dict) else []
         if isinstance(one, list):
             held += one
         del one
-        let_go(rows)
+        while rows:
+            del rows[-(PIECE >> 4) :]
+            time.sleep(_REST_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from inspector.containers.collector import collector_paused, keep_from_collector
 from inspector.model.build import open_checkpoint
@@ -21,6 +21,7 @@ from inspector.report.words.formats import names_devices
 from inspector.session.cache import remembered
 
 if TYPE_CHECKING:
+    from inspector.report.outline.nodes import Nodes
     from inspector.safety.verdict import SafetyVerdict
     from inspector.target.default_load import DefaultLoad
     from inspector.target.machine.profile import Profile
@@ -81,7 +82,7 @@ def open_document(path: str, progress: Progress) -> Document:
         )
     if len(checkpoint.tensors) >= _MANY_TENSORS:
         keep_from_collector(document)
-        rows = checkpoint.tensors, checkpoint.storages, checkpoint.values
+        rows = checkpoint.tensors, checkpoint.storages, checkpoint.values, cast("Nodes", tree.nodes).named
         let_go_after(document, *rows, tree, document.remembered)  # from behind: they refer to those before
     return document
 

@@ -1,5 +1,6 @@
 import random
-from itertools import accumulate
+from array import array
+from itertools import accumulate, pairwise
 from threading import Thread, get_ident
 from threading import enumerate as enumerate_threads
 from typing import Any, ClassVar
@@ -7,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from inspector import pieces
-from inspector.pieces import counted, in_pieces, let_go, let_go_after, running_sums, sorted_by
+from inspector.pieces import counted, in_pieces, let_go, let_go_after, sorted_by, summed
 
 PIECE = 16
 
@@ -28,14 +29,28 @@ def test_pieces_are_all_rows_in_their_order() -> None:
         assert all(1 <= len(piece) <= PIECE for piece in found), count
 
 
-def test_running_sums_are_those_of_accumulate() -> None:
+def test_sums_are_those_of_accumulate(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def noting(*given: Any, **named: Any) -> Any:
+        some = list(accumulate(*given, **named))
+        sizes.append(len(some))
+        return some
+
+    monkeypatch.setattr(pieces, "accumulate", noting)
     for count in (0, 1, PIECE, PIECE + 1, 3 * PIECE + 5):
-        values = [place * 7 - 20 for place in range(count)]
+        for factor in (7, 1 << 40, 1 << 70):
+            values = [place * factor - 20 for place in range(count)]
 
-        found = list(running_sums(values))
+            assert list(summed(values)) == list(accumulate(values, initial=0)), (count, factor)
+    assert max(sizes) == PIECE + 1
 
-        assert [total for some in found for total in some] == list(accumulate(values, initial=0)), count
-        assert max(map(len, found)) <= PIECE, count
+
+def test_sums_take_as_few_bytes_as_they_need() -> None:
+    found = {size: summed([size, size]) for size in (1, 1 << 31, 1 << 63)}
+
+    widths = {size: sums.itemsize if isinstance(sums, array) else None for size, sums in found.items()}
+    assert widths == {1: 4, 1 << 31: 8, 1 << 63: None}
 
 
 def test_equal_values_are_counted() -> None:
@@ -181,5 +196,20 @@ def test_what_refers_to_the_others_ends_first(monkeypatch: pytest.MonkeyPatch) -
 
     pieces._let_go_of_each(held)
 
-    assert not slept
+    assert set(slept) == {pieces._LATER_S, pieces._REST_S}
     assert _Thing.alive == 0
+
+
+def test_what_nobody_needs_ends_late_and_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr(pieces.time, "sleep", lambda _seconds: left.append(_Thing.alive))
+    count = PIECE
+    pairs: dict[int, object] = {place: _Thing() for place in range(count)}
+    held: list[object] = [pairs, tuple(_Thing() for _ in range(count))]
+    del pairs
+
+    pieces._let_go_of_each(held)
+
+    assert left[0] == 2 * count
+    assert left[-1] == _Thing.alive == 0
+    assert max(before - after for before, after in pairwise(left)) <= PIECE // 16

@@ -76,7 +76,7 @@ class PageTabs(QTabWidget):
         self._fed.clear()
         for widget in self._built.values():
             widget.blockSignals(True)  # a timer of it may still be running
-            widget.setParent(None)
+            widget.hide()  # and stays where it is until then: to move it would restyle all that is in it
             widget.deleteLater()
         self._built.clear()
 

@@ -67,6 +67,7 @@ class EmptyPage(QScrollArea):
         super().__init__()
         self.setObjectName("emptyPage")
         self._theme = theme
+        self._paths: tuple[str, ...] | None = None
         self._zone = self._build_zone()
         self._recent_title = plain_label("Recent files", "section")
         self._recent_holder = QWidget()
@@ -89,6 +90,9 @@ class EmptyPage(QScrollArea):
     def show_screen(self, screen: Screen) -> None:
         """List the recent files."""
         paths = screen.recent
+        if paths == self._paths:
+            return
+        self._paths = paths
         clear_layout(self._recent)
         self._recent_title.setVisible(bool(paths))
         self._recent_holder.setVisible(bool(paths))

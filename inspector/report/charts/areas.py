@@ -10,14 +10,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Literal
 
 from inspector.model.checkpoint import ROLES, Checkpoint, Tensor
 from inspector.model.roles.devices import device_order
-from inspector.pieces import running_sums, sorted_by
+from inspector.pieces import in_pieces, let_go, sorted_by, summed
 from inspector.records import dataclass
 from inspector.report.colors import NEUTRAL, device_name
 from inspector.report.tree import Tree
@@ -41,15 +40,17 @@ class Areas:
         tree: The rows.
         sums: By row, the bytes that belong to all rows before it; one more than there are rows.
         counts: By row, how many tensors before it are the first to view a storage that has bytes.
-        owners: The row and the index of each tensor that bytes belong to, in the order of rows.
+        owners: The row of each tensor that bytes belong to, in their order.
+        owning: The index of each of those tensors.
         loose_nbytes: What is stored, and belongs to no row.
     """
 
     checkpoint: Checkpoint
     tree: Tree
-    sums: list[int]
-    counts: array[int]
-    owners: tuple[tuple[int, int], ...]
+    sums: Sequence[int]
+    counts: Sequence[int]
+    owners: array[int]
+    owning: array[int]
     loose_nbytes: int
 
     def end(self, node: int) -> int:
@@ -90,15 +91,14 @@ def measure(checkpoint: Checkpoint, tree: Tree) -> Areas:
         if node >= 0 and row.storage is not None and row.storage in unseen:
             own[node], owned[node] = unseen.pop(row.storage), 1
             owners.append((node, index))
-    sums: list[int] = []
-    for some in running_sums(own):
-        sums += some
-    counts = array("q")
-    for some in running_sums(owned):
-        counts.extend(some)
-    return Areas(
-        checkpoint, tree, sums, counts, tuple(sorted_by(owners, itemgetter(0))), sum(unseen.values())
-    )
+    ordered = sorted_by(owners, itemgetter(0))
+    let_go(owners)
+    rows, indices = array("q"), array("q")
+    for piece in in_pieces(ordered):
+        rows.extend([node for node, _ in piece])
+        indices.extend([index for _, index in piece])
+    let_go(ordered)
+    return Areas(checkpoint, tree, summed(own), summed(owned), rows, indices, sum(unseen.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Coloring:
     by: Property
     kinds: tuple[Kind, ...]
     rows: tuple[array[int], ...]
-    sums: tuple[list[int], ...]
+    sums: tuple[Sequence[int], ...]
     owned: array[int]
     kind_of: bytes
 
@@ -160,27 +160,26 @@ class Coloring:
 def color_by(areas: Areas, by: Property) -> Coloring:
     """Divide the bytes of a file by a property of the tensors that they belong to."""
     of, tensors = _VALUES[by], areas.checkpoint.tensors
-    values = [of(tensors[index]) for _, index in areas.owners]
+    values = [of(tensors[index]) for index in areas.owning]
     totals: Counter[str] = Counter()
-    for value, (node, _) in zip(values, areas.owners, strict=True):
+    for value, node in zip(values, areas.owners, strict=True):
         totals[value] += areas.own_nbytes(node)
     order = _in_order(totals, by)
     places = {value: place for place, value in enumerate(order)}
     rows = tuple(array("q") for _ in range(len(order) + (len(totals) > len(order))))
-    kind_of, owned = bytearray(), array("q")
-    for value, (node, _) in zip(values, areas.owners, strict=True):
+    kind_of = bytearray()
+    for value, node in zip(values, areas.owners, strict=True):
         kind = places.get(value, len(order))
         kind_of.append(kind)
-        owned.append(node)
         rows[kind].append(node)
-    sums = tuple(list(accumulate(map(areas.own_nbytes, nodes), initial=0)) for nodes in rows)
+    sums = tuple(summed(list(map(areas.own_nbytes, nodes))) for nodes in rows)
     kinds = [
         Kind(_label(by, value), value, _color(by, value, place, areas), sums[place][-1])
         for place, value in enumerate(order)
     ]
     if len(rows) > len(kinds):
         kinds.append(Kind(OTHERS, None, NEUTRAL, sums[-1][-1]))
-    return Coloring(by, tuple(kinds), rows, sums, owned, bytes(kind_of))
+    return Coloring(by, tuple(kinds), rows, sums, areas.owners, bytes(kind_of))
 
 
 def _in_order(totals: Counter[str], by: Property) -> list[str]:

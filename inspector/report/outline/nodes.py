@@ -48,6 +48,11 @@ class Nodes(Sequence[Node]):
         """Where all rows stand."""
         return self._places
 
+    @property
+    def named(self) -> dict[int, Named]:
+        """The groups among them."""
+        return self._named
+
     @cached_property
     def buckets(self) -> frozenset[int]:
         """The rows that only hold a slice of a long list."""

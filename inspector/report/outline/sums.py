@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import prod
 
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.pieces import running_sums
+from inspector.pieces import summed
 from inspector.report.colors import device_names
 from inspector.report.outline.node import Node
 from inspector.report.outline.shared import MOST_BITS, Run
@@ -27,7 +27,6 @@ GROUP = -(1 << 31)
 _MOST_SUMMED = 64
 _MOST_LISTED = 3
 _MATRIX = 2
-_WIDTHS = "iq"
 _PACKING_DTYPES = frozenset({"uint8", "int8", "int16", "int32", "uint16", "uint32"})
 """Dtypes that packed weights are stored as; indexes, which are no weights, are int64."""
 
@@ -87,9 +86,9 @@ class Sums:
         self._devices = devices
         shared = sorted(_take_shared_once(tensors, places, parameters, tensor_nodes, runs))
         self._shared, self._shared_at = shared, [one.meeting for one in shared]
-        self._shared_sizes = _summed([one.nbytes for one in shared])
-        self._sizes, self._parameters = _summed(sizes), _summed(parameters)
-        self._counts, self._integers = _summed(counts), _summed(integers)
+        self._shared_sizes = summed([one.nbytes for one in shared])
+        self._sizes, self._parameters = summed(sizes), summed(parameters)
+        self._counts, self._integers = summed(counts), summed(integers)
 
     def nbytes(self, start: int, end: int) -> int:
         """Return the bytes of rows; what several of them share counts once."""
@@ -215,19 +214,6 @@ def _elements(tensor: Tensor) -> int:
 def _is_packed(tensor: Tensor) -> bool:
     """Return whether a buffer is weights made of integers: those have more parameters than elements."""
     return tensor.dtype in _PACKING_DTYPES and len(tensor.shape) == _MATRIX
-
-
-def _summed(values: Sequence[int]) -> Sequence[int]:
-    """Return the sum of all values before each, and of all at the end; in few bytes where they are small."""
-    for width in _WIDTHS:
-        sums = array(width)
-        try:
-            for some in running_sums(values):
-                sums.extend(some)
-        except OverflowError:
-            continue
-        return sums
-    return [one for some in running_sums(values) for one in some]
 
 
 def _take_shared_once(
