@@ -15,13 +15,14 @@ _MANY = 10_000
 """This many new objects take the collector a millisecond; fewer are not frozen."""
 _FEW = 300_000
 """This many objects take the collector about 50 ms."""
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 
 
 class FreezingPause:
     """A context that pauses the collector; several threads may be in it at once.
 
-    When the last one leaves, all objects are frozen if many were made. That includes windows and their
-    sessions, so these must not rely on the collector: see `collect_closed`.
+    When the last one leaves, all objects are frozen if many were made, or long ones. That includes windows
+    and their sessions, so these must not rely on the collector: see `collect_closed`.
     """
 
     def __init__(self) -> None:
@@ -41,9 +42,14 @@ class FreezingPause:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                if gc.get_count()[0] > _MANY:
+                if gc.get_count()[0] > _MANY or _has_long_ones():
                     gc.freeze()
                 gc.enable()
+
+
+def _has_long_ones() -> bool:
+    """Return whether a new container refers to so many objects that walking over it takes as long."""
+    return any(len(one) > _MANY for one in gc.get_objects(generation=0) if type(one) in _CONTAINERS)
 
 
 def collect_closed() -> None:

@@ -33,6 +33,24 @@ def test_work_that_makes_little_freezes_nothing():
     assert gc.get_freeze_count() == 0
 
 
+def test_one_long_container_is_frozen_as_many_objects_are():
+    """A collection of new objects walks over all that such a list refers to: 50 ms at 400,000 tensors."""
+    rows = [[] for _ in range(20_000)]
+    makers = {
+        "list": lambda: list(rows),
+        "tuple": lambda: tuple(rows),
+        "dict": lambda: {id(row): row for row in rows},
+    }
+    for name, make in makers.items():
+        gc.collect()
+        with FreezingPause():
+            made = make()
+        assert len(made) == len(rows)
+        assert gc.get_freeze_count() > 0, name
+        assert all(one is not made for one in gc.get_objects()), name
+        gc.unfreeze()
+
+
 class Thing:
     """Refers to itself, as a window and its parts do."""
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.dialogs.export.pages import ResultPage, RunningPage
+from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.notice import show_notice
 from inspector.gui.widgets.reveal import show_in_folder
@@ -58,6 +61,7 @@ class ExportDialog(QDialog):
         self._progress = RunningPage()
         self._progress.cancel_wanted.connect(self.reject)
         self._pages: list[QWidget] = []
+        self._turns = Turns(self)
         column = self._column = QVBoxLayout(self)
         column.setContentsMargins(24, 24, 24, 20)
         self._add(self._progress)
@@ -97,8 +101,11 @@ class ExportDialog(QDialog):
         self._add(page)
         return page
 
-    def _prepare(self) -> None:
-        """Make the page of the draft that is being prepared, in a turn of its own."""
+    def _prepare(self) -> Iterator[None]:
+        """Make the page of the draft that is being prepared, in turns of its own."""
+        yield
+        import_module(f"{__package__}.draft")
+        yield
         self._draft  # noqa: B018 - it is made when it is asked for
 
     def connect_to(self, session: Session) -> None:
@@ -126,6 +133,7 @@ class ExportDialog(QDialog):
         """Show how far an export is; None closes the dialog."""
         old, self._page = self._page, page
         if page is None:
+            self._turns.stop()
             self._progress.stop()
             self.hide()
         elif page != old:
@@ -137,7 +145,7 @@ class ExportDialog(QDialog):
         self.setWindowTitle(page.title or (told.title if told is not None else _TITLE))
         is_preparing = page.stage == "looking" and page.draft is None
         if is_preparing:
-            QTimer.singleShot(0, self, self._prepare)
+            self._turns.begin(self._prepare())
         if page.stage == "running" or is_preparing:
             self._progress.follow(page)
         else:
