@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QEventLoop, QPoint, QSize, Qt, QTimer
-from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPixmap
+from PySide6.QtCore import QEventLoop, QPoint, QRect, QSize, Qt, QTimer
+from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPalette, QPixmap
 from PySide6.QtWidgets import QApplication, QProgressBar, QWidget
 
 from inspector.gui.app import Program, make_app
@@ -297,11 +297,15 @@ def _above(tree: object, node: int) -> str:
 def _lay_over(picture: QPixmap, window: MainWindow, over: QWidget) -> None:
     """Paint a panel or a dialog where it stands over the window; a dialog in its middle, on a veil."""
     painter = QPainter(picture)
-    if over.windowFlags() & Qt.WindowType.Popup == Qt.WindowType.Popup:
+    is_popup = over.windowFlags() & Qt.WindowType.Popup == Qt.WindowType.Popup
+    if is_popup:
         place = window.mapFromGlobal(over.mapToGlobal(QPoint(0, 0)))
     else:
         painter.fillRect(window.rect(), QColor(0, 0, 0, 90))
         middle = window.rect().center() - over.rect().center()
         place = QPoint(max(0, middle.x()), max(0, middle.y()))
     painter.drawPixmap(place, over.grab())
+    if not is_popup:  # as a window manager frames it
+        painter.setPen(over.palette().color(QPalette.ColorRole.Dark))
+        painter.drawRect(QRect(place, over.size()).adjusted(-1, -1, 0, 0))
     painter.end()

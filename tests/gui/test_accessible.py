@@ -206,3 +206,13 @@ def test_a_copy_is_exported_with_the_keyboard_alone(qapp, qtbot, tmp_path):
     qtbot.waitUntil(lambda: not program._leaving)
     program._theme.setParent(None)
     program.setParent(None)
+
+
+def test_no_tab_moves_when_another_is_chosen(window, qtbot):
+    tabs = window.findChild(PageTabs)
+    bar = tabs.tabBar()
+    sizes = []
+    for place in range(tabs.count()):
+        tabs.setCurrentIndex(place)
+        sizes.append([bar.tabRect(other).width() for other in range(tabs.count())])
+    assert all(max(widths) - min(widths) <= 2 for widths in zip(*sizes, strict=True)), sizes

@@ -114,6 +114,10 @@ def test_a_failure_tells_what_where_and_what_to_do(qtbot, theme):
     page.show_screen(replace(screen, failure=replace(screen.failure, runs=runs)))
     assert "What loading would run" in shown(page)
     assert runs in shown(page)
+    for what, is_shown in (("this is a page (HTML), indeed", False), ("this is a page titled X", True)):
+        failure = replace(screen.failure, title="This is a page, indeed", what=what)
+        page.show_screen(replace(screen, failure=failure))
+        assert page._what.isHidden() is not is_shown
     page.show_screen(replace(screen, failure=None))
 
 

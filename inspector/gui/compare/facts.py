@@ -13,7 +13,6 @@ from inspector.gui.widgets.labels import WrappedText, clear_layout, named, plain
 from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.session.comparing.screen import Selection
 
-_NOTHING = "Select a row to see what both files say of it."
 _ASK = "Compare numbers"
 
 
@@ -29,7 +28,6 @@ class FactsPanel(QScrollArea):
         self._selection: Selection | None = None
         self._title = WrappedText("", "lead")
         self._detail = WrappedText()
-        self._hint = plain_label(_NOTHING, "muted", wrap=True)
         self._table = QGridLayout()
         self._table.setHorizontalSpacing(16)
         self._table.setVerticalSpacing(3)
@@ -47,7 +45,6 @@ class FactsPanel(QScrollArea):
         buttons = row((self._bar, 1), self._measure, self._stop, spacing=8)
         head = row((column(self._title, self._detail, spacing=2), 1), buttons, spacing=12)
         column(
-            self._hint,
             head,
             self._numbers,
             self._failure,
@@ -64,7 +61,6 @@ class FactsPanel(QScrollArea):
         """Show what is selected."""
         is_same = _shown_of(selection) == _shown_of(self._selection)
         self._selection = selection
-        self._hint.setVisible(selection is None)
         shown = selection or Selection(row=0, title="", detail="", facts=())
         if not is_same:
             self._title.setText(shown.title)

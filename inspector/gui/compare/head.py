@@ -89,7 +89,7 @@ class CompareHead(QWidget):
         self._banner = named(QFrame(), "banner")
         words = column(1, self._alerts, self._verdict, self._notes, 1, spacing=4)
         row(self._glyph, (words, 1), self._copy, spacing=12, margins=(12, 8, 8, 8), within=self._banner)
-        choices = row((self._kinds, 1), self._equal, self.search, spacing=12)
+        choices = row((self._kinds, 1, MIDDLE), self._equal, self.search, spacing=12)
         column(files, self._banner, choices, spacing=8, margins=(0, 0, 0, 0), within=self)
 
     def show_changes(self, old: CompareScreen | None, new: CompareScreen) -> None:

@@ -74,7 +74,7 @@ class LineChart(QWidget):
         color = self._theme.tokens.color
         for tick in range(_TICKS + 1):
             y = area.bottom() - area.height() * tick / _TICKS
-            painter.setPen(QPen(color("border"), 1))
+            painter.setPen(QPen(color("grid"), 1))
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
             painter.setPen(color("muted"))
             text = f"{low + (high - low) * tick / _TICKS:.3g}"

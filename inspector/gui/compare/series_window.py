@@ -8,6 +8,7 @@ from PySide6.QtCore import QItemSelection, QModelIndex, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QFrame,
     QProgressBar,
     QSplitter,
     QStackedWidget,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _WIDTH = 640
 _MOST_ROWS = 2_000
 _HINT = "Select rows to draw them; without a selection, the modules that change most are drawn."
+_ROW_HEIGHT = 26
+_NUMBERS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _UNKNOWN = "\u2013"
 
 
@@ -146,6 +149,12 @@ class SeriesWindow(ComparingFrame):
         self.table.setTabKeyNavigation(False)
         self.table.setShowGrid(False)
         self.table.setCornerButtonEnabled(False)
+        self.table.setFrameShape(QFrame.Shape.NoFrame)
+        self.table.setAlternatingRowColors(False)
+        self.table.horizontalHeader().setDefaultAlignment(_NUMBERS)
+        self.table.horizontalHeader().setHighlightSections(False)
+        self.table.verticalHeader().setHighlightSections(False)
+        self.table.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
         self.table.setAcceptDrops(False)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
         self._note = plain_label("", "muted", wrap=True)
@@ -179,7 +188,7 @@ class SeriesWindow(ComparingFrame):
                 for file, (value, marked) in enumerate(zip(line.values, line.marked, strict=True)):
                     text = _UNKNOWN if value is None else f"{value:.6g}{'*' if marked else ''}"
                     item = QTableWidgetItem(text)
-                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                    item.setTextAlignment(_NUMBERS)
                     self.table.setItem(place, file, item)
         self.table.resizeColumnsToContents()
 

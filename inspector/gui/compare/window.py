@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -39,6 +39,7 @@ _MOST_UNFOLDED = 2_000
 _WIDTH = 640
 _COPIED_MS = 2500
 _MOST_QUERY = 80
+_HINT = "Select a row to see what both files say of it."
 _CALM = "Nothing differs."
 
 
@@ -116,8 +117,18 @@ class CompareWindow(ComparingFrame):
             with blocked(self.tree.selectionModel()):
                 self.tree.setCurrentIndex(index)
         self.facts.show_selection(screen.selection)
-        self.facts.setVisible(screen.shown > 0)
-        self._status.show_status((screen.verdict, screen.status))
+        self._show_facts(screen)
+        self._status.show_status(("" if screen.selection else _HINT if screen.shown else "", screen.status))
+
+    def _show_facts(self, screen: CompareScreen) -> None:
+        """Show what is said of the selected row, which stays in sight; without one, the rows get the room."""
+        was_hidden = self.facts.isHidden()
+        self.facts.setVisible(screen.shown > 0 and screen.selection is not None)
+        if was_hidden and not self.facts.isHidden():
+            QTimer.singleShot(0, self.tree, self._show_current)
+
+    def _show_current(self) -> None:
+        self.tree.scrollTo(self.tree.currentIndex())
 
     def _show_failure(self, screen: CompareScreen) -> None:
         failure = screen.failure

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from inspector.gui.dialogs.diagnostics import versions
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import TOP, column, row
+from inspector.gui.widgets.boxes import TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.controls import button_row, confirm_copied, make_button
 from inspector.gui.widgets.labels import bare_text, named, plain_label
@@ -112,7 +112,9 @@ def _facts(title: str, rows: tuple[tuple[str, str], ...]) -> QGridLayout:
     grid.setColumnStretch(1, 1)
     grid.addWidget(plain_label(title, "section"), 0, 0, 1, 2)
     for line, (name, what) in enumerate(rows, start=1):
-        grid.addWidget(plain_label(name, "muted"), line, 0)
+        caption = plain_label(name, "muted")
+        caption.setAlignment(TOP_LEFT)
+        grid.addWidget(caption, line, 0)
         grid.addWidget(plain_label(what, selectable=True), line, 1)
     return grid
 

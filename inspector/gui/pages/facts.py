@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from inspector.gui.pages.check_card import CheckCard
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import TOP, column, row
+from inspector.gui.widgets.boxes import TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, named, plain_label
 from inspector.session.screen import FactGroup, Screen
@@ -52,6 +52,7 @@ def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
         return row((text, 1, TOP), spacing=16)
     name = ElidedLabel(label, "muted", Qt.TextElideMode.ElideMiddle)
     name.setFixedWidth(width)
+    name.setAlignment(TOP_LEFT)
     return row((name, 0, TOP), (text, 1, TOP), spacing=16)
 
 

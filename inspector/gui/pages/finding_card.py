@@ -11,6 +11,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import card_row
 from inspector.gui.widgets.controls import CopyInset, code_field, make_button
+from inspector.gui.widgets.eliding import PathButton
 from inspector.gui.widgets.labels import WrappedText, describe, plain_label
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.report.tree import Tree
@@ -103,10 +104,9 @@ class FindingCard(QFrame):
         links = column(spacing=0, margins=NO_MARGINS, within=holder)
         for place, node_id in enumerate(finding.nodes):
             path = node_label(tree, node_id)
-            link = make_button(_cut_middle(path), partial(self.node_wanted.emit, node_id), kind="link")
+            link = PathButton(path, partial(self.node_wanted.emit, node_id))
             link.setCursor(Qt.CursorShape.PointingHandCursor)
             link.setAccessibleName(f"Select {path}")
-            describe(link, path)
             link.setVisible(place < _MOST_LINKS)
             links.addWidget(link, 0, LEFT)
         if len(finding.nodes) > _MOST_LINKS:
@@ -132,9 +132,3 @@ def _build_more(holder: QWidget, links: QVBoxLayout, listed: int, count: int) ->
 
     more.clicked.connect(show_all)
     return more
-
-
-def _cut_middle(path: str, most: int = 40) -> str:
-    if len(path) <= most:
-        return path
-    return cut_text(path, most // 2) + path[-(most - most // 2) :]

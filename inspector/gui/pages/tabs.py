@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QTimer
-from PySide6.QtGui import QPaintEvent
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, QTimer
+from PySide6.QtGui import QFont, QFontMetrics, QPaintEvent
+from PySide6.QtWidgets import QTabBar, QTabWidget, QVBoxLayout, QWidget
 
 from inspector.gui.pages import registry
 from inspector.gui.tasks import Turns
@@ -24,6 +24,21 @@ if TYPE_CHECKING:
     from inspector.session.screen import Screen
 
 
+class _SteadyTabBar(QTabBar):
+    """Tabs as wide as their bold titles, so that none moves when another is chosen."""
+
+    @override
+    def tabSizeHint(self, index: int) -> QSize:
+        hint = super().tabSizeHint(index)
+        if index != self.currentIndex():
+            bold = self.font()
+            bold.setWeight(QFont.Weight.DemiBold)
+            text = self.tabText(index)
+            more = QFontMetrics(bold).horizontalAdvance(text) - self.fontMetrics().horizontalAdvance(text)
+            hint.setWidth(hint.width() + more)
+        return hint
+
+
 class PageTabs(QTabWidget):
     """Shows the pages of the table."""
 
@@ -37,6 +52,7 @@ class PageTabs(QTabWidget):
         self._built: dict[str, QWidget] = {}
         self._holders: list[QVBoxLayout] = []
         self._fed: dict[str, tuple[object, ...]] = {}
+        self.setTabBar(_SteadyTabBar(self))
         self.setDocumentMode(False)
         self.tabBar().setDrawBase(False)
         self.tabBar().setUsesScrollButtons(True)

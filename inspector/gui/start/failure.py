@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -28,6 +29,8 @@ from inspector.units import escape_text
 
 _WIDTH = 680
 _FIRST_ROWS = 12
+_ICON_SHIFT = -10
+"""The picture has a margin; its lines begin where the title below it does."""
 
 
 class OpeningPage(QWidget):
@@ -136,6 +139,7 @@ class FailurePageWidget(QScrollArea):
         self._path.setText(escape_text(screen.path))
         self._title.setText(failure.title)
         self._what.setText(sentence(failure.what))
+        self._what.setVisible(_says_more(failure.what, failure.title))
         self._runs.setText(failure.runs)
         self._runs_part.setVisible(bool(failure.runs))
         self._where.setText(failure.where)
@@ -153,7 +157,7 @@ class FailurePageWidget(QScrollArea):
         card.setProperty("card", True)
         card.setFixedWidth(_WIDTH)
         column(
-            Glyph(self._theme, "file-broken", 56, ink="bad"),
+            Glyph(self._theme, "file-broken", 56, ink="bad", shift=_ICON_SHIFT),
             Gap(8),
             self._title,
             self._path,
@@ -185,3 +189,9 @@ class FailurePageWidget(QScrollArea):
         self.first_focus = other
         again = make_button("Try again", self.retry_wanted, icon="reload", theme=self._theme)
         return row(other, again, 1, spacing=8)
+
+
+def _says_more(sentence_: str, title: str) -> bool:
+    """Return whether a sentence is more than its title again, but for what stands in brackets."""
+    bare, titled = (re.sub(r"\W+", " ", re.sub(r" \([^()]*\)", "", text)) for text in (sentence_, title))
+    return bare.strip().casefold() != titled.strip().casefold()

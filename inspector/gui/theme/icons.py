@@ -135,8 +135,11 @@ def retint(root: QObject, tokens: Tokens) -> None:
 class Glyph(QWidget):
     """A picture within the layout; on a filled disc when `fill` is given."""
 
-    def __init__(self, theme: Theme, name: str, size: int, *, ink: str = "faint", fill: str = "") -> None:
+    def __init__(
+        self, theme: Theme, name: str, size: int, *, ink: str = "faint", fill: str = "", shift: int = 0
+    ) -> None:
         super().__init__()
+        self._shift = shift
         self._theme = theme
         self._name, self._ink, self._fill = name, ink, fill
         self.setFixedSize(size, size)
@@ -158,7 +161,7 @@ class Glyph(QWidget):
             painter.setBrush(tokens.color(self._fill))
             painter.drawEllipse(QRectF(0, 0, side, side))
         pixmap = draw_svg(self._name, tokens.color(self._ink), inner, self.devicePixelRatioF())
-        painter.drawPixmap((side - inner) // 2, (side - inner) // 2, pixmap)
+        painter.drawPixmap((side - inner) // 2 + self._shift, (side - inner) // 2, pixmap)
         painter.end()
 
 

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 
 from inspector.gui.theme.theme import Theme, Tokens
 from inspector.gui.tree.columns import widest
-from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
 from inspector.gui.tree.selection import Rows
+from inspector.gui.widgets.eliding import cut_path
 from inspector.overriding import override
 from inspector.report.tree import Node
 from inspector.units import format_nbytes
@@ -225,24 +225,24 @@ class RowDelegate(QStyledItemDelegate):
             (_PAD if column == Column.SIZE else _RIGHT),
         )
         room = area.adjusted(left, 0, -right, 0)
-        mode = Qt.TextElideMode.ElideRight
-        if column == Column.NAME:  # of a path the end says most
-            mode = (
-                Qt.TextElideMode.ElideLeft
-                if isinstance(self.rows, ListModel)
-                else Qt.TextElideMode.ElideMiddle
-            )
         align = _CENTER_LEFT
         if column == Column.SIZE:
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         painter.setPen(QPen(_ink(self._theme.tokens, self._model.node(node_id), column)))
-        painter.drawText(room, align, metrics.elidedText(text, mode, int(room.width())))
+        painter.drawText(room, align, _cut(text, column, metrics, room.width()))
 
     def _paint_focus(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
         area = QRectF(option.rect)
         painter.setPen(QPen(self._theme.tokens.color("accent"), 2))
         x = area.left() + 1
         painter.drawLine(QPointF(x, area.top() + 5), QPointF(x, area.bottom() - 5))
+
+
+def _cut(text: str, column: int, metrics: QFontMetrics, room: float) -> str:
+    """Return the text of a cell as far as there is room; of a path, the end says most."""
+    if column == Column.NAME:
+        return cut_path(text, metrics, room)
+    return metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room))
 
 
 def spans_in_name(query: Query, node: Node, name: str) -> list[Span]:

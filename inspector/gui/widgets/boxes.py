@@ -12,6 +12,8 @@ LEFT = Qt.AlignmentFlag.AlignLeft
 RIGHT = Qt.AlignmentFlag.AlignRight
 CENTER = Qt.AlignmentFlag.AlignHCenter
 MIDDLE = Qt.AlignmentFlag.AlignVCenter
+TOP_LEFT = TOP | LEFT
+"""Where the caption of a text stands that wraps or can be selected: such a text begins at the top."""
 NO_MARGINS = (0, 0, 0, 0)
 _ANYWHERE = Qt.AlignmentFlag(0)
 

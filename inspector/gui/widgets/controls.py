@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QListView,
     QPlainTextEdit,
     QPushButton,
+    QSpinBox,
     QStyle,
     QStyleOptionComboBox,
     QStylePainter,
@@ -28,6 +29,7 @@ from inspector.overriding import override
 
 COPIED_MS = 1600
 _ICON_GAP = 6
+_NUMBER_LEFT = 8
 Slot = Callable[[], object] | SignalInstance
 
 
@@ -62,6 +64,14 @@ def icon_button(theme: Theme, icon: str, words: str, clicked: Slot) -> QToolButt
     set_icon(button, icon, theme.tokens)
     button.clicked.connect(clicked)
     return button
+
+
+def number_field(spoken: str, least: int, most: int) -> QSpinBox:
+    """Make a field of a number; its margin is set here, since Qt ignores that of a style sheet."""
+    field = named(QSpinBox(), spoken=spoken)
+    field.setRange(least, most)
+    field.lineEdit().setTextMargins(_NUMBER_LEFT, 0, 0, 0)
+    return field
 
 
 def button_row(*buttons: QPushButton) -> QHBoxLayout:

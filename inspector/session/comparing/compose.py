@@ -33,6 +33,8 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 _MOST_RULES = 6
 _SHOWN_FACTS = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")
 _CONTAINER_FACTS: dict[tuple[str, ...], str] = {("container",): "Type", ("order",): "Keys"}
+_CHOICES = {"values": "tensor values", "value": "other values"}
+"""What a kind is called where it stands alone, if its label needs a row beside it."""
 _OPENING = "Comparing"
 _STALE = "What stands here may be out of date: {}."
 
@@ -187,7 +189,9 @@ def compose(state: CompareState) -> CompareScreen:
         alerts=(*((_STALE.format(state.changed),) if state.changed else ()), *compared.alerts),
         notes=compared.notes,
         kinds=tuple(
-            KindChoice(id=kind, label=LABELS[kind], count=count, chosen=kind in state.kinds)
+            KindChoice(
+                id=kind, label=_CHOICES.get(kind, LABELS[kind]), count=count, chosen=kind in state.kinds
+            )
             for kind, count in compared.kinds
         ),
         only_differences=state.only_differences,

@@ -107,6 +107,15 @@ def press(widget: QWidget, key: Qt.Key = Qt.Key.Key_Space) -> None:
     QTest.keyClick(widget, key)
 
 
+def test_what_both_say_takes_room_only_when_a_row_is_selected(window, qtbot) -> None:
+    assert window.facts.isHidden()
+    assert any(label.text().startswith("Select a row") for label in window.statusBar().findChildren(QLabel))
+    last = window.tree.model().index(0, 0, window.tree.model().index(2, 0))
+    window.tree.setCurrentIndex(last)
+    assert not window.facts.isHidden()
+    qtbot.waitUntil(lambda: window.tree.viewport().rect().contains(window.tree.visualRect(last)))
+
+
 def test_comparing_with_the_keyboard_alone(window, qtbot) -> None:
     """Look at a row, compare its numbers, narrow the list, copy the text."""
     qtbot.waitUntil(window.tree.hasFocus)
@@ -117,7 +126,7 @@ def test_comparing_with_the_keyboard_alone(window, qtbot) -> None:
     assert {"Copy as text", "List equal tensors too", "Compare numbers", "Compare B with A"} <= set(by_name)
     press(by_name["Compare numbers"])
     assert window.shown.selection.numbers.startswith("4 of 4 elements differ")
-    chip = by_name["Only value: 1"]
+    chip = by_name["Only other values: 1"]
     press(chip)
     assert texts(window) == [["Other values   (1)"], ["lr", "~ Changed", "0.1", "0.2", "0.1 \u2192 0.2"]]
     press(chip)

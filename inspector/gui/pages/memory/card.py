@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QSpinBox, QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QFrame, QVBoxLayout
 
 from inspector.gui.pages.memory.bars import BarsView
 from inspector.gui.pages.memory.bars_paint import color_of
@@ -21,6 +21,7 @@ from inspector.gui.pages.memory.tables import (
 )
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
+from inspector.gui.widgets.controls import number_field
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
 from inspector.report.charts.tables import charts_csv
 from inspector.session.screen import Chart, ForecastPage, Loading
@@ -126,9 +127,7 @@ class ForecastCard(ChartCard):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self._ranks = QSpinBox()
-        self._ranks.setMinimum(1)
-        self._ranks.setAccessibleName("Number of processes that load the file at once")
+        self._ranks = number_field("Number of processes that load the file at once", 1, 1)
         self._ranks.valueChanged.connect(self._on_chosen)
         self._mmap = QCheckBox("mmap=True")
         self._mmap.setToolTip("Map the file instead of reading it: only what is used is read")

@@ -10,14 +10,18 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from inspector.gui.pages.memory.ink import ink_on, mixed
 from inspector.gui.theme.theme import Tokens
+from inspector.gui.widgets.eliding import cut_path
 from inspector.report.charts.modules import ModuleMap, labels_of, parts_of
 from inspector.report.charts.treemap import Box, Cell, Frame, Picture
+from inspector.tuples import NamedTuple
 from inspector.units import format_nbytes
 
 _PAD = 5
 _LEAST_LABEL = 30
-_TAG_ROOM, _TAG_WIDTH = (64, 34), 220
+_TAG_ROOM, _TAG_WIDTH = (64, 34), 300
 _MOST_TAGS = 80
+_LEAST_TAG = 8
+"""How many letters of a name tell what it is."""
 _DIMMED = 0.8
 _FRAME_PIXELS = {1: 3, 2: 2}
 
@@ -26,6 +30,16 @@ def snapped(box: Box) -> QRect:
     """Return a box with edges between pixels, so that neighbors meet without a gap."""
     left, top = round(box.x), round(box.y)
     return QRect(left, top, round(box.x + box.width) - left, round(box.y + box.height) - top)
+
+
+class _Label(NamedTuple):
+    """What is written on a cell: a name, cut or not, and below it the size."""
+
+    room: QRectF
+    ink: QColor
+    text: str
+    name: str
+    size: str
 
 
 class TreemapPainter:
@@ -46,13 +60,18 @@ class TreemapPainter:
         """Paint everything; with matches, cells without one are dimmed."""
         painter.setFont(self._font)
         tags = self._tags(picture.frames)
+        labels: list[_Label] = []
         for cell in picture.cells:
             area = snapped(cell.box)
             if area.width() > 0 and area.height() > 0:
                 is_dim = matches is not None and not self._is_match(cell, matches)
                 covered = [place for place, _ in tags if place.intersects(area)]
                 below = max((place.bottom() + 1 - area.y() for place in covered), default=0)
-                self._paint_cell(painter, cell, area, below, is_dim=is_dim)
+                label = self._paint_cell(painter, cell, area, below, is_dim=is_dim)
+                if label is not None:
+                    labels.append(label)
+        for label in _told_apart(labels):
+            self._paint_label(painter, label)
         self._paint_frames(painter, picture.frames)
         for place, text in tags:
             self._paint_tag(painter, place, text)
@@ -74,7 +93,10 @@ class TreemapPainter:
 
     # Cells.
 
-    def _paint_cell(self, painter: QPainter, cell: Cell, area: QRect, below: int, *, is_dim: bool) -> None:
+    def _paint_cell(
+        self, painter: QPainter, cell: Cell, area: QRect, below: int, *, is_dim: bool
+    ) -> _Label | None:
+        """Paint the ground of a cell; return its label."""
         inner = area.adjusted(0, 0, -1 if area.width() > 3 else 0, -1 if area.height() > 3 else 0)
         stripes = self._stripes(cell, inner.width(), inner.height())
         palette = self._shown[is_dim]
@@ -83,12 +105,12 @@ class TreemapPainter:
         if not stripes:
             painter.fillRect(inner, self._loose)
         if inner.width() < _LEAST_LABEL and cell.what == "row":
-            return
+            return None
         ink = palette[stripes[0][0]][1] if stripes else ink_on(self._loose)
         if cell.what in {"rest", "loose"} and min(inner.width(), inner.height()) > 8:
             self._paint_dashes(painter, inner, ink)
         room = inner if len(stripes) < 2 else QRect(inner.topLeft(), QSize(*stripes[0][3:]))
-        self._paint_label(painter, cell, room.adjusted(0, below, 0, 0), ink, is_tagged=below > 0)
+        return self._label(cell, room.adjusted(0, below, 0, 0), ink, is_tagged=below > 0)
 
     def _stripes(self, cell: Cell, width: int, height: int) -> list[tuple[int, int, int, int, int]]:
         """Return the parts of a cell, the largest first, as stripes across its longer side.
@@ -118,28 +140,28 @@ class TreemapPainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(area.adjusted(2, 2, -3, -3))
 
-    def _paint_label(
-        self, painter: QPainter, cell: Cell, area: QRect, ink: QColor, *, is_tagged: bool
-    ) -> None:
+    def _label(self, cell: Cell, area: QRect, ink: QColor, *, is_tagged: bool) -> _Label | None:
+        """Return the first name of a cell that fits, else the last one cut; a number is never cut."""
         room = QRectF(area).adjusted(_PAD, 3, -_PAD, -3)
-        line = self._metrics.height()
-        if room.width() < _LEAST_LABEL or room.height() < line:
-            return
+        if room.width() < _LEAST_LABEL or room.height() < self._metrics.height():
+            return None
         labels = labels_of(self._page, cell)
-        text = self._fitting(labels[1:] or labels if is_tagged else labels, room.width(), cell.what == "rest")
-        painter.setPen(ink)
-        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, text)
-        size = format_nbytes(cell.nbytes)
-        if text and room.height() >= 2 * line and self._metrics.horizontalAdvance(size) <= room.width():
-            room.setTop(room.top() + line)
-            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, size)
+        labels = labels[1:] or labels if is_tagged else labels
+        for text in labels:
+            if self._metrics.horizontalAdvance(text) <= room.width():
+                return _Label(room, ink, text, text, format_nbytes(cell.nbytes))
+        if cell.what == "rest":
+            return None
+        cut = cut_path(labels[-1], self._metrics, room.width())
+        return _Label(room, ink, cut, labels[-1], format_nbytes(cell.nbytes))
 
-    def _fitting(self, labels: tuple[str, ...], width: float, is_count: bool) -> str:  # noqa: FBT001
-        """Return the first label that fits, else the last one elided; a number is never cut."""
-        fitting = next((text for text in labels if self._metrics.horizontalAdvance(text) <= width), "")
-        if fitting or is_count:
-            return fitting
-        return self._metrics.elidedText(labels[-1], Qt.TextElideMode.ElideRight, width)
+    def _paint_label(self, painter: QPainter, label: _Label) -> None:
+        room, line = QRectF(label.room), self._metrics.height()
+        painter.setPen(label.ink)
+        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, label.text)
+        if room.height() >= 2 * line and self._metrics.horizontalAdvance(label.size) <= room.width():
+            room.setTop(room.top() + line)
+            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, label.size)
 
     # Groups.
 
@@ -161,9 +183,11 @@ class TreemapPainter:
         nodes = self._page.areas.tree.nodes
         for within in list(corners.values())[:_MOST_TAGS]:
             box = within[0].box
-            room = min(box.width - 4 * _PAD, _TAG_WIDTH)
+            room = min(box.width - 3 * _PAD, _TAG_WIDTH)
             name = " / ".join(nodes[frame.node].name for frame in within)
-            text = self._strong_metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
+            text = cut_path(name, self._strong_metrics, room)
+            if text != name and len(text) < _LEAST_TAG:
+                continue
             width = round(self._strong_metrics.horizontalAdvance(text)) + 2 * _PAD
             height = round(self._strong_metrics.height()) + 2
             place = QRect(round(box.x) + 3, round(box.y) + 3, width, height)
@@ -179,3 +203,11 @@ class TreemapPainter:
         painter.setFont(self._strong)
         painter.drawText(place, Qt.AlignmentFlag.AlignCenter, text)
         painter.setFont(self._font)
+
+
+def _told_apart(labels: Sequence[_Label]) -> list[_Label]:
+    """Return the labels without those that read alike and stand for different names: they would mislead."""
+    names: dict[str, set[str]] = {}
+    for label in labels:
+        names.setdefault(label.text, set()).add(label.name)
+    return [label for label in labels if len(names[label.text]) == 1]

@@ -16,6 +16,9 @@ from inspector.values.statistics import Number
 
 _HEIGHT, _AXIS, _GAP = 190, 22, 6
 _LEAST_BAR = 2.0
+_MOST_TICKS = 6
+_LEAST_LENGTH = 1e-300
+"""What can be divided once more: a double has no smaller parts of it."""
 _STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 
 
@@ -28,6 +31,7 @@ class HistogramView(QWidget):
         self._edges: tuple[Number, ...] = ()
         self._counts: tuple[int, ...] = ()
         self._labels: tuple[str, ...] = ()
+        self._ticks: tuple[tuple[float, str], ...] = ()
         self._is_log = False
         self._current: int | None = None
         self.setMouseTracking(True)
@@ -41,6 +45,7 @@ class HistogramView(QWidget):
     ) -> None:
         """Show counts; `labels` are those of the edges."""
         self._edges, self._counts, self._labels = edges, counts, labels
+        self._ticks = ticks_of(edges, labels)
         self._current = None
         self.setAccessibleDescription(summary)
         self.update()
@@ -87,16 +92,14 @@ class HistogramView(QWidget):
     def _paint_axis(self, painter: QPainter, area: QRectF) -> None:
         painter.setPen(self._theme.tokens.color("faint"))
         metrics = QFontMetricsF(self.font())
-        places = sorted({0, len(self._labels) // 4, len(self._labels) // 2, 3 * len(self._labels) // 4})
-        last = len(self._labels) - 1
-        right = area.left() - _GAP
-        for place in [*(place for place in places if place < last), last] if self._labels else []:
-            text = self._labels[place]
+        right = -math.inf
+        for share, text in self._ticks:
             width = metrics.horizontalAdvance(text)
-            middle = area.left() + area.width() * place / max(1, last)
+            middle = area.left() + area.width() * share
             left = min(max(area.left(), middle - width / 2), area.right() - width)
-            if left < right + _GAP:
+            if left < right + 2 * _GAP:
                 continue
+            painter.drawLine(QPointF(middle, area.bottom()), QPointF(middle, area.bottom() + 3))
             painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + 4), text)
             right = left + width
 
@@ -143,6 +146,34 @@ class HistogramView(QWidget):
             self.setAccessibleName(f"Histogram. {words}" if words else "Histogram")
             self.update()
             QToolTip.showText(place.toPoint(), plain_tooltip(words), self)
+
+
+def ticks_of(edges: tuple[Number, ...], labels: tuple[str, ...]) -> tuple[tuple[float, str], ...]:
+    """Return where on the axis what is written, as shares of its length: round numbers between even edges.
+
+    Powers of two, whose labels are not those of the edges, are written at some of the edges.
+    """
+    last = len(edges) - 1
+    if last < 1:
+        return ()
+    if labels[0] != format_number(edges[0]):
+        step = max(1, round(last / _MOST_TICKS))
+        return tuple((place / last, labels[place]) for place in range(0, last + 1, step))
+    low, high = float(edges[0]), float(edges[-1])
+    if not _LEAST_LENGTH < high - low < math.inf:
+        return (0.0, labels[0]), (1.0, labels[-1])
+    size = round_step(high - low)
+    ticks = [number * size for number in range(math.ceil(low / size), math.floor(high / size) + 1)]
+    texts = [format_number(round(tick) if size >= 1 else tick) for tick in ticks]
+    if len(set(texts)) < max(2, len(texts)):  # so near to each other that their texts are alike
+        return (0.0, labels[0]), (1.0, labels[-1])
+    return tuple(((tick - low) / (high - low), text) for tick, text in zip(ticks, texts, strict=True))
+
+
+def round_step(length: float) -> float:
+    """Return the least of 1, 2 or 5 times a power of ten that divides a length into few parts."""
+    power = 10.0 ** math.floor(math.log10(length / _MOST_TICKS))
+    return next(power * factor for factor in (1, 2, 5, 10) if length / (power * factor) <= _MOST_TICKS)
 
 
 def edge_labels(edges: tuple[Number, ...]) -> tuple[str, ...]:

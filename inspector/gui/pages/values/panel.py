@@ -12,7 +12,7 @@ from inspector.gui.pages.values.scan_card import ScanCard
 from inspector.gui.pages.values.slice_bar import SliceBar
 from inspector.gui.pages.values.table import BLOCK, CellTable
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import NO_MARGINS, TOP, column, row
+from inspector.gui.widgets.boxes import NO_MARGINS, TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.controls import CalmComboBox, make_button
 from inspector.gui.widgets.labels import ElidedLabel, clear_layout, named, plain_label
@@ -177,6 +177,7 @@ class ValuesPanel(ScrollPanel):
             holder = QWidget()
             name = ElidedLabel(caption, "muted")
             name.setFixedWidth(_CAPTION_WIDTH)
+            name.setAlignment(TOP_LEFT)
             words = named(plain_label(text, wrap=True, selectable=True), spoken=f"{caption}: {text}")
             row((name, 0, TOP), (words, 1), spacing=16, margins=NO_MARGINS, within=holder)
             self.lines.addWidget(holder)

@@ -11,6 +11,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import card_row
 from inspector.gui.widgets.controls import make_button
+from inspector.gui.widgets.eliding import PathButton
 from inspector.gui.widgets.labels import clear_layout, named, plain_label
 from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
 from inspector.session.values.page import ScanPage, ScanRow
@@ -79,7 +80,8 @@ class ScanCard(QFrame):
 
     def _build_row(self, line: ScanRow) -> QFrame:
         holder = QFrame()
-        link = make_button(line.path, partial(self.node_chosen.emit, line.node), kind="link")
+        link = PathButton(line.path, partial(self.node_chosen.emit, line.node))
+        link.setAccessibleName(line.path)
         link.setAccessibleDescription(line.words)
         words = plain_label(line.words, "muted", wrap=True)
         words.setContentsMargins(0, 4, 0, 0)  # as a button has it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QSpinBox, QWidget
 
-from inspector.gui.widgets.controls import CalmComboBox
+from inspector.gui.widgets.controls import CalmComboBox, number_field
 from inspector.gui.widgets.flow import FlowLayout
 from inspector.gui.widgets.labels import blocked, named, plain_label
 from inspector.session.values.page import SliceChoice
@@ -65,8 +65,7 @@ class SliceBar(QFrame):
                 widget.deleteLater()
         self._indices = []
         for axis, size in enumerate(shape[:_MOST_DIMENSIONS]):
-            spin = named(QSpinBox(), spoken=f"Index in dimension {axis}")
-            spin.setRange(0, min(size - 1, _MOST_INDEX))
+            spin = number_field(f"Index in dimension {axis}", 0, min(size - 1, _MOST_INDEX))
             spin.valueChanged.connect(self._on_index)
             label = plain_label(f"dim {axis} at", "muted")
             self._add(label, spin)

@@ -118,6 +118,23 @@ def test_smaller_rows_match_by_what_has_no_cell_of_its_own(panel):
     assert not painter._is_match(rest._replace(what="loose", node=0), [0, 1, 2])
 
 
+def test_no_two_tiles_read_alike_and_mean_different_rows(panel, monkeypatch):
+    """Names that differ nowhere but where they are cut are not written at all."""
+    names = [f"longlonglong{number}longlonglong" for number in range(4)] + ["exp_avg", "exp_avg_sq"] * 2
+    panel.show_screen(screen_of(map_of(sized({f"{at}.{name}": 10**6 for at, name in enumerate(names)}))))
+    drawn = []
+    monkeypatch.setattr(TreemapPainter, "_paint_label", lambda _self, _painter, label: drawn.append(label))
+    cut = 0
+    for width in range(160, 800, 40):
+        drawn.clear()
+        panel.view.resize(width, 300)
+        panel.view.grab()
+        names = {label.text: {other.name for other in drawn if other.text == label.text} for label in drawn}
+        assert all(len(meant) == 1 for meant in names.values()), (width, names)
+        cut += sum("\u2026" in text for text in names)
+    assert cut
+
+
 def test_smaller_rows_can_be_entered_and_left(panel, qtbot):
     page = map_of(sized({"big": 10**9} | {f"s{n}": (n + 50) * 1000 for n in range(30)}))
     root = node_of(page.areas, "model")

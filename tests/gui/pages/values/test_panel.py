@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from inspector.gui.pages.values.heat_map import color_table
+from inspector.gui.pages.values.histogram import edge_labels, octave_labels, ticks_of
 from inspector.gui.pages.values.panel import ValuesPanel
 from inspector.progress import Progress
 from inspector.records import replace
@@ -124,6 +125,29 @@ def test_a_bar_is_read_by_key_and_mouse(panel, qtbot) -> None:
     assert view.accessibleName() == "Histogram. 2^1 to below 2^2: 1"
     qtbot.keyClick(view, Qt.Key.Key_A)
     view.grab()
+
+
+@pytest.mark.parametrize(
+    ("edges", "texts"),
+    [
+        ((-0.328125, 0.1, 0.570312), ["-0.2", "0", "0.2", "0.4"]),
+        ((0, 4, 8), ["0", "2", "4", "6", "8"]),
+        ((-(2**62), 0, 2**62), [f"{number * 10**18:,}" for number in (-4, -2, 0, 2, 4)]),
+        ((1.0, 1.0 + 1e-9, 1.0 + 2e-9), ["1", "1"]),
+        ((-1.7e308, 0.0, 1.7e308), ["-1.7e+308", "1.7e+308"]),
+        ((0.0, 5e-324, 1e-323), ["0", "9.88131e-324"]),
+    ],
+)
+def test_an_axis_has_round_numbers(edges, texts) -> None:
+    ticks = ticks_of(edges, edge_labels(edges))
+    assert [text for _, text in ticks] == texts
+    assert all(0 <= share <= 1 for share, _ in ticks)
+
+
+def test_powers_of_two_stand_at_their_edges() -> None:
+    assert ticks_of((0, 1, 2), octave_labels(-3, 2)) == ((0.0, "2^-3"), (0.5, "2^-2"), (1.0, "2^-1"))
+    assert len(ticks_of(tuple(range(31)), octave_labels(0, 30))) == 7
+    assert ticks_of((), ()) == ()
 
 
 def test_a_picture_has_the_colors_of_its_levels(panel, theme) -> None:
