@@ -11,8 +11,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import card_row
 from inspector.gui.widgets.controls import CopyInset, code_field, make_button
-from inspector.gui.widgets.eliding import PathButton
-from inspector.gui.widgets.labels import WrappedText, describe, plain_label
+from inspector.gui.widgets.labels import PathButton, WrappedText, describe, plain_label
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.report.tree import Tree
 from inspector.session.screen import FindingRow, Fix

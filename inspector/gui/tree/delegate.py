@@ -17,7 +17,7 @@ from inspector.gui.theme.theme import Theme, Tokens
 from inspector.gui.tree.columns import widest
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
 from inspector.gui.tree.selection import Rows
-from inspector.gui.widgets.eliding import cut_path
+from inspector.gui.widgets.labels import cut_path
 from inspector.overriding import override
 from inspector.report.tree import Node
 from inspector.units import format_nbytes

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import (
+    QFontMetrics,
     QFontMetricsF,
     QPainter,
     QPaintEvent,
@@ -17,12 +20,15 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QLayout, QSizePolicy, QTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QLayout, QPushButton, QSizePolicy, QTextEdit, QWidget
 
 from inspector.overriding import override
 
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 _WRAPPED_WIDTH = 240
+DOTS = "\u2026"
+_LEAST_WIDTH, _FRAME = 40, 2
+_STEP = re.compile(r"\.| / |/")
 _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
 
 
@@ -219,3 +225,52 @@ class ElidedLabel(QLabel):
         cut = self.fontMetrics().horizontalAdvance(self.text()) > self.width()
         self.setToolTip(plain_tooltip(self.text()) if cut else "")
         self.setAccessibleDescription(self.text() if cut else "")  # or it would be the markup of the tooltip
+
+
+def cut_path(path: str, metrics: QFontMetrics | QFontMetricsF, room: float) -> str:
+    """Return a path cut to a width: without its first steps, since its last ones tell it from others.
+
+    A single name loses its middle; its ends may be a number or a kind.
+    """
+    if metrics.horizontalAdvance(path) <= room:
+        return path
+    ends = [DOTS + path[step.start() if " " in step[0] else step.end() :] for step in _STEP.finditer(path)]
+    place = _first_fitting(ends, metrics.horizontalAdvance, room)
+    return metrics.elidedText(path, Qt.TextElideMode.ElideMiddle, int(room)) if place is None else ends[place]
+
+
+def _first_fitting(texts: list[str], measure: Callable[[str], float], room: float) -> int | None:
+    """Return the first of some texts that fits: each is shorter than the one before."""
+    place = bisect_left(texts, True, key=lambda text: measure(text) <= room)
+    return place if place < len(texts) else None
+
+
+class PathButton(QPushButton):
+    """A link with a path on it, cut as the room requires; all of it is in the tooltip."""
+
+    def __init__(self, path: str, clicked: Callable[[], object]) -> None:
+        super().__init__(_inert(path))
+        self._path = path
+        self.setProperty("kind", "link")
+        self.setMinimumWidth(_LEAST_WIDTH)
+        describe(self, path)
+        self.clicked.connect(clicked)
+
+    @override
+    def sizeHint(self) -> QSize:
+        """Return the size of the whole path, whatever part of it is shown."""
+        hint, measure = super().sizeHint(), self.fontMetrics().horizontalAdvance
+        hint.setWidth(hint.width() + measure(self._path) - measure(self.text().replace("&&", "&")))
+        return hint
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        text = _inert(cut_path(self._path, self.fontMetrics(), self.width() - _FRAME))
+        if text != self.text():
+            self.setText(text)
+
+
+def _inert(text: str) -> str:
+    """Return a text whose ampersands are no keys."""
+    return text.replace("&", "&&")

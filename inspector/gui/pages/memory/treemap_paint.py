@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from inspector.gui.pages.memory.ink import ink_on, mixed
 from inspector.gui.theme.theme import Tokens
-from inspector.gui.widgets.eliding import cut_path
+from inspector.gui.widgets.labels import cut_path
 from inspector.report.charts.modules import ModuleMap, labels_of, parts_of
 from inspector.report.charts.treemap import Box, Cell, Frame, Picture
 from inspector.tuples import NamedTuple

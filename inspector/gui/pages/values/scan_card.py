@@ -11,8 +11,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import card_row
 from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.eliding import PathButton
-from inspector.gui.widgets.labels import clear_layout, named, plain_label
+from inspector.gui.widgets.labels import PathButton, clear_layout, named, plain_label
 from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
 from inspector.session.values.page import ScanPage, ScanRow
 
