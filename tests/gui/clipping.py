@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.widgets.labels import ElidedLabel
+from inspector.gui.widgets.labels import ElidedLabel, PathButton
 
 
 def clipped(root: QWidget) -> list[str]:
@@ -23,7 +23,7 @@ def clipped(root: QWidget) -> list[str]:
     return [
         f"{type(widget).__name__} {widget.objectName() or text_of(widget)!r}: {why}"
         for widget in widgets_of(root)
-        for why in (*outside(widget), *too_small(widget))
+        for why in (*outside(widget), *covered(widget), *too_small(widget))
     ]
 
 
@@ -42,19 +42,36 @@ def outside(widget: QWidget) -> Iterator[str]:
         return
     area = parent.parentWidget()
     if isinstance(area, QAbstractScrollArea) and parent is area.viewport():
-        reach = QRect(0, 0, parent.width(), parent.height()).adjusted(
-            -area.horizontalScrollBar().value(),
-            -area.verticalScrollBar().value(),
-            area.horizontalScrollBar().maximum() - area.horizontalScrollBar().value(),
-            area.verticalScrollBar().maximum() - area.verticalScrollBar().value(),
-        )
+        left, right = hidden_by(area.horizontalScrollBar(), area.horizontalScrollBarPolicy())
+        top, bottom = hidden_by(area.verticalScrollBar(), area.verticalScrollBarPolicy())
+        reach = QRect(0, 0, parent.width(), parent.height()).adjusted(-left, -top, right, bottom)
         if reach.contains(widget.geometry()):
             return
     yield f"{widget.geometry().getRect()} is outside of {parent.rect().getRect()}"
 
 
+def hidden_by(bar: QScrollBar, policy: Qt.ScrollBarPolicy) -> tuple[int, int]:
+    """Return how much a scroll bar reaches before and after what is shown: nothing if it is never there."""
+    if policy == Qt.ScrollBarPolicy.ScrollBarAlwaysOff:
+        return 0, 0
+    return bar.value(), bar.maximum() - bar.value()
+
+
+def covered(widget: QWidget) -> Iterator[str]:
+    """Yield the buttons and lists that another one of the same row lies over."""
+    if not isinstance(widget, QAbstractButton | QComboBox):
+        return
+    for other in widget.parentWidget().findChildren(
+        QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly
+    ):
+        if other is not widget and isinstance(other, QAbstractButton | QComboBox) and other.isVisible():
+            both = widget.geometry().intersected(other.geometry())
+            if both.width() > 1 and both.height() > 1:
+                yield f"lies over {type(other).__name__} {text_of(other)!r}"
+
+
 def too_small(widget: QWidget) -> Iterator[str]:
-    if isinstance(widget, ElidedLabel) or not isinstance(widget, QLabel | QAbstractButton):
+    if isinstance(widget, ElidedLabel | PathButton) or not isinstance(widget, QLabel | QAbstractButton):
         return
     if isinstance(widget, QLabel) and widget.wordWrap():
         needed = widget.heightForWidth(widget.width())

@@ -13,6 +13,8 @@ from inspector.gui.widgets.controls import CalmComboBox, code_field, confirm_cop
 from inspector.gui.widgets.labels import blocked, plain_label
 from inspector.session.screen import CodePage, Screen
 
+_LEAST_STYLE = 96
+
 
 class CodePanel(QWidget):
     """Shows a `CodePage`."""
@@ -23,9 +25,9 @@ class CodePanel(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._styles = CalmComboBox()
+        self._styles = CalmComboBox(least=_LEAST_STYLE)
+        self._styles.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
         self._styles.setAccessibleName("Style of the loading code")
-        self._styles.setMinimumWidth(220)
         self._styles.activated.connect(self._on_activated)
         label = plain_label("Style", "muted")
         label.setBuddy(self._styles)

@@ -11,7 +11,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import card_row
 from inspector.gui.widgets.controls import CopyInset, code_field, make_button
-from inspector.gui.widgets.labels import PathButton, WrappedText, describe, plain_label
+from inspector.gui.widgets.labels import ElidedLabel, PathButton, WrappedText, describe, plain_label
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.report.tree import Tree
 from inspector.session.screen import FindingRow, Fix
@@ -61,7 +61,7 @@ class FindingCard(QFrame):
         card_row(self, (ToneGlyph(theme, 24, finding.tone), 0, TOP), (words, 1))
 
     def _build_foot(self, finding: FindingRow) -> QLayout:
-        foot = row((plain_label(finding.id, "small", selectable=True), 1), spacing=8)
+        foot = row((ElidedLabel(finding.id, "small"), 1), spacing=8)
         if finding.opens:
             wanted = partial(self.open_wanted.emit, finding.opens)
             foot.addWidget(make_button("Open the whole checkpoint", wanted, icon="open", theme=self._theme))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, QTimer, SignalInstance
+from PySide6.QtCore import QSize, Qt, QTimer, SignalInstance
 from PySide6.QtGui import QGuiApplication, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -120,10 +120,17 @@ class CopyInset(QFrame):
 class CalmComboBox(QComboBox):
     """A drop-down list that the mouse wheel does not change while the page scrolls under it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, least: int | None = None) -> None:
+        """Make an empty list; `least` is the width to which it may shrink, if not that of its texts."""
         super().__init__()
+        self._least = least
         self.setView(QListView())  # the style's own popup ignores the style sheet
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        hint = super().minimumSizeHint()
+        return hint if self._least is None else QSize(min(self._least, hint.width()), hint.height())
 
     @override
     def paintEvent(self, e: QPaintEvent) -> None:

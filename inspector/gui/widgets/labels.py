@@ -27,7 +27,7 @@ from inspector.overriding import override
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 _WRAPPED_WIDTH = 240
 DOTS = "\u2026"
-_LEAST_WIDTH, _FRAME = 40, 2
+_LEAST_WIDTH = 40
 _STEP = re.compile(r"\.| / |/")
 _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
 
@@ -259,14 +259,19 @@ class PathButton(QPushButton):
     @override
     def sizeHint(self) -> QSize:
         """Return the size of the whole path, whatever part of it is shown."""
-        hint, measure = super().sizeHint(), self.fontMetrics().horizontalAdvance
-        hint.setWidth(hint.width() + measure(self._path) - measure(self.text().replace("&&", "&")))
-        return hint
+        hint = super().sizeHint()
+        return QSize(self.fontMetrics().horizontalAdvance(self._path) + self._frame(hint), hint.height())
+
+    def _frame(self, hint: QSize) -> int:
+        """Return how much wider than its text the button is."""
+        return hint.width() - self.fontMetrics().horizontalAdvance(self.text().replace("&&", "&"))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        text = _inert(cut_path(self._path, self.fontMetrics(), self.width() - _FRAME))
+        text = _inert(
+            cut_path(self._path, self.fontMetrics(), self.width() - self._frame(super().sizeHint()))
+        )
         if text != self.text():
             self.setText(text)
 

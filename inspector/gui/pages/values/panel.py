@@ -26,6 +26,7 @@ from inspector.values.statistics import Statistics
 _DIGITS = (("As saved", 0), ("3 digits", 3), ("6 digits", 6), ("9 digits", 9))
 _NOTHING = "Select a tensor in the tree to see its values."
 _CAPTION_WIDTH = 172
+_LEAST_KIND = 96
 
 
 class ValuesPanel(ScrollPanel):
@@ -94,10 +95,10 @@ class ValuesPanel(ScrollPanel):
     def _build_histogram(self) -> QFrame:
         self.histogram_card = QFrame()
         self.histogram = named(HistogramView(self.theme), spoken="Histogram")
-        self.kind = named(CalmComboBox(), spoken="What the histogram counts")
+        self.kind = named(CalmComboBox(least=_LEAST_KIND), spoken="What the histogram counts")
         self.kind.addItems(["Values", "Magnitudes by powers of two"])
         self.kind.activated.connect(self._show_histogram)
-        self.logarithmic = QCheckBox("Logarithmic height")
+        self.logarithmic = QCheckBox("Log scale")
         self.logarithmic.toggled.connect(lambda is_on: self.histogram.show_heights(logarithmic=is_on))
         self.summary = plain_label("", "muted", wrap=True, selectable=True)
         title = row(plain_label("Histogram", "strong"), 1, self.kind, self.logarithmic, spacing=10)
@@ -122,9 +123,10 @@ class ValuesPanel(ScrollPanel):
         self.copy = make_button("Copy cells", self.table.copy, kind="quiet", icon="copy", theme=self.theme)
         below = row(plain_label("Table", "strong"), 1, self.digits, self.copy, spacing=8)
         self.slice_title = plain_label("Slice", "strong")
+        self.slice_line = named(QFrame(), "line")
         parts = (
             self.slice_title,
-            named(QFrame(), "line"),
+            self.slice_line,
             self.slice_bar,
             self.heat_map,
             self.legend,
@@ -200,7 +202,8 @@ class ValuesPanel(ScrollPanel):
         choice, picture = page.choice, page.picture
         self.slice_card.setVisible(choice is not None)
         self.slice_bar.show_choice(page.shape, choice)
-        self.slice_title.setVisible(len(page.shape) > 1)
+        for part in (self.slice_title, self.slice_line):
+            part.setVisible(len(page.shape) > 1)
         self.heat_map.setVisible(picture is not None)
         self.heat_map.show_picture(picture)
         text = _legend(picture) if picture is not None else page.picture_error

@@ -31,6 +31,9 @@ class SliceBar(QFrame):
         self._timer = QTimer(self, interval=_WAIT_MS, singleShot=True)
         self._timer.timeout.connect(lambda: self.choice_made.emit(self._choice))
         for text, box in (("Rows", self._row), ("Columns", self._column)):
+            box.setSizeAdjustPolicy(
+                CalmComboBox.SizeAdjustPolicy.AdjustToContents
+            )  # another tensor's is longer
             label = plain_label(text, "muted")
             self._add(label, box)
         self._row.activated.connect(self._on_row)

@@ -104,6 +104,9 @@ class CellTable(QTableView):
         self.cells.modelReset.connect(self._on_reset)
         self.setTabKeyNavigation(False)
         self.horizontalHeader().setDefaultSectionSize(_CELL[0])
+        self.horizontalHeader().setDefaultAlignment(_RIGHT)
+        self.horizontalHeader().setHighlightSections(False)
+        self.verticalHeader().setHighlightSections(False)
         self.verticalHeader().setDefaultSectionSize(_CELL[1])
         self.setWordWrap(False)
 
