@@ -28,7 +28,7 @@ def weight_of_step(key: Key) -> int:
     """Return what one step on the way costs each row below it, beyond its text in the path."""
     if not isinstance(key, str) or (len(key) <= MOST_STEP_CHARS and key.isascii()):
         return 8
-    return 8 + len(key) + written_chars(key[:MOST_STEP_CHARS])
+    return 8 + len(key) + max(written_chars(key[:MOST_STEP_CHARS]), written_chars(key[-MOST_STEP_CHARS:]))
 
 
 def excess_of(key: Key) -> int:

@@ -28,12 +28,12 @@ from inspector.model.roles.roles import Context, ModelDraft, enter, is_averaged_
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import NOTHING_KNOWN, Known, TensorFacts
 from inspector.model.values.children import (
-    Chained,
     Children,
-    Numbered,
+    Inside,
     attributes_of,
     breadth_of,
     children_of,
+    told_apart,
 )
 from inspector.model.values.embedded import MOST_CANDIDATES, may_hold_checkpoint
 from inspector.model.values.text import (
@@ -275,10 +275,10 @@ class _Walk:
         elif any(id(part) in self._entered for _, part in facts.parts):
             return  # composites within composites would double with each level
         self._entered[id(value)] = path
-        index = len(self._found.tensors) - 1
+        index, inside = len(self._found.tensors) - 1, told_apart(children)
         weight = frame.weight + (weight_of_step(keys[-1]) if keys else 0)
         prefix = f"{path}/" if keys else ""
-        self._stack.append(Frame(iter(children), keys, prefix, frame.context, index, NONE_PINNED, weight))
+        self._stack.append(Frame(iter(inside), keys, prefix, frame.context, index, NONE_PINNED, weight))
 
     # --- containers -------------------------------------------------------------------------------------
 
@@ -336,7 +336,7 @@ class _Walk:
         keys: tuple[Key, ...],
         path: str,
         value: Value,
-        children: Children | Numbered | Chained,
+        children: Inside,
     ) -> Context:
         """Return the context inside a container: an optimizer's state, a model, or nothing new."""
         found = self._found
@@ -357,7 +357,7 @@ class _Walk:
         keys: tuple[Key, ...],
         path: str,
         value: Value,
-        children: Children | Numbered | Chained,
+        children: Inside,
     ) -> Context:
         """Return the context inside a model or data; the same as outside for all else."""
         if holds_data(value, children):

@@ -14,7 +14,7 @@ from inspector.model.once import once
 from inspector.model.roles.device_types import device_type
 from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.records import dataclass, field, replace
-from inspector.remap.rules import Rule, Rules, check_destination, is_same_device
+from inspector.remap.rules import Rule, Rules, check_destination, is_same_device, rules_as_meant
 from inspector.target.machine.profile import Profile
 
 TOGETHER = "give them one device"
@@ -72,7 +72,7 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
 def _planned(checkpoint: Checkpoint, given: tuple[Rule, ...], move_all: bool) -> Plan:  # noqa: FBT001 - by position
     for rule in given:
         check_destination(rule.to)
-    rules = Rules(given)
+    rules = rules_as_meant(given, checkpoint)
     if any(rule.device is None for rule in rules):
         moves = _moves_by_tensor(checkpoint, rules)
     else:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
+from itertools import chain
 
 from inspector.errors import PlanError
-from inspector.model.checkpoint import ROLES
+from inspector.model.checkpoint import ROLES, Checkpoint, Tensor, ValueRow
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import split_device
 from inspector.model.tensors.dtypes import ITEMSIZES
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.units import meant
 
 _KINDS = frozenset({"path", "role", "dtype"})
@@ -181,16 +182,46 @@ def is_same_device(one: str, other: str) -> bool:
 
 _WILD = re.compile(r"(\[[*?\[]\]|\*\*/|\*\*|\*|\?)")
 _TRANSLATED = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_NOTHING = "[]"
 _LITERALS = {"[*]": "*", "[?]": "?", "[[]": "["}
 
 
 def literal_pattern(path: str) -> str:
-    """Return the pattern that covers this path alone: what means something in patterns stands in brackets."""
-    return _SPECIAL.sub(r"[\g<0>]", path)
+    """Return the pattern that covers this path alone: what means something in patterns stands in brackets.
+
+    An empty key at the top has the empty path, which could not be given: `[]` stands for it.
+    """
+    return _NOTHING if not path else "[[]]" if path == _NOTHING else _SPECIAL.sub(r"[\g<0>]", path)
+
+
+def as_meant(patterns: Iterable[str], checkpoint: Checkpoint) -> dict[str, str]:
+    """Return patterns as they are meant in a file: a path that is there means itself, even with a star in it.
+
+    What was copied as a pattern (`a[*]` for the path `a*`) stays one.
+    """
+    found = {pattern: pattern for pattern in patterns}
+    plain = {pattern: path_of(pattern) for pattern in found if _SPECIAL.search(pattern)}
+    asked = {*plain, *plain.values()}
+    rows: Iterable[Tensor | ValueRow] = chain(checkpoint.tensors, checkpoint.values) if plain else ()
+    paths = {row.path for row in rows if row.path in asked}
+    return found | {
+        pattern: literal_pattern(pattern)
+        for pattern, path in plain.items()
+        if pattern in paths and path not in paths
+    }
+
+
+def rules_as_meant(rules: Iterable[Rule], checkpoint: Checkpoint) -> Rules:
+    """Return rules with their patterns of paths as they are meant in a file, see `as_meant`."""
+    given = tuple(rules)
+    meant = as_meant((rule.path for rule in given if rule.path is not None), checkpoint)
+    return Rules(rule if rule.path is None else replace(rule, path=meant[rule.path]) for rule in given)
 
 
 def path_of(pattern: str) -> str | None:
     """Return the only path that a pattern matches, or None if it has wildcards."""
+    if pattern == _NOTHING:
+        return ""
     parts = _WILD.split(pattern)
     if any(part in _TRANSLATED for part in parts):
         return None
@@ -200,6 +231,8 @@ def path_of(pattern: str) -> str | None:
 @cache
 def _path_regex(pattern: str) -> re.Pattern[str]:
     """Translate a glob: `**` crosses slashes, `*` and `?` do not; `[*]`, `[?]` and `[[]` mean themselves."""
+    if pattern == _NOTHING:
+        return re.compile("")
     return re.compile("".join(map(_translated, _WILD.split(pattern))), re.DOTALL)
 
 

@@ -12,7 +12,7 @@ from inspector.model.roles.devices import device_order
 from inspector.quoting import command, file_word
 from inspector.records import replace
 from inspector.remap.plan import device_texts
-from inspector.remap.rules import Rule, format_rule, literal_pattern, matches_device
+from inspector.remap.rules import Rule, format_rule, literal_pattern, matches_device, rules_as_meant
 from inspector.units import cut_text, nearest
 
 _MOST_DEVICES = 6
@@ -31,7 +31,7 @@ def refuse_unmatched(rules: Sequence[Rule], checkpoint: Checkpoint) -> None:
         PlanError: One of the rules matches nothing.
     """
     devices = device_texts(checkpoint) | {hidden.device for hidden in checkpoint.hidden_devices}
-    for rule in rules:
+    for rule in rules_as_meant(rules, checkpoint):
         if rule.device is not None:
             _refuse_device(rule, rule.device, devices)
         elif not _matches_row(rule, checkpoint):

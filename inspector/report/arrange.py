@@ -20,6 +20,7 @@ Leaf = int
 """A row's index: `i` among the tensors, `~i` among the values. Its name is made when it is shown."""
 
 MOST_NAME = 512
+NO_NAME = "\u2205"
 _MOST_NESTED = 64
 """A name with more dots is not split: a hostile one could nest half a million rows."""
 _WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
@@ -231,4 +232,4 @@ def _join(path: str, step: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return cut_text(text, MOST_NAME) or "\u2205"
+    return cut_text(text, MOST_NAME) or NO_NAME

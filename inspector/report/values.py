@@ -11,7 +11,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.findings import Finding
 from inspector.quoting import command, file_word
 from inspector.records import as_document
-from inspector.remap.rules import Rule
+from inspector.remap.rules import Rule, as_meant, path_of
 from inspector.report.documents.finite import finite
 from inspector.report.jsonable import finding_document
 from inspector.report.page.bars import Bars
@@ -41,10 +41,12 @@ def choose_tensors(checkpoint: Checkpoint, patterns: Sequence[str]) -> list[int]
     """
     paths = [tensor.path for tensor in checkpoint.tensors]
     found: set[int] = set()
-    for pattern in patterns:
-        rows = _exactly(paths, pattern) or _matching(paths, pattern) or _matching(paths, f"{pattern}/**")
+    for given, pattern in as_meant(patterns, checkpoint).items():
+        path = path_of(pattern)
+        rows = [] if path is None else _exactly(paths, path)
+        rows = rows or _matching(paths, pattern) or _matching(paths, f"{pattern}/**")
         if not rows:
-            raise _unknown(checkpoint, paths, pattern)
+            raise _unknown(checkpoint, paths, given)
         found.update(rows)
     return sorted(found)
 

@@ -123,8 +123,8 @@ def compare(checkpoint: Checkpoint, value: Any) -> None:
     assert [row.keys for row in checkpoint.tensors] == [keys for keys, _ in tensors]
     sizes = {storage.key: storage.nbytes for storage in checkpoint.storages}
     pointers: dict[str, set[int]] = {}
-    for row, (keys, tensor) in zip(checkpoint.tensors, tensors, strict=True):
-        assert row.path == "/".join(map(step_text, keys))
+    for row, (_, tensor) in zip(checkpoint.tensors, tensors, strict=True):
+        assert row.path == "/".join(map(step_text, row.keys))
         assert f"torch.{row.dtype}" == str(tensor.dtype)
         assert (row.shape, row.stride) == (tuple(tensor.shape), tensor.stride())
         assert (row.storage_offset, row.requires_grad) == (tensor.storage_offset(), tensor.requires_grad)

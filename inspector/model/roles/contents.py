@@ -8,7 +8,7 @@ from inspector.model.checkpoint import Key
 from inspector.model.roles.roles import names_model
 from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
 from inspector.model.tensors.views import Known
-from inspector.model.values.children import Chained, Children, Numbered
+from inspector.model.values.children import Inside
 from inspector.model.values.text import class_of
 from inspector.pickles.values import Call, Dict, Value
 
@@ -27,9 +27,7 @@ def is_module(value: Value, children: Iterable[tuple[Key, Value]]) -> bool:
     return isinstance(value, Call) and any(key == "._parameters" for key, _ in children)
 
 
-def looks_like_model(
-    keys: tuple[Key, ...], value: Value, children: Children | Numbered | Chained, known: Known
-) -> bool:
+def looks_like_model(keys: tuple[Key, ...], value: Value, children: Inside, known: Known) -> bool:
     """Return whether a container is a model: a mapping from names to mostly tensors.
 
     Tensors that are all single numbers are a model only where the key says so: they are scores and losses.
@@ -64,7 +62,7 @@ def holds_averages(value: Value, children: Iterable[tuple[Key, Value]]) -> bool:
     )
 
 
-def holds_data(value: Value, children: Children | Numbered | Chained) -> bool:
+def holds_data(value: Value, children: Inside) -> bool:
     """Return whether a container holds data and no weights, whatever its tensors are called."""
     if isinstance(value, Call) and (class_of(value) or "").startswith(_DATA_CLASSES):
         return True

@@ -6,11 +6,12 @@ object's attributes with a leading dot.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, repeat
 from typing import TypeGuard, cast
 
-from inspector.model.checkpoint import Key, OddKey
+from inspector.model.checkpoint import Key, OddKey, twin_of
 from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes, describe_scalar
 from inspector.model.tensors.rebuild import looks_like_tensor
 from inspector.model.values.text import path_key
@@ -114,6 +115,61 @@ class Chained:
         """Go through them."""
         return chain.from_iterable(self._parts)
 
+    def in_pairs(self) -> Iterator[bool]:
+        """Yield for each whether it is an entry of a mapping."""
+        return chain.from_iterable(repeat(isinstance(part, list), len(part)) for part in self._parts)
+
+
+class ToldApart:
+    """Children of which some read alike: all but one of those have a mark in their step; none is copied."""
+
+    __slots__ = ("_children", "_turns")
+
+    def __init__(self, children: Children | Chained, turns: array[int]) -> None:
+        self._children = children
+        self._turns = turns
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._children)
+
+    def __iter__(self) -> Iterator[tuple[Key, Value]]:
+        """Go through them."""
+        for child, turn in zip(self._children, self._turns, strict=True):
+            yield (twin_of(child[0], turn), child[1]) if turn else child
+
+
+Inside = Children | Numbered | Chained | ToldApart
+"""What is inside a value."""
+
+
+def told_apart(children: Children | Chained) -> Children | Chained | ToldApart:
+    """Return children so that no two are the same step: 1 and "1" are two keys, and so are None and "None".
+
+    A pickle can give a key twice, too. The last text keeps its plain step: it is what loading leaves there.
+    """
+    texts = {key for key, _ in children if type(key) is str}
+    if len(texts) == len(children):
+        return children
+    keys = [key if isinstance(key, str) else str(int(key)) for key, _ in children]
+    if len(set(keys)) == len(keys):
+        return children
+    return ToldApart(children, _turns_of(keys, children))
+
+
+def _turns_of(keys: list[str], children: Children | Chained) -> array[int]:
+    """Return for each key how many that read the same go before it: 0 for the one with the plain step."""
+    turns, counts = array("I", bytes(4 * len(keys))), dict[str, int]()
+    in_pairs = children.in_pairs() if isinstance(children, Chained) else repeat(1)
+    placed = zip(children, in_pairs, strict=False)
+    is_text = bytearray(type(child[0]) is str and bool(is_in) for child, is_in in placed)
+    for going in (1, 0):
+        for place in reversed(range(len(keys))):
+            if is_text[place] == going:
+                turns[place] = counts.get(keys[place], 0)
+                counts[keys[place]] = turns[place] + 1
+    return turns
+
 
 def breadth_of(value: Value) -> int:
     """Return how many parts `children_of` and its like look at: what asking them costs, before it is paid."""
@@ -151,19 +207,20 @@ def _own_breadth(value: Value) -> int:
     return 0
 
 
-def children_of(value: Value) -> Children | Numbered | Chained:
+def children_of(value: Value) -> Inside:
     """Return what is inside a value, or nothing for what is shown as one leaf.
 
     A sequence of plain numbers and texts is one leaf: 624 words of a random generator's state are no news.
     """
     if isinstance(value, Dict):
-        return _pairs_by_key(value.pairs)
+        return told_apart(_pairs_by_key(value.pairs))
     if isinstance(value, list | tuple):
         return _items(value)
     if isinstance(value, Set):
         return _items(value.items)
     if isinstance(value, Call):
-        return _children_of_call(value)
+        children = _children_of_call(value)
+        return children if isinstance(children, Numbered) else told_apart(children)
     return _items([value.pid] if isinstance(value, PersistentId) else [])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeGuard, cast
 
-from inspector.model.checkpoint import Key, OddKey
+from inspector.model.checkpoint import Key, OddKey, TwinNumber, TwinOddKey, TwinText
 from inspector.model.tensors.numpy_arrays import (
     FROM_BUFFERS,
     RECONSTRUCTS,
@@ -15,6 +15,7 @@ from inspector.model.tensors.numpy_arrays import (
     describe_bytes,
     describe_scalar,
 )
+from inspector.patterns import pattern
 from inspector.pickles.values import (
     BLOB_TYPES,
     Blob,
@@ -37,6 +38,10 @@ _MOST_BITS = 512
 # Python hashes integers modulo 2**61 - 1, so that smaller ones cannot be made to collide in a dictionary.
 _MOST_KEY_BITS = 60
 MOST_STEP_CHARS = 512
+_MARK = "~#"
+_DIGEST_NBYTES = 16  # nobody finds two names with the same digest, which 8 bytes would not promise
+_KEPT = (MOST_STEP_CHARS - len(_MARK) - 2 * _DIGEST_NBYTES - 2) // 2
+_TWINS = (TwinText, TwinOddKey, TwinNumber)
 _MOST_LABEL_CHARS = 100
 _OWN_TYPES: dict[type, str] = {
     ByteString: "str",
@@ -45,6 +50,7 @@ _OWN_TYPES: dict[type, str] = {
     StoredTensor: "tensor",
 }
 _MOST_NAME = 300
+_LIKE_ESCAPE = pattern(r"\\(?=u[0-9a-f]{4}|U[0-9a-f]{8})")
 # Shown as what they hold: {1, 2} for set([1, 2]).
 _SEQUENCES = {"set": "{}", "frozenset": "{}", "list": "[]", "tuple": "()", "torch.Size": "()"}
 
@@ -222,14 +228,37 @@ def path_key(value: Value) -> Key:
 
 
 def step_text(key: Key) -> str:
-    """Escape one step of a path as in JSON Pointer (RFC 6901), and invisible characters; cut huge ones."""
-    if not isinstance(key, str):
-        return str(key)
+    r"""Return one step of a path, so that no two different keys beside one another have the same.
+
+    Escaped as in JSON Pointer (RFC 6901), with invisible characters as `\uXXXX`, and a backslash as well
+    where it would read as one of those. Of huge keys the middle is left out, with a digest of the whole
+    in its place. `~#` stands in no other step: pointers escape a `~` as `~0`.
+    """
+    step = _escaped(key) if isinstance(key, str) else str(int(key))
+    return f"{step}{_MARK}{key.turn}" if isinstance(key, _TWINS) else step
+
+
+def _escaped(key: str) -> str:
     if len(key) > MOST_STEP_CHARS:
-        key = cut_text(key, MOST_STEP_CHARS)
+        return f"{_escaped(key[:_KEPT])}{_left_out(key)}{_escaped(key[-_KEPT:])}"
     if "~" in key or "/" in key:
         key = key.replace("~", "~0").replace("/", "~1")
-    return key if key.isascii() and key.isprintable() else escape_text(key)
+    if "\\" in key:
+        key = _LIKE_ESCAPE.sub(r"\\u005c", key)
+    return str(key) if key.isascii() and key.isprintable() else escape_text(key)
+
+
+def _left_out(text: str) -> str:
+    """Return what stands for the middle of a huge text: a digest of all of it."""
+    from hashlib import blake2b  # noqa: PLC0415 - no genuine name is so long
+
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_NBYTES).hexdigest()
+    return f"\u2026{_MARK}{digest}\u2026"
+
+
+def is_same_step(one: Key, other: Key) -> bool:
+    """Return whether two keys of one container are the same step of a path."""
+    return type(one) is type(other) and one == other and getattr(one, "turn", 0) == getattr(other, "turn", 0)
 
 
 def are_plain_steps(keys: Sequence[Key | None]) -> TypeGuard[Sequence[str]]:
@@ -237,7 +266,7 @@ def are_plain_steps(keys: Sequence[Key | None]) -> TypeGuard[Sequence[str]]:
     if set(map(type, keys)) != {str}:
         return False
     joined = "".join(cast("Sequence[str]", keys))
-    if not joined.isascii() or not joined.isprintable() or "/" in joined or "~" in joined:
+    if not joined.isascii() or not joined.isprintable() or any(char in joined for char in "/~\\"):
         return False
     return max(map(len, cast("Sequence[str]", keys))) < MOST_STEP_CHARS
 
@@ -249,5 +278,7 @@ def device_label(location: str) -> str:
 
 
 def cut_name(name: str) -> str:
-    """Return an imported name as it is shown; no genuine one is cut."""
-    return escape_text(cut_text(name, MOST_STEP_CHARS))
+    """Return an imported name or a parameter's as it is shown; no genuine one is cut."""
+    if len(name) > MOST_STEP_CHARS:
+        name = f"{name[:_KEPT]}{_left_out(name)}{name[-_KEPT:]}"
+    return escape_text(name)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from inspector.errors import PlanError
+from inspector.model.checkpoint import Checkpoint
 from inspector.quoting import command, file_word
-from inspector.remap.rules import Rule, path_of
+from inspector.remap.rules import Rule, as_meant, path_of
 from inspector.remap.unmatched import meant_path
 
 _NONE: frozenset[int] = frozenset()
@@ -19,12 +20,15 @@ class Patterns:
     a choice made row by row may have thousands.
     """
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    def __init__(self, patterns: Sequence[str], checkpoint: Checkpoint | None = None) -> None:
+        """Take patterns, as they are meant in a checkpoint if one is given."""
         self.texts = tuple(dict.fromkeys(patterns))
+        meant = {} if checkpoint is None else as_meant(self.texts, checkpoint)
         self._paths: dict[str, int] = {}
         self._dotted: dict[str, int] = {}
         self._globs: list[tuple[int, Rule]] = []
-        for number, text in enumerate(self.texts):
+        for number, given in enumerate(self.texts):
+            text = meant.get(given, given)
             path, beginning = path_of(text), path_of(text.removesuffix("*"))
             if path is not None and path not in self._paths:  # there may be two spellings of one path
                 self._paths[path] = number

@@ -296,7 +296,7 @@ class Deciding:
 
     def _patterns(self) -> Patterns:
         """Return the patterns; those that cover something outside of what is taken are not mistyped."""
-        patterns = Patterns(self.form.exclude)
+        patterns = Patterns(self.form.exclude, self.checkpoint)
         if self.form.takes_model and self.form.exclude:
             rows: tuple[Tensor | ValueRow, ...] = (*self.checkpoint.tensors, *self.checkpoint.values)
             for row in rows:

@@ -51,7 +51,7 @@ def preview_form(checkpoint: Checkpoint, form: Form, progress: Progress | None =
     """
     check_form(form)
     progress = progress or Progress()
-    patterns = Patterns(form.exclude)
+    patterns = Patterns(form.exclude, checkpoint)
     if not form.takes_model:
         return _everything(checkpoint, form, patterns, progress)
     model = select_model(checkpoint, form)
@@ -131,7 +131,9 @@ def _everything(checkpoint: Checkpoint, form: Form, patterns: Patterns, progress
     prefix, place = "", None
     if form.strip_prefix is not None:
         model = select_model(checkpoint, form)
-        rows, _ = _rows_of(checkpoint, model, Patterns(form.exclude), _Fates(checkpoint), Progress())
+        rows, _ = _rows_of(
+            checkpoint, model, Patterns(form.exclude, checkpoint), _Fates(checkpoint), Progress()
+        )
         prefix, place = find_prefix(form, [name for name, _ in rows]), model.path
     nbytes = _stored_nbytes(checkpoint, kept, form)
     if form == Form(exclude=form.exclude) and checkpoint.file_nbytes >= nbytes - len(kept) * _AROUND_NBYTES:

@@ -16,7 +16,7 @@ from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
 from inspector.model.tensors.views import Known, TensorFacts
 from inspector.model.values.children import attributes_of, children_of, mapping_pairs
 from inspector.model.values.parts import iter_values
-from inspector.model.values.text import cut_name, path_key, step_text, type_of
+from inspector.model.values.text import cut_name, is_same_step, path_key, step_text, type_of
 from inspector.pickles.values import Call, Global, Value
 from inspector.remap.convert.forms import EXCLUDED, LeftOut
 from inspector.remap.convert.patterns import Patterns
@@ -118,7 +118,7 @@ def value_at(root: Value, keys: tuple[Key, ...]) -> Value:
         ExportError: There is none.
     """
     for key in keys:
-        found = [value for step, value in children_of(root) if type(step) is type(key) and step == key]
+        found = [value for step, value in children_of(root) if is_same_step(step, key)]
         if not found:
             raise ExportError("the model is not where its rows say", where=step_text(key))
         root = found[0]

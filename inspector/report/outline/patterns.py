@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.remap.rules import literal_pattern
+from inspector.report.arrange import NO_NAME
 from inspector.report.outline.node import Node
 
 EVERYTHING = "**"
@@ -14,4 +15,5 @@ def pattern_of(node: Node) -> str:
         return ""
     if node.kind == "group":
         return literal_pattern(node.path) + EVERYTHING
-    return literal_pattern(node.path) or EVERYTHING
+    is_key = bool(node.path) or node.name == NO_NAME  # else it is all that the file has
+    return literal_pattern(node.path) if is_key else EVERYTHING

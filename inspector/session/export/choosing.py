@@ -154,7 +154,7 @@ def choose(
         tuples: Where tuples stand whose items stay unless all of them go.
     """
     chosen = _rows_below(document.tree, nodes)
-    trial = Patterns(patterns)
+    trial = Patterns(patterns, document.checkpoint)
     covered = _covered(document.checkpoint, document.tree, known_by, trial)
     kept = []
     for number, pattern in enumerate(trial.texts):

@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 
+from inspector.model.checkpoint import TwinNumber, TwinOddKey, TwinText
 from inspector.model.values.children import (
     attributes_of,
     breadth_of,
@@ -14,6 +15,7 @@ from inspector.model.values.children import (
     mapping_pairs,
     unlisted_arguments,
 )
+from inspector.model.values.text import step_text
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 from tests.sweep import table
 
@@ -144,15 +146,49 @@ def test_children_of_several_kinds_come_in_order_and_are_counted() -> None:
 
 
 @pytest.mark.wide
-def test_objects_that_share_their_arguments_share_their_children() -> None:
-    shared: list[Value] = [("key", []) for _ in range(10_000)]
+@table(("keys", "nbytes"), [(10_000, 100_000), (1, 50 * 10_000 * 5)])
+def test_objects_that_share_their_arguments_share_their_children(keys: int, nbytes: int) -> None:
+    shared: list[Value] = [(f"key{number % keys}", []) for number in range(10_000)]
     calls = [Call(Global("collections", "OrderedDict"), (shared,), "reduce") for _ in range(50)]
     tracemalloc.start()
     found = [children_of(call) for call in calls]
-    _, peak = tracemalloc.get_traced_memory()
+    kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert sum(map(len, found)) == 500_000
-    assert peak < 100_000
+    assert kept < nbytes
+
+
+def steps_of(value: Value) -> list[str]:
+    return [step_text(key) for key, _ in children_of(value)]
+
+
+def test_keys_that_read_alike_are_told_apart() -> None:
+    value = Dict([(1, []), ("1", []), (None, []), ("None", []), ((1, 2), []), ("(1, 2)", []), (2, [])])
+    assert steps_of(value) == ["1~#1", "1", "None~#1", "None", "(1, 2)~#1", "(1, 2)", "2"]
+    assert [key for key, _ in children_of(value)][:3] == [1, "1", "None"]
+    assert [type(key) for key, _ in children_of(value)][:4] == [TwinNumber, str, TwinOddKey, str]
+    assert steps_of(Dict([("1", []), (1, []), ("2", []), (2, [])])) == ["1", "1~#1", "2", "2~#1"]
+
+
+def test_of_a_key_that_is_given_again_the_last_is_plain() -> None:
+    value = Dict([("a", []), ("b", []), ("a", []), ("a", [])])
+    assert steps_of(value) == ["a~#2", "b", "a~#1", "a"]
+    assert [type(key) for key, _ in children_of(value)][:2] == [TwinText, str]
+    assert len(children_of(value)) == 4
+
+
+def test_entries_go_before_arguments_and_attributes_that_read_the_same() -> None:
+    call = Call(Global("a", "B"), ([], [1, []]), "reduce")
+    call.pairs = [("0", []), (".x", []), ("1", [])]
+    call.items = [[]]
+    call.state = Dict([("x", []), ("y", [])])
+    assert steps_of(call) == ["0~#2", "1~#1", "0", ".x", "1", "0~#1", ".x~#1", ".y"]
+
+
+@pytest.mark.parametrize("one", ["~#1", "a~#1", "1~#1"])
+def test_a_mark_is_no_key(one: str) -> None:
+    value = Dict([(1, []), ("1", []), (one, [])])
+    assert len(set(steps_of(value))) == 3
 
 
 @table(

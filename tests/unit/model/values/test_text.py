@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from inspector.model.checkpoint import OddKey
+import re
+
+from inspector.model.checkpoint import Key, OddKey, twin_of
 from inspector.model.values.text import (
     class_of,
     cut_name,
     device_label,
     int_text,
+    is_same_step,
     path_key,
     step_text,
     text_of,
@@ -169,11 +172,42 @@ def test_key_nested_without_end_is_abbreviated() -> None:
         ("", ""),
         ("\u202e\ud800\n", "\\u202e\\ud800\\u000a"),
         ("\u540d\u524d", "\u540d\u524d"),
-        ("x" * 600, "x" * 511 + "\u2026"),
+        ("\\u202e", "\\u005cu202e"),
+        ("\\\u202e\\", "\\\\u202e\\"),
+        ("C:\\users\\U0001f600", "C:\\users\\u005cU0001f600"),
+        (OddKey("(1, 2)"), "(1, 2)"),
     ],
 )
 def test_steps(key: str | int, step: str) -> None:
     assert step_text(key) == step
+    assert type(step_text(key)) is str
+
+
+def test_the_middle_of_a_huge_key_is_left_out_with_a_digest_of_all_of_it() -> None:
+    steps = [step_text(f"{'x' * 600}{middle}{'y' * 600}") for middle in ("1", "2", "1", "~", "\ud800")]
+    assert len(set(steps)) == 4
+    assert steps[0] == steps[2]
+    head, mark, tail = steps[0][:238], steps[0][238:-238], steps[0][-238:]
+    assert (head, tail) == ("x" * 238, "y" * 238)
+    assert re.fullmatch("\u2026~#[0-9a-f]{32}\u2026", mark)
+    assert step_text("x" * 512) == "x" * 512
+    assert step_text(steps[0]) != steps[0]
+    assert step_text("/" * 600)[:476] == "~1" * 238
+
+
+@table(
+    ("one", "other", "is_same"),
+    [
+        ("a", "a", True),
+        ("1", 1, False),
+        (OddKey("a"), "a", False),
+        (twin_of("a", 1), twin_of("a", 1), True),
+        (twin_of("a", 1), twin_of("a", 2), False),
+        (twin_of(7, 1), 7, False),
+    ],
+)
+def test_steps_are_the_same_by_type_and_turn(one: Key, other: Key, is_same: bool) -> None:
+    assert is_same_step(one, other) is is_same
 
 
 def test_labels_and_names_are_fit_to_be_shown() -> None:
@@ -182,6 +216,7 @@ def test_labels_and_names_are_fit_to_be_shown() -> None:
     assert len(device_label("x" * 10_000)) == 100
     assert cut_name("a.b\u202e") == "a.b\\u202e"
     assert len(cut_name("x" * 10_000)) == 512
+    assert cut_name("x" * 10_000) != cut_name("x" * 10_001)
 
 
 def test_texts_and_byte_arrays_are_called_as_python_calls_them() -> None:
