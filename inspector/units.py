@@ -5,12 +5,15 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
+from inspector.patterns import pattern
+
 _SUFFIXES = ("KB", "MB", "GB", "TB", "PB", "EB")
 _QUANTITIES = ("K", "M", "B", "T")
 _EXACT = 10_000
 _NEXT = 999.5
 _MOST_BITS = 100
 _MOST_KEPT = 1 << 12
+_ODD_STEP = pattern(r'(?:^|/)(?:$|["/\s])|\s(?:/|$)')
 
 
 def format_nbytes(nbytes: int) -> str:
@@ -66,6 +69,18 @@ def escape_text(text: str) -> str:
     could disguise a name, and a lone surrogate cannot be encoded at all.
     """
     return text if text.isprintable() else text.translate(_ESCAPES)
+
+
+def shown_step(step: str) -> str:
+    """Return a step of a path as it is shown: in quotes where nobody would see where it begins and ends."""
+    return f'"{step}"' if not step or step[0] == '"' or step != step.strip() else step
+
+
+def shown_path(path: str) -> str:
+    """Return a path as it is shown, see `shown_step`; that of the root itself has no step and stays empty."""
+    if not path or _ODD_STEP.search(path) is None:
+        return path
+    return "/".join(map(shown_step, path.split("/")))
 
 
 def cut_text(text: str, most: int) -> str:

@@ -105,7 +105,8 @@ def series_paths(given: Sequence[str]) -> tuple[str, ...]:
     """Return the files of a series: those given, or the checkpoints in a folder, 2 before 10.
 
     Raises:
-        ContainerError: They are fewer than two, or too many.
+        ContainerError: There is no such file or folder.
+        PlanError: They are fewer than two, or too many.
     """
     paths = list(given)
     if len(paths) == 1 and os.path.isdir(paths[0]):  # noqa: PTH112 - paths stay as they were given
@@ -116,13 +117,13 @@ def series_paths(given: Sequence[str]) -> tuple[str, ...]:
     elif len(paths) == 1 and not os.path.lexists(paths[0]):
         raise ContainerError("no such file or folder", where=paths[0])
     if len(paths) < 2:
-        raise ContainerError(
+        raise PlanError(
             "a series takes two checkpoints or more",
             where=", ".join(given),
             remedy="name a folder of epochs, or files",
         )
     if len(paths) > MOST_FILES:
-        raise ContainerError(f"a series takes {MOST_FILES:,} checkpoints at most", where=given[0])
+        raise PlanError(f"a series takes {MOST_FILES:,} checkpoints at most", where=given[0])
     return tuple(paths)
 
 

@@ -27,39 +27,6 @@ class OddKey(str):
     __slots__ = ()
 
 
-class TwinText(str):
-    """A key that reads like another one beside it, as 1 and "1" do, and how many such stand before it."""
-
-    __slots__ = ("turn",)
-    turn: int
-
-
-class TwinOddKey(OddKey):
-    """The same of a key that is shown by its short text."""
-
-    __slots__ = ("turn",)
-    turn: int
-
-
-class TwinNumber(int):
-    """The same of a number."""
-
-    turn: int
-
-
-Twin = TwinText | TwinOddKey | TwinNumber
-
-
-def twin_of(key: Key, turn: int) -> Twin:
-    """Return a key that is equal to `key`, and whose step in a path is told apart by `turn`."""
-    kind: type[Twin] = (
-        TwinNumber if isinstance(key, int) else TwinOddKey if isinstance(key, OddKey) else TwinText
-    )
-    twin = kind(key)
-    twin.turn = turn
-    return twin
-
-
 Role = Literal["parameter", "buffer", "optimizer", "scheduler", "rng", "ema", "other"]
 """What a tensor is for. The order of `ROLES` is the order in which roles are listed."""
 

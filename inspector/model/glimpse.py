@@ -15,7 +15,7 @@ from inspector.model.values.text import step_text
 from inspector.pickles.values import Call, Dict, Set, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
-from inspector.units import cut_text, format_shape
+from inspector.units import cut_text, format_shape, shown_path
 
 MOST_ROWS = 100
 _MOST_LEVELS = 16
@@ -79,7 +79,7 @@ def _tensors(ways: list[_Way]) -> Iterator[tuple[str, str]]:
             name, value = cut_text(prefix + _step(found[0]), _MOST_CHARS), found[1]
             text = _text_of(value)
             if text:
-                yield name, text
+                yield shown_path(name), text
             elif isinstance(value, _CONTAINERS) and id(value) not in seen:
                 seen.add(id(value))
                 ways.append(_Way(f"{name}/" if name else "", iter(children_of(value))))

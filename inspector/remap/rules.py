@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
-from itertools import chain
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import ROLES, Checkpoint, Tensor, ValueRow
@@ -16,7 +15,7 @@ from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import split_device
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass, replace
-from inspector.units import meant
+from inspector.units import meant, shown_path, shown_step
 
 _KINDS = frozenset({"path", "role", "dtype"})
 _APPLE_NAMES = frozenset({"mps", "mps:0"})
@@ -197,13 +196,17 @@ def literal_pattern(path: str) -> str:
 def as_meant(patterns: Iterable[str], checkpoint: Checkpoint) -> dict[str, str]:
     """Return patterns as they are meant in a file: a path that is there means itself, even with a star in it.
 
-    What was copied as a pattern (`a[*]` for the path `a*`) stays one.
+    So does one in quotes, as an odd path is shown. What was copied as a pattern (`a[*]` for the path `a*`)
+    stays one.
     """
     found = {pattern: pattern for pattern in patterns}
+    quoted = {pattern for pattern in found if pattern[-1:] == '"' or '"/' in pattern}
     plain = {pattern: path_of(pattern) for pattern in found if _SPECIAL.search(pattern)}
-    asked = {*plain, *plain.values()}
-    rows: Iterable[Tensor | ValueRow] = chain(checkpoint.tensors, checkpoint.values) if plain else ()
+    asked = {*plain, *plain.values(), *quoted}
+    rows: list[Tensor | ValueRow] = [*checkpoint.tensors, *checkpoint.values] if asked else []
     paths = {row.path for row in rows if row.path in asked}
+    shown = {shown_path(row.path) or shown_step(""): row.path for row in rows} if quoted - paths else {}
+    found |= {pattern: literal_pattern(shown[pattern]) for pattern in quoted - paths if pattern in shown}
     return found | {
         pattern: literal_pattern(pattern)
         for pattern, path in plain.items()

@@ -14,13 +14,13 @@ from itertools import accumulate
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.values.text import step_text
 from inspector.records import dataclass
-from inspector.units import cut_text
+from inspector.units import cut_text, shown_step
 
 Leaf = int
 """A row's index: `i` among the tensors, `~i` among the values. Its name is made when it is shown."""
 
 MOST_NAME = 512
-NO_NAME = "\u2205"
+NO_NAME = shown_step("")
 _MOST_NESTED = 64
 """A name with more dots is not split: a hostile one could nest half a million rows."""
 _WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
@@ -105,7 +105,7 @@ class Names:
             return "(tensor)" if leaf >= 0 else "(value)"
         start = row.path.rfind("/") + 1
         is_part = isinstance(row, Tensor) and row.part_of is not None
-        return _cut(row.path[start if is_part else self.dot_in(row, start) or start :])
+        return _shown(row.path[start if is_part else self.dot_in(row, start) or start :])
 
     def dot_in(self, row: Tensor | ValueRow, start: int) -> int:
         """Return where the last step of a dotted name begins; 0 where the name, from `start` on, is whole.
@@ -181,8 +181,7 @@ class _Places:
         """Return the group at a path, a new one if there is none; a path stands below one group only."""
         found = self._known.get(path)
         if found is None:
-            name = step if 0 < len(step) <= MOST_NAME else _cut(step)
-            found = self._known[path] = Group(name, path, [])
+            found = self._known[path] = Group(_shown(step), path, [])
             above.below.append(found)
             above.is_above = True
         return found
@@ -231,5 +230,5 @@ def _join(path: str, step: str) -> str:
     return f"{path}/{step}" if path else step
 
 
-def _cut(text: str) -> str:
-    return cut_text(text, MOST_NAME) or NO_NAME
+def _shown(step: str) -> str:
+    return shown_step(cut_text(step, MOST_NAME))

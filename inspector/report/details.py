@@ -15,9 +15,10 @@ from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
 from inspector.report.colors import device_name
 from inspector.report.words.formats import format_label
+from inspector.report.words.places import shown_place
 from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
-from inspector.units import escape_text, format_count, format_nbytes, format_shape
+from inspector.units import escape_text, format_count, format_nbytes, format_shape, shown_path
 
 _MOST_LISTED = 40
 _MOST_PIECES = 64
@@ -103,13 +104,13 @@ def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[Fa
 
 def value_facts(value: ValueRow) -> tuple[FactGroup, ...]:
     """Return what is known about a value that is no tensor."""
-    rows = [("Path", value.path or "(root)"), ("Type", value.type), ("Value", value.text)]
+    rows = [("Path", shown_place(value)), ("Type", value.type), ("Value", value.text)]
     return (_group("Value", rows),)
 
 
 def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict, parameters: str = "") -> tuple[FactGroup, ...]:
     """Return what is known about the file; `parameters` is how many there are, as text."""
-    optimizers = [(row.path or "(root)", naming_text(row)) for row in checkpoint.optimizers]
+    optimizers = [(shown_path(row.path) or "(root)", naming_text(row)) for row in checkpoint.optimizers]
     names = [
         (use.name, f"{verdict}, {use.count:,} \u00d7")
         for use, verdict in zip(checkpoint.globals, safety.globals, strict=True)
@@ -192,7 +193,7 @@ def _about_file(checkpoint: Checkpoint, parameters: str) -> list[tuple[str, str]
 
 def _about(tensor: Tensor, lookup: Lookup, after: str) -> list[tuple[str, str]]:
     rows = [
-        ("Path", tensor.path or "(root)"),
+        ("Path", shown_place(tensor)),
         ("Python", python_expression(tensor) or _NO_EXPRESSION),
         ("Device", device_name(tensor.device)),
         ("After loading", after),

@@ -17,6 +17,7 @@ from inspector.report.jsonable import finding_document
 from inspector.report.page.bars import Bars
 from inspector.report.page.blocks import Block, Line, Page, page_of, plain_text
 from inspector.report.page.facts import Fact, Pointed
+from inspector.report.words.places import shown_place
 from inspector.report.words.values import (
     THRESHOLDS,
     rank_lines,
@@ -180,7 +181,7 @@ def statistics_page(tensor: Tensor, found: Statistics, ranks: Ranks | None = Non
     said = f"{tensor.dtype}  {format_shape(tensor.shape)}"
     lines = statistics_lines(found) + ([] if ranks is None else rank_lines(ranks))
     width = max(len(caption) for caption, _ in lines)
-    blocks: list[Block] = [Pointed(escape_text(tensor.path), said, "", is_title=True)]
+    blocks: list[Block] = [Pointed(shown_place(tensor), said, "", is_title=True)]
     blocks += (Fact(caption, escape_text(text), width) for caption, text in lines)
     if found.counts:
         blocks.append(Bars("Histogram", found.counts, found.edges, width))
@@ -198,7 +199,7 @@ def scan_page(checkpoint: Checkpoint, scan: Scan) -> Page:
     is_odd = any(one.oddities for one in scan.tensors)
     blocks: list[Block] = [Line(scan_sentence(scan), "bad" if is_bad else "caution" if is_odd else "good")]
     blocks += (
-        Pointed(escape_text(checkpoint.tensors[one.row].path), scanned_words(one))
+        Pointed(shown_place(checkpoint.tensors[one.row]), scanned_words(one))
         for one in scan.tensors
         if one.oddities or one.statistics is None
     )

@@ -13,6 +13,7 @@ from inspector.units import (
     format_shape,
     meant,
     nearest,
+    shown_path,
 )
 from tests.sweep import table
 
@@ -117,3 +118,23 @@ def test_the_word_that_was_meant_is_asked_for() -> None:
     assert nearest("moon", ("cpu", "cuda")) is None
     assert meant("cdua", ("cpu", "cuda"), "{}:1") == "did you mean cuda:1? "
     assert meant("moon", ("cpu", "cuda")) == ""
+
+
+@table(
+    ("path", "shown"),
+    [
+        ("", ""),
+        ("a/b c/d", "a/b c/d"),
+        ("a/", 'a/""'),
+        ("/a", '""/a'),
+        ("a//b", 'a/""/b'),
+        (" ", '" "'),
+        ("a /b", '"a "/b'),
+        ("a/ b", 'a/" b"'),
+        ("a\u00a0", '"a\u00a0"'),
+        ('""', '""""'),
+        ('a"b', 'a"b'),
+    ],
+)
+def test_steps_are_in_quotes_where_nobody_would_see_them(path: str, shown: str) -> None:
+    assert shown_path(path) == shown

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from typing import TypeGuard, cast
 
-from inspector.model.checkpoint import Key, OddKey, twin_of
+from inspector.model.checkpoint import Key, OddKey
 from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes, describe_scalar
 from inspector.model.tensors.rebuild import looks_like_tensor
 from inspector.model.values.text import path_key
+from inspector.model.values.twins import twin_of
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 
 _MOST_PARTS = 8

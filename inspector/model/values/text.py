@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeGuard, cast
 
-from inspector.model.checkpoint import Key, OddKey, TwinNumber, TwinOddKey, TwinText
+from inspector.model.checkpoint import Key, OddKey
 from inspector.model.tensors.numpy_arrays import (
     FROM_BUFFERS,
     RECONSTRUCTS,
@@ -15,6 +15,7 @@ from inspector.model.tensors.numpy_arrays import (
     describe_bytes,
     describe_scalar,
 )
+from inspector.model.values.twins import TwinNumber, TwinOddKey, TwinText
 from inspector.patterns import pattern
 from inspector.pickles.values import (
     BLOB_TYPES,

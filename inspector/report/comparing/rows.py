@@ -15,7 +15,9 @@ from inspector.report.comparing.words import (
     how_text,
     numbers_text,
 )
+from inspector.report.words.places import ROOT, shown_place
 from inspector.tuples import NamedTuple
+from inspector.units import shown_path
 
 Section = Literal["safety", "tensor", "optimizer", "value", "container", "sharing", "record"]
 Mark = Literal["+", "-", "~", ">", "=", "!"]
@@ -30,9 +32,6 @@ SECTIONS: dict[Section, str] = {
     "sharing": "Shared memory",
     "record": "Code in the archive",
 }
-
-
-ROOT = "(root)"
 
 
 class DiffRow(NamedTuple):
@@ -50,6 +49,7 @@ class DiffRow(NamedTuple):
         pair: The rows of the tensors; None for what is no pair of them.
         nbytes: The size of a tensor that only one file has; -1 for what is none.
         arrays: The rows of two arrays among the values; None for what is no pair of them.
+        unread: Why the bytes could not be compared, where nothing else differs, without the place of that.
     """
 
     section: Section
@@ -63,6 +63,7 @@ class DiffRow(NamedTuple):
     pair: Pair | None = None
     nbytes: int = -1
     arrays: ArrayPair | None = None
+    unread: str = ""
 
 
 def diff_rows(diff: Diff, *, equal: bool = False) -> tuple[DiffRow, ...]:
@@ -73,7 +74,7 @@ def diff_rows(diff: Diff, *, equal: bool = False) -> tuple[DiffRow, ...]:
         equal: Whether to list tensors that do not differ as well.
     """
     places = tuple(
-        f"{optimizer.path}/" if optimizer.path else ""
+        f"{shown_path(optimizer.path)}/" if optimizer.path else ""
         for one in (diff.a, diff.b)
         for optimizer in one.optimizers
     )
@@ -121,7 +122,16 @@ def _tensors(diff: Diff, *, equal: bool) -> Iterator[DiffRow]:
         if pair is None:
             text = describe_tensor(a[number])
             yield DiffRow(
-                "tensor", "-", a[number].path, "", ("removed",), text, "", text, None, a[number].nbytes
+                "tensor",
+                "-",
+                shown_place(a[number]),
+                "",
+                ("removed",),
+                text,
+                "",
+                text,
+                None,
+                a[number].nbytes,
             )
         else:
             row = _pair_row(diff, pair, changes.get(pair))
@@ -129,23 +139,29 @@ def _tensors(diff: Diff, *, equal: bool) -> Iterator[DiffRow]:
                 yield row
     for number in diff.added:
         text = describe_tensor(b[number])
-        yield DiffRow("tensor", "+", "", b[number].path, ("added",), "", text, text, None, b[number].nbytes)
+        yield DiffRow(
+            "tensor", "+", "", shown_place(b[number]), ("added",), "", text, text, None, b[number].nbytes
+        )
 
 
 def _pair_row(diff: Diff, pair: Pair, change: TensorChange | None) -> DiffRow:
     one, other = diff.a.tensors[pair.a], diff.b.tensors[pair.b]
+    places = shown_place(one), shown_place(other)
     what = () if change is None else change.what
     is_renamed = one.path != other.path and pair.how != "shared"
     details = [fact_text(fact, one, other) for fact in what]
     if change is not None:
         details += _value_details(change)
     if is_renamed:
-        details.append(f"now {other.path}" + (f" ({how_text(pair.how)})" if how_text(pair.how) else ""))
-    mark: Mark = "~" if what else ">" if is_renamed else "="
+        details.append(
+            f"now {shown_place(other)}" + (f" ({how_text(pair.how)})" if how_text(pair.how) else "")
+        )
     kinds = (*(("renamed",) if is_renamed else ()), *what)
+    unread = "" if change is None or kinds != ("unread",) else change.why.partition(": ")[0]
+    mark: Mark = "~" if what else ">" if is_renamed else "="
     detail = "; ".join(filter(None, details))
     texts = describe_tensor(one), describe_tensor(other)
-    return DiffRow("tensor", mark, one.path, other.path, kinds, *texts, detail, pair)
+    return DiffRow("tensor", mark, *places, kinds, *texts, detail, pair, unread=unread)
 
 
 def _array_details(change: ValueChange) -> Iterator[str]:
@@ -168,7 +184,9 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
     a, b = diff.a.values, diff.b.values
     for number in diff.values_removed:
         row = a[number]
-        yield DiffRow("value", "-", row.path, "", ("removed",), row.text, "", f"{row.type} {row.text}")
+        yield DiffRow(
+            "value", "-", shown_place(row), "", ("removed",), row.text, "", f"{row.type} {row.text}"
+        )
     for change in diff.values:
         one, other = a[change.a], b[change.b]
         types = f" ({one.type} {ARROW} {other.type})" if "type" in change.what else ""
@@ -178,10 +196,12 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
         kinds = tuple("value" if kind == "type" else kind for kind in change.what)
         texts = change.a_text, change.b_text
         arrays = ArrayPair(change.a, change.b) if change.is_measurable else None
-        yield DiffRow("value", "~", one.path, other.path, kinds, *texts, detail, arrays=arrays)
+        yield DiffRow(
+            "value", "~", shown_place(one), shown_place(other), kinds, *texts, detail, arrays=arrays
+        )
     for number in diff.values_added:
         row = b[number]
-        yield DiffRow("value", "+", "", row.path, ("added",), "", row.text, f"{row.type} {row.text}")
+        yield DiffRow("value", "+", "", shown_place(row), ("added",), "", row.text, f"{row.type} {row.text}")
 
 
 def _containers(diff: Diff) -> Iterator[DiffRow]:
@@ -189,15 +209,15 @@ def _containers(diff: Diff) -> Iterator[DiffRow]:
         for one in changes:
             detail = f"{'keys ' if kind == 'order' else ''}{one.a} {ARROW} {one.b}"
             if one.a_path != one.b_path:
-                detail += f"; now {one.b_path or ROOT}"
-            paths = one.a_path or ROOT, one.b_path or ROOT
+                detail += f"; now {shown_path(one.b_path) or ROOT}"
+            paths = shown_path(one.a_path) or ROOT, shown_path(one.b_path) or ROOT
             yield DiffRow("container", "~", *paths, (kind,), one.a, one.b, detail)
 
 
 def _sharing(diff: Diff) -> Iterator[DiffRow]:
     for found in diff.sharing:
         texts = ("tied", "separate") if found.tied_in == "a" else ("separate", "tied")
-        path = ", ".join(found.paths[:4]) + (", \u2026" if len(found.paths) > 4 else "")
+        path = ", ".join(map(shown_path, found.paths[:4])) + (", \u2026" if len(found.paths) > 4 else "")
         file = (diff.a if found.tied_in == "a" else diff.b).path
         detail = f"share their memory in {file} alone"
         yield DiffRow("sharing", "~", path, path, ("tied",), *texts, detail)

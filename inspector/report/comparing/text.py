@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from inspector.diff.records import Diff
-from inspector.model.checkpoint import Checkpoint
-from inspector.report.comparing.rows import ROOT, SECTIONS, DiffRow, diff_rows
+from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
+from inspector.report.comparing.rows import SECTIONS, DiffRow, diff_rows
 from inspector.report.comparing.words import (
     ARROW,
     LABELS,
@@ -20,7 +20,8 @@ from inspector.report.comparing.words import (
 )
 from inspector.report.page.blocks import Block, Line, Page, page_of, plain_text
 from inspector.report.page.facts import Change, Pointed
-from inspector.units import escape_text, format_count, format_nbytes
+from inspector.report.words.places import ROOT
+from inspector.units import escape_text, format_count, format_nbytes, shown_path
 
 _FEW = 3
 _EXAMPLES = 2
@@ -121,7 +122,7 @@ def _folded(diff: Diff, rows: list[DiffRow]) -> Iterator[Block]:
 
 
 def _alike(rows: list[DiffRow]) -> Iterator[Block]:
-    """Yield a line for each row, but one for values and containers that went the same way in many places."""
+    """Yield a line for each row, but one for those that went the same way in many places, or nowhere."""
     groups: dict[tuple[str, ...], list[DiffRow]] = defaultdict(list)
     for row in rows:
         groups[_way(row)].append(row)
@@ -135,6 +136,8 @@ def _alike(rows: list[DiffRow]) -> Iterator[Block]:
 def _way(row: DiffRow) -> tuple[str, ...]:
     """Return what rows have in common that are said in one line, its name first."""
     path = row.a_path or row.b_path
+    if row.unread:
+        return "unread", row.unread
     if row.section == "container":
         kind = row.what[0]
         return (kind,) if kind == "order" else (kind, row.a_text, row.b_text)
@@ -146,6 +149,9 @@ def _way(row: DiffRow) -> tuple[str, ...]:
 def _many(name: str, group: list[DiffRow]) -> Change:
     first = group[0]
     such_as = ", ".join(row.a_path or row.b_path for row in group[:_EXAMPLES])
+    if name == "unread":
+        why = f"could not be compared: {first.unread}, such as {such_as}"
+        return Change("~", format_count(len(group), "tensor"), why)
     if name == "order":
         return Change("~", LABELS[name], f"{format_count(len(group), 'mapping')}, such as {such_as}")
     if name == "container":
@@ -157,7 +163,9 @@ def _many(name: str, group: list[DiffRow]) -> Change:
 def branches_of(checkpoint: Checkpoint) -> frozenset[str]:
     """Return the places in a checkpoint that anything stands below."""
     found: set[str] = set()
-    for path in chain((row.path for row in checkpoint.tensors), (row.path for row in checkpoint.values)):
+    for path in (
+        shown_path(row.path) for row in chain[Tensor | ValueRow](checkpoint.tensors, checkpoint.values)
+    ):
         end = path.rfind("/")
         while end >= 0 and path[: end + 1] not in found:
             found.add(path[: end + 1])
@@ -181,5 +189,4 @@ def _counted(group: list[DiffRow]) -> str:
 
 
 def _line(row: DiffRow) -> Change:
-    path = row.a_path or (ROOT if row.pair is not None else row.b_path)
-    return Change(row.mark, path or ROOT, row.detail)
+    return Change(row.mark, row.a_path or row.b_path or ROOT, row.detail)

@@ -192,7 +192,7 @@ def _reordered_text(count: int) -> str:
 def doubt_texts(diff: Diff) -> list[str]:
     """Return what could not be compared, a sentence each."""
     found = []
-    if diff.unread:
+    if diff.unread and diff.differs:  # else the verdict says so
         found.append(f"{format_count(diff.unread, 'tensor')} could not be compared: see the reasons below.")
     if diff.unlisted:
         found.append(

@@ -14,6 +14,6 @@ def pattern_of(node: Node) -> str:
     if node.kind == "bucket":
         return ""
     if node.kind == "group":
-        return literal_pattern(node.path) + EVERYTHING
+        return f"{literal_pattern(node.path)}{EVERYTHING}" if node.path else EVERYTHING
     is_key = bool(node.path) or node.name == NO_NAME  # else it is all that the file has
     return literal_pattern(node.path) if is_key else EVERYTHING

@@ -19,6 +19,7 @@ from inspector.report.comparing.words import (
     safety_texts,
     verdict_text,
 )
+from inspector.report.words.places import shown_place
 from inspector.session.comparing.screen import (
     ComparedFile,
     CompareScreen,
@@ -281,7 +282,7 @@ def _facts(diff: Diff, row: DiffRow) -> Iterable[FactPair]:
         yield _fact(label, row.a_text or "\u2014", row.b_text or "\u2014", differs=row.mark != "=")
         return
     one, other = diff.a.tensors[row.pair.a], diff.b.tensors[row.pair.b]
-    yield _fact("Path", one.path or "(root)", other.path or "(root)", differs=one.path != other.path)
+    yield _fact("Path", shown_place(one), shown_place(other), differs=one.path != other.path)
     for fact in _SHOWN_FACTS:
         text = FACT_TEXTS[fact]
         yield _fact(LABELS[fact].capitalize(), text(one), text(other), differs=fact in row.what)

@@ -270,7 +270,7 @@ PAIRS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "a key that is written twice": (
         Pairs((("w", T(W)), ("w", T(V)))),
         {"w": T(V)},
-        {"removed": ["w"]},
+        {"removed": ["w~#1"]},
     ),
     "a number as a key, and its text": (
         Pairs(((0, T(W)), (1, 2.5))),

@@ -112,8 +112,8 @@ def test_a_folder_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:
 
 def test_series_of_too_few_or_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for given in ([str(tmp_path)], [save_zip(tmp_path / "a.pt", {"w": T(W)})]):
-        with pytest.raises(ContainerError, match="two checkpoints or more"):
+        with pytest.raises(PlanError, match="two checkpoints or more"):
             series_paths(given)
     monkeypatch.setattr(module, "MOST_FILES", 2)
-    with pytest.raises(ContainerError, match="2 checkpoints at most"):
+    with pytest.raises(PlanError, match="2 checkpoints at most"):
         series_paths(["a", "b", "c"])

@@ -72,15 +72,19 @@ def test_what_is_not_there_is_a_key_error_that_helps(demo: inspector.Checkpoint)
         demo[0]  # type: ignore[index]
 
 
-def test_two_tensors_of_one_path_are_never_mistaken_for_each_other(tmp_path: Path) -> None:
-    """An int and its text are two keys of a dict, and one path."""
+def test_keys_that_read_alike_are_never_mistaken_for_each_other(tmp_path: Path) -> None:
+    """An int and its text are two keys of a dict."""
     found = opened(tmp_path, b"}(K\x01" + tensor(CUDA) + text("1") + tensor(text("cpu"), key="1") + b"u")
-    assert found.keys() == ("1", "1")
-    assert len(found) == len(found.values()) == len(found.items()) == 2
-    assert "1" in found
-    assert found.get("1") is None
-    with pytest.raises(KeyError, match="2 tensors have the path '1'"):
-        found["1"]
+    assert found.keys() == ("1~#1", "1")
+    assert [row.keys for row in found.tensors] == [(1,), ("1",)]
+    assert (found["1~#1"].storage, found["1"].storage) == ("0", "1")
+
+
+def test_a_name_that_two_tensors_have_is_refused(tmp_path: Path) -> None:
+    body = mapping(a=mapping(**{"b.c": tensor(CUDA)}), **{"a.b": mapping(c=tensor(CUDA, key="1"))})
+    found = opened(tmp_path, body)
+    with pytest.raises(KeyError, match=r"2 tensors have the path 'a\.b\.c'"):
+        found["a.b.c"]
 
 
 def test_names_with_dots_are_those_of_a_state_dict(tmp_path: Path) -> None:

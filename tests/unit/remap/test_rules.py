@@ -8,6 +8,7 @@ from inspector.errors import PlanError
 from inspector.remap.rules import (
     Rule,
     Rules,
+    as_meant,
     check_destination,
     format_rule,
     is_same_device,
@@ -15,8 +16,10 @@ from inspector.remap.rules import (
     matches_device,
     parse_rule,
     path_of,
+    rules_as_meant,
 )
 from tests.sweep import table
+from tests.unit.report.rows import checkpoint, tensor, value
 
 
 @table(
@@ -195,3 +198,32 @@ def test_a_pattern_with_wildcards_means_no_single_path() -> None:
         "a*b",
         "a[0]",
     ]
+
+
+def test_a_path_that_is_in_the_file_means_itself_even_with_a_star_in_it() -> None:
+    rows = checkpoint(tensor("a*"), tensor("ab"), tensor("b[*]"), tensor("b*"), value("c?"), value("[]"))
+    asked = ("a*", "a?", "b[*]", "c?", "[]", "d*", "ab")
+    assert as_meant(asked, rows) == {
+        "a*": "a[*]",
+        "a?": "a?",
+        "b[*]": "b[*]",  # as the window copies the path of b*
+        "c?": "c[?]",
+        "[]": "[]",
+        "d*": "d*",
+        "ab": "ab",
+    }
+    rules = rules_as_meant([Rule(path="a*", to="cpu"), Rule(device="*", to="cpu")], rows)
+    assert [(rule.path, rule.device) for rule in rules] == [("a[*]", None), (None, "*")]
+
+
+def test_a_path_can_be_given_as_it_is_shown() -> None:
+    rows = checkpoint(tensor(""), tensor(" "), tensor("a", "b "), tensor('"x"'), tensor("", "y"))
+    asked = ('""', '" "', 'a/"b "', '"x"', '""/y', '"z"')
+    assert list(as_meant(asked, rows).values()) == ["[]", " ", "a/b ", '"x"', "/y", '"z"']
+
+
+def test_an_empty_path_has_a_pattern() -> None:
+    assert (literal_pattern(""), literal_pattern("[]")) == ("[]", "[[]]")
+    assert (path_of("[]"), path_of("[[]]")) == ("", "[]")
+    rule = Rule(path="[]", to="cpu")
+    assert [path for path in ("", "[]", "a") if rule.matches("", (path,))] == [""]

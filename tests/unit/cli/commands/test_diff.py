@@ -79,6 +79,9 @@ def test_a_series_is_a_table(files: list[str], capsys: pytest.CaptureFixture[str
     for given in (files[:1], [*files, files[0]]):
         assert main(["diff", *given]) == 2
         assert "two checkpoints are compared" in capsys.readouterr().err
+    assert main(["diff", "--series", files[0]]) == 2
+    assert "a series takes two checkpoints or more" in capsys.readouterr().err
+    assert main(["diff", "--series", f"{files[0]}.gone"]) == 3
 
 
 def test_a_series_takes_a_filter_and_refuses_what_it_has_no_use_for(

@@ -124,7 +124,7 @@ ALIKE: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "a key that is written twice": (
         Pairs((("a", 1), ("b", 2), ("a", 1))),
         {"a": 1, "b": 2},
-        {"removed": ["a"]},
+        {"removed": ["a~#1"]},
     ),
     "two mappings that became one": (
         {"a": {"x": T(W), "y": T([1.0, 2.0])}, "b": {"x": T([3.0, 4.0])}},

@@ -6,7 +6,6 @@ import tracemalloc
 
 import pytest
 
-from inspector.model.checkpoint import TwinNumber, TwinOddKey, TwinText
 from inspector.model.values.children import (
     attributes_of,
     breadth_of,
@@ -16,6 +15,7 @@ from inspector.model.values.children import (
     unlisted_arguments,
 )
 from inspector.model.values.text import step_text
+from inspector.model.values.twins import TwinNumber, TwinOddKey, TwinText
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 from tests.sweep import table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.model.checkpoint import Key, OddKey, twin_of
+from inspector.model.checkpoint import Key, OddKey
 from inspector.model.values.text import (
     class_of,
     cut_name,
@@ -16,6 +16,7 @@ from inspector.model.values.text import (
     text_of,
     type_of,
 )
+from inspector.model.values.twins import twin_of
 from inspector.pickles.values import (
     Blob,
     ByteArray,

@@ -3,8 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from inspector.diff.compare import Wish
+from inspector.diff.compare import Wish, compare_paths
 from inspector.model.build import open_checkpoint
+from inspector.progress import Progress
 from inspector.report.comparing.text import branches_of, format_diff
 from tests.builders import pickles as p
 from tests.builders.scripts import CODE, script
@@ -82,6 +83,25 @@ def test_what_could_not_be_compared_is_said(tmp_path: Path) -> None:
     for _ in range(260):
         deep = (deep,)
     assert "nested too deeply to be listed" in text(tmp_path, deep, deep)
+
+
+def test_a_reason_that_many_tensors_share_is_said_once(tmp_path: Path) -> None:
+    a, b = (save_zip(tmp_path / f"{name}.pt", {f"w{n}": T(W, key=str(n)) for n in range(6)}) for name in "ab")
+    whole = Path(b).read_bytes()
+    Path(b).write_bytes(whole[: whole.index(b"data/1")])
+    diff = compare_paths(a, b, Wish(), Progress())
+    found = format_diff(diff)
+    assert found.count("could not be compared") == 2  # the verdict, and why
+    assert "Not known to be equal: 5 tensors could not be compared, and nothing else differs.\n" in found
+    assert "  ~ 5 tensors   could not be compared: a storage is " in found
+    assert ", such as w1, w2\n" in found
+    assert format_diff(diff, every=True).count("could not be compared") == 6
+
+
+def test_keys_that_nobody_would_see_are_in_quotes(tmp_path: Path) -> None:
+    found = text(tmp_path, {"": T(W), " ": T(W), "a": {"": 1}}, {"": T(V), " ": T(V), "a": {"": 2}})
+    assert '  ~ ""   values differ\n  ~ " "   values differ\n' in found
+    assert '  ~ a/""   1 \u2192 2\n' in found
 
 
 def test_code_and_whole_files(tmp_path: Path) -> None:
