@@ -47,8 +47,8 @@ def _truncated(case: Case) -> Iterator[Finding]:
             "error",
             "Bytes of some tensors are missing" if missing else "The end of the file is missing",
             f"{behind}The file is truncated or lost records, so {loader_of(case.checkpoint)} "
-            "fails. Fetch or copy the file again; where that cannot be done, save what is intact to a new file "
-            "(checkpoint-inspector recover).",
+            "fails. Fetch or copy the file again; where that cannot be done, save what is intact to a new "
+            "file (checkpoint-inspector recover).",
             [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
             fix=Fix(recovers=True),
         )
