@@ -87,7 +87,28 @@ class Program(QObject):
 
     def open_window(self, path: str | None = None, *, demo: bool = False) -> MainWindow:
         """Open a window, with a file if there is one; the session starts after the first paint."""
+        from inspector.gui.tasks import ThreadRunner
+
+        runner, missing = ThreadRunner(), {"frame", "controller"}
+
+        def on_there(part: str, _: object = None) -> None:
+            missing.discard(part)
+            if not missing:
+                self._begin_session(window, runner, path, demo)
+
+        def import_controller() -> None:
+            runner.run(_import_controller, Progress(), partial(on_there, "controller"), _fail)
+
+        has_file = demo or path is not None
+        if has_file:  # what reads it is imported beside all that Qt does for the frame
+            import_controller()
         window = MainWindow(self._theme, self._settings)
+        window.closed.connect(runner.close)
+        if has_file:
+            window.painted.connect(partial(QTimer.singleShot, 0, window, window.prepare))
+        else:
+            window.painted.connect(import_controller)
+        window.painted.connect(partial(on_there, "frame"))
         if self._windows:
             put_beside(self._windows[-1], window)
         self._windows.append(window)
@@ -96,7 +117,6 @@ class Program(QObject):
         window.series_wanted.connect(self.compare_series)
         window.raise_elsewhere = partial(self._raise, window)
         window.closed.connect(partial(self._on_closed, window))
-        window.painted.connect(partial(self._start_session, window, path, demo))
         window.show()
         return window
 
@@ -199,27 +219,12 @@ class Program(QObject):
                 return window
         return None
 
-    def _start_session(self, window: MainWindow, path: str | None, demo: bool) -> None:  # noqa: FBT001  # partial
-        from inspector.gui.tasks import ThreadRunner
-
-        runner = ThreadRunner()
-        window.closed.connect(runner.close)
-        begin = partial(self._begin_session, window, runner, path, demo)
-        if _CONTROLLER in sys.modules:
-            begin()
-            return
-        # The frame is painted; what reads files is imported beside it, while the workspace is built.
-        runner.run(_import_controller, Progress(), begin, _fail)
-        if demo or path is not None:
-            QTimer.singleShot(0, window, window.prepare)
-
     def _begin_session(
         self,
         window: MainWindow,
         runner: ThreadRunner,
         path: str | None,
-        demo: bool,  # noqa: FBT001  # partial
-        _: object = None,
+        demo: bool,  # noqa: FBT001  # as `open_window` has it
     ) -> None:
         from inspector.session.controller import Session
 
