@@ -96,18 +96,13 @@ class Program(QObject):
             if not missing:
                 self._begin_session(window, runner, path, demo)
 
-        def import_controller() -> None:
-            runner.run(_import_controller, Progress(), partial(on_there, "controller"), _fail)
-
+        begin = partial(runner.run, _import_controller, Progress(), partial(on_there, "controller"), _fail)
         has_file = demo or path is not None
         if has_file:  # what reads it is imported beside all that Qt does for the frame
-            import_controller()
+            begin()
         window = MainWindow(self._theme, self._settings)
         window.closed.connect(runner.close)
-        if has_file:
-            window.painted.connect(partial(QTimer.singleShot, 0, window, window.prepare))
-        else:
-            window.painted.connect(import_controller)
+        window.painted.connect(partial(QTimer.singleShot, 0, window, window.prepare) if has_file else begin)
         window.painted.connect(partial(on_there, "frame"))
         if self._windows:
             put_beside(self._windows[-1], window)
