@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import logging
 import os
@@ -19,6 +18,7 @@ from _pytest.logging import caplog_records_key
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests.frozen import Frozen
 from tests.hanging import Hanging
 from tests.sweep import IS_SWEEP, tries
 from tests.tracing import Tracing, unnoted
@@ -57,6 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Tracing(config))
     config.pluginmanager.register(Hanging())
+    config.pluginmanager.register(Frozen())
 
 
 # What runs other programs, or the same lines for each of many files.
@@ -88,16 +89,6 @@ def _signals_end_programs() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Keep the collector from walking over what is gathered again and again: all of it is alive."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

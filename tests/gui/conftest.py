@@ -97,6 +97,7 @@ def _no_leaked_widget(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     # pytest-qt has closed what was given to `qtbot.addWidget`, but nothing has carried out the deletions.
     if leaked := _windows() - before:
+        gc.unfreeze()  # what a window was frozen with, when a file was read
         gc.collect()
         leaked = _windows() - before
     if leaked:

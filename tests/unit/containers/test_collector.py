@@ -11,6 +11,7 @@ from inspector.containers.collector import collector_paused, keep_from_collector
 @pytest.fixture(autouse=True)
 def _enabled() -> Iterator[None]:
     gc.enable()
+    gc.unfreeze()
     yield
     gc.enable()
 
@@ -63,7 +64,7 @@ def test_what_was_made_meanwhile_is_old_at_once() -> None:
 
 
 def test_few_objects_stay_young() -> None:
-    gc.collect()
+    gc.collect(0)
     with collector_paused():
         made = [[number] for number in range(100)]
     assert any(found is made for found in gc.get_objects(generation=0))

@@ -63,6 +63,7 @@ def test_a_large_document_is_kept_from_the_collector_while_it_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("inspector.session.document._MANY_TENSORS", 100)
+    gc.unfreeze()
     document = open_document(str(demo_path()), Progress())
     assert gc.get_freeze_count() > len(document.checkpoint.tensors)
     del document
