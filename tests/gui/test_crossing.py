@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import ClassVar
@@ -34,7 +32,6 @@ from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.resources import PROBE, resource_path
 from inspector.session.controller import Session
 from inspector.session.document import open_document
 from inspector.session.export.page import ExportWish
@@ -43,6 +40,7 @@ from inspector.session.present.compose import compose
 from inspector.session.screen import Loading, Screen
 from inspector.target.machine.profile import Profile
 from tests.gui.crossing import Crossroads, delete_what_is_to_go, picture_of, write_files, zip_file
+from tests.machines import probed
 from tests.sweep import tries
 
 NOBODY = create_autospec(Session, instance=True)
@@ -409,18 +407,11 @@ class Crossing(RuleBasedStateMachine):
         assert dialog is None or dialog.isHidden() or screen.export is not None
 
 
-@pytest.fixture(scope="module")
-def probe() -> dict[str, object]:
-    """What the probe says of this machine."""
-    command = [sys.executable, "-S", str(resource_path(PROBE))]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout.splitlines()[-1])
-
-
 @pytest.mark.wide
-def test_jobs_that_cross_leave_nothing_stale(qapp, qtbot, theme, tmp_path, probe, monkeypatch):
+def test_jobs_that_cross_leave_nothing_stale(qapp, qtbot, theme, tmp_path, monkeypatch):
     """`CROSSING_EXAMPLES=200 CROSSING_STEPS=50` drives it long, and finds what is rare."""
     Crossing.theme, Crossing.folder = theme, tmp_path / "files"
-    Crossing.probe, Crossing.monkeypatch = probe, monkeypatch
+    Crossing.probe, Crossing.monkeypatch = json.loads(probed()), monkeypatch
     Crossing.steps, Crossing.starts = 0, {}
     qapp.setStyleSheet("")  # no word depends on it, and it takes half the time
     run_state_machine_as_test(
