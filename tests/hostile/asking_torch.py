@@ -13,12 +13,13 @@ import json
 import os
 import resource
 import signal
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from tests.torches import run_with_torch
 
 _ROOM = 2 << 30
 _SECONDS = 6
@@ -122,15 +123,8 @@ def main() -> int:
 def ask_torch(files: list[tuple[Path, tuple[str, ...]]]) -> list[list[str]]:
     """Ask about files, each with names to allow in a second try."""
     asked = "".join(json.dumps([str(path), names]) + "\n" for path, names in files)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.hostile.asking_torch"],
-        input=asked,
-        capture_output=True,
-        text=True,
-        cwd=_ROOT,
-        timeout=1800,
-        check=True,
-    )
+    done = run_with_torch("-m", "tests.hostile.asking_torch", given=asked)
+    assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import warnings
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[2]
+from tests.torches import run_with_torch
+
 _SAID = b"uid="  # what `id` says
 
 
@@ -57,14 +57,8 @@ def main() -> int:
 
 def load_all(paths: list[Path]) -> list[dict[str, object]]:
     """Have torch load these files, each in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.hostile.executing"],
-        input="".join(f"{path}\n" for path in paths),
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=_ROOT,
-    )
+    done = run_with_torch("-m", "tests.hostile.executing", given="".join(f"{path}\n" for path in paths))
+    assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

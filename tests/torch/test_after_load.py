@@ -7,8 +7,6 @@ each kind, a sweep all of them.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -28,9 +26,9 @@ from inspector.target.machine.profile import Profile
 from inspector.target.map_location import MapLocation, TagMap
 from inspector.target.simulate import simulate
 from tests.sweep import tries
+from tests.torches import run_with_torch
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
-ROOT = Path(__file__).parents[2]
 MACHINE = Profile(id="two", label="2 GPUs", accelerators=(("cuda", 2),))
 
 MODELS = ("net", "words", "normed", "average", "pos_weight", "weight")
@@ -164,11 +162,12 @@ class Result(NamedTuple):
 def ask(folder: Path, wanted: Iterable[Cell]) -> list[Result]:
     """Let torch restore and use everything, and compare."""
     wanted = list(wanted)
-    child = subprocess.run(
-        [sys.executable, "-P", str(Path(__file__).with_name("restoring.py")), str(folder)],
-        input=json.dumps([cell.request() for cell in wanted]) + "\n",
-        stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT,
-    )  # fmt: skip
+    child = run_with_torch(
+        Path(__file__).with_name("restoring.py"),
+        folder,
+        given=json.dumps([cell.request() for cell in wanted]) + "\n",
+    )
+    assert child.returncode == 0, child.stderr[-2000:]
     opened: dict[str, Checkpoint] = {}
     results = []
     for cell, said in zip(wanted, json.loads(child.stdout), strict=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from inspector.snippet.styles.table import render, styles
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, proto, storage, stream, tensor, text, tuple_
+from tests.torches import run_with_torch
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -29,7 +28,8 @@ GADGETS = {
 
 
 CHILD = """
-import importlib, pathlib, sys, torch
+import importlib, pathlib, sys, torch, warnings
+warnings.simplefilter("ignore")
 for codes, done, gadget, path in {files!r}:
     for code in codes:
         try:
@@ -69,7 +69,6 @@ def test_our_code_does_not_run_what_torch_would(tmp_path: Path) -> None:
         codes = [code for style, code in made.items() if style not in LOADS_NOTHING | NEEDS_MORE]
         files.append((codes, str(done), gadget, str(path)))
         marks.append(done)
-    command = [sys.executable, "-P", "-W", "ignore", "-c", CHILD.format(files=files)]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stderr
+    said = run_with_torch("-c", CHILD.format(files=files), cwd=tmp_path).stderr
     assert said.count("refused") == sum(len(codes) for codes, *_ in files), said
     assert all(done.exists() for done in marks), said

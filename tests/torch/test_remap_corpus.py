@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
 from tests.sweep import put_through, tries
 from tests.torch.pictures import Picture, lend_classes, picture
+from tests.torches import run_with_torch
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -201,13 +200,7 @@ def test_torch_s_own_assertion_of_the_layout_holds(copies: Copies) -> None:
         if rules != ("*=cpu",) or case.name != "zip/rezip_prefix_space.pt"  # not by torch
     ]
     assert len(paths) > tries(25, 50)
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD],
-        input=json.dumps(paths),
-        env={"TORCH_SERIALIZATION_DEBUG": "1", "PATH": ""},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    child = run_with_torch(
+        "-c", CHILD, given=json.dumps(paths), environment={"TORCH_SERIALIZATION_DEBUG": "1", "PATH": ""}
     )
     assert (child.returncode, child.stdout) == (0, "done\n"), child.stderr

@@ -7,8 +7,6 @@ docs/simulation.md.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +27,7 @@ from inspector.target.map_location import Function, MapLocation, TagMap, TorchDe
 from inspector.target.simulate import LoadOutcome, simulate
 from tests.corpus import CORPUS
 from tests.torch.remapping import tagged
+from tests.torches import run_with_torch
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).parents[2]
@@ -182,14 +181,8 @@ def said_by_torch(
         }
         for target, asked in by_target.items()
     ]
-    child = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("simulating.py"))],
-        input="".join(f"{json.dumps(job)}\n" for job in jobs),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
+    child = run_with_torch(
+        Path(__file__).with_name("simulating.py"), given="".join(f"{json.dumps(job)}\n" for job in jobs)
     )
     assert child.returncode == 0, child.stderr[-2000:]
     answers = map(json.loads, child.stdout.splitlines())

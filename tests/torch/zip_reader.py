@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
 import sys
 import types
 import warnings
 from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).parents[2]
+from tests.torches import run_with_torch
+
 _ROOM = 2 << 30  # of address space, beyond what torch takes when it starts
 _MOST_SECONDS = 300
 _MOST_SHOWN = 1 << 12
@@ -82,13 +82,7 @@ def main() -> int:
 
 def ask_torch(folder: Path) -> dict[str, Answer]:
     """What torch makes of every file of a folder, by the file's name."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.torch.zip_reader", str(folder)],
-        capture_output=True,
-        text=True,
-        cwd=_ROOT,
-        check=False,
-    )
+    done = run_with_torch("-m", "tests.torch.zip_reader", folder)
     assert done.returncode == 0, done.stderr[-2000:]
     answers = map(json.loads, done.stdout.splitlines())
     return {answer["file"]: answer for answer in answers}

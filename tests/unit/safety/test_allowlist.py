@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from inspector.safety import allowlist
 from inspector.safety.allowlist import allow_list, default_allow_list
 from tests.sweep import table
+from tests.torches import run_with_torch
 
 
 @pytest.mark.wide
@@ -30,8 +29,7 @@ def _allowed_on_import() -> set[str]:
         "for one in torch.serialization.get_safe_globals():\n"
         "    print(f'{one.__module__}.{one.__qualname__}')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+    return set(run_with_torch("-c", code).stdout.split())
 
 
 def test_holds_what_every_checkpoint_needs() -> None:
