@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -31,16 +33,32 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def has_code(path: Path) -> bool:
-    """Whether anything in a module runs: data classes and protocols are tested where they are used."""
-    return any(
-        isinstance(node, ast.FunctionDef) and not all(isinstance(line, ast.Expr) for line in node.body)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+class Facts(NamedTuple):
+    """What a module does.
+
+    Attributes:
+        has_code: Whether anything in it runs: data classes and protocols are tested where they are used.
+        prints: Whether it writes to the standard output.
+    """
+
+    has_code: bool
+    prints: bool
+
+
+@functools.cache
+def facts(path: Path) -> Facts:
+    """Parse a module, which takes as long as a test, once for all tests."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    names = [node.func for node in nodes if isinstance(node, ast.Call)]
+    return Facts(
+        has_code=any(not all(isinstance(line, ast.Expr) for line in node.body) for node in functions),
+        prints=any(isinstance(name, ast.Name) and name.id == "print" for name in names),
     )
 
 
 def wants_mirror(path: Path) -> bool:
-    return "gui" not in path.relative_to(PACKAGE).parts and has_code(path)
+    return "gui" not in path.relative_to(PACKAGE).parts and facts(path).has_code
 
 
 def mirrors(path: Path) -> list[Path]:
@@ -72,16 +90,9 @@ def test_table_of_modules_without_tests_is_true() -> None:
     assert all(UNMIRRORED.values())
 
 
-def prints(path: Path) -> bool:
-    calls = [
-        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
-    ]
-    return any(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
-
-
 @pytest.mark.wide
 def test_only_the_command_line_and_the_worker_print() -> None:
-    printing = [path.relative_to(PACKAGE) for path in MODULES if prints(path)]
+    printing = [path.relative_to(PACKAGE) for path in MODULES if facts(path).prints]
     assert {path.parts[0] for path in printing} <= {"cli", "worker"}
 
 
