@@ -18,7 +18,7 @@ class DropFrame(Frame):
 
     def show_drop(self, text: str) -> None:
         """Show what a drop would do; an empty text: nothing is over the window any longer."""
-        raise NotImplementedError
+        raise NotImplementedError  # `MainWindow` does, see `Frame`
 
     @override
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

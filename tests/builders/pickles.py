@@ -17,6 +17,16 @@ from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set
 STOP = b"."
 MARK = b"("
 NONE = b"N"
+CPU_IN_EVERY_WAY = (
+    b"S'cpu'\n",
+    b"T\x03\x00\x00\x00cpu",
+    b"U\x03cpu",
+    b"Vcpu\n",
+    b"X\x03\x00\x00\x00cpu",
+    b"\x8c\x03cpu",
+    b"\x8d" + struct.pack("<Q", 3) + b"cpu",
+)
+"""The text `cpu` by each instruction that makes one."""
 
 
 def op(name: str, operand: bytes = b"") -> bytes:

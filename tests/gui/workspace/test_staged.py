@@ -92,13 +92,19 @@ def test_what_stands_around_the_tree_is_made_after_its_first_paint(qtbot, theme,
     window.detach()
 
 
-def test_what_is_asked_for_before_the_paint_is_there_and_shows_the_screen(qtbot, theme, tmp_path):
+def unpainted(qtbot, theme, tmp_path) -> MainWindow:
+    """Return a window with a file that nobody has painted yet: behind a fixture, Qt's events would come."""
     window = MainWindow(theme, Settings(fresh=True))
     qtbot.addWidget(window)
     window.when_shown = lambda _: None
     session = Session(window, AtOnce())
     window.attach(session)
     session.open(str(shutil.copy(demo_path(), tmp_path)))
+    return window
+
+
+def test_what_is_asked_for_before_the_paint_is_there_and_shows_the_screen(qtbot, theme, tmp_path):
+    window = unpainted(qtbot, theme, tmp_path)
     space = window.workspace
     assert not space.is_complete
     assert not space.device_map.isHidden()
@@ -108,12 +114,7 @@ def test_what_is_asked_for_before_the_paint_is_there_and_shows_the_screen(qtbot,
 
 
 def test_a_file_that_is_closed_before_the_paint_leaves_nothing_to_make(qtbot, theme, tmp_path):
-    window = MainWindow(theme, Settings(fresh=True))
-    qtbot.addWidget(window)
-    window.when_shown = lambda _: None
-    session = Session(window, AtOnce())
-    window.attach(session)
-    session.open(str(shutil.copy(demo_path(), tmp_path)))
+    window = unpainted(qtbot, theme, tmp_path)
     space = window.workspace
     window.detach()
     space._complete()

@@ -76,7 +76,7 @@ def test_names_in_any_script_survive_any_terminal(tmp_path, env) -> None:
     assert rb"\u" in answer.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full, a disk that is always full")
 def test_a_full_disk_is_said_once() -> None:
     with Path("/dev/full").open("wb") as full:
         answer = run("show", DEMO, stdout=full)
@@ -113,7 +113,7 @@ runpy.run_module("inspector", run_name="__main__", alter_sys=True)
 @pytest.mark.wide
 @pytest.mark.slow
 @pytest.mark.usefixtures("heard")
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers of processor time")
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl+C comes by ITIMER_PROF, which Windows lacks")
 @pytest.mark.parametrize("moment", ["reading", "writing"])
 def test_ctrl_c_during_a_big_remap_leaves_no_file(tmp_path, moment) -> None:
     row = pickles.tensor(pickles.storage(location="cuda:0"), 2)
@@ -132,7 +132,7 @@ def test_ctrl_c_during_a_big_remap_leaves_no_file(tmp_path, moment) -> None:
     assert list(tmp_path.iterdir()) == [big]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="DISPLAY")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no variable says whether there is a screen")
 @pytest.mark.parametrize(
     "screen",
     [{}, {"DISPLAY": "127.0.0.1:59"}, {"DISPLAY": "nonsense"}, {"WAYLAND_DISPLAY": "no-such-compositor"}],

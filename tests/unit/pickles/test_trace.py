@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-import struct
 
 import pytest
 
@@ -12,6 +11,7 @@ from inspector.pickles.machine import read_pickle
 from inspector.pickles.trace import Trace, trace_pickle
 from inspector.pickles.values import Call, PersistentId
 from inspector.progress import Progress
+from tests.builders.pickles import CPU_IN_EVERY_WAY
 from tests.corpus import Case, cases
 from tests.sweep import table
 
@@ -29,18 +29,7 @@ def spans(trace: Trace) -> list[tuple[int, int, str, int | None]]:
 # --- texts --------------------------------------------------------------------------------------------------
 
 
-@table(
-    "literal",
-    [
-        b"S'cpu'\n",
-        b"T\x03\x00\x00\x00cpu",
-        b"U\x03cpu",
-        b"Vcpu\n",
-        b"X\x03\x00\x00\x00cpu",
-        b"\x8c\x03cpu",
-        b"\x8d" + struct.pack("<Q", 3) + b"cpu",
-    ],
-)
+@table("literal", CPU_IN_EVERY_WAY)
 def test_every_kind_of_text_is_seen_where_it_stands(literal: bytes) -> None:
     assert spans(traced(b"]" + literal + b"a")) == [(1, 1 + len(literal), "cpu", None)]
 

@@ -17,11 +17,11 @@ from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenPlace
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.safety.verdict import judge
 from tests.builders.exports import config, exported, graph, payload, saved
 from tests.builders.pickles import call, dict_, op, proto, storage, stream, tensor, text
 from tests.builders.scripts import WEIGHTS, evil
 from tests.builders.zips import Record, build_zip
+from tests.unit.containers.verdicts import judged_otherwise, kinds, refused_otherwise
 
 PLAIN = {
     "data__weights__weight_0": WEIGHTS,
@@ -52,10 +52,6 @@ def container(data: bytes, limits: Limits = DEFAULT_LIMITS) -> Container:
 
 def opened(data: bytes) -> Checkpoint:
     return build_checkpoint(container(data))
-
-
-def kinds(found: Checkpoint) -> set[NoteKind]:
-    return {note.kind for note in found.notes}
 
 
 def old(*more: Record, root: bytes | None = None, constants: bytes | None = None) -> bytes:
@@ -267,23 +263,11 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 
 
 def test_hostile_files_are_never_judged_better_than_they_are() -> None:
-    wrong = []
-    for name, (data, verdict, note) in HOSTILE.items():
-        found = opened(data)
-        seen = judge(found).verdict
-        if seen != verdict or (note is not None and note not in kinds(found)):
-            wrong.append((name, seen, kinds(found)))
-    assert wrong == []
+    assert judged_otherwise(HOSTILE, opened) == {}
 
 
 def test_hostile_files_are_refused_in_one_sentence() -> None:
-    wrong = []
-    for name, (data, said) in REFUSED.items():
-        with pytest.raises(CheckpointError) as caught:
-            opened(data)
-        if said not in caught.value.what:
-            wrong.append((name, caught.value.what))
-    assert wrong == []
+    assert refused_otherwise(REFUSED, opened) == {}
 
 
 def test_there_are_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

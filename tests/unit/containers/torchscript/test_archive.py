@@ -20,16 +20,13 @@ from tests.builders.pickles import dict_, list_, new, proto, stream, text, tuple
 from tests.builders.scripts import CODE, WEIGHTS, evil, net, script, weight
 from tests.builders.zips import Record, build_zip
 from tests.corpus import CORPUS
+from tests.unit.containers.verdicts import judged_otherwise, kinds, refused_otherwise
 
 CONSTANTS = tuple_(weight("0", "cuda:1"))
 
 
 def opened(data: bytes) -> Checkpoint:
     return build_checkpoint(read_container(BytesSource(data, "net.pt")))
-
-
-def kinds(found: Checkpoint) -> set[NoteKind]:
-    return {note.kind for note in found.notes}
 
 
 def test_what_is_in_it_has_the_names_of_its_state_dict() -> None:
@@ -180,23 +177,11 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 
 
 def test_hostile_files_are_never_judged_better_than_they_are() -> None:
-    wrong = []
-    for name, (data, verdict, note) in HOSTILE.items():
-        found = opened(data)
-        seen = judge(found).verdict
-        if seen != verdict or (note is not None and note not in kinds(found)):
-            wrong.append((name, seen, kinds(found)))
-    assert wrong == []
+    assert judged_otherwise(HOSTILE, opened) == {}
 
 
 def test_hostile_files_are_refused_in_one_sentence() -> None:
-    wrong = []
-    for name, (data, said) in REFUSED.items():
-        with pytest.raises(CheckpointError) as caught:
-            opened(data)
-        if said not in caught.value.what:
-            wrong.append((name, caught.value.what))
-    assert wrong == []
+    assert refused_otherwise(REFUSED, opened) == {}
 
 
 def test_payload_of_a_refused_file_is_told(write: Callable[..., str]) -> None:

@@ -20,21 +20,11 @@ from inspector.remap.relabel.edits import (
     literal_of,
     mend_frames,
 )
+from tests.builders.pickles import CPU_IN_EVERY_WAY
 from tests.sweep import table
 
 
-@table(
-    "literal",
-    [
-        b"S'cpu'\n",
-        b"T\x03\x00\x00\x00cpu",
-        b"U\x03cpu",
-        b"Vcpu\n",
-        b"X\x03\x00\x00\x00cpu",
-        b"\x8c\x03cpu",
-        b"\x8d" + struct.pack("<Q", 3) + b"cpu",
-    ],
-)
+@table("literal", CPU_IN_EVERY_WAY)
 def test_a_text_is_written_with_the_instruction_it_was_written_with(literal: bytes) -> None:
     data = literal + b"q\x00h\x00\x86."
     trace = trace_pickle(data, texts=frozenset({"cpu"}))
