@@ -23,9 +23,13 @@ TESTS = Path(__file__).parent
 # Most tests open a file, and many write a copy. What runs behind these functions counts in the tests of the
 # named folders only: the lines of reading are noted by the tests of reading, not by each that needs a file.
 DOORS = {
-    "inspector.model.build": ({"open_checkpoint"}, {"containers", "pickles", "model"}),
+    "inspector.containers.opening": ({"read_container"}, {"containers", "pickles", "model"}),
+    "inspector.model.build": ({"build_checkpoint", "open_checkpoint"}, {"containers", "pickles", "model"}),
+    "inspector.remap.compare.files": ({"compare_files"}, {"remap"}),
+    "inspector.remap.convert.export": ({"export_form"}, {"remap"}),
+    "inspector.remap.recover.recover": ({"recover"}, {"remap"}),
     "inspector.remap.relabel.export": ({"export_copy"}, {"remap"}),
-    "inspector.remap.relabel.in_place": ({"patch_in_place"}, {"remap"}),
+    "inspector.remap.relabel.in_place": ({"patch_in_place", "undo_patch"}, {"remap"}),
 }
 _caches: list[functools._lru_cache_wrapper[Any]] = []
 

@@ -52,6 +52,7 @@ def test_every_tensor_is_as_its_own_library_reads_it(name: str) -> None:
     assert len(slots) == (0 if name == "dcp_grid" else 24 if name == "dcp_fsdp2" else 21)
 
 
+@pytest.mark.wide
 def test_they_are_converted_by_ranges(tmp_path: Path) -> None:
     for name, oracle in ORACLE.items():
         form = Form(shape="same", container="zip") if name.startswith("dcp") else Form(shape="state-dict")

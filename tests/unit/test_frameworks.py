@@ -26,6 +26,7 @@ def test_document_agrees_with_the_oracle(case: Case) -> None:
     assert disagreement(case, case.oracle(), document(case.path)) is None
 
 
+@pytest.mark.wide
 def test_no_slot_has_a_wrong_name() -> None:
     measured = measure_names(EVERY)
     assert measured.wrong == []

@@ -59,6 +59,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.wide
 def test_what_it_raises_leaves_everything_as_it_was(files: Path) -> None:
     """At the first, a middle and the last step of each work; the error arrives as it was raised."""
     before, wrong = snapshot(files), []

@@ -145,6 +145,7 @@ def all_of(root: Value, limits: Limits) -> tuple[object, ...]:
     return (*lists, models, views, sources, work.parts, work.chars)
 
 
+@pytest.mark.wide
 def test_rows_and_costs_are_those_of_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, root in _ROOTS.items():
         together = all_of(root, Limits())

@@ -162,6 +162,7 @@ def check(monkeypatch: pytest.MonkeyPatch, data: bytes) -> int:
     return skipped
 
 
+@pytest.mark.wide
 def test_runs_do_what_their_instructions_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(monkeypatch, pickled(varied())) > 10_000
 
@@ -280,6 +281,7 @@ def test_frames_are_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- budgets ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_budgets_hold_within_runs() -> None:
     data = pickled(some(2500))
     assert "more than 50,000 instructions" in str(outcome(data, opcodes=50_000)[0])

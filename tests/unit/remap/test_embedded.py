@@ -52,6 +52,7 @@ def places(data: bytes) -> set[str]:
     return seen
 
 
+@pytest.mark.wide
 def test_every_way_of_writing_bytes(tmp_path: Path) -> None:
     old = {"_use_new_zipfile_serialization": False}
     one = inner("cuda:0")

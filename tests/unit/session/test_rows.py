@@ -53,6 +53,7 @@ def test_one_goes_back_and_forward_through_what_was_selected(rows) -> None:
     assert rows.screen.can_go == (False, False)
 
 
+@pytest.mark.wide
 def test_only_the_last_selections_are_remembered(rows) -> None:
     for place in range(500):
         rows.select(1 + place % 2)

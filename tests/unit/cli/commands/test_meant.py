@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inspector.resources import demo_path
 
 DEMO = demo_path()
@@ -42,6 +44,7 @@ MEANT = {
 }  # fmt: skip
 
 
+@pytest.mark.wide
 def test_each_mistyped_value_is_wrong_usage_and_names_the_nearest(cli) -> None:
     wrong = []
     for words, said in MEANT.items():

@@ -298,6 +298,7 @@ def test_bytes_behind_are_noted() -> None:
     ]
 
 
+@pytest.mark.wide
 @table("protocol", range(6))
 def test_what_is_whole_of_a_pickle_that_breaks_off(protocol: int) -> None:
     value = {"a": FLOATS, "b": [1, 2, {"c": "d"}], "e": np.arange(900.0), "z": FLOATS + 1}

@@ -89,6 +89,7 @@ def test_a_module_in_two_places_is_listed_in_both_within_bounds(monkeypatch: pyt
     assert plain.pairs[0][1] is plain.pairs[1][1]
 
 
+@pytest.mark.wide
 def test_shared_lists_and_loops_end() -> None:
     inner = Dict([("w", 1)])
     module = Call(Global("__torch__", "Net"), (), "newobj")

@@ -281,6 +281,7 @@ def test_huge_texts_are_cut_in_the_middle() -> None:
     assert explain_error(filler + error + "\n" + filler, None).id == UNRECOGNIZED
 
 
+@pytest.mark.wide
 def test_random_text_is_answered() -> None:
     rng = random.Random(7)
     alphabet = "".join(message.text for message in MESSAGES) + "\x00\x1b\ud800\u202e\U0001f600"

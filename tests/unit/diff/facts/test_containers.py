@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from inspector.diff.compare import Chosen, Wish
 from inspector.diff.facts.containers import holders_of
 from inspector.report.comparing.text import format_diff
@@ -297,6 +299,7 @@ def test_many_of_one_kind_are_one_line(tmp_path: Path) -> None:
     assert "  ~ a   list \u2192 tuple; now b" in moved
 
 
+@pytest.mark.wide
 def test_what_is_cut_anywhere_is_never_equal(tmp_path: Path) -> None:
     """What no note of the file tells: that which is shown as one leaf, or not at all."""
     deep = p.number(1) + p.op("TUPLE1") * 5000

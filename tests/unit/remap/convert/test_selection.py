@@ -163,6 +163,14 @@ def test_what_stands_beside_a_model_is_one_row_a_branch(tmp_path) -> None:
     ]
 
 
+def test_what_a_module_packs_in_its_own_way_is_lost(tmp_path) -> None:
+    packed = mapping({"_parameters": mapping({"w": tensor()}), "packed": module({"x": tensor("1")})})
+    checkpoint = opened(tmp_path, pickles.name("mine.Net") + b")\x81" + packed + b"b")
+    (left,) = left_beside(checkpoint, select_model(checkpoint, WEIGHTS))
+    assert (left.path, left.tensors, left.is_lost) == (".packed/._parameters/x", 1, True)
+    assert left.why == "its module packs it in its own way"
+
+
 def test_program_is_one_model_with_dotted_names() -> None:
     script = build_checkpoint(read_container(BytesSource(scripts.script(), "net.pt")))
     model = select_model(script, Form(only_weights=True))

@@ -35,6 +35,7 @@ def remapped(source: Path, out: Path, *rules: str) -> bytes:
     return out.read_bytes()
 
 
+@pytest.mark.wide
 @table("file", FILES)
 def test_devices_change_and_nothing_else(file: str, tmp_path: Path) -> None:
     source = CORPUS / file

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,6 +100,7 @@ NAMES = st.lists(
 )
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(NAMES, st.data())
 def test_every_row_has_what_its_rows_have(names, data) -> None:

@@ -44,6 +44,7 @@ def test_every_command_that_writes_json_has_one() -> None:
     assert writing == set(schema_names())
 
 
+@pytest.mark.wide
 def test_they_are_schemas_that_stand_alone() -> None:
     for name, schema in SCHEMAS.items():
         Draft202012Validator.check_schema(schema)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def test_the_pieces_are_marked() -> None:
     assert glob_of("a?").spans("m/ab") == [(2, 4)]
 
 
+@pytest.mark.wide
 @given(st.text("ab*?./", max_size=8), st.text("ab./", max_size=12))
 def test_it_is_what_a_regular_expression_of_stars_would_find(pattern: str, name: str) -> None:
     body = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in pattern)
