@@ -7,11 +7,12 @@ Most of the files, the limits and the bound are a tenth of the real ones, for th
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,38 +27,64 @@ MILLION = 1_000_000
 MIB = 1 << 20
 ALL, A_TENTH = 1, 10
 CHILD = """
-import resource, sys
+import json, os, resource, sys
 from inspector.records import replace
 from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError
 from inspector.limits import DEFAULT_LIMITS
-part = int(sys.argv[2])
 names = ("pickle_nbytes", "opcodes", "values", "inflated_nbytes", "records", "directory_nbytes")
-parts = {name: getattr(DEFAULT_LIMITS, name) // part for name in names}
-limits = replace(DEFAULT_LIMITS, seconds=60, **parts)
-most = (1000 // part + 60 << 20,) * 2  # Python itself has sixty
-resource.setrlimit(resource.RLIMIT_AS, most)
-try:
-    read_container(sys.argv[1], limits)
-except CheckpointError as error:
-    print(error.what)
-else:
-    print("read")
+def open_file(path, part):
+    parts = {name: getattr(DEFAULT_LIMITS, name) // part for name in names}
+    limits = replace(DEFAULT_LIMITS, seconds=60, **parts)
+    most = (1000 // part + 60 << 20,) * 2  # Python itself has sixty
+    resource.setrlimit(resource.RLIMIT_AS, most)
+    try:
+        read_container(path, limits)
+    except CheckpointError as error:
+        return error.what
+    return "read"
+for line in sys.stdin:
+    reader, writer = os.pipe()
+    fork = os.fork()
+    if fork == 0:
+        code = 1
+        try:
+            os.write(writer, open_file(*json.loads(line)).encode())
+            code = 0
+        except BaseException as error:
+            os.write(writer, repr(error)[:500].encode())
+        finally:
+            os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]), said]), flush=True)
 """
 
 
+@pytest.fixture(scope="module")
+def child() -> Iterator[subprocess.Popen[str]]:
+    """A process that has imported what opens files, and nothing more; each is opened in a fork of it."""
+    pipe = subprocess.PIPE
+    child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=pipe, stdout=pipe, text=True)
+    yield child
+    child.communicate()
+    assert child.returncode == 0
+
+
 @pytest.fixture
-def open_in_child(tmp_path: Path) -> Callable[..., str]:
+def open_in_child(child: subprocess.Popen[str], tmp_path: Path) -> Callable[..., str]:
     """Open these bytes as a file with a part of the limits and the memory; return `read` or the error."""
 
     def open_in_child(data: bytes, part: int = A_TENTH) -> str:
         path = tmp_path / "file.pt"
         path.write_bytes(data)
-        command = [sys.executable, "-c", CHILD, str(path), str(part)]
-        child = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        assert child.returncode == 0, child.stderr[-500:]
+        child.stdin.write(json.dumps([str(path), part]) + "\n")
+        child.stdin.flush()
+        code, said = json.loads(child.stdout.readline())
+        assert code == 0, said
         assert path.stat().st_size == len(data)
-        return child.stdout.strip()
+        return said
 
     return open_in_child
 
