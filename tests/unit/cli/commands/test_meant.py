@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.resources import demo_path
 
 DEMO = demo_path()
@@ -44,7 +42,6 @@ MEANT = {
 }  # fmt: skip
 
 
-@pytest.mark.wide
 def test_each_mistyped_value_is_wrong_usage_and_names_the_nearest(cli) -> None:
     wrong = []
     for words, said in MEANT.items():

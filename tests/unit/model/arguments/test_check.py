@@ -26,7 +26,6 @@ def taken(name: str, *args: Value) -> bool:
     return Arguments().may_take(name, Call(Global(*name.rsplit(".", 1)), args, "reduce"))
 
 
-@pytest.mark.wide
 def test_answers_are_those_of_torch() -> None:
     # A third of them, each time the same; making the table anew compares all of them.
     answers = [(one, said) for one, said in recorded() if one.callable not in ON_A_DEVICE][::3]

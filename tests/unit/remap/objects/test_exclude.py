@@ -113,7 +113,6 @@ def test_what_is_taken_out_of_a_shared_object_is_named_wherever_it_stood(pattern
     assert [key for key, _ in one.pairs] == (["x", "y"] if pattern == "a" else ["y"])
 
 
-@pytest.mark.wide
 def test_objects_that_are_shared_without_end_are_refused() -> None:
     """Each dictionary holds the one below it twice: there are a million million paths."""
     inner = Dict([("x", 1)])
