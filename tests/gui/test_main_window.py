@@ -23,6 +23,8 @@ from inspector.gui.dialogs.export.draft import DraftPage
 from inspector.gui.main_window import MainWindow
 from inspector.gui.menus import ProfileMenu
 from inspector.gui.pages.memory.card import ChartCard
+from inspector.gui.pages.memory.map_panel import MapPanel
+from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
@@ -33,6 +35,7 @@ from inspector.session.export.page import ExportDraft, ExportPage, ExportResult,
 from inspector.session.screen import Choice, FailurePage, Loading
 from tests.gui import fakes
 from tests.gui.looking import button
+from tests.unit.report.charts.maps import map_of, sized
 
 READY = fakes.ready_screen()
 COPY = Qt.DropAction.CopyAction
@@ -701,3 +704,14 @@ def test_machines_that_were_used_before_are_in_a_menu(make_window, session):
     menu.actions()[1].trigger()
     session.use_machine.assert_called_once_with(strange)
     assert Settings().profiles == ("/lab/node7.json", strange)
+
+
+def test_a_page_shows_what_it_asked_for_while_it_was_made(window, session, qtbot):
+    """A small file is answered at once, in the very turn in which the page asks."""
+    page = map_of(sized({"conv.w": 40, "head.w": 80}))
+    screen = replace(window.shown, module_map=page, tree=page.areas.tree)
+    session.color_map.side_effect = lambda _by: window.show_screen(screen)
+    window.show_page("map")
+    tabs = window.findChild(PageTabs)
+    qtbot.waitUntil(lambda: not tabs.is_busy)
+    assert tabs.findChild(MapPanel).is_drawn

@@ -131,7 +131,10 @@ class PageTabs(QTabWidget):
             yield
             self._build(place)
             yield
-        self._feed(place)
+        fed = None
+        while fed is not self._screen:  # a page that asks for something may have it while it is fed
+            fed = self._screen
+            self._feed(place)
 
     def _feed_current(self) -> None:
         self._feed(self.currentIndex())
@@ -143,8 +146,8 @@ class PageTabs(QTabWidget):
         values = tuple(getattr(self._screen, field) for field in page.reads)
         if page.id in self._fed and _are_same(self._fed[page.id], values):
             return
-        cast("Panel", widget).show_screen(self._screen)
         self._fed[page.id] = values
+        cast("Panel", widget).show_screen(self._screen)
 
     def _build(self, place: int) -> QWidget | None:
         """Return the widget of a page, made if need be; None without a file."""
