@@ -206,8 +206,8 @@ class RowDelegate(QStyledItemDelegate):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.tokens.color("match"))
         room, name = area.width() - _NAME_LEFT - 4, self.rows.text(node_id, Column.NAME)
-        if spans and metrics.horizontalAdvance(name) > room:
-            spans = [(0, len(name))]
+        text = cut_path(name, metrics, room)
+        spans, name = spans_in_cut(spans, name, text), text
         for start, end in spans:
             left = min(float(metrics.horizontalAdvance(name[:start])), room)
             width = min(metrics.horizontalAdvance(name[:end]) + 4.0, room + 4) - left
@@ -243,6 +243,17 @@ def _cut(text: str, column: int, metrics: QFontMetrics, room: float) -> str:
     if column == Column.NAME:
         return cut_path(text, metrics, room)
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room))
+
+
+def spans_in_cut(spans: list[Span], name: str, text: str) -> list[Span]:
+    """Return what to mark in the part of a name that is shown: all of it where the match is not in it."""
+    if text == name or not spans:
+        return spans
+    gone = len(name) - len(text)
+    if name.endswith(text[1:]):
+        found = [(max(start - gone, 1), end - gone) for start, end in spans if end - gone > 1]
+        return found or [(0, len(text))]
+    return [(0, len(text))]
 
 
 def spans_in_name(query: Query, node: Node, name: str) -> list[Span]:

@@ -25,6 +25,8 @@ from inspector.gui.tree.model import (
 from inspector.overriding import override
 from inspector.report.tree import Node
 
+_SAMPLE = 60
+
 
 class ListModel(QStandardItemModel):
     """Shows some nodes of a `TreeModel`, which keeps the tree, the matches and the order."""
@@ -53,6 +55,10 @@ class ListModel(QStandardItemModel):
         self.setRowCount(0)
         self._nodes, self._rows = nodes, {}
         self.setRowCount(len(nodes))
+
+    def sample(self) -> tuple[int, ...]:
+        """Return some nodes that tell how long the texts are: the first, and others from all over."""
+        return (*self._nodes[:_SAMPLE], *self._nodes[_SAMPLE :: max(1, len(self._nodes) // _SAMPLE)])
 
     # As those of a `TreeModel`.
 

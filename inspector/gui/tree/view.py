@@ -131,7 +131,9 @@ class TensorTreeView(QTreeView):
             Column.VALUE: not (self._delegate.sparks or self._model.scalars)
             and all(node < 0 for node in tree.value_nodes),
         }
-        rows = rows_to_measure(len(tree.nodes), self._model.first_below, self._folds.rows)
+        rows: Iterable[int] = rows_to_measure(len(tree.nodes), self._model.first_below, self._folds.rows)
+        if self._rows is self._list:
+            rows = self._list.sample()
         self.columns.show_needs(empty, self._delegate.needs_of(rows))
 
     def show_matches(
@@ -166,6 +168,7 @@ class TensorTreeView(QTreeView):
             if nodes is None:
                 unfolded = self._folds.forget()
                 self._unfold(matches_to_unfold(self._model) if self._model.is_filtered else unfolded)
+            self._fit_columns(self._model.tree)
             self.set_current(current)
 
     def _use(self, rows: Rows) -> None:

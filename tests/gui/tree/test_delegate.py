@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.gui.tree.delegate import INDENT, indents_for, spans_in_name
+from inspector.gui.tree.delegate import INDENT, indents_for, spans_in_cut, spans_in_name
 from inspector.report.query import parse_query
 from tests.gui import fakes
 
@@ -34,3 +34,17 @@ def test_what_matched_is_marked_in_the_name_it_stands_in() -> None:
     cut = fakes.make_node(kind="tensor", name="wei\u2026", path="m/weight")
     assert spans_in_name(parse_query("wei"), cut, cut.name) == []
     assert spans_in_name(parse_query("m/layer"), row, row.path) == [(0, 7)]
+
+
+def test_what_is_marked_in_a_cut_name_is_what_matched():
+    name, cut = "model.layers.4.attn.q_proj.weight", "\u20264.attn.q_proj.weight"
+    assert spans_in_cut([(0, 5)], name, name) == [(0, 5)]
+    for word in ("attn", "q_proj", "4"):
+        start = name.index(word)
+        ((first, last),) = spans_in_cut([(start, start + len(word))], name, cut)
+        assert cut[first:last] == word
+    start = name.index("rs.4")
+    assert spans_in_cut([(start, start + 4), (0, 5)], name, cut) == [(1, 2)]
+    assert spans_in_cut([(0, 5)], name, cut) == [(0, len(cut))]
+    assert spans_in_cut([(0, 5)], "abcdefgh", "ab\u2026gh") == [(0, 5)]
+    assert spans_in_cut([], name, cut) == []

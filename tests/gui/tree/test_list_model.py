@@ -63,3 +63,14 @@ def test_another_order_is_asked_for_and_kept_for_the_tree(model, source):
     model.sort(Column.SIZE, Qt.SortOrder.DescendingOrder)
     assert wanted == [(Column.SIZE, True)]
     assert source.order == (Column.SIZE, True)
+
+
+def test_a_sample_has_the_first_rows_and_some_from_all_over(model):
+    nodes = tuple(range(1, 1001))
+    model._nodes = nodes
+    found = model.sample()
+    assert found[:60] == nodes[:60]
+    assert len(found) < 150
+    assert max(found) > 980
+    model._nodes = (3, 1)
+    assert model.sample() == (3, 1)

@@ -20,8 +20,8 @@ _PAD = 5
 _LEAST_LABEL = 30
 _TAG_ROOM, _TAG_WIDTH = (64, 34), 300
 _MOST_TAGS = 80
-_LEAST_TAG = 8
-"""How many letters of a name tell what it is."""
+_LEAST_TAG, _LEAST_CUT = 8, 6
+"""How many letters of a name tell what it is, of a group and of one of many in it."""
 _DIMMED = 0.8
 _FRAME_PIXELS = {1: 3, 2: 2}
 
@@ -153,6 +153,8 @@ class TreemapPainter:
         if cell.what == "rest":
             return None
         cut = cut_path(labels[-1], self._metrics, room.width())
+        if len(cut) < _LEAST_CUT:
+            return None
         return _Label(room, ink, cut, labels[-1], format_nbytes(cell.nbytes))
 
     def _paint_label(self, painter: QPainter, label: _Label) -> None:
