@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -100,28 +101,33 @@ class Commands(QObject):
 
     def on_open(self) -> None:
         """Ask for files and open them."""
-        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        folder = self._folder()
         paths, _ = QFileDialog.getOpenFileNames(self._window, "Open checkpoints", folder, _FILTERS)
         if paths:
             self._window.open_paths(paths)
 
     def on_compare(self) -> None:
         """Ask for a file to compare this one with."""
-        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        folder = self._folder()
         path, _ = QFileDialog.getOpenFileName(self._window, "Compare with", folder, _FILTERS)
         if path:
             self._window.compare_with([path])
 
+    def _folder(self) -> str:
+        """Return the folder of the file, none of which is chosen: to compare it with itself says nothing."""
+        path = self._window.shown.path if self._window.shown else ""
+        return str(PurePath(path).parent) if path else start_folder()
+
     def on_series(self) -> None:
         """Ask for a folder of epochs and follow them."""
-        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        folder = self._folder()
         path = QFileDialog.getExistingDirectory(self._window, "Compare the checkpoints in a folder", folder)
         if path:
             self._window.series_wanted.emit(path)
 
     def on_open_folder(self) -> None:
         """Ask for a folder and open it as one checkpoint."""
-        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        folder = self._folder()
         path = QFileDialog.getExistingDirectory(self._window, "Open a folder as one checkpoint", folder)
         if path:
             self._window.open_paths([path])
@@ -214,7 +220,7 @@ class Commands(QObject):
 
     def on_check_script(self) -> None:
         """Ask for a script to follow with the file."""
-        folder = (self._window.shown.path if self._window.shown else "") or start_folder()
+        folder = self._folder()
         path, _ = QFileDialog.getOpenFileName(self._window, "Check a script", folder, _SCRIPTS)
         if path and self.session:
             self.session.open_script(path)

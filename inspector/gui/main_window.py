@@ -262,7 +262,7 @@ class MainWindow(DropFrame):
         self._menus["&File"].insertMenu(self._actions["demo"], self._recent)
         self._profiles = ProfileMenu(self, self._settings)
         self._profiles.path_wanted.connect(self._commands.on_profile_wanted)
-        self._menus["&File"].insertMenu(self._actions["close"], self._profiles)
+        self._menus["&File"].insertMenu(self._actions["python"], self._profiles)
         self._theme_menu = ThemeMenu(self, self._theme, self._settings)
         self._menus["&View"].addSeparator()
         self._menus["&View"].addMenu(self._theme_menu)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from inspector.session.comparing.session import CompareSession
 from inspector.units import cut_text
 
-_WIDTHS = {Column.NAME: 380, Column.WHAT: 96, Column.A: 220, Column.B: 220}
+_WIDTHS = {Column.NAME: 310, Column.WHAT: 96, Column.A: 280, Column.B: 280}
 _MOST_UNFOLDED = 2_000
 _WIDTH = 640
 _COPIED_MS = 2500

@@ -35,6 +35,7 @@ from inspector.units import format_nbytes
 
 _TITLE = "Map of modules"
 _MOST_CRUMBS = 4
+_CRUMB_PAD = 5
 _CRUMB_WIDTH = 120
 _MOST_LEGEND, _MOST_WORDY = 18, 6
 _BY = {"device": "Device", "dtype": "Dtype", "role": "Role"}
@@ -70,7 +71,7 @@ class MapPanel(QWidget):
         self.table.root_wanted.connect(self.root_wanted)
         self._as_table = _table_button()
         self._as_table.toggled.connect(self._on_as_table)
-        self._pointed = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
+        self._pointed = ElidedLabel("", "small")
         self._lay_out()
         draw_icons((self._as_table,), theme.tokens)
         theme.changed.connect(self._show_legend)
@@ -179,7 +180,9 @@ class MapPanel(QWidget):
         for crumb in crumbs if rests else crumbs[:-1]:
             self._crumbs.addWidget(self._crumb_button(crumb, way))
             self._crumbs.addWidget(plain_label("\u203a", "muted"))
-        self._crumbs.addWidget(plain_label(last, "strong"))
+        end = plain_label(last, "strong")
+        end.setContentsMargins(_CRUMB_PAD if self._crumbs.count() else 0, 0, 0, 0)  # as a button has it
+        self._crumbs.addWidget(end)
 
     def _on_narrowed(self) -> None:
         if self._page is not None:
