@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from inspector.pieces import in_pieces
 from inspector.report.outline.node import Node, Tree
 from inspector.report.outline.nodes import Nodes
+from inspector.report.outline.sums import Leaves
 from inspector.tuples import NamedTuple
 
 _MOST_VIEWS = 100_000
@@ -36,44 +38,67 @@ class Total(NamedTuple):
 
 def total_of(tree: Tree, node_ids: Iterable[int]) -> Total:
     """Add up rows."""
-    tops: list[int] = []
-    rows, last = 0, -1
-    devices: dict[str, int] = {}
-    tensors = parameters = integers = nbytes = 0
-    sums = tree.nodes.sums if isinstance(tree.nodes, Nodes) else None
-    for id_ in sorted(node_ids):  # from top to bottom
-        rows += 1
-        if id_ <= last:  # below the one before
-            continue
-        leaf = None if sums is None else sums.of_leaf(id_)
-        if sums is not None and leaf is not None:  # a search may find a million, and rows are slow to make
-            last = id_
-            tops.append(id_)
-            tensors += 1
-            parameters += sums.parameters(id_, id_ + 1)
-            integers += sums.integers(id_, id_ + 1)
-            nbytes += leaf.nbytes
-            devices[leaf.device] = devices.get(leaf.device, 0) + leaf.nbytes
-            continue
-        node = tree.nodes[id_]
-        last = last_below(tree.nodes, id_) if node.children else id_
-        tops.append(id_)
-        tensors += node.tensors
-        parameters += node.parameters
-        integers += node.integers
-        nbytes += node.nbytes
-        for device, on_device in node.devices:
-            devices[device] = devices.get(device, 0) + on_device
-    twice, parameters_twice, is_exact = _shared(tree, tops)
+    adder = _Adder(tree.nodes)
+    for piece in in_pieces(sorted(node_ids)):  # from top to bottom
+        adder.add(piece)
+    twice, parameters_twice, is_exact = _shared(tree, adder.tops)
+    devices = adder.devices
     return Total(
-        rows=rows,
-        tensors=tensors,
-        parameters=parameters - parameters_twice,
-        integers=integers,
-        nbytes=nbytes - twice,
+        rows=adder.rows,
+        tensors=adder.tensors,
+        parameters=adder.parameters - parameters_twice,
+        integers=adder.integers,
+        nbytes=adder.nbytes - twice,
         devices=tuple(sorted(devices, key=lambda device: -devices[device])),
         is_exact=is_exact,
     )
+
+
+class _Adder:
+    """Adds up rows from top to bottom, without what is below one that was added.
+
+    Attributes:
+        tops: The rows that were added.
+    """
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.rows = self.tensors = self.parameters = self.integers = self.nbytes = 0
+        self.devices: dict[str, int] = {}
+        self.tops: list[int] = []
+        self._nodes, self._last = nodes, -1
+        self._sums = nodes.sums if isinstance(nodes, Nodes) else None
+
+    def add(self, ids: Sequence[int]) -> None:
+        """Add rows: all at once where they are tensors, else one by one."""
+        self.rows += len(ids)
+        leaves = None if self._sums is None or ids[0] <= self._last else self._sums.of_leaves(ids)
+        if leaves is not None:
+            self._last = ids[-1]
+            self.tops += ids
+            self._take(len(ids), leaves)
+            return
+        for id_ in ids:
+            if id_ > self._last:
+                self.tops.append(id_)
+                self._add_one(id_)
+
+    def _add_one(self, id_: int) -> None:
+        leaf = None if self._sums is None else self._sums.of_leaf(id_)
+        if leaf is not None:  # rows are slow to make
+            self._last = id_
+            self._take(1, leaf)
+            return
+        node = self._nodes[id_]
+        self._last = last_below(self._nodes, id_) if node.children else id_
+        self._take(node.tensors, Leaves(node.parameters, node.integers, node.nbytes, node.devices))
+
+    def _take(self, tensors: int, found: Leaves) -> None:
+        self.tensors += tensors
+        self.parameters += found.parameters
+        self.integers += found.integers
+        self.nbytes += found.nbytes
+        for device, nbytes in found.devices:
+            self.devices[device] = self.devices.get(device, 0) + nbytes
 
 
 def last_below(nodes: Sequence[Node], id_: int) -> int:
