@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QProgressBar, QWidget
 from inspector.gui.app import Program, make_app
 from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES
+from inspector.gui.placing import LEAST
 from inspector.gui.settings import Settings
 from inspector.resources import demo_path
 from inspector.session.jobs.pythons import PythonRow, PythonsPage
@@ -85,6 +86,8 @@ class Gallery:
         yield "search", self._take_search
         yield "verdict", self._take_verdict
         yield "device-map", self._take_device_map
+        yield "least", self._take_least
+        yield "list", self._take_list
         yield "export", self._take_export
         yield "compare", self._take_compare
         yield "series", self._take_series
@@ -133,6 +136,21 @@ class Gallery:
             window.show_page("tensor")
             self._wait(lambda: window.shown.matches is not None)
             window.session.select(window.shown.matches[0])
+            self._picture(window, name)
+
+    def _take_least(self, name: str) -> None:
+        with self._window(self._files["resnet"]) as window:
+            window.resize(LEAST)
+            self._select(window, _SELECTED["resnet"])
+            window.show_page("values")
+            self._picture(window, name)
+
+    def _take_list(self, name: str) -> None:
+        with self._window(self._files["llm"]) as window:
+            window.actions_by_name["flat"].trigger()
+            window.session.search("attn dtype:bf16")
+            window.show_page("map")
+            self._wait(lambda: window.shown.matches is not None)
             self._picture(window, name)
 
     def _take_verdict(self, name: str) -> None:

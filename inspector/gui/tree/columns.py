@@ -30,7 +30,8 @@ _FIRST_SERVED = (Column.TYPE, Column.SIZE, Column.SHAPE, Column.DEVICE, Column.V
 _UNCUT = frozenset({Column.TYPE, Column.SIZE})
 """What is counted is not cut, even where that makes names shorter: a part of a number is a wrong one."""
 _ROWS, _LONGEST = 60, 12
-_LEAST_NAME, _FIRST_NAME = 180, 220
+_SHORT_NAME, _LEAST_NAME, _FIRST_NAME = 120, 180, 220
+"""What names have where all are short, where there is little room, and before others get what they like."""
 _OWN = "own:"
 """What stands before the state of a header: the columns whose width the user gave follow, and a semicolon."""
 
@@ -138,12 +139,13 @@ class TreeColumns(QObject):
         }
         kept = sum(self._view.columnWidth(column) for column in shown if column not in wanted)
         room = self._view.viewport().width()
+        least = min(max(self._needs.get(Column.NAME, _FIRST_NAME), _SHORT_NAME), _FIRST_NAME)
         self._is_fitting = True
-        for column, width in share(wanted, room - kept - _FIRST_NAME).items():
+        for column, width in share(wanted, room - kept - least).items():
             self._header.resizeSection(column, width)
         if Column.NAME not in self._own:
             others = sum(map(self._view.columnWidth, shown))
-            self._header.resizeSection(Column.NAME, max(_LEAST_NAME, room - others))
+            self._header.resizeSection(Column.NAME, max(min(least, _LEAST_NAME), room - others))
         self._is_fitting = False
 
     def state(self) -> QByteArray:

@@ -41,6 +41,7 @@ ARROW = 20
 """Width of the place of the arrow before a name."""
 _LEAST_NAME = 100
 _NAME_LEFT = 6
+_LONG_NAME = 64
 _CENTER_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
@@ -110,13 +111,16 @@ class RowDelegate(QStyledItemDelegate):
         return QRect(cell.left() + self.indent(level), cell.top(), ARROW, cell.height())
 
     def needs_of(self, node_ids: Iterable[int]) -> dict[Column, int]:
-        """Return how wide the columns behind the name must be to show some rows whole; 0 for empty ones."""
+        """Return how wide the columns must be to show some rows whole; 0 for empty ones."""
         measure, pads = self._view.fontMetrics().horizontalAdvance, _PAD + _RIGHT + 1
-        most = 0
+        most = name = 0
         tensors: set[str] = set()
         groups: set[str] = set()
         shapes, types, values = set(), set(), set(self._model.scalars.values())
-        for node in map(self._model.tree.nodes.__getitem__, node_ids):
+        for node_id in node_ids:
+            node = self._model.tree.nodes[node_id]
+            start = self.indent(self.rows.level(node_id)) + ARROW + _NAME_LEFT + _RIGHT
+            name = max(name, start + measure(self.rows.text(node_id, Column.NAME)[:_LONG_NAME]))
             (tensors if node.kind == "tensor" else groups).add(node.device_text)
             shapes.add(node.shape_text)
             types.add(node.type_text)
@@ -125,6 +129,7 @@ class RowDelegate(QStyledItemDelegate):
         chips, strips = widest(tensors, measure) + _CHIP + 8, widest(groups, measure) + _STRIP_WIDTH + 8
         sparks = max(map(len, self.sparks), default=0) * _SPARK_STEP
         return {
+            Column.NAME: name,
             Column.DEVICE: max(chips if any(tensors) else 0, strips if any(groups) else 0) + pads,
             Column.SHAPE: widest(shapes, measure) + pads,
             Column.TYPE: widest(types, measure) + pads,

@@ -79,6 +79,19 @@ def test_no_text_is_cut_where_another_column_has_room(shown):
     assert not any(text.startswith(("TYPE", "SIZE")) for text in cut(narrow))
 
 
+def test_short_names_leave_room_for_a_value_that_says_what_would_run(shown):
+    leaves = [fakes.Leaf(names=("w",), device="cpu", shape=(2,))]
+    views = [
+        shown(leaves, {(name,): "posix.system('touch /opt/any/file/of/yours')"}) for name in ("x", "x" * 60)
+    ]
+    for view in views:
+        view.setColumnHidden(Column.VALUE, False)
+        view.columns.fit()
+    short, long = (view.columnWidth(Column.VALUE) for view in views)
+    assert short >= long + 80
+    assert all(view.columnWidth(Column.NAME) >= 120 for view in views)
+
+
 def test_columns_that_the_user_sized_stay_until_their_handle_is_double_clicked(shown):
     leaves = [fakes.Leaf(names=("w",), device="cpu", shape=(256, 128, 33, 3))]
     view = shown(leaves, {})
