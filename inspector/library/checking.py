@@ -9,6 +9,7 @@ from inspector.diagnose.run import diagnose
 from inspector.doctor.examine import examine
 from inspector.library import answers
 from inspector.library.sources import CheckpointLike, Path, machine_of, opened_of, shown
+from inspector.library.telling import Told, told
 from inspector.model.findings import Finding
 from inspector.overriding import override
 from inspector.report.checking import Check as Found
@@ -87,6 +88,7 @@ def check(
     python: Path | None = None,
     error_text: str | None = None,
     script: Path | None = None,
+    progress: Told = None,
 ) -> Check:
     """Find out whether `torch.load(path)` works on a machine, without loading anything.
 
@@ -96,6 +98,7 @@ def check(
         python: The Python whose torch `this` means; the one that runs this, if it is None.
         error_text: An error message or traceback to be explained.
         script: A Python script or notebook: which line of it fails with the file. It is not executed.
+        progress: Called with each `Step` of the work; what it raises ends the work.
 
     Raises:
         PlanError: There is no such machine.
@@ -103,8 +106,9 @@ def check(
     """
     wish = parse_wish(target)
     text = None if script is None else _read(script)
-    facts = opened_of(source).facts
-    machine = machine_of(wish, python)
+    with told(progress) as steps:
+        facts = opened_of(source, steps).facts
+        machine = machine_of(wish, python, steps)
     load = judge_load(facts, machine)
     explanation = None
     if error_text is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.library.sources import CheckpointLike, Map, opened_of, rules_of
+from inspector.library.telling import Told, told
 from inspector.remap.asking import device_map, refuse_other_than_devices
 from inspector.snippet.styles.table import render
 from inspector.target.machine.profile import Profile
@@ -15,6 +16,7 @@ def snippet(
     target: str = THIS,
     map: Map = (),  # noqa: A002 - the command line's word
     style: str | None = None,
+    progress: Told = None,
 ) -> str:
     """Return Python code that loads a file.
 
@@ -24,6 +26,7 @@ def snippet(
             it runs.
         map: Where saved devices go: `"cuda:*=cpu"`, several of them in a list, or `{"cuda:*": "cpu"}`.
         style: `plain`, `resume`, `module`, `lightning`, ...; None for the one that fits the file best.
+        progress: Called with each `Step` of the work; what it raises ends the work.
 
     Raises:
         PlanError: The file offers no such style, or a rule or the target is wrong.
@@ -32,7 +35,8 @@ def snippet(
     said, wish = rules_of(map), parse_wish(target)
     refuse_other_than_devices(said)
     machine = wish.profile(lambda: Profile(id=THIS, label="this machine"))
-    facts = opened_of(source).facts
+    with told(progress) as steps:
+        facts = opened_of(source, steps).facts
     mapping = device_map(facts, said)
     return render(
         facts, style=style, target=machine, mapping=mapping, path=facts.path, is_exact=bool(mapping)

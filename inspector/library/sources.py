@@ -70,7 +70,7 @@ def shown(text: str) -> str:
     return f"'{escape_text(cut_text(text, _MOST_CHARS))}'"
 
 
-def machine_of(wish: Wish, python: Path | None) -> Profile:
+def machine_of(wish: Wish, python: Path | None, progress: Progress | None = None) -> Profile:
     """Return the machine that is wished for; this one is asked in the Python that runs, if none is named.
 
     Raises:
@@ -78,4 +78,4 @@ def machine_of(wish: Wish, python: Path | None) -> Profile:
         CheckpointError: torch gave no answer about this machine.
     """
     named = sys.executable or None if python is None else os.fsdecode(python)
-    return wish.profile(lambda: probe_this_machine(Progress(), named))
+    return wish.profile(lambda: probe_this_machine(progress or Progress(), named))

@@ -22,6 +22,7 @@ class DeviceTotal:
     nbytes: int
 
 
+@once
 def device_totals(checkpoint: Checkpoint) -> tuple[DeviceTotal, ...]:
     """Add up by device: accelerators first, in their order, then the CPU, then meta."""
     tensors = counted(tensor.device for tensor in checkpoint.tensors)

@@ -189,7 +189,11 @@ def _optimizer(row: Optimizer) -> Document:
 
 
 def _devices(checkpoint: Checkpoint) -> list[Document]:
-    return [as_document(row) for row in device_totals(checkpoint)]
+    # Field by field: a file can name as many devices as it has tensors.
+    return [
+        {"device": row.device, "tensors": row.tensors, "storages": row.storages, "nbytes": row.nbytes}
+        for row in device_totals(checkpoint)
+    ]
 
 
 # --- the same as text ---------------------------------------------------------------------------------------

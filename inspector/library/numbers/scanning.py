@@ -65,12 +65,9 @@ def scan(source: CheckpointLike, *, progress: Told = None) -> Scan:
         found = scan_checkpoint(opened.located, reader, steps)
     findings = value_findings(opened.facts, found)
     document = scan_document(opened.facts, found, findings)
-    odd: dict[str, tuple[str, ...]] = {}
-    for one in document["odd"]:  # an int key and its text are one path
-        odd[one["path"]] = tuple(dict.fromkeys([*odd.get(one["path"], ()), *one["what"]]))
     return Scan(
         sound=is_sound(found, findings),
-        odd=odd,
+        odd={one["path"]: tuple(one["what"]) for one in document["odd"]},
         unread={one["path"]: one["why"] for one in document["unread"]},
         findings=findings,
         tensors=document["scanned"],

@@ -43,6 +43,8 @@ WORK: dict[str, Work] = {
     "recover": lambda at, tell: inspector.recover(at / "cut.pth", at / "out.pth", progress=tell, force=True),
     "verify": lambda at, tell: inspector.verify(at / "demo.pth", at / "demo.pth", progress=tell),
     "diff": lambda at, tell: inspector.diff(at / "demo.pth", at / "patched.pth", progress=tell),
+    "check": lambda at, tell: inspector.check(at / "demo.pth", target="cpu", progress=tell),
+    "snippet": lambda at, tell: inspector.snippet(at / "demo.pth", progress=tell),
     "open": lambda at, tell: inspector.open(at / "demo.pth", progress=tell),
 }
 
