@@ -9,6 +9,7 @@ asked only if no error in it is known. What a terminal broke in the middle of a 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
@@ -237,10 +238,9 @@ def _context(told: Told, checkpoint: Checkpoint, target: Profile | None) -> Cont
 
 def _recognize(pasted: Pasted) -> list[Recognized]:
     """Return what is recognized in a text, the error that counts first."""
-    errors = pasted.raised[:_MOST_ERRORS]
     found = [
         match
-        for error in errors
+        for error in _weighed(pasted.raised)
         if (match := _first_match(error.text[:_MOST_OF_ERROR], pasted, error)) is not None
     ]
     found.sort(key=lambda match: match.kind.is_wrapper)
@@ -249,6 +249,16 @@ def _recognize(pasted: Pasted) -> list[Recognized]:
         found = [*found, anywhere] if found and anywhere else found or ([anywhere] if anywhere else [])
         found.sort(key=lambda match: match.kind.is_wrapper)
     return found
+
+
+def _weighed(errors: Sequence[Raised]) -> Iterator[Raised]:
+    """Yield the errors that are compared, the last first: as much of them as of a text is looked through."""
+    room = _MOST_HEAD + _MOST_TAIL
+    for error in errors[:_MOST_ERRORS]:
+        if room <= 0:
+            return
+        room -= min(len(error.text), _MOST_OF_ERROR)
+        yield error
 
 
 def _both_ends(text: str) -> str:

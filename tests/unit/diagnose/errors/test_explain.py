@@ -7,9 +7,11 @@ import re
 import textwrap
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import pytest
 
+from inspector.diagnose.errors import explain
 from inspector.diagnose.errors.explain import ERROR_KINDS, explain_error
 from inspector.diagnose.errors.explanation import UNRECOGNIZED
 from inspector.diagnose.errors.reading.pasted import MOST_CHARS
@@ -291,3 +293,23 @@ def test_random_text_is_answered() -> None:
         for part in (found.quoted, found.here, found.cause):
             assert is_harmless(part)
             part.encode()
+
+
+def test_of_many_long_errors_the_last_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is compared with every pattern, twice: 50 of 16 KB took a second."""
+    asked = []
+    first_match = explain._first_match
+
+    def counting(text: str, *rest: Any) -> Any:
+        asked.append(len(text))
+        return first_match(text, *rest)
+
+    monkeypatch.setattr(explain, "_first_match", counting)
+    long = [f"RuntimeError: {'the x ' * 1000}" for _ in range(60)]
+    found = explain_error("\n".join([*long, "RuntimeError: CUDA out of memory."]), None)
+    assert found.id != UNRECOGNIZED
+    assert sum(asked) <= 65_536 + 16_384 + 65_537
+    asked.clear()
+    assert explain_error("\n".join(long), None).id == UNRECOGNIZED
+    assert sum(asked) <= 65_536 + 16_384 + 65_537
+    assert len(asked) > 5
