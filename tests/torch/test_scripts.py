@@ -126,3 +126,35 @@ def test_scripts_that_work(folder: Path) -> None:
     assert wrong == []
     assert len(TABLE["works"]) >= 40
     assert followed >= 40
+
+
+def test_torch_says_what_is_said_of_groups_of_a_model_whose_class_is_imported(tmp_path: Path) -> None:
+    """The number of groups is known where their sizes are not."""
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2))
+    ways = {
+        "n.parameters()": net.parameters(),
+        '[{"params": n.a.parameters()}, {"params": n.b.parameters()}]': [
+            {"params": part.parameters()} for part in net
+        ],
+        '[{"params": n.parameters()}]': [{"params": net.parameters()}],
+    }
+    optimizers = {params: torch.optim.AdamW(given) for params, given in ways.items()}
+    wrong = []
+    for number, saved in enumerate(optimizers.values()):
+        path = tmp_path / f"{number}.pth"
+        torch.save({"optimizer": saved.state_dict()}, path)
+        for params, made in optimizers.items():
+            text = (
+                f"import torch\nfrom lib import N\nn = N()\nopt = torch.optim.AdamW({params})\n"
+                f'opt.load_state_dict(torch.load("{path}")["optimizer"])\n'
+            )
+            found = answer_script(text, "a.py", open_checkpoint(str(path)), Profile(id="cpu", label=""))
+            try:
+                made.load_state_dict(saved.state_dict())
+                truth = ""
+            except ValueError as error:
+                truth = f"ValueError: {error}"
+            if found.message != truth:
+                wrong.append((number, params, found.message, truth))
+    assert wrong == []

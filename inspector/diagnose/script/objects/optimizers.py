@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import chain
 
 from inspector.diagnose.script.edits import line_after, line_before, removed_line
 from inspector.diagnose.script.objects.containers import pairs_of
@@ -12,6 +13,7 @@ from inspector.diagnose.script.objects.values import (
     UNKNOWN,
     DictObject,
     FilePlace,
+    Groups,
     ListObject,
     OptimizerObject,
     Parameters,
@@ -23,6 +25,7 @@ from inspector.diagnose.script.simulate.context import Arguments, Context
 from inspector.model.checkpoint import Optimizer
 from inspector.records import replace
 from inspector.target.after.complaints import Complaint
+from inspector.units import format_count
 
 _BUFFERS = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 _REST = " and the same dtype except `step` tensors that can be CPU and float32/64 notwithstanding"
@@ -38,8 +41,8 @@ def make_optimizer(context: Context, cls: str, arguments: Arguments) -> Value:
     return context.memory.put(made)
 
 
-def _held(context: Context, value: Value) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return the modules behind parameters, and the sizes of the groups; each None where it is not known."""
+def _held(context: Context, value: Value) -> tuple[tuple[int, ...] | None, Groups | None]:
+    """Return the modules behind parameters, and the groups; each None where it is not known."""
     found = context.memory.get(value)
     if isinstance(value, Parameters):
         return value.modules, _sizes(context, value)
@@ -48,25 +51,26 @@ def _held(context: Context, value: Value) -> tuple[tuple[int, ...] | None, tuple
     if not isinstance(found, ListObject) or not found.items:
         return None, None
     parts = [_held(context, item) for item in found.items]
-    if any(part[0] is None for part in parts):
-        return None, None
-    modules = tuple(dict.fromkeys(number for part in parts for number in part[0] or ()))
+    known = [modules for modules, _ in parts if modules is not None]
+    modules = tuple(dict.fromkeys(chain.from_iterable(known))) if len(known) == len(parts) else None
     is_groups = all(isinstance(context.memory.get(item), DictObject) for item in found.items)
-    if not is_groups or not found.whole or any(part[1] is None for part in parts):
+    if not is_groups or not found.whole:
         return modules, None
-    return modules, tuple(size for part in parts for size in part[1] or ())
+    # A group of what is not known is a group.
+    return modules, tuple(chain.from_iterable(sizes or (None,) for _, sizes in parts))
 
 
-def _sizes(context: Context, value: Parameters) -> tuple[int, ...] | None:
+def _sizes(context: Context, value: Parameters) -> Groups:
+    """Return the one group that parameters make, whatever class they are of."""
     count = 0
     for number in value.modules:
         for _, _, module in context.memory.below(number):
             if not module.whole:
-                return None
+                return (None,)
             count += sum(
                 1 for name in module.own if name not in module.buffers | _BUFFERS and name[:1] != "~"
             )
-    return (count,) if count else None
+    return (count or None,)
 
 
 def call_optimizer(
@@ -112,11 +116,13 @@ def _refuse_without(context: Context, given: Value, key: str) -> None:
 
 def _compare_groups(context: Context, found: OptimizerObject, saved: Optimizer) -> None:
     """Raise what torch raises where the groups do not have the sizes of the file's."""
-    if found.groups is None or not saved.groups or found.groups == saved.groups:
+    if found.groups is None or not saved.groups:
         return
     message = "contains a parameter group that doesn't match the size of optimizer's group"
     if len(found.groups) != len(saved.groups):
         message = "has a different number of parameter groups"
+    elif all(size in {None, wanted} for size, wanted in zip(found.groups, saved.groups, strict=True)):
+        return
     context.fail(
         "optimizer-groups",
         f"ValueError: loaded state dict {message}",
@@ -125,8 +131,10 @@ def _compare_groups(context: Context, found: OptimizerObject, saved: Optimizer) 
     )
 
 
-def _counted(groups: tuple[int, ...]) -> str:
-    parts = f"{sum(groups)} parameters"
+def _counted(groups: Groups) -> str:
+    if None in groups:  # their number is all that is known
+        return format_count(len(groups), "group of parameters", "groups of parameters")
+    parts = f"{sum(size or 0 for size in groups)} parameters"
     return parts if len(groups) == 1 else f"{parts} in {len(groups)} groups"
 
 

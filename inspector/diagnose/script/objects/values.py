@@ -232,6 +232,10 @@ class ModuleObject:
     is_model: bool = False
 
 
+Groups = tuple[int | None, ...]
+"""How many parameters each group of an optimizer has; None for what has them of a class that is not known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerObject:
     """An optimizer.
@@ -239,7 +243,7 @@ class OptimizerObject:
     Attributes:
         cls: Its class: `Adam`.
         modules: The modules whose parameters it holds; None where that is not known.
-        groups: How many parameters each group has; None where that is not known.
+        groups: How many parameters each group has, where that is known; None where the groups are not.
         state: Where its state was put when it was loaded; empty without state, None where not known.
         line: Where it was made.
         loaded: Where its state was loaded; 0 for never.
@@ -247,7 +251,7 @@ class OptimizerObject:
 
     cls: str
     modules: tuple[int, ...] | None
-    groups: tuple[int, ...] | None = None
+    groups: Groups | None = None
     state: str | None = ""
     line: int = 0
     loaded: int = 0
