@@ -223,7 +223,7 @@ def _layout(tensor: Tensor) -> list[tuple[str, str]]:
     rows = [
         ("Shape", format_shape(tensor.shape)),
         ("Dtype", tensor.dtype),
-        ("Size", size_text(tensor.nbytes)),
+        ("Size" if tensor.layout == "strided" else "Dense size", size_text(tensor.nbytes)),
         ("Layout", tensor.layout),
     ]
     if tensor.stride is not None:

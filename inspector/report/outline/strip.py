@@ -68,7 +68,7 @@ def _tensor_facts(checkpoint: Checkpoint, node: Node, lookup: Lookup) -> tuple[s
         device_name(tensor.device),
         tensor.dtype,
         format_shape(tensor.shape),
-        size_text(tensor.nbytes),
+        size_text(node.nbytes),  # of a sparse one what its parts take, as its row says
         f"{tensor.slot} of {tensor.parameter or 'an unknown parameter'}" if tensor.slot is not None else "",
         _sharing(checkpoint, tensor, node.index, lookup),
         stride,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.details import look_up
+from inspector.report.details import look_up, tensor_facts
 from inspector.report.outline import chosen
 from inspector.report.outline.strip import Strip, strip_of
 from inspector.report.tree import build_tree
@@ -47,6 +47,19 @@ def test_a_slot_names_its_parameter() -> None:
     assert "exp_avg of emb.weight" in strip("o/state/0/exp_avg").facts
     assert "storage 1" in strip("o/state/0/exp_avg").facts
     assert strip("o/state/1/exp_avg").facts[4:] == ("exp_avg of an unknown parameter", "sparse_coo")
+
+
+def test_a_sparse_tensor_takes_what_its_parts_take_as_its_row_says() -> None:
+    rows = checkpoint(
+        tensor("s", nbytes=1_600, stride=None, layout="sparse_coo", storage=None),
+        tensor("s", "indices", nbytes=3_136, part_of=0, storage="0"),
+        tensor("s", "values", nbytes=784, part_of=0, storage="1"),
+    )
+    tree = build_tree(rows, {})
+    (node,) = (id_ for id_, node in enumerate(tree.nodes) if node.path == "s")
+
+    assert strip_of(rows, tree, look_up(rows), [node]).facts[3] == "3.9 KB (3,920 bytes)"
+    assert ("Dense size", "1.6 KB (1,600 bytes)") in tensor_facts(rows, 0, look_up(rows))[1].facts
 
 
 def test_a_tensor_that_cannot_be_as_it_says_says_so() -> None:
