@@ -505,7 +505,7 @@ def test_nothing_is_shown_before_the_first_draft(window):
 
 
 @pytest.mark.wide
-def test_an_export_that_takes_long_to_prepare_says_how_far_it_is_and_can_be_left(window, session):
+def test_an_export_that_takes_long_to_prepare_says_how_far_it_is_and_can_be_left(qtbot, window, session):
     progress = Progress("preparing the export")
     progress.start("preparing the export", 4, is_counted=True)
     progress.advance(3)
@@ -517,9 +517,8 @@ def test_an_export_that_takes_long_to_prepare_says_how_far_it_is_and_can_be_left
     assert dialog.isVisible()
     assert (dialog.state, dialog.windowTitle()) == ("running", "Preparing the export")
     assert dialog.findChild(QProgressBar).value() == 750
-    assert not dialog.findChildren(DraftPage)  # which takes a while to make: a turn of its own
-    QCoreApplication.processEvents()
-    assert len(dialog.findChildren(DraftPage)) == 1
+    assert not dialog.findChildren(DraftPage)  # which takes a while to make: turns of its own
+    qtbot.waitUntil(lambda: len(dialog.findChildren(DraftPage)) == 1)
     button(dialog, "Cancel").click()
     session.end_export.assert_called_once_with()
     session.cancel_export.assert_not_called()
