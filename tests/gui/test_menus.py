@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from inspector.gui.actions import ACTIONS, Action, is_usable
 from inspector.gui.dialogs.export.dialog import ExportDialog
 from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
+from inspector.progress import Progress
+from inspector.pythons import ask_python
 from inspector.session.controller import Session
 from tests.builders.folders import shard
 from tests.unit.session.documents import AtOnce
@@ -58,6 +61,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ask = lambda *_, name=name, answer=answer: asked.append(name) or answer  # noqa: E731
         monkeypatch.setattr(QFileDialog, name, ask)
     monkeypatch.setattr(QApplication, "closeAllWindows", lambda: asked.append("quit"))
+    answer_of = functools.cache(lambda python: ask_python(python, Progress()))
+    monkeypatch.setattr("inspector.pythons.ask_python", lambda python, _: answer_of(python))
     return asked
 
 
