@@ -79,14 +79,11 @@ def test_no_text_is_cut_where_another_column_has_room(shown):
     assert not any(text.startswith(("TYPE", "SIZE")) for text in cut(narrow))
 
 
-def test_short_names_leave_room_for_a_value_that_says_what_would_run(shown):
-    leaves = [fakes.Leaf(names=("w",), device="cpu", shape=(2,))]
-    views = [
-        shown(leaves, {(name,): "posix.system('touch /opt/any/file/of/yours')"}) for name in ("x", "x" * 60)
-    ]
+def test_short_names_leave_room_for_long_values(shown):
+    """What a value would run says more than the space behind a name of one letter."""
+    views = [shown([fakes.Leaf(names=(name,), device="cpu", shape=())], {}) for name in ("x", "x" * 60)]
     for view in views:
-        view.setColumnHidden(Column.VALUE, False)
-        view.columns.fit()
+        view.show_scalars({0: "posix.system('touch /opt/any/file/of/yours')"})
     short, long = (view.columnWidth(Column.VALUE) for view in views)
     assert short >= long + 80
     assert all(view.columnWidth(Column.NAME) >= 120 for view in views)
