@@ -41,6 +41,8 @@ def main() -> None:
     with _sample_files() as folder:
         for theme in options.themes.split(","):
             for scale in options.scales.split(","):
+                if not options.only:
+                    _forget_pictures(Path(options.to) / theme / scale)
                 _run_child(options, theme, scale, folder)
     if options.to == str(FOLDER) and not options.only:
         theme, scale, name = README_PICTURE
@@ -79,6 +81,12 @@ def _sample_files() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+def _forget_pictures(folder: Path) -> None:
+    """Delete the pictures of a theme and a size: turns move with each scene, and none may be left over."""
+    for picture in folder.glob("*.png"):
+        picture.unlink()
 
 
 def _run_child(options: argparse.Namespace, theme: str, scale: str, files: Path) -> None:
