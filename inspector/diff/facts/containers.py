@@ -17,11 +17,12 @@ from inspector.model.values.children import (
     breadth_of,
     mapping_pairs,
     mapping_steps,
+    told_apart,
     unlisted_arguments,
 )
-from inspector.model.values.text import class_of, step_text, text_of, type_of
+from inspector.model.values.text import MOST_KEY_BITS, class_of, path_key, step_text, text_of, type_of
 from inspector.pickles.python2 import present_name
-from inspector.pickles.values import Call, Dict, Value
+from inspector.pickles.values import Blob, Call, Dict, PersistentId, StoredTensor, Value
 from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
@@ -30,6 +31,8 @@ _KEYS = frozenset({str, int})
 _SETS = frozenset({"set", "frozenset"})
 _MANGLED = re.compile(r"\.___torch_mangle_\d+")
 """What TorchScript puts into the name of a class that a process compiles for the second time."""
+_LIVE = frozenset({Call, PersistentId, StoredTensor})
+"""What is not known by what it is made of: a tensor is another object in each file."""
 _MOST_KEYS = 3
 _MOST_KEY_CHARS = 40
 
@@ -103,6 +106,8 @@ class _Comparing:
     def _types(self, value: Value, another: Value) -> tuple[str, str]:
         """Return the types of two containers, with what they were made with where only that differs."""
         one, other = _type_of(value), _type_of(another)
+        if one == other and self._have_other_keys(value, another):
+            return one, f"{other} (other keys)"
         if one != other or type(value) is not Call or type(another) is not Call:
             return one, other
         made, made_too = unlisted_arguments(value), unlisted_arguments(another)
@@ -110,6 +115,11 @@ class _Comparing:
             return one, other
         one, other = text_of(value), text_of(another)
         return one, other if other != one else f"{other} (other arguments)"
+
+    def _have_other_keys(self, value: Value, another: Value) -> bool:
+        """Return whether keys that are shown by the same short text are others, such as long tuples."""
+        own, others = map(_tokens_of_keys, (value, another), self._tokens)
+        return any(own[step] != others[step] for step in own.keys() & others.keys())
 
     def _shown(self, one: str, other: str) -> tuple[str, str]:
         """Return the places of a container; of an object at two places, the one in question."""
@@ -191,6 +201,21 @@ def _type_of(value: Value) -> str:
     return type_of(value)
 
 
+def _tokens_of_keys(value: Value, tokens: Tokens) -> dict[str, set[bytes]]:
+    """Return the digests of those keys of a mapping whose text in a path may be short, by that text."""
+    found: dict[str, set[bytes]] = {}
+    for key, _ in (mapping_pairs(value) or []) if type(value) in {Dict, Call} else []:
+        if _is_shortened(key):
+            found.setdefault(step_text(path_key(key)), set()).add(tokens.of(key))
+    return found
+
+
+def _is_shortened(key: Value) -> bool:
+    if type(key) is tuple:
+        return _LIVE.isdisjoint(map(type, key))
+    return isinstance(key, bytes | Blob) or (type(key) is int and key.bit_length() > MOST_KEY_BITS)
+
+
 def _have_equal_keys(pairs: list[tuple[Value, Value]], others: list[tuple[Value, Value]]) -> bool:
     return len(pairs) == len(others) and all(
         type(one) is type(other) and type(one) in _KEYS and one == other
@@ -200,7 +225,8 @@ def _have_equal_keys(pairs: list[tuple[Value, Value]], others: list[tuple[Value,
 
 def _steps(pairs: list[tuple[Value, Value]]) -> list[str]:
     """Return the keys of a mapping as steps, each once, where loading puts it: at its first place."""
-    return list(dict.fromkeys(map(step_text, mapping_steps(pairs))))
+    keys = dict.fromkeys((type(key), key) for key in mapping_steps(pairs))
+    return [step_text(key) for key, _ in told_apart([(key, None) for _, key in keys])]
 
 
 def _below(path: str, start: str) -> str:

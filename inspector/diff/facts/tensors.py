@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.containers.persistent_ids import NO_DEVICE
+from inspector.diff.facts.keys import are_same_ways
 from inspector.model.checkpoint import Tensor
 
 FACTS = (
@@ -40,7 +41,7 @@ def compare_rows(
         has_keys: Whether both files tell a number that is a key from its text.
     """
     found = {
-        "key": has_keys and one.keys != other.keys and one.path == other.path,
+        "key": has_keys and one.path == other.path and not are_same_ways(one.keys, other.keys),
         "device": one.device != other.device and NO_DEVICE not in {one.device, other.device},
         "dtype": one.dtype != other.dtype,
         "shape": one.shape != other.shape,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from inspector.diff.content.arrays import StoredArray, array_of, compare_arrays
+from inspector.diff.facts.keys import are_same_ways, other_keys
 from inspector.diff.facts.tokens import Tokens
 from inspector.diff.pairs.paths import Left, pair_names, without
 from inspector.diff.records import Rule, ValueChange
@@ -156,7 +157,7 @@ def _change(
     one, other = a.checkpoint.values[first], b.checkpoint.values[second]
     value, another = a.values[first], b.values[second]
     has_keys = a.has_keys and b.has_keys
-    what = ["key"] if has_keys and one.keys != other.keys and one.path == other.path else []
+    what = ["key"] if has_keys and one.path == other.path and not are_same_ways(one.keys, other.keys) else []
     arrays = array_of(value, a.data), array_of(another, b.data)
     if arrays[0] is not None and arrays[1] is not None:
         return _array_change(ValueChange(first, second, tuple(what), "", ""), arrays[0], arrays[1])
@@ -173,10 +174,8 @@ def _change(
         if one.type == other.type:  # else both types are said
             texts = _texts(value, another, texts)
     else:
-        first_key, second_key = next(
-            pair for pair in zip(one.keys, other.keys, strict=False) if pair[0] != pair[1]
-        )
-        texts = f"under the key {first_key!r}", f"under the key {second_key!r}"
+        first_key, second_key = other_keys(one.keys, other.keys)
+        texts = f"under the key {first_key}", f"under the key {second_key}"
     return ValueChange(first, second, tuple(what), *texts)
 
 

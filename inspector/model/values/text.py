@@ -37,7 +37,7 @@ MOST_CHARS = 200
 _MOST_ITEMS = 24
 _MOST_BITS = 512
 # Python hashes integers modulo 2**61 - 1, so that smaller ones cannot be made to collide in a dictionary.
-_MOST_KEY_BITS = 60
+MOST_KEY_BITS = 60
 MOST_STEP_CHARS = 512
 _MARK = "~#"
 _DIGEST_NBYTES = 16  # nobody finds two names with the same digest, which 8 bytes would not promise
@@ -223,7 +223,7 @@ def path_key(value: Value) -> Key:
     """Return a mapping key as a path step: strings and ints as they are, others as short text."""
     if type(value) is str:
         return value
-    if type(value) is int and value.bit_length() <= _MOST_KEY_BITS:
+    if type(value) is int and value.bit_length() <= MOST_KEY_BITS:
         return value
     return str(value) if type(value) is ByteString else OddKey(text_of(value))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inspector.containers.persistent_ids import NO_DEVICE
+from inspector.diff.facts.keys import other_keys
 from inspector.diff.records import Diff, Numbers, Rule
 from inspector.model.checkpoint import Tensor
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
@@ -77,8 +78,8 @@ def fact_text(fact: str, one: Tensor, other: Tensor) -> str:
     """Return how two rows differ in a fact: `device cuda:0 \u2192 cpu`."""
     text = FACT_TEXTS.get(fact)
     if fact == "key":
-        a, b = next(pair for pair in zip(one.keys, other.keys, strict=False) if pair[0] != pair[1])
-        return f"{LABELS[fact]} {a!r} {ARROW} {b!r}"
+        a, b = other_keys(one.keys, other.keys)
+        return f"{LABELS[fact]} {a} {ARROW} {b}"
     if text is None:
         return _UNSAID.get(fact, "")
     return f"{LABELS[fact]} {text(one)} {ARROW} {text(other)}"

@@ -277,6 +277,11 @@ PAIRS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {"0": T(W), "1": 2.5},
         {"changed": {"0": ["key"], "1": ["key"]}},
     ),
+    "None as a key, and its text": (
+        Pairs(((None, T(W)), ((1, 2), 2.5))),
+        {"None": T(W), "(1, 2)": 2.5},
+        {"changed": {"None": ["key"], "(1, 2)": ["key"]}},
+    ),
     "itself": (SELF, SELF, {}),
     "itself, and not": (SELF, {"w": T(W), "me": 3}, {"changed": {"me": ["value", "type"]}}),
     "a list in itself": (LIST, LIST, {}),

@@ -112,6 +112,26 @@ ALIKE: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {"a": made("__torch__.___torch_mangle_11.Net", state=attributes(x=1))},
         {},
     ),
+    "long tuples as keys that are shown alike": (
+        {"a": Pairs((((*range(100), 7), T(W)),))},
+        {"a": Pairs((((*range(100), 8), T(W)),))},
+        {"containers": {"a": ("dict", "dict (other keys)")}},
+    ),
+    "the same long keys": (
+        {"a": Pairs((((*range(100), 7), T(W)), (1 << 600, 1)))},
+        {"a": Pairs((((*range(100), 7), T(W)), (1 << 600, 1)))},
+        {},
+    ),
+    "large numbers as keys that are shown alike": (
+        {"a": Pairs(((1 << 600, T(W)),))},
+        {"a": Pairs((((1 << 600) + 1, T(W)),))},
+        {"containers": {"a": ("dict", "dict (other keys)")}},
+    ),
+    "a number and its text as keys in another order": (
+        Pairs(((1, T(W)), ("1", T(V)))),
+        Pairs((("1", T(V)), (1, T(W)))),
+        {"reordered": {"": ("1~#1, 1", "1, 1~#1")}},
+    ),
     "the order of keys": (
         {"w": T(W), "v": T(V)},
         {"v": T(V), "w": T(W)},

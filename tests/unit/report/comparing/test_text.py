@@ -9,7 +9,7 @@ from inspector.progress import Progress
 from inspector.report.comparing.text import branches_of, format_diff
 from tests.builders import pickles as p
 from tests.builders.scripts import CODE, script
-from tests.builders.states import Raw, T, save_zip
+from tests.builders.states import Pairs, Raw, T, save_zip
 from tests.unit.diff.test_compare import NUMBERS, V, W, compared
 
 
@@ -102,6 +102,13 @@ def test_keys_that_nobody_would_see_are_in_quotes(tmp_path: Path) -> None:
     found = text(tmp_path, {"": T(W), " ": T(W), "a": {"": 1}}, {"": T(V), " ": T(V), "a": {"": 2}})
     assert '  ~ ""   values differ\n  ~ " "   values differ\n' in found
     assert '  ~ a/""   1 \u2192 2\n' in found
+
+
+def test_keys_of_other_types_that_read_alike_are_told(tmp_path: Path) -> None:
+    a, b = Pairs(((None, T(W)), (1, T(W)))), {"None": T(W), "1": T(W)}
+    found = text(tmp_path, a, b)
+    assert "  ~ None   key None \u2192 'None'\n" in found
+    assert "  ~ 1   key 1 \u2192 '1'\n" in found
 
 
 def test_code_and_whole_files(tmp_path: Path) -> None:
