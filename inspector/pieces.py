@@ -11,7 +11,7 @@ import sys
 import time
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 from weakref import finalize
@@ -63,6 +63,19 @@ def counted(values: Iterable[T]) -> dict[T, int]:
     for value in values:
         counts[value] = counts.get(value, 0) + 1
     return counts
+
+
+def are_distinct(values: Collection[Hashable]) -> bool:
+    """Return whether no two are equal; in many small sets, since a large one grows and ends in one step."""
+    if len(values) <= PIECE:
+        return len(set(values)) == len(values)
+    parts: list[set[Hashable]] = [set() for _ in range(len(values) // PIECE + 1)]
+    for value in values:
+        parts[hash(value) % len(parts)].add(value)
+    count = sum(map(len, parts))
+    while parts:
+        del parts[-1]
+    return count == len(values)
 
 
 def sorted_by(rows: Sequence[T], key: Callable[[T], Any]) -> list[T]:

@@ -12,7 +12,7 @@ from typing import cast
 
 from inspector.model.build import collector_paused
 from inspector.model.checkpoint import Checkpoint
-from inspector.pieces import in_pieces
+from inspector.pieces import in_pieces, let_go
 from inspector.report.arrange import MOST_NAME, Arrangement, Group, Leaf, arrange
 from inspector.report.outline.node import Node, NodeKind, Tree
 from inspector.report.outline.nodes import Named, Nodes
@@ -36,6 +36,7 @@ def build_tree(checkpoint: Checkpoint, colors: dict[str, int]) -> Tree:
         places = numbered.places
         sums = Sums(checkpoint, places, numbered.tensor_nodes, runs)
         nodes = Nodes(checkpoint, places, numbered.named, arrangement.name_of, sums)
+        _let_go_of(arrangement.root)
     return Tree(
         nodes=nodes,
         tensor_nodes=numbered.tensor_nodes,
@@ -43,6 +44,15 @@ def build_tree(checkpoint: Checkpoint, colors: dict[str, int]) -> Tree:
         colors=colors,
         runs=runs,
     )
+
+
+def _let_go_of(root: Group) -> None:
+    """Let groups end some at a time; there may be as many as half of the rows."""
+    groups = [root]
+    while groups:
+        below = groups.pop().below
+        groups += [row for row in below if isinstance(row, Group) and row.is_above]
+        let_go(below)
 
 
 class _Numbering:

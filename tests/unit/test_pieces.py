@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from inspector import pieces
-from inspector.pieces import counted, in_pieces, let_go, let_go_after, sorted_by, summed
+from inspector.pieces import are_distinct, counted, in_pieces, let_go, let_go_after, sorted_by, summed
 
 PIECE = 16
 
@@ -57,6 +57,30 @@ def test_equal_values_are_counted() -> None:
     values = ["cpu", "cuda:0", "cpu"] * PIECE
 
     assert counted(iter(values)) == {"cpu": 2 * PIECE, "cuda:0": PIECE}
+
+
+def test_values_are_distinct_unless_two_are_equal() -> None:
+    for count in (0, 1, PIECE, PIECE + 1, 9 * PIECE):
+        values = [f"t{number}" for number in range(count)]
+        assert are_distinct(values), count
+        for place in (0, count // 2, count - 1) if count else ():
+            assert not are_distinct([*values, values[place]]), (count, place)
+    assert not are_distinct([*range(PIECE), 1.0])
+
+
+def test_many_values_are_compared_in_small_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[set[object]] = []
+
+    class Noted(set[object]):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(self)
+
+    monkeypatch.setattr(pieces, "set", Noted, raising=False)
+    values = [f"t{number}" for number in range(50 * PIECE)]
+    assert are_distinct(values)
+    assert sum(map(len, made)) == len(values)
+    assert max(map(len, made)) <= 3 * PIECE
 
 
 def test_rows_are_sorted_as_one_call_would(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from inspector.containers.source import Source
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
-from inspector.pieces import let_go
+from inspector.pieces import are_distinct, let_go
 from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
@@ -141,11 +141,11 @@ class _Reading:
                 self._look(1)
             if max(first, last, *shape) > _MOST_COUNT:
                 raise _malformed(name, "a number in it is too large")
-        names = {entry.name for entry in self.entries}
-        if len(names) < len(self.entries):
+        names = [entry.name for entry in self.entries]
+        if not are_distinct(names):
             raise DamagedError(
                 "the header names a tensor twice",
-                where=_shown(_first_double([entry.name for entry in self.entries])),
+                where=_shown(_first_double(names)),
                 remedy="programs read different things from it: fetch it again, or write it anew",
             )
         let_go(names)

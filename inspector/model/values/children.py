@@ -17,6 +17,7 @@ from inspector.model.tensors.rebuild import looks_like_tensor
 from inspector.model.values.text import path_key
 from inspector.model.values.twins import twin_of
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
+from inspector.pieces import are_distinct, let_go
 
 _MOST_PARTS = 8
 _SCALARS = (type(None), bool, int, float, str, bytes, Blob, Global)
@@ -149,13 +150,10 @@ def told_apart(children: Children | Chained) -> Children | Chained | ToldApart:
 
     A pickle can give a key twice, too. The last text keeps its plain step: it is what loading leaves there.
     """
-    texts = {key for key, _ in children if type(key) is str}
-    if len(texts) == len(children):
-        return children
     keys = [key if isinstance(key, str) else str(int(key)) for key, _ in children]
-    if len(set(keys)) == len(keys):
-        return children
-    return ToldApart(children, _turns_of(keys, children))
+    found = children if are_distinct(keys) else ToldApart(children, _turns_of(keys, children))
+    let_go(keys)
+    return found
 
 
 def _turns_of(keys: list[str], children: Children | Chained) -> array[int]:
