@@ -9,7 +9,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import TOP, column
 from inspector.gui.widgets.cards import card_row, fill_lines
 from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.labels import named, plain_label
+from inspector.gui.widgets.labels import focus_kept, named, plain_label
 from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.session.screen import CheckPage
 
@@ -47,8 +47,9 @@ class CheckCard(QFrame):
         self._hint.setVisible(not runs and not page.lines)
         self._label.setVisible(runs)
         self._bar.setVisible(runs)
-        self._check.setVisible(not runs)
-        self._cancel.setVisible(runs)
+        with focus_kept(self._check, self._cancel):
+            self._check.setVisible(not runs)
+            self._cancel.setVisible(runs)
         fill_lines(self._theme, self._lines, page.lines, _ICONS[page.tone], page.tone)
         if runs:
             self._on_tick()

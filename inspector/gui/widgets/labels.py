@@ -43,6 +43,19 @@ def blocked(*objects: QObject) -> Iterator[None]:
             blocker.unblock()
 
 
+@contextmanager
+def focus_kept(*widgets: QWidget) -> Iterator[None]:
+    """Hand the keyboard on to the first of some widgets that is left, if the one that has it is hidden.
+
+    Qt would hand it to what comes next in the window, which may be far away.
+    """
+    had_focus = any(widget.hasFocus() for widget in widgets)
+    yield
+    left = [widget for widget in widgets if not widget.isHidden()]
+    if had_focus and left and not any(widget.hasFocus() for widget in left):
+        left[0].setFocus()
+
+
 def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
     """Set the names of a widget: the one for the style sheet, and the one for screen readers."""
     if name:

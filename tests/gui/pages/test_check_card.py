@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QProgressBar
+from PySide6.QtWidgets import QProgressBar, QPushButton
 
 from inspector.gui.pages.check_card import CheckCard
 from inspector.gui.pages.facts import FilePanel
@@ -40,6 +40,23 @@ def test_a_running_check_is_followed_and_can_be_stopped(card, qtbot):
     assert not button(card, "Check every byte").isVisible()
     with qtbot.waitSignal(card.cancel_wanted):
         button(card, "Cancel").click()
+
+
+def test_the_keyboard_stays_with_the_buttons_that_take_turns(card, qtbot):
+    """Qt hands it to the next widget of the window, when the one that has it is hidden."""
+    other = QPushButton("far away", card)
+    other.show()
+    check, cancel = button(card, "Check every byte"), button(card, "Cancel")
+    card.activateWindow()
+    qtbot.waitUntil(card.isActiveWindow)
+    check.setFocus()
+    card.show_check(CheckPage(progress=Progress()))
+    assert cancel.hasFocus()
+    card.show_check(CheckPage(tone="good", lines=("5 checksums compared.",)))
+    assert check.hasFocus()
+    other.setFocus()
+    card.show_check(CheckPage(progress=Progress()))
+    assert other.hasFocus()
 
 
 @pytest.mark.parametrize("tone", ["good", "bad"])

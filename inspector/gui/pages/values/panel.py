@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QProgressBar, QWidget
@@ -15,7 +17,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.controls import CalmComboBox, make_button
-from inspector.gui.widgets.labels import ElidedLabel, clear_layout, named, plain_label
+from inspector.gui.widgets.labels import ElidedLabel, clear_layout, focus_kept, named, plain_label
 from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
 from inspector.overriding import override
 from inspector.report.words.values import format_number
@@ -46,6 +48,7 @@ class ValuesPanel(ScrollPanel):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "Values")
         self._page: ValuesPage | None = None
+        self._path = ""
         self._rate = Rate()
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._on_tick)
@@ -141,7 +144,7 @@ class ValuesPanel(ScrollPanel):
     def show_screen(self, screen: Screen) -> None:
         """Show the values of the selected tensor, as far as they are known."""
         old, page = self._page, screen.values
-        self._page = page
+        self._page, self._path = page, screen.path
         self.scan.show_scan(page.scan)
         self._show_head(page)
         if old is None or old.lines != page.lines:
@@ -163,10 +166,11 @@ class ValuesPanel(ScrollPanel):
         self.message.setVisible(bool(message) and not runs)
         self.bar.setVisible(runs)
         has_values = is_one and not page.refusal
-        self.compute.setVisible(has_values and not runs and page.statistics is None)
-        self.cancel.setVisible(runs)
-        self.rank.setVisible(page.has_rank and not runs)
-        self.save.setVisible(has_values and not runs)
+        with focus_kept(self.cancel, self.compute, self.save, self.rank):
+            self.compute.setVisible(has_values and not runs and page.statistics is None)
+            self.cancel.setVisible(runs)
+            self.rank.setVisible(page.has_rank and not runs)
+            self.save.setVisible(has_values and not runs)
         if runs:
             self._on_tick()
             self._timer.start()
@@ -227,7 +231,8 @@ class ValuesPanel(ScrollPanel):
 
     def _on_save(self) -> None:
         name = "" if self._page is None else self._page.title.replace("/", ".")
-        path, _ = QFileDialog.getSaveFileName(self, "Save as .npy", f"{name}.npy", "NumPy arrays (*.npy)")
+        proposed = str(PurePath(self._path).parent / f"{name}.npy")
+        path, _ = QFileDialog.getSaveFileName(self, "Save as .npy", proposed, "NumPy arrays (*.npy)")
         if path:
             self.save_wanted.emit(path)
 

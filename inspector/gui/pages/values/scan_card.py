@@ -11,7 +11,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import card_row
 from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.labels import PathButton, clear_layout, named, plain_label
+from inspector.gui.widgets.labels import PathButton, clear_layout, focus_kept, named, plain_label
 from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
 from inspector.session.values.page import ScanPage, ScanRow
 
@@ -60,9 +60,10 @@ class ScanCard(QFrame):
         self._note.setText(page.note)
         self._note.setVisible(bool(page.note))
         self._bar.setVisible(runs)
-        self._scan.setVisible(not runs)
         self._scan.setText("Scan again" if page.sentence else "Scan all tensors")
-        self._cancel.setVisible(runs)
+        with focus_kept(self._scan, self._cancel):
+            self._scan.setVisible(not runs)
+            self._cancel.setVisible(runs)
         if runs:
             self._on_tick()
             self._timer.start()

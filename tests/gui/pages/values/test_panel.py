@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import PurePath
 from typing import Any
 
 import pytest
@@ -89,10 +90,14 @@ def test_what_is_asked_for_is_told(panel, qtbot, monkeypatch) -> None:
     assert not panel.is_drawn
     with qtbot.waitSignal(panel.cancel_wanted):
         panel.cancel.click()
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("/tmp/a.npy", ""))
+    asked = []
+    monkeypatch.setattr(
+        QFileDialog, "getSaveFileName", lambda *what: asked.append(what) or ("/tmp/a.npy", "")
+    )
     with qtbot.waitSignal(panel.save_wanted) as saved:
         panel.save.click()
     assert saved.args == ["/tmp/a.npy"]
+    assert PurePath(asked[0][2]).parent == PurePath(panel._path).parent  # beside the checkpoint
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     with qtbot.assertNotEmitted(panel.save_wanted):
         panel.save.click()
