@@ -93,6 +93,12 @@ class _Comparing:
             self._look(1)
             value, another = self._a.containers[one], self._b.containers[other]
             types = self._types(value, another)
+            if (
+                types[0] == types[1]
+                and self._is_cycle(one, other)
+                and breadth_of(value) != breadth_of(another)
+            ):
+                types = types[0], f"{types[1]} (of another length)"
             if types[0] != types[1]:
                 changed.append(ContainerChange(*self._shown(one, other), *types))
             elif types[0] in _SETS and self._tokens[0].of(value) == self._tokens[1].of(another):
@@ -115,6 +121,17 @@ class _Comparing:
             return one, other
         one, other = text_of(value), text_of(another)
         return one, other if other != one else f"{other} (other arguments)"
+
+    def _is_cycle(self, one: str, other: str) -> bool:
+        """Return whether a container of one file stands in itself where that of the other is another one.
+
+        What is below has no rows of its own then, which would tell that there is more of it or less.
+        """
+        if one == other or self._moved.get(one) == other:
+            return False
+        return f"{other}/".startswith(f"{one}/" if one else "") or f"{one}/".startswith(
+            f"{other}/" if other else ""
+        )
 
     def _have_other_keys(self, value: Value, another: Value) -> bool:
         """Return whether keys that are shown by the same short text are others, such as long tuples."""

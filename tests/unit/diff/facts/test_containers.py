@@ -47,6 +47,10 @@ OD = "collections.OrderedDict"
 LIST = [T(W)]
 BASED = "my.Own(my.Own, __builtin__.tuple, (\u2026))"
 LONG = 'my.Own("' + "x" * 191 + "\u2026"
+SELF: list[Any] = [T(W)]
+SELF.append(SELF)
+WITHIN: list[Any] = [T(W)]
+WITHIN.append([WITHIN])
 ALIKE: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "list and tuple": ([T(W)], (T(W),), {"containers": {"": ("list", "tuple")}}),
     "within": ({"a": [T(W)]}, {"a": (T(W),)}, {"containers": {"a": ("list", "tuple")}}),
@@ -111,6 +115,16 @@ ALIKE: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {"a": made("__torch__.___torch_mangle_3.Net", state=attributes(x=1))},
         {"a": made("__torch__.___torch_mangle_11.Net", state=attributes(x=1))},
         {},
+    ),
+    "a list in itself, and in a list of its own": (
+        SELF,
+        WITHIN,
+        {"containers": {"1": ("list", "list (of another length)")}},
+    ),
+    "a list of its own, and itself": (
+        WITHIN,
+        SELF,
+        {"containers": {"1": ("list", "list (of another length)")}},
     ),
     "long tuples as keys that are shown alike": (
         {"a": Pairs((((*range(100), 7), T(W)),))},
