@@ -9,6 +9,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.labels import cut_path
 from inspector.overriding import override
 from inspector.session.comparing.series import SeriesLine, SeriesScreen
 
@@ -123,7 +124,7 @@ class LineChart(QWidget):
         start = left + _LEAD + _SAMPLE + 6
         room = QRectF(start, y - _LABEL_HEIGHT / 2, self.width() - start - 2, _LABEL_HEIGHT)
         name = self._lines[number].label
-        text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(room.width()))
+        text = cut_path(name, painter.fontMetrics(), room.width())
         painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
 
