@@ -38,7 +38,7 @@ CASES: tuple[Row, ...] = (
     (25, "half a character", named("a\ud800b"), {"paths": r"^a\\ud800b$"}),
     (25, "a slash and a tilde", named("a/b~c"), {"paths": "^a~1b~0c$"}),
     (25, "ten megabytes", named("x" * 10_000_000), {"paths": "^10.0 MB, not shown$"}),
-    (25, "a megabyte", named("x" * 1_000_000), {"paths": "^x{500,511}…$"}),
+    (25, "a megabyte", named("x" * 1_000_000), {"paths": "^x{238}…[^…]{30,40}…x{238}$"}),
     (
         25,
         "a thousand accents on one letter",
@@ -56,7 +56,7 @@ CASES: tuple[Row, ...] = (
         25,
         "an import of 60 kilobytes",
         lambda: zips.checkpoint(stream(proto(), name("m." + "x" * 60_000))),
-        {"globals": r"^m\.x{400,600}…$"},
+        {"globals": r"^m\.x{236}…[^…]{30,40}…x{238}$"},
     ),
     (
         25,

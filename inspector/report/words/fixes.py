@@ -12,7 +12,7 @@ BEFORE: dict[RemedyKind, str] = {
     "code": "Print the code that loads it with",
     "copy": "Write a copy with",
     "in-place": "Change the file itself, for code that cannot be edited (remap --undo takes it back), with",
-    "recover": "Save what is intact with",
+    "recover": "Fetch the file again, or save what is intact with",
 }
 """What the line after it is for."""
 
