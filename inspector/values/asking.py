@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from inspector.child import Answer, Worker, worker_script
 from inspector.errors import ExportError, ValuesError, WorkerError
-from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.values.request import Requests, read_nbytes
 from inspector.values.statistics import Ranks, Statistics, build_statistics
@@ -56,14 +55,13 @@ class ValueReader:
             self._worker.end()
             self._lock.release()
 
-    def statistics(self, checkpoint: Checkpoint, row: int, progress: Progress) -> Statistics:
+    def statistics(self, requests: Requests, row: int, progress: Progress) -> Statistics:
         """Return the statistics of a tensor, read from just its bytes.
 
         Raises:
             ValuesError: There are none to be had.
             CancelledError: The work was cancelled.
         """
-        requests = Requests(checkpoint)
         request = requests.of(row)
         nbytes = read_nbytes(request)
         progress.start("reading values", nbytes)
@@ -72,9 +70,8 @@ class ValueReader:
         found = self.ask(head, progress, is_short=is_short)
         return build_statistics(found, request)
 
-    def ranks(self, checkpoint: Checkpoint, row: int, progress: Progress) -> Ranks:
+    def ranks(self, requests: Requests, row: int, progress: Progress) -> Ranks:
         """Return how many dimensions a matrix really uses; errors as above."""
-        requests = Requests(checkpoint)
         request = requests.of(row)
         progress.start("computing singular values", read_nbytes(request))
         return Ranks(**self.ask({"what": "rank", **requests.file, "tensor": request}, progress))

@@ -120,12 +120,12 @@ def reader() -> Iterator[ValueReader]:
 def test_the_truth_or_a_sentence(reader: ValueReader, tmp_path: Path) -> None:
     wrong = []
     for title, (tensor, expected) in TRUTHS.items():
-        found = reader.statistics(open_checkpoint(written(tmp_path, tensor)), 0, Progress())
+        found = reader.statistics(Requests(open_checkpoint(written(tmp_path, tensor))), 0, Progress())
         seen = {field: getattr(found, field) for field in expected}
         wrong += [] if seen == expected else [f"{title}: {seen}"]
     for title, (tensor, expected) in REFUSALS.items():
         try:
-            reader.statistics(open_checkpoint(written(tmp_path, tensor)), 0, Progress())
+            reader.statistics(Requests(open_checkpoint(written(tmp_path, tensor))), 0, Progress())
         except ValuesError as error:
             wrong += [] if expected in error.what else [f"{title}: {error}"]
         else:
@@ -176,10 +176,10 @@ def test_a_child_that_is_killed_is_a_sentence_and_the_next_one_answers(
     reader: ValueReader, tmp_path: Path
 ) -> None:
     opened = open_checkpoint(written(tmp_path, view((4,), (1,))))
-    reader.statistics(opened, 0, Progress())
+    reader.statistics(Requests(opened), 0, Progress())
     pid = reader._worker.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(ValuesError, match="ended before it had answered"):
-        reader.statistics(opened, 0, Progress())
-    assert reader.statistics(opened, 0, Progress()).high == 4.0
+        reader.statistics(Requests(opened), 0, Progress())
+    assert reader.statistics(Requests(opened), 0, Progress()).high == 4.0

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
     from inspector.values.asking import ValueReader
+    from inspector.values.request import Requests
     from inspector.values.statistics import Ranks
 
 SUMMARY = "Compute the statistics of tensors, read from just their bytes."
@@ -86,15 +87,16 @@ def _stats(
     from inspector.records import replace
     from inspector.report.jsonable import error_document
     from inspector.report.values import statistics_document, statistics_page
+    from inspector.values.request import Requests
 
-    code, shown = DONE, replace(checkpoint, path=file.name)
+    code, shown, requests = DONE, replace(checkpoint, path=file.name), Requests(checkpoint)
     for row in rows:
+        path = checkpoint.tensors[row].path
         try:
-            found = reader.statistics(checkpoint, row, progress)
-            ranks = _ranks(checkpoint, row, reader, progress) if options.rank else None
+            found = reader.statistics(requests, row, progress)
+            ranks = _ranks(requests, row, reader, progress, path) if options.rank else None
         except ValuesError as error:
             code = UNREADABLE
-            path = checkpoint.tensors[row].path
             rename(error, file)
             if options.json:
                 say_json({**error_document(file.name, error), "tensor": path})
@@ -107,14 +109,14 @@ def _stats(
     return code
 
 
-def _ranks(checkpoint: Checkpoint, row: int, reader: ValueReader, progress: Progress) -> Ranks | None:
+def _ranks(requests: Requests, row: int, reader: ValueReader, progress: Progress, path: str) -> Ranks | None:
     """Return the ranks of a matrix; None, and say why, where there are none."""
     from inspector.errors import ValuesError
 
     try:
-        return reader.ranks(checkpoint, row, progress)
+        return reader.ranks(requests, row, progress)
     except ValuesError as error:
-        remark(f"{checkpoint.tensors[row].path}: no rank: {error.what}")
+        remark(f"{path}: no rank: {error.what}")
         return None
 
 

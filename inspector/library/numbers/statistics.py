@@ -15,6 +15,7 @@ from inspector.report.values import choose_tensors, statistics_document, statist
 from inspector.values.asking import ValueReader, require_numpy
 from inspector.values.request import Requests, read_nbytes
 from inspector.values.statistics import Number
+from inspector.values.statistics import Statistics as TensorStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,15 +112,14 @@ def read_statistics(opened: Opened, rows: Sequence[int], progress: Telling) -> t
     found, done = [], 0
     with ValueReader() as reader:
         for row, nbytes in zip(rows, sizes, strict=True):
-            found.append(_statistics(opened, row, reader, progress))
+            found.append(_statistics(opened, row, reader.statistics(requests, row, progress)))
             done += nbytes
             progress.done = done  # what is short is not told of meanwhile
             progress.advance()
     return tuple(found)
 
 
-def _statistics(opened: Opened, row: int, reader: ValueReader, progress: Telling) -> Statistics:
-    found = reader.statistics(opened.located, row, progress)
+def _statistics(opened: Opened, row: int, found: TensorStatistics) -> Statistics:
     document = statistics_document(opened.facts, row, found)
     return Statistics(
         path=document["tensor"],

@@ -257,11 +257,15 @@ class Values(RowIntentions):
 
 
 def _statistics(reader: ValueReader, document: Document, row: int, progress: Progress) -> Statistics:
-    return reader.statistics(document.checkpoint, row, progress)
+    from inspector.session.values.showing import requests_of  # noqa: PLC0415 - as above
+
+    return reader.statistics(requests_of(document), row, progress)
 
 
 def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress) -> Ranks:
-    return reader.ranks(document.checkpoint, row, progress)
+    from inspector.session.values.showing import requests_of  # noqa: PLC0415 - as above
+
+    return reader.ranks(requests_of(document), row, progress)
 
 
 def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:

@@ -14,6 +14,7 @@ from inspector.library.arrays import read_array
 from inspector.library.opened import Opened
 from inspector.progress import Progress
 from inspector.values.asking import ValueReader
+from inspector.values.request import Requests
 from tests.corpus import CORPUS
 from tests.unit.remap.samples import mapping, stream, tensor, text, written, zip_of
 
@@ -40,7 +41,7 @@ def test_every_tensor_has_its_shape_or_says_why_not() -> None:
                     refused.add(one.layout)
                     continue
                 seen.add(found.dtype.str)
-                statistics = reader.statistics(opened.facts, row, Progress())
+                statistics = reader.statistics(Requests(opened.facts), row, Progress())
                 is_alike = found.shape == one.shape and np.isnan(found).sum() == statistics.nan
                 if not is_alike or (
                     found.size and statistics.high not in {None, np.nanmax(np.abs(found)), np.nanmax(found)}

@@ -18,7 +18,7 @@ from inspector.errors import CancelledError, ExportError, ValuesError, WorkerErr
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.values.asking import ValueReader, require_numpy
-from inspector.values.request import read_nbytes
+from inspector.values.request import Requests, read_nbytes
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.builders.safetensors import model
 from tests.builders.zips import DEFLATED, Record, build_zip
@@ -54,7 +54,7 @@ def test_values_are_read_whatever_they_are_packed_in(reader: ValueReader, tmp_pa
     found = {}
     for name, data in files.items():
         progress = Progress()
-        statistics = reader.statistics(open_checkpoint(written(tmp_path, data)), 0, progress)
+        statistics = reader.statistics(Requests(open_checkpoint(written(tmp_path, data))), 0, progress)
         found[name] = statistics.low, statistics.high
         assert progress.total == 8
     assert found == {
@@ -70,20 +70,20 @@ def test_a_file_that_changed_gives_no_numbers(reader: ValueReader, tmp_path: Pat
     opened = open_checkpoint(path)
     os.utime(path, ns=(1, 1))
     with pytest.raises(ValuesError, match="changed since it was opened"):
-        reader.statistics(opened, 0, Progress())
+        reader.statistics(Requests(opened), 0, Progress())
     Path(path).unlink()
     with pytest.raises(ValuesError, match="no such file"):
-        reader.statistics(opened, 0, Progress())
+        reader.statistics(Requests(opened), 0, Progress())
 
 
 def test_cancelled_work_ends_the_child(tmp_path: Path) -> None:
     opened = open_checkpoint(written(tmp_path, model(w=(2,))))
     progress = Progress()
     with ValueReader() as reader:
-        reader.statistics(opened, 0, progress)
+        reader.statistics(Requests(opened), 0, progress)
         progress.cancel()
         with pytest.raises(CancelledError):
-            reader.statistics(opened, 0, progress)
+            reader.statistics(Requests(opened), 0, progress)
 
 
 def test_a_child_that_fails_is_an_error_of_one_sentence(
@@ -98,7 +98,7 @@ def test_a_child_that_fails_is_an_error_of_one_sentence(
     reader, progress = ValueReader(), Progress()
     monkeypatch.setattr(reader._worker, "request", ended)
     with pytest.raises(ValuesError) as caught:
-        reader.statistics(opened, 0, progress)
+        reader.statistics(Requests(opened), 0, progress)
     assert str(caught.value) == "the values could not be read: the child process ended before it had answered"
     assert progress.done == 8
 
@@ -117,7 +117,7 @@ def test_who_waits_for_another_question_can_be_cancelled(tmp_path: Path) -> None
     with pytest.raises(CancelledError):
         reader.ask({"what": "stats"}, progress)
     reader._lock.release()
-    assert reader.statistics(opened, 0, Progress()).high == 1.0
+    assert reader.statistics(Requests(opened), 0, Progress()).high == 1.0
     reader.close()
     assert reader._worker.pid is None
 

@@ -10,6 +10,7 @@ import inspector
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.values.asking import ValueReader
+from inspector.values.request import Requests
 from tests.builders.safetensors import row, safetensors
 from tests.unit.remap.samples import mapping, stream, tensor, text, written, zip_of
 
@@ -76,6 +77,19 @@ def test_a_folder_is_read_wherever_the_program_is_meanwhile(tmp_path, monkeypatc
         found = inspector.open(named)
         assert [one.mean for one in inspector.stats(found, "**")] == [1.0, 2.0]
         with ValueReader() as reader:
-            assert reader.statistics(open_checkpoint(named), 1, Progress()).mean == 2.0
+            assert reader.statistics(Requests(open_checkpoint(named)), 1, Progress()).mean == 2.0
         monkeypatch.chdir(tmp_path)
         assert [one.mean for one in inspector.stats(found, "**")] == [1.0, 2.0]
+
+
+def test_the_storages_of_a_file_are_looked_up_once_for_all_tensors(monkeypatch, demo) -> None:
+    made: list[object] = []
+    begin = Requests.__init__
+
+    def noting(requests: Requests, *given: object) -> None:
+        made.append(requests)
+        begin(requests, *given)
+
+    monkeypatch.setattr(Requests, "__init__", noting)
+    assert len(inspector.stats(demo, "model/stem.bn.*")) > 2
+    assert len(made) == 1

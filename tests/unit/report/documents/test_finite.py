@@ -17,6 +17,7 @@ from inspector.report.comparing.series import series_document
 from inspector.report.documents.finite import finite
 from inspector.report.values import scan_document, statistics_document
 from inspector.values.asking import ValueReader
+from inspector.values.request import Requests
 from inspector.values.scan import scan_checkpoint
 from tests.schemas import check_lines
 from tests.unit.remap.samples import call, group, mapping, name, stream, text, written, zip_of
@@ -46,8 +47,8 @@ def files(tmp_path) -> list[str]:
 def test_documents_of_numbers_that_overflow(files: list[str]) -> None:
     checkpoint = open_checkpoint(files[0])
     with ValueReader() as reader:
-        found = reader.statistics(checkpoint, 0, Progress())
-        ranks = reader.ranks(checkpoint, 0, Progress())
+        found = reader.statistics(Requests(checkpoint), 0, Progress())
+        ranks = reader.ranks(Requests(checkpoint), 0, Progress())
         scan = scan_checkpoint(checkpoint, reader, Progress())
     assert not math.isfinite(ranks.largest)
     diff = diff_document(compare_paths(*files, Wish(mode="numbers")))

@@ -28,6 +28,7 @@ from inspector.target.default_load import judge_load
 from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.machine.wish import parse_target
 from inspector.values.asking import ValueReader
+from inspector.values.request import Requests
 from inspector.values.scan import scan_checkpoint
 from tests.corpus import CORPUS, cases, varied
 from tests.hostile.cases import CASES
@@ -108,7 +109,7 @@ def test_documents_of_numbers() -> None:
             wrong[name] = complaints([("stats", json.dumps(scan_document(checkpoint, scan, ())))])
             for row in range(min(len(checkpoint.tensors), 40)):
                 with suppress(ValuesError):
-                    found = reader.statistics(checkpoint, row, Progress())
+                    found = reader.statistics(Requests(checkpoint), row, Progress())
                     text = json.dumps(statistics_document(checkpoint, row, found))
                     wrong[name] += complaints([("stats", text)])
     assert {name: found for name, found in wrong.items() if found} == {}

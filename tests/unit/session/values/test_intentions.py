@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from inspector.session.controller import Session
 from inspector.session.values.page import SliceChoice
 from inspector.session.values.showing import CELLS, PICTURE, SAVE, SCAN, STATISTICS
 from inspector.values.asking import ValueReader
+from inspector.values.request import Requests
 from inspector.worker.tensor_values import answer
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.builders.zips import DEFLATED, Record, build_zip
@@ -85,6 +87,25 @@ def test_values_are_read_when_they_are_looked_at(session) -> None:
     session.watch_values(False)
     session.select(node(session, 0))
     assert (session.screen.values.statistics, len(Here.asked)) == (None, 6)
+
+
+def test_no_click_looks_all_storages_up_again(session, monkeypatch) -> None:
+    looked_up: list[object] = []
+    look_up = Requests._storages.func
+
+    def noting(requests: Requests) -> Any:
+        looked_up.append(requests)
+        return look_up(requests)
+
+    lazily = cached_property(noting)
+    lazily.__set_name__(Requests, "_storages")
+    monkeypatch.setattr(Requests, "_storages", lazily)
+    session.watch_values(True)
+    for row in (0, 1, 0):
+        session.select(node(session, row))
+        session.rank_values()
+    assert Here.asked.count("rank") > 0
+    assert len(looked_up) <= 1
 
 
 def test_one_click_is_one_screen(session, runner) -> None:
