@@ -150,18 +150,19 @@ def told_apart(children: Children | Chained) -> Children | Chained | ToldApart:
 
     A pickle can give a key twice, too. The last text keeps its plain step: it is what loading leaves there.
     """
-    keys = [key if isinstance(key, str) else str(int(key)) for key, _ in children]
-    found = children if are_distinct(keys) else ToldApart(children, _turns_of(keys, children))
-    let_go(keys)
+    steps = [key for key, _ in children]
+    keys = [key if isinstance(key, str) else str(int(key)) for key in steps]
+    found = children if are_distinct(keys) else ToldApart(children, _turns_of(keys, steps, children))
+    let_go(keys, steps)
     return found
 
 
-def _turns_of(keys: list[str], children: Children | Chained) -> array[int]:
+def _turns_of(keys: list[str], steps: list[Key], children: Children | Chained) -> array[int]:
     """Return for each key how many that read the same go before it: 0 for the one with the plain step."""
     turns, counts = array("I", bytes(4 * len(keys))), dict[str, int]()
     in_pairs = children.in_pairs() if isinstance(children, Chained) else repeat(1)
-    placed = zip(children, in_pairs, strict=False)
-    is_text = bytearray(type(child[0]) is str and bool(is_in) for child, is_in in placed)
+    placed = zip(steps, in_pairs, strict=False)
+    is_text = bytearray(type(step) is str and bool(is_in) for step, is_in in placed)
     for going in (1, 0):
         for place in reversed(range(len(keys))):
             if is_text[place] == going:
