@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspector.pickles.instructions import U4, U8
 from inspector.pickles.oddities import OddityKind
+from inspector.pickles.packed import Later
 from inspector.pickles.state import BrokenStreamError, CutOffError, Handler, State, StoppedError
 
 HIGHEST_PROTOCOL = 5
@@ -45,9 +46,10 @@ def _get(state: State, data: bytes, pos: int) -> int:
 def _binget(state: State, data: bytes, pos: int) -> int:
     slot = data[pos]
     try:
-        state.stack.append(state.memo[slot])
+        value = state.memo[slot]
     except LookupError:
         raise _empty_slot(slot) from None
+    state.stack.append(state.recall(slot) if type(value) is Later else value)  # type: ignore[arg-type]
     return pos + 1
 
 
@@ -58,9 +60,10 @@ def _long_binget(state: State, data: bytes, pos: int) -> int:
 
 def _fetch(state: State, slot: int) -> None:
     try:
-        state.stack.append(state.memo[slot])
+        value = state.memo[slot]
     except LookupError:
         raise _empty_slot(slot) from None
+    state.stack.append(state.recall(slot) if type(value) is Later else value)  # type: ignore[arg-type]
 
 
 def _empty_slot(slot: int) -> BrokenStreamError:

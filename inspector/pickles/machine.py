@@ -23,6 +23,8 @@ from inspector.records import dataclass
 from inspector.units import cut_text, escape_text
 
 BATCH = 8192
+RUNS_COST = 4
+"""So many instructions that are carried out in a run count as one."""
 _MOST_NAME = 100
 _MOST_NAMED = 3
 _TENSOR_VALUES = 11  # that torch makes of a tensor in a state dict, its name included
@@ -165,7 +167,7 @@ class Machine:
 
     def _check_budget(self) -> None:
         limits, state, pos = self._limits, self.state, self._pos
-        if self._executed + state.skipped > limits.opcodes:
+        if self._executed + state.skipped // RUNS_COST > limits.opcodes:
             raise self._error(f"the pickle has more than {limits.opcodes:,} instructions", pos)
         if state.weight > limits.values:
             raise self._error(f"the pickle makes more than {limits.values:,} values", pos)
@@ -184,6 +186,7 @@ class Machine:
 
     def _stream(self, end: int) -> Stream:
         state = self.state
+        state.room.used = state.weight - state.room.weight
         return Stream(
             root=state.root,
             data=self._data,

@@ -18,6 +18,7 @@ from operator import attrgetter, rshift
 from typing import cast
 
 from inspector.pickles.instructions import CODES
+from inspector.pickles.packed import Later, Packed
 from inspector.pickles.state import WEIGHT_SHIFT, Handler, PausedError, State
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 from inspector.tuples import NamedTuple
@@ -59,8 +60,12 @@ _ALWAYS = frozenset(
     CODES[name]
     for name in ("REDUCE", "TUPLE", "MARK", "BINUNICODE", "LONG_BINPUT", "EMPTY_TUPLE", "BINPERSID")
 )
+_LATER = (Later.SIZES, Later.STRIDES, Later.HOOKS, Later.ARGS)
+_ROWS = tuple(range(MOST_AT_ONCE))
 _EMPTY_TUPLE, _WIDE = CODES["EMPTY_TUPLE"], 4
-_STEPS, _CREATED = 16, 5  # of each run, beyond those of its numbers and slots
+_STEPS, _CREATED = 16, 3  # of each run, beyond those of its numbers and slots, and of what is made later
+_SPARED = 2  # a call in a run, its name and its storage take 0.8 KB, other values 0.2 KB each at most
+_LONG_SHIFT = 6  # and a name takes little more than its length
 _STEPS_BETWEEN, _CREATED_BETWEEN = 3, 2  # of each step from dict to dict, beyond its number, pairs and slot
 _OWNER = 8  # which group of the expression is the number behind such a step
 _BETWEEN = frozenset((CODES["SETITEMS"], CODES["EMPTY_DICT"]))
@@ -215,14 +220,14 @@ class Runs:
                     self._values[raw] = values
         return count
 
-    def _carry_out(self, state: State, columns: _Columns) -> Iterable[Sequence[Value]]:
+    def _carry_out(self, state: State, columns: _Columns) -> Iterable[Sequence[Value | Later]]:
         """Do to the state what the instructions would do; return what each of them puts into the memo."""
         values, below = self._values, state.marked[-1]
         places = [self._places[raw] for raw in columns.place]
         counts = [self._places[raw].first for raw in columns.numel]
         steps = [self._sizes[raw] for raw in columns.strides]
         funcs, kinds, storages = zip(*[values[raw] for raw in columns.head], strict=True)
-        grads, makers = zip(*[values[raw] for raw in columns.flags], strict=True)
+        flags = [values[raw] for raw in columns.flags]
         names, tags = (
             _texts(texts) if all(texts) else self._texts_or_slots(texts, slots)
             for texts, slots in ((columns.name, columns.name_slot), (columns.tag, columns.tag_slot))
@@ -230,14 +235,10 @@ class Runs:
         keys = _texts(columns.key)
         pids = list(zip(kinds, storages, keys, tags, counts, strict=True))
         nodes = [PersistentId(pid) for pid in pids]
-        # Tuples of their own for each: values are told apart by their identity.
-        sizes, strides = [(*one.sizes,) for one in places], [(*one.sizes,) for one in steps]
-        hooks = [Call(func, (), "reduce") for func in makers]
-        offsets = [one.first for one in places]
-        before = [state.stack[0], *nodes[:-1]]
-        args = list(zip(before, offsets, sizes, strides, grads, hooks, strict=True))
         funcs = (below.pop(), *funcs)
-        tensors = [Call(func, arg, "reduce") for func, arg in zip(funcs, args, strict=False)]
+        packed = Packed([cast("PersistentId", state.stack[0]), *nodes[:-1]], places, steps, flags, state.room)
+        make = Call.of_run
+        tensors = [make(func, packed, row) for func, row in zip(funcs, _ROWS[: len(nodes)], strict=False)]
         owners = [self._places[raw].first if raw else None for raw in columns.owner]
         dicts = _fill(state, tensors, owners, names)
         state.marked[-1].append(funcs[-1])
@@ -245,9 +246,9 @@ class Runs:
         state.persistent_ids += nodes
         called = [funcs[0], *(values[raw][0] for raw in set(columns.head))]
         if not all(map(_is_common, (*called, *(values[raw][1] for raw in set(columns.flags))))):
-            _note_calls(state, hooks, tensors)
+            _note_calls(state, tensors)
         self._count(state, columns)
-        return zip(sizes, strides, hooks, args, tensors, dicts, names, keys, tags, pids, strict=True)
+        return zip(*map(repeat, _LATER), tensors, dicts, names, keys, tags, pids, strict=False)
 
     def _texts_or_slots(self, texts: tuple[bytes, ...], slots: tuple[bytes, ...]) -> list[Value]:
         """Return texts, each as it stands there or out of a slot of the memo."""
@@ -270,10 +271,12 @@ class Runs:
                 if raw:
                     one = numbers[raw]
                     literals += times * one.literals
-                    created += times * one.created
                     state.skipped += times * one.steps
         state.literals += literals
         state.created += created
+        lengths = list(map(len, columns.name))
+        long = sum(map(rshift, lengths, repeat(WEIGHT_SHIFT))) - sum(map(rshift, lengths, repeat(_LONG_SHIFT)))
+        state.spared += _SPARED * len(lengths) + long // 2
 
 
 def _may_step(state: State) -> bool:
@@ -327,11 +330,11 @@ def _texts(texts: tuple[bytes, ...]) -> list[str]:
     return b"\0".join(texts).decode().split("\0")
 
 
-def _note_calls(state: State, hooks: list[Call], tensors: list[Call]) -> None:
+def _note_calls(state: State, tensors: list[Call]) -> None:
     """List calls as REDUCE does: those of names that every checkpoint calls are left out."""
-    state.calls += [
-        node for node in chain.from_iterable(zip(hooks, tensors, strict=True)) if not _is_common(node.func)
-    ]
+    for tensor in tensors:
+        hooks = cast("tuple[Value, ...]", tensor.args)[Later.HOOKS.value]
+        state.calls += [node for node in (cast("Call", hooks), tensor) if not _is_common(node.func)]
 
 
 def _is_common(func: Value) -> bool:
@@ -387,7 +390,7 @@ def _values_of(raw: bytes, state: State) -> tuple[Value, ...] | None:
         if code not in state.firsts or (code in _GETS and slot >= len(memo)):
             return None
         if code in _GETS:
-            values.append(memo[slot])
+            values.append(state.recall(slot))
         elif code in _FLAGS:
             values.append(_FLAGS[code])
         pos = end

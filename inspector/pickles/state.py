@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import cast
 
 from inspector.limits import Limits
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
+from inspector.pickles.packed import Later, Room
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
@@ -66,7 +68,7 @@ class State:
         stack: Values above the topmost mark.
         marked: For each mark, the stack below it.
         memo: Remembered values by their slot: a list for as long as the slots are filled in order, as every
-            pickler does, which takes a tenth of the memory; else a dict.
+            pickler does, which takes a tenth of the memory; else a dict. See `recall`.
         globals: Every global by (module, name), in the order of first use.
         persistent_ids: Every persistent id, in order.
         calls: Every call of what is not common, in order, those with dropped results included.
@@ -75,6 +77,9 @@ class State:
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
         literals: How many numbers and short strs; long ones count once more for each 16 bytes.
+        spared: By how much less than others those weigh that were made in runs, since they take less memory.
+        room: What is left for values that are made later.
+        unsettled: No slot of the memo below this one holds what is made later.
         skipped: How many instructions were carried out without the machine's loop, see `runs`.
         frame_end: Where the present frame ends; 0 before the first.
         protocol: The protocol declared.
@@ -104,18 +109,21 @@ class State:
         "progress",
         "protocol",
         "resolve",
+        "room",
         "root",
         "short_nbytes",
         "skipped",
+        "spared",
         "stack",
         "table",
+        "unsettled",
     )
 
     def __init__(self, limits: Limits, table: list[Handler] | None = None) -> None:
         self.limits = limits
         self.stack: list[Value] = []
         self.marked: list[list[Value]] = []
-        self.memo: list[Value] | dict[int, Value] = []
+        self.memo: list[Value | Later] | dict[int, Value | Later] = []
         self.globals: dict[tuple[str, str], Global] = {}
         self.persistent_ids: list[PersistentId] = []
         self.calls: list[Call] = []
@@ -128,6 +136,9 @@ class State:
         self.created = 0
         self.literals = 0
         self.skipped = 0
+        self.spared = 0
+        self.unsettled = 0
+        self.room = Room(limits.values)
         self.frame_end = 0
         self.protocol = 0
         self.oddities: list[Oddity] = []
@@ -139,7 +150,7 @@ class State:
     def weight(self) -> int:
         """How many values were made, those that take less memory counted as less."""
         sparse = len(self.memo) if isinstance(self.memo, dict) else len(self.memo) // 8
-        return self.created + self.literals // 2 + sparse
+        return self.created + self.literals // 2 + sparse + self.room.weight - self.spared
 
     def pop_mark(self) -> list[Value]:
         """Take everything above the topmost mark, and the mark.
@@ -155,12 +166,52 @@ class State:
     def remember(self, slot: int, value: Value) -> None:
         """Put a value into a slot of the memo, in whatever order the slots come."""
         memo = self.memo
-        if isinstance(memo, dict) or slot < len(memo):
+        if isinstance(memo, dict):
             memo[slot] = value
         elif slot == len(memo):
             memo.append(value)
         else:
-            self.memo = {**dict(enumerate(memo)), slot: value}
+            self.settle()  # what is made later is known by what stands in the slots around it
+            if slot < len(memo):
+                memo[slot] = value
+            else:
+                self.memo = {**dict(enumerate(memo)), slot: value}
+
+    def recall(self, slot: int) -> Value:
+        """Return what a slot of the memo holds, and make it where it is made later.
+
+        Raises:
+            LookupError: The slot is empty.
+            PickleError: There is no room for more.
+        """
+        value = self.memo[slot]
+        return self._make(slot) if type(value) is Later else cast("Value", value)
+
+    def settle(self) -> None:
+        """Make all that slots of the memo hold for later.
+
+        Raises:
+            PickleError: There is no room for more.
+        """
+        memo = self.memo
+        if isinstance(memo, list):
+            for slot in range(self.unsettled, len(memo)):
+                if type(memo[slot]) is Later:
+                    self._make(slot)
+            self.unsettled = len(memo)
+
+    def _make(self, slot: int) -> Value:
+        """Make the arguments of a call one of which stands in a slot: right behind all of them comes the call."""
+        memo = self.memo
+        end = slot
+        while type(memo[end]) is Later:
+            end += 1
+        self.room.used = self.weight - self.room.weight
+        args = cast("Call", memo[end]).args
+        while type(later := memo[end - 1]) is Later:
+            end -= 1
+            memo[end] = args if later is Later.ARGS else cast("tuple[Value, ...]", args)[later.value]
+        return cast("Value", memo[slot])
 
     def tick(self) -> None:
         """Look at the clock, before anything slow: the machine itself looks only now and then.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from inspector.overriding import override
+from inspector.pickles.packed import Packed
 from inspector.pickles.python2 import present_name
 from inspector.units import cut_text, escape_text
 
@@ -110,9 +111,11 @@ class Call:
         state: What `BUILD` would set, else None.
         items: What `APPEND(S)` and `ADDITEMS` would add, else None.
         pairs: What `SETITEM(S)` would set, else None.
+        packed: What its arguments are made of where nobody asked for them yet; `args` is empty until then.
+        row: Their place in that.
     """
 
-    __slots__ = ("args", "func", "items", "kind", "kwargs", "pairs", "state")
+    __slots__ = ("args", "func", "items", "kind", "kwargs", "packed", "pairs", "row", "state")
 
     def __init__(self, func: Value, args: Value, kind: CallKind, kwargs: Value = None) -> None:
         self.func = func
@@ -122,6 +125,36 @@ class Call:
         self.state: Value = None
         self.items: list[Value] | None = None
         self.pairs: list[tuple[Value, Value]] | None = None
+        self.packed: Packed | None = None
+
+    @classmethod
+    def of_run(cls, func: Value, packed: Packed, row: int) -> Call:
+        """Return a call whose arguments are made when they are asked for."""
+        made = cls.__new__(cls)
+        made.func = func
+        made.kind = "reduce"
+        made.kwargs = made.state = made.items = made.pairs = None
+        made.packed = packed
+        made.row = row
+        return made
+
+    def __getattr__(self, name: str) -> Value:
+        """Make the arguments of a call that is packed: this is asked for slots that are empty alone.
+
+        Raises:
+            PickleError: There is no room for more.
+        """
+        packed = self.packed if name == "args" else None
+        if packed is None:
+            raise AttributeError(name)
+        self.args: Value = packed.make(self.row, type(self))
+        self.packed = None
+        return self.args
+
+    @property
+    def told(self) -> Value:
+        """The arguments, for those who read and forget them; see `Packed.told`."""
+        return self.args if self.packed is None else self.packed.told(self.row)
 
 
 class Dict:

@@ -123,7 +123,7 @@ def flat(values: list[Any]) -> Iterator[object]:
     stack: list[Any] = [values]
     while stack:
         value = stack.pop()
-        names = getattr(type(value), "__slots__", ())
+        names = [name for name in getattr(type(value), "__slots__", ()) if name not in {"packed", "row"}]
         if not isinstance(value, list | tuple | Blob | Call | Dict | Global | PersistentId | Set):
             yield type(value), value
         elif value != () and id(value) in seen:
@@ -144,11 +144,15 @@ def outcome(data: bytes, **limits: Any) -> tuple[object, int]:
         stream = machine.run()
     except PickleError as error:
         return str(error), state.skipped
+    made = state.room.made
+    state.settle()
     memo = state.memo if isinstance(state.memo, list) else list(state.memo.items())
     lists = [stream.root, *stream.globals, list(stream.persistent_ids), list(stream.calls), memo]
-    counts = (state.created, state.literals, machine._executed + state.skipped)
+    values = list(flat(lists))  # makes what is made later
+    assert made <= state.room.made
+    counts = (state.created + state.room.made, state.literals, machine._executed + state.skipped)
     told = (stream.end, stream.opcodes, dict(stream.firsts), stream.oddities, stream.faults, stream.protocol)
-    return (counts, told, list(flat(lists))), state.skipped
+    return (counts, told, values), state.skipped
 
 
 def check(monkeypatch: pytest.MonkeyPatch, data: bytes) -> int:
