@@ -47,6 +47,7 @@ from inspector.records import replace
 __all__ = ["build_checkpoint", "collector_paused", "is_metadata_on_cpu", "open_checkpoint"]
 
 _MODEL_TYPE = "config.json/model_type"
+_DEEP = 2  # as far as the state of an optimizer lies below the root
 _PARAMETER = Tensor._fields.index("parameter")
 
 
@@ -75,9 +76,7 @@ def open_checkpoint(
         limits = limits.started(progress.advance)
         container = read_container(source, limits, progress)
         try:
-            checkpoint = build_checkpoint(
-                container, limits, progress, beside=beside, on_walked=_let_go_of(container)
-            )
+            checkpoint = build_checkpoint(container, limits, progress, beside=beside, keep=False)
         except CheckpointError as error:
             error.programs = container.programs
             raise
@@ -89,18 +88,20 @@ def open_checkpoint(
         return checkpoint
 
 
-def _let_go_of(container: Container) -> Callable[[Found], object] | None:
-    """Return what forgets values that have their rows, where no program is judged by them.
+def _forget(found: Found, root: Value) -> None:
+    """Forget values that have their rows: a million tensors are half a gigabyte once more."""
+    let_go(found.sources, found.places)
+    _empty(root, _DEEP)
+    let_go(found.holders)
 
-    A million tensors are a quarter of a gigabyte once more.
-    """
 
-    def forget(found: Found) -> None:
-        found.sources = []
-        if isinstance(container.root, Dict | Call) and container.root.pairs is not None:
-            let_go(container.root.pairs)
-
-    return None if container.programs else forget
+def _empty(value: Value, deep: int) -> None:
+    """Empty a mapping, what it holds first: the end of very many at once would hold up the window."""
+    if isinstance(value, Dict | Call) and value.pairs is not None:
+        for _, inner in value.pairs if deep else ():
+            if type(inner) is Dict:
+                _empty(inner, deep - 1)
+        let_go(value.pairs)
 
 
 def build_checkpoint(
@@ -110,6 +111,7 @@ def build_checkpoint(
     *,
     beside: bool = False,
     on_walked: Callable[[Found], object] | None = None,
+    keep: bool = True,
 ) -> Checkpoint:
     """Describe what a container holds; arguments as those of `open_checkpoint`.
 
@@ -119,6 +121,7 @@ def build_checkpoint(
         progress: Told of the stages, asked for cancellation.
         beside: Whether to look at the model in the file beside it.
         on_walked: Takes what the walk found, for those who need the values behind the rows.
+        keep: Whether they are needed once all is described.
 
     Raises:
         ModelError: It holds more rows than the limits allow.
@@ -141,11 +144,19 @@ def build_checkpoint(
         from inspector.model.beside import read_models_beside  # noqa: PLC0415 - few files are an optimizer's
 
         others = read_models_beside(container.path, limits, progress)
-    names = _name_slots(found, others, work, known) if found.optimizers else []
+    data = container.data if container.stream is None else container.stream.data
+    safety = _safety(container, found, work) if container.programs else None
+    inside = tuple(_inside(found, data, limits, progress))
+    embedded = tuple(path for path, value in found.embedded if holds_checkpoint(value, data))
+    kind, module_class = _kind_of_root(container.root), _module_class(container.root)
+    tuples = tuple(found.places[id(holder)] for holder in found.holders if isinstance(holder, tuple))
+    held = [held_views(optimizer, known) for optimizer in found.optimizers]
+    if not keep:
+        _forget(found, container.root)
+    names = _name_slots(found, others, work, held) if found.optimizers else []
     work.look(len(container.storage_ids))
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)
-    data = container.data if container.stream is None else container.stream.data
     return Checkpoint(
         path=container.path,
         format=container.format,
@@ -156,44 +167,46 @@ def build_checkpoint(
         globals=list_globals(container.programs, container.stream, in_parts=bool(container.parts)),
         hidden_devices=(
             *found.hidden_devices,
-            *_inside(found, data, limits, progress),
+            *inside,
             *map(_in_code, container.code_devices),
         ),
         optimizers=tuple(map(_optimizer_row, found.optimizers, names)),
         versions=container.versions,
-        root=_kind_of_root(container.root),
-        module_class=_module_class(container.root),
-        safety=_safety(container, found, work) if container.programs else None,
+        root=kind,
+        module_class=module_class,
+        safety=safety,
         notes=container.notes + _notes(found),
         refusal=container.refusal,
         refused=container.refused,
         tied=container.tied,
         parts=container.parts,
-        embedded=tuple(path for path, value in found.embedded if holds_checkpoint(value, data)),
+        embedded=embedded,
         stamp=container.stamp,
         is_program=container.declared is not None,
         encodings=tuple(found.encodings),
-        tuples=tuple(found.places[id(held)] for held in found.holders if isinstance(held, tuple)),
+        tuples=tuples,
     )
 
 
 # --- optimizers ---------------------------------------------------------------------------------------------
 
 
-def _name_slots(found: Found, others: list[list[Parameters]], work: Work, known: Known) -> list[Names]:
+def _name_slots(
+    found: Found, others: list[list[Parameters]], work: Work, held: list[dict[Key, View]]
+) -> list[Names]:
     """Name the parameter of every optimizer slot, where it is known."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
-    work.look(2 * len(found.slots))
-    for row, number, owner in found.slots:
+    work.look(2 * len(found.slots.rows))
+    for row, number, owner in found.slots.all():
         slots[number][owner].append(found.tensors[row])
     work.look(sum(len(model.rows) for model in found.models))
     models = read_models(found.models, found.tensors)
     work.breathe()
-    held = [held_views(optimizer, known) for optimizer in found.optimizers]
     owned = list(map(_owned, found.optimizers, slots, held))
+    let_go(*slots)  # rows that are made anew below
     others = others if not models else _ways_of(models, found.values)
     names = _name_by_others(owned, others) if others else name_parameters(owned, models)
-    for row, number, owner in found.slots:
+    for row, number, owner in found.slots.all():
         name = names[number].by_id.get(owner)
         if name is not None:
             work.write(written_chars(name))
@@ -227,7 +240,7 @@ def _owned(optimizer: OptimizerDraft, slots: dict[Key, list[Tensor]], held: dict
         shape = slot_shape(tensors)
         if shape is not None:
             shapes[owner] = shape
-    return Owned(optimizer, shapes, slots, serves_all(names), held)
+    return Owned(optimizer, shapes, dict.fromkeys(slots), serves_all(names), held)
 
 
 def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:

@@ -12,17 +12,19 @@ from inspector.pieces import in_pieces
 
 Span = tuple[int, int]
 _MOST = (1 << 63) - 1
+_MOST_KNOWN = 64
 
 
 class Views:
     """What tensors view of each storage: bytes from (inclusive) and to (exclusive), holes included.
 
-    Nearly all storages have one tensor, so only the others get a list.
+    Nearly all storages have one tensor, so only the others get a list; and many are viewed alike.
     """
 
-    __slots__ = ("first", "more")
+    __slots__ = ("_known", "first", "more")
 
     def __init__(self) -> None:
+        self._known: dict[Span, Span] = {}
         self.first: dict[str, Span] = {}
         self.more: defaultdict[str, list[Span]] = defaultdict(list)
 
@@ -31,16 +33,24 @@ class Views:
         if key in self.first:
             self.more[key].append(span)
         else:
-            self.first[key] = span
+            self.first[key] = self._known.get(span) or self._remember(span)
 
     def add_all(self, keys: Sequence[str], spans: Sequence[Span]) -> None:
         """Add what tensors view, each of one storage."""
         for some, theirs in zip(in_pieces(keys), in_pieces(spans), strict=True):
             if len(set(some)) == len(some) and self.first.keys().isdisjoint(some):
-                self.first.update(zip(some, theirs, strict=True))
+                known = map(self._known.get, theirs)
+                shared = [one or self._remember(span) for one, span in zip(known, theirs, strict=True)]
+                self.first.update(zip(some, shared, strict=True))
                 continue
             for key, span in zip(some, theirs, strict=True):
                 self.add(key, span)
+
+    def _remember(self, span: Span) -> Span:
+        """Return a span, which may be known now: a file can make their hashes collide, so only few are."""
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        return self._known.setdefault(span, span)
 
     def total(self, key: str) -> tuple[int, int]:
         """Return how many bytes of a storage are viewed at least once, and by how many tensors."""

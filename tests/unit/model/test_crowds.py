@@ -140,7 +140,7 @@ def all_of(root: Value, limits: Limits) -> tuple[object, ...]:
     views = found.views.first, dict(found.views.more)
     work = limits.counted()
     sources = list(map(id, found.sources))
-    lists = (found.tensors, found.values, found.slots, found.uses, found.leaves, found.too_deep)
+    lists = (found.tensors, found.values, list(found.slots.all()), found.uses, found.leaves, found.too_deep)
     lists = (*lists, found.encodings)
     return (*lists, models, views, sources, work.parts, work.chars)
 
