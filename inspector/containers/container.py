@@ -137,7 +137,7 @@ class Container:
     pickles: tuple[PickleRecord, ...] = ()
     programs: tuple[Program, ...] = ()
     storage_ids: dict[str, StorageId]
-    stored: dict[str, StoredBytes]
+    stored: Mapping[str, StoredBytes]
     streams: tuple[tuple[Stream, str], ...] = ()
     data: bytes = b""
     parts: tuple[Part, ...] = ()
@@ -183,7 +183,10 @@ def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str
                 if storage_id.view is not None:
                     found.setdefault(storage_id.view[0], storage_id.viewed())
     if len(found) > limits.storages:
-        raise ContainerError(f"the file has more than {limits.storages:,} storages")
+        raise ContainerError(
+            f"the file has more than {limits.storages:,} storages",
+            remedy="save its tensors in several files, or as safetensors",
+        )
     return found
 
 

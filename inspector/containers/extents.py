@@ -7,7 +7,7 @@ check a file, takes more: which record, how packed, and what is wrong with the o
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from inspector.containers.container import Container, Extent, StoredBytes
 from inspector.containers.formats import find_format
@@ -84,7 +84,7 @@ def _nowhere(_key: str) -> Extent | None:
 
 def plain_extents(
     container: Container,
-    stored: dict[str, StoredBytes],
+    stored: Mapping[str, StoredBytes],
     find: Callable[[str], Extent | None] = _nowhere,
 ) -> Extents:
     """Find the bytes of storages that have no checksum; `find` those that are not stored as they are."""
@@ -173,7 +173,7 @@ def record_extents(source: Source, entries: list[ZipEntry]) -> dict[str, Extent]
 def _offsets(source: Source, entries: list[ZipEntry]) -> dict[int, int | None]:
     """Return where the contents of records start, by where their headers do."""
     entries = sorted(entries, key=lambda entry: entry.header_offset)
-    found = payload_offsets(source, entries)
+    found = payload_offsets(source, [entry.header_offset for entry in entries])
     return {entry.header_offset: offset for entry, offset in zip(entries, found, strict=True)}
 
 

@@ -84,7 +84,9 @@ def open_checkpoint(
             failure = ModelError("there is not enough memory to describe this file", where=container.path)
             failure.programs = container.programs
             raise failure from None
-        let_go(container.storage_ids, container.stored)
+        let_go(container.storage_ids)
+        if isinstance(container.stored, dict):
+            let_go(container.stored)
         return checkpoint
 
 
@@ -132,8 +134,7 @@ def build_checkpoint(
     work = limits.counted()
     progress.start("listing tensors")
     known = Known(container.storage_ids)
-    bounds = limits if container.programs else replace(limits, rows=limits.header_rows)
-    found = walk(container.root, bounds, progress, known, container.declared)
+    found = walk(container.root, _bounds(limits, container), progress, known, container.declared)
     if on_walked is not None:
         on_walked(found)
     for stream, form in container.objects:
@@ -186,6 +187,13 @@ def build_checkpoint(
         encodings=tuple(found.encodings),
         tuples=tuples,
     )
+
+
+def _bounds(limits: Limits, container: Container) -> Limits:
+    """Return limits with that of rows: more of them where they are cheap."""
+    if not container.programs:
+        return replace(limits, rows=limits.header_rows)
+    return limits if len(container.storage_ids) <= limits.storages else replace(limits, rows=limits.tensors)
 
 
 # --- optimizers ---------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain, islice, repeat
 
 from inspector.containers.persistent_ids import StorageId
+from inspector.errors import ModelError
 from inspector.limits import Work
 from inspector.model.arguments.check import is_plain
 from inspector.model.checkpoint import Encoding, Key, Role, Tensor
@@ -106,6 +107,12 @@ def add_alike(found: Found, work: Work, frame: Frame, children: Sequence[Child],
     found.sources += values
     found.views.add_all(storages, columns.span)
     return True
+
+
+def too_many(rows: int) -> ModelError:
+    """Return what is said of a checkpoint with more rows than these, and what to do about it."""
+    what = f"the checkpoint holds more than {rows:,} tensors and containers"
+    return ModelError(what, remedy="save its parts in files of their own, such as the optimizer's state")
 
 
 def has_more(facts: TensorFacts) -> bool:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inspector.errors import ModelError
 from inspector.limits import Limits, written_chars
 from inspector.model.arguments.check import is_plain
 from inspector.model.arguments.keys import KeyFaults
 from inspector.model.arguments.kinds import listed_name
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor, ValueRow
 from inspector.model.costs import cost_of_row, excess_of, weight_of_step
-from inspector.model.crowds import FEW, Drafted, add_crowd, after_crowds, has_more, most_together
+from inspector.model.crowds import FEW, Drafted, add_crowd, after_crowds, has_more, most_together, too_many
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
@@ -140,7 +139,7 @@ class _Walk:
 
     def _check_rows(self) -> None:
         if len(self._found.tensors) + len(self._entered) > self._limits.rows:
-            raise ModelError(f"the checkpoint holds more than {self._limits.rows:,} tensors and containers")
+            raise too_many(self._limits.rows)
 
     def _place(self, frame: Frame, key: Key | None) -> tuple[tuple[Key, ...], str, str]:
         """Return the way to a child, the same as text, and its last step."""

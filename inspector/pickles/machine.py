@@ -27,7 +27,7 @@ RUNS_COST = 4
 """So many instructions that are carried out in a run count as one."""
 _MOST_NAME = 100
 _MOST_NAMED = 3
-_TENSOR_VALUES = 11  # that torch makes of a tensor in a state dict, its name included
+_TENSOR_VALUES, _RUN_VALUES = 11, 4  # of a tensor in a state dict with its name; the same in a run
 Extend = Callable[[int], bytes]
 """Given the bytes there are, returns more of the same stream, or as many when there are no more."""
 Resolve = Callable[[PersistentId], Value]
@@ -224,7 +224,7 @@ def _warning(state: State) -> str | None:
 
 def _advice(state: State) -> str | None:
     """Return what to do about a pickle of more tensors than are read."""
-    most = state.limits.values // _TENSOR_VALUES
+    most = state.limits.values // (_RUN_VALUES if state.spared else _TENSOR_VALUES)
     if state.weight <= state.limits.values or len(state.persistent_ids) < most // 2:
         return None
     return f"some {most:,} tensors are read of one pickle: save them in several files, or as safetensors"

@@ -1,8 +1,8 @@
 """Calls that runs of instructions make: what is the same in nearly all of them is kept once, in columns.
 
-A tensor's call has a tuple of arguments with two of sizes and a call for its hooks: half of what it takes. They
-are made for one call when somebody asks for just these objects, and counted then; whoever only reads what they
-say takes `Call.told`.
+A tensor's call has a tuple of arguments with two of sizes and a call for its hooks: half of what it takes.
+They are made for one call when somebody asks for just these objects, and counted then; whoever only reads
+what they say takes `Call.told`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from inspector.errors import PickleError
 
 if TYPE_CHECKING:
-    from inspector.pickles.values import Args, Call, PersistentId, Value
+    from inspector.pickles.values import Call, PersistentId, Value
 
 MADE = 2
 """What the arguments of one call count as, beyond their sizes and strides."""
@@ -24,11 +24,16 @@ class Numbers(Protocol):
     """Numbers as a run holds them; see `runs`."""
 
     @property
-    def first(self) -> int: ...
+    def first(self) -> int:
+        """The number before the sizes."""
+
     @property
-    def sizes(self) -> tuple[int, ...]: ...
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes."""
+
     @property
-    def created(self) -> int: ...
+    def created(self) -> int:
+        """How many values their instructions make."""
 
 
 class Later(Enum):
@@ -102,12 +107,12 @@ class Packed:
         self._flags = flags
         self._room = room
 
-    def told(self, row: int) -> Args:
+    def told(self, row: int) -> tuple[Value, ...]:
         """Return the arguments of a call to be read and forgotten: without its hooks, its sizes shared."""
         place = self._places[row]
         return self._nodes[row], place.first, place.sizes, self._steps[row].sizes, self._flags[row][0], None
 
-    def make(self, row: int, call: type[Call]) -> Args:
+    def make(self, row: int, call: type[Call]) -> tuple[Value, ...]:
         """Return the arguments of a call as objects of their own.
 
         Raises:

@@ -64,7 +64,7 @@ _LATER = (Later.SIZES, Later.STRIDES, Later.HOOKS, Later.ARGS)
 _ROWS = tuple(range(MOST_AT_ONCE))
 _EMPTY_TUPLE, _WIDE = CODES["EMPTY_TUPLE"], 4
 _STEPS, _CREATED = 16, 3  # of each run, beyond those of its numbers and slots, and of what is made later
-_SPARED = 2  # a call in a run, its name and its storage take 0.8 KB, other values 0.2 KB each at most
+_SPARED = 3  # a tensor in a run takes 0.8 KB with its name and storage, others 0.2 KB for each value
 _LONG_SHIFT = 6  # and a name takes little more than its length
 _STEPS_BETWEEN, _CREATED_BETWEEN = 3, 2  # of each step from dict to dict, beyond its number, pairs and slot
 _OWNER = 8  # which group of the expression is the number behind such a step
@@ -274,9 +274,10 @@ class Runs:
                     state.skipped += times * one.steps
         state.literals += literals
         state.created += created
-        lengths = list(map(len, columns.name))
-        long = sum(map(rshift, lengths, repeat(WEIGHT_SHIFT))) - sum(map(rshift, lengths, repeat(_LONG_SHIFT)))
-        state.spared += _SPARED * len(lengths) + long // 2
+        if len(state.persistent_ids) <= state.limits.tensors:
+            chars = list(map(len, columns.name))
+            counted, taken = (sum(map(rshift, chars, repeat(by))) for by in (WEIGHT_SHIFT, _LONG_SHIFT))
+            state.spared += _SPARED * len(chars) + (counted - taken) // 2
 
 
 def _may_step(state: State) -> bool:

@@ -201,7 +201,7 @@ class State:
             self.unsettled = len(memo)
 
     def _make(self, slot: int) -> Value:
-        """Make the arguments of a call one of which stands in a slot: right behind all of them comes the call."""
+        """Make the arguments of a call, one of which stands in a slot: right behind them comes the call."""
         memo = self.memo
         end = slot
         while type(memo[end]) is Later:
@@ -232,7 +232,7 @@ class State:
             BrokenStreamError: It is more than the limits allow.
         """
         self.created += count
-        self._check(self.created)
+        self._check(self.created - self.spared)
 
     def add_text(self, nbytes: int) -> None:
         """Count a str before it is made, which takes up to four times its length.

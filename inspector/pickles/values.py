@@ -116,6 +116,8 @@ class Call:
     """
 
     __slots__ = ("args", "func", "items", "kind", "kwargs", "packed", "pairs", "row", "state")
+    args: Value
+    row: int
 
     def __init__(self, func: Value, args: Value, kind: CallKind, kwargs: Value = None) -> None:
         self.func = func
@@ -147,9 +149,9 @@ class Call:
         packed = self.packed if name == "args" else None
         if packed is None:
             raise AttributeError(name)
-        self.args: Value = packed.make(self.row, type(self))
+        made = self.args = packed.make(self.row, type(self))
         self.packed = None
-        return self.args
+        return made
 
     @property
     def told(self) -> Value:

@@ -7,7 +7,7 @@ Written by `caffe2/serialize/inline_container.cc` in torch's sources. All record
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
@@ -26,6 +26,7 @@ from inspector.containers.zip.directory import (
 )
 from inspector.containers.zip.kinds import PICKLE, Records, find_by, records_of
 from inspector.containers.zip.metadata import read_metadata
+from inspector.containers.zip.placed import find_alike
 from inspector.containers.zip.records import read_contents, refused
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.errors import DamagedError
@@ -36,7 +37,6 @@ from inspector.records import replace
 from inspector.tuples import NamedTuple
 
 _ASK_EACH = 4096
-_MOST_JOINED = 1 << 20
 _OLD_FOLDER = "tensors/"  # of torch 1.4
 
 
@@ -61,17 +61,17 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         from inspector.containers.zip.salvage import salvage_zip  # noqa: PLC0415 - healthy files never need it
 
         return salvage_zip(source, limits, progress, error)
-    names = records.names
-    shares = _share_a_name(names)
+    shares = records.share_a_name()
     rivals = _rivals_of(source, entry, records, shares=shares)
 
     def read_rival(rival: ZipEntry) -> None:
         read_object(source, rival, limits, progress, "rival")
 
     stream, crc, doubt = read_object(source, entry, limits, progress)
-    storage_ids = first_storage_ids(stream.persistent_ids, limits)
+    most = limits.storages if records.alike is None else limits.tensors
+    storage_ids = first_storage_ids(stream.persistent_ids, replace(limits, storages=most))
     places = find_storages(source, records, storage_ids, progress)
-    metadata = read_metadata(source, records.get, records.prefix, names)
+    metadata = read_metadata(source, records.get, records.prefix, records.told)
     if rivals:
         from inspector.containers.zip.duplicates import read_rivals  # noqa: PLC0415 - few files have any
 
@@ -153,7 +153,7 @@ class Places(NamedTuple):
         is_old: Whether they stand where only torch 1.4 looks for them.
     """
 
-    stored: dict[str, StoredBytes]
+    stored: Mapping[str, StoredBytes]
     refused: dict[str, str]
     doubts: tuple[NoteKind, ...]
     overlap: bool
@@ -165,13 +165,21 @@ def find_storages(
 ) -> Places:
     """Place the storages."""
     progress.start("finding storages", len(storage_ids), is_counted=True)
+    found = find_alike(source, records.alike, storage_ids, progress)
+    if found is None:
+        return _find_each(source, records, storage_ids, progress)
+    refusals = {key: miniz_words(f"reading file data/{key}", MinizError.CORRUPTED) for key in found.lost}
+    return Places(found.stored, refusals, (), found.overlap, is_old=False)
+
+
+def _find_each(source: Source, records: Records, storage_ids: Collection[str], progress: Progress) -> Places:
     entries = zip(storage_ids, records.storages(storage_ids), strict=True)
     found = sorted(((entry.header_offset, key, entry) for key, entry in entries if entry), key=itemgetter(0))
     stored: dict[str, StoredBytes] = {}
     refusals: dict[str, str] = {}
     doubts: dict[NoteKind, None] = {}
     reached, overlap, most = 0, False, source.nbytes
-    offsets = payload_offsets(source, [entry for _, _, entry in found])
+    offsets = payload_offsets(source, [header for header, _, _ in found])
     for number, ((header, key, entry), offset) in enumerate(zip(found, offsets, strict=True)):
         if number % _ASK_EACH == 0:
             progress.advance(min(_ASK_EACH, len(found) - number))
@@ -214,16 +222,3 @@ def _rivals_of(source: Source, entry: ZipEntry, records: Records, *, shares: boo
         *(namesakes(entry, records.directory.entries) if shares else ()),
         *(pickles_elsewhere(source) if records.directory.doubts else ()),
     ]
-
-
-def _share_a_name(names: Sequence[str]) -> bool:
-    """Return whether programs may take one record for another: torch compares names without case."""
-    is_lower = True
-    each = max(_MOST_JOINED // max(map(len, names), default=1), 1)
-    for start in range(0, len(names), each):  # all at once would be a second copy of them
-        text = "\n".join(names[start : start + each])
-        if "\0" in text:
-            return True
-        is_lower = is_lower and text == text.lower()
-    # Hashes are enough to see it. A loop, since no other thread can run within one long call.
-    return len({hash(name if is_lower else name.lower()) for name in names}) < len(names)

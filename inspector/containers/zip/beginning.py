@@ -30,7 +30,7 @@ def show_beginning(source: Source, entries: Sequence[ZipEntry], limits: Limits, 
     if entry is None or entry.method != STORED:
         return
     try:
-        (start,) = payload_offsets(source, [entry])
+        (start,) = payload_offsets(source, [entry.header_offset])
         data = b"" if start is None else source.read_upto(start, min(entry.stored_nbytes, _NBYTES))
         Machine(data, name=_PICKLE, limits=limits, progress=progress).run()
     except CancelledError:

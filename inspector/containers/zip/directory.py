@@ -10,14 +10,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
+from typing import overload
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.raw.near import NearReader
 from inspector.containers.source import Source
+from inspector.containers.zip.alike import FOLDER, MASKED, Alike
 from inspector.containers.zip.end import DirectoryError, ZipEnd, find_end
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.tuples import NamedTuple
@@ -32,7 +35,10 @@ DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 STORED, DEFLATED = 0, 8
 DESCRIBED = 0x0008  # its sizes and checksum stand in a descriptor behind its contents
 REFUSED_FLAGS = 0x2061  # encrypted, patched or masked: torch refuses them all
+MANY = 8192
+"""From so many records on it is worth reading those together that are alike."""
 _ASK_EACH = 8192
+_MOST_BEFORE = 16
 _MOST_NAME = 120
 
 # Those fields of the two headers that are used, in one step each; the method is read with the time behind it.
@@ -40,8 +46,6 @@ _CENTRAL_FIELDS = struct.Struct("<4s4xHL2x3L4H2x2L")
 _LOCAL_FIELDS = struct.Struct("<4s22x2H")
 _ELSEWHERE = 0xFFFFFFFF  # the true figure stands in the Zip64 extra field
 _WRAPPED = (1 << 64) - 1
-_MASKED = 0x2000
-_FOLDER = 0x10  # the attribute by which DOS tells a folder
 _METHOD = 0xFFFF
 _SLASH = 0x2F
 
@@ -82,6 +86,43 @@ class ZipEntry(NamedTuple):
     trouble: Trouble = Trouble.NONE
 
 
+class Entries(Sequence[ZipEntry]):
+    """Records in the order of the directory, of which those that are alike are made when they are asked for.
+
+    Attributes:
+        before: Those before them.
+        alike: They.
+        after: Those behind them.
+    """
+
+    def __init__(self, before: list[ZipEntry], alike: Alike, after: list[ZipEntry], start: int) -> None:
+        self.before = before
+        self.alike = alike
+        self.after = after
+        self._start = start
+
+    @override
+    def __len__(self) -> int:
+        return len(self.before) + len(self.alike) + len(self.after)
+
+    @overload
+    def __getitem__(self, index: int) -> ZipEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ZipEntry]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> ZipEntry | list[ZipEntry]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(*index.indices(len(self)))]
+        place = range(len(self))[index] - len(self.before)
+        if place < 0:
+            return self.before[place + len(self.before)]
+        return self.like(place) if place < len(self.alike) else self.after[place - len(self.alike)]
+
+    def like(self, index: int) -> ZipEntry:
+        """Return one of those that are alike."""
+        return ZipEntry(*self.alike.row(index, self._start))
+
+
 OnFirst = Callable[[Sequence[ZipEntry]], None]
 
 
@@ -96,7 +137,7 @@ class ZipDirectory:
         doubts: How other readers may find other records.
     """
 
-    entries: tuple[ZipEntry, ...]
+    entries: Sequence[ZipEntry]
     start: int
     end: int
     doubts: tuple[NoteKind, ...] = ()
@@ -120,37 +161,80 @@ def read_directory(
     """
     end = find_end(source)
     if end.count > limits.records or end.nbytes > limits.directory_nbytes:
-        advice = f"at most {limits.storages:,} tensors of a zip are read: save several, or use safetensors"
+        advice = f"at most {limits.tensors:,} tensors of a zip are read: save several, or use safetensors"
         raise ContainerError(
             f"the zip directory is too large: {end.count:,} records, {end.nbytes:,} bytes",
             remedy=advice if end.count > limits.records else None,
         )
     data = source.read(end.start, end.nbytes)
     entries: list[ZipEntry] = []
-    pos = 0
-    while len(entries) < end.count:
-        if progress is not None:
-            progress.advance(0)
-        pos = _parse_entries(source.nbytes, data, pos, end, entries)
-        if on_first is not None and len(entries) < end.count:
+    advance = progress.advance if progress is not None else _go_on
+    pos, alike = (0, None) if end.count < MANY else _read_alike(source, data, end, entries, advance)
+    before: list[ZipEntry] = []
+    if alike is not None:
+        before, entries = entries, []
+    if on_first is not None and end.count > _ASK_EACH and alike is not None:
+        on_first(before)
+        on_first = None
+    left = end.count - len(before) - (0 if alike is None else len(alike))
+    while len(entries) < left:
+        advance(0)
+        pos = _parse_entries(source.nbytes, data, pos, end, entries, min(left - len(entries), _ASK_EACH))
+        if on_first is not None and len(entries) < left:
             on_first(entries)
             on_first = None
     doubts = end.doubts if pos == len(data) else (*end.doubts, NoteKind.MORE_RECORDS)
-    return ZipDirectory(entries=tuple(entries), start=end.start, end=end.end, doubts=doubts)
+    found = tuple(entries) if alike is None else Entries(before, alike, entries, end.start)
+    return ZipDirectory(entries=found, start=end.start, end=end.end, doubts=doubts)
 
 
-def payload_offsets(source: Source, entries: Iterable[ZipEntry]) -> Iterator[int | None]:
+def _read_alike(
+    source: Source, data: bytes, end: ZipEnd, entries: list[ZipEntry], advance: Callable[[int], object]
+) -> tuple[int, Alike | None]:
+    """Read the beginning of a directory up to where its records are no longer alike.
+
+    Args:
+        source: The zip.
+        data: The directory.
+        end: What its end says of it.
+        entries: Takes the records before those that are alike.
+        advance: Asked for cancellation.
+
+    Returns:
+        The place behind them, and they; None where there are none, or none that are found by their keys.
+
+    Raises:
+        DirectoryError: miniz refuses one of the first.
+        CancelledError: The work was cancelled.
+    """
+    pos = _parse_entries(source.nbytes, data, 0, end, entries, 1)
+    folder, slash, _ = entries[0].name.partition("/")
+    alike = Alike(folder + slash, source.nbytes, end.disk)
+    reached = pos
+    while not len(alike) and len(entries) < _MOST_BEFORE:
+        reached = alike.read(data, pos, min(end.count - len(entries), _ASK_EACH))
+        if not len(alike):
+            pos = reached = _parse_entries(source.nbytes, data, pos, end, entries, 1)
+    while len(alike):
+        advance(0)
+        before, left = reached, end.count - len(entries) - len(alike)
+        reached = alike.read(data, reached, min(left, _ASK_EACH)) if left else reached
+        if reached == before:
+            break
+    return (reached, alike) if len(alike) >= MANY // 2 and alike.end() else (pos, None)
+
+
+def payload_offsets(source: Source, headers: Iterable[int]) -> Iterator[int | None]:
     """Yield the offset of each record's first payload byte, or None where its local header is missing.
 
-    Cheapest when the entries come in the order of their headers.
+    Cheapest when the places of the headers come in their order.
 
     Raises:
         ContainerError: The file cannot be read.
     """
     near, window, start = NearReader(source), b"", 0
     unpack, fixed_nbytes = _LOCAL_FIELDS.unpack_from, LOCAL.size
-    for entry in entries:
-        offset = entry.header_offset
+    for offset in headers:
         at = offset - start
         if not 0 <= at <= len(window) - fixed_nbytes:
             at = near.seek(offset, fixed_nbytes)
@@ -174,13 +258,15 @@ def payload_offset(source: Source, entry: ZipEntry) -> int:
     Raises:
         DamagedError: There is no local header where the directory says.
     """
-    offset = next(payload_offsets(source, [entry]))
+    offset = next(payload_offsets(source, [entry.header_offset]))
     if offset is None:
         raise DamagedError("a zip record is not where the directory says", where=place_of(entry))
     return offset
 
 
-def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries: list[ZipEntry]) -> int:
+def _parse_entries(  # noqa: PLR0917 - what one loop needs
+    file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries: list[ZipEntry], count: int
+) -> int:
     """Read the next entries and return the place behind them: one loop, since there may be a million.
 
     Raises:
@@ -188,7 +274,7 @@ def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries
     """
     unpack, fixed_nbytes, new = _CENTRAL_FIELDS.unpack_from, CENTRAL.size, tuple.__new__
     most, start, disk_of_end = len(data) - fixed_nbytes, end.start, end.disk
-    for _ in range(min(end.count - len(entries), _ASK_EACH)):
+    for _ in range(count):
         if pos > most:
             raise _broken("the zip directory breaks off", start + pos)
         fields = unpack(data, pos)
@@ -203,7 +289,7 @@ def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries
         if behind > most + fixed_nbytes:
             raise _broken("the zip directory breaks off", start + pos)
         trouble = Trouble.NONE
-        is_odd = packed != nbytes or disk != disk_of_end or attributes & _FOLDER or flags & _MASKED
+        is_odd = packed != nbytes or disk != disk_of_end or attributes & FOLDER or flags & MASKED
         is_odd = is_odd or _ELSEWHERE in (packed, at) or data[extra_at - 1] == _SLASH
         if is_odd or at + packed + LOCAL.size > file_nbytes:
             head = _Head(start + pos, flags, method, packed, nbytes, disk, attributes, at)
@@ -217,6 +303,10 @@ def _parse_entries(file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries
         entries.append(new(ZipEntry, row))
         pos = behind
     return pos
+
+
+def _go_on(_: int) -> None:
+    """Ask nobody."""
 
 
 class _Head(NamedTuple):
@@ -250,9 +340,9 @@ def _judge(
         raise _broken("the zip directory is damaged", place, MinizError.MULTIDISK)
     if packed != _ELSEWHERE and (offset + LOCAL.size + packed) & _WRAPPED > file_nbytes:
         raise _broken("the zip directory is damaged", place)
-    if head.flags & _MASKED:
+    if head.flags & MASKED:
         raise _broken("the zip directory is encrypted", place, MinizError.ENCRYPTED)
-    if head.attributes & _FOLDER or (nbytes and not packed) or name.endswith(b"/"):
+    if head.attributes & FOLDER or (nbytes and not packed) or name.endswith(b"/"):
         trouble = trouble or Trouble.UNWRITTEN
     return nbytes, packed, offset, trouble
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from inspector.containers.container import Extent
 from inspector.containers.source import Source
+from inspector.containers.zip.alike import Alike
 from inspector.containers.zip.directory import (
+    Entries,
     OnFirst,
     ZipDirectory,
     ZipEntry,
@@ -25,6 +27,8 @@ from inspector.progress import Progress
 from inspector.tuples import NamedTuple
 
 PICKLE = "data.pkl"
+_DATA = "data/"
+_MOST_JOINED = 1 << 20
 _PLAIN = "zip"
 _SHARD = "distcp"
 _SHARDS = ".distcp"
@@ -36,7 +40,7 @@ class Records:
 
     Attributes:
         directory: The zip's directory.
-        names: The full names of all records, in its order.
+        told: The same names as `names`, but of those that are alike only the first.
         prefix: The archive's folder with its slash; empty where the first record stands in none.
         own: What the keys of storages begin with that are names of records themselves; empty for none.
         pattern: What the records of all storages are named, where that is known; empty for torch.save's ways.
@@ -47,19 +51,53 @@ class Records:
 
     def __init__(self, directory: ZipDirectory) -> None:
         self.directory = directory
-        self.names: Sequence[str] = [entry.name for entry in directory.entries]
-        folder, slash, _ = (self.names[0] if self.names else "").partition("/")
+        entries = directory.entries
+        self._entries = entries if isinstance(entries, Entries) else None
+        self._names: list[str] = []
+        self.told = self._told()
+        folder, slash, _ = (self.told[0] if self.told else "").partition("/")
         self.prefix = folder + slash if slash else ""
-        # Of several records of one name the first; miniz takes whichever its search hits on.
         self._by_name: dict[str, ZipEntry] = {}
-        for entries in in_pieces(directory.entries[::-1]):
-            names = [entry.name for entry in entries]
-            is_folded = all(map(str.islower, names))  # as nearly all are
-            self._by_name.update(zip(names if is_folded else map(_folded, names), entries, strict=True))
+        self._behind: dict[str, ZipEntry] = {}
+        if self._entries is None:
+            _list_names(self._by_name, entries)
+        else:
+            _list_names(self._by_name, self._entries.before)
+            _list_names(self._behind, self._entries.after)
+            self._alike_prefix = _folded(self._entries.alike.prefix)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The full names of all records, in the order of the directory."""
+        if not self._names:
+            self._names = [entry.name for entry in self.directory.entries]
+        return self._names
+
+    def _told(self) -> Sequence[str]:
+        entries = self._entries
+        if entries is None:
+            return self.names
+        return [entry.name for entry in (*entries.before, entries.like(0), *entries.after)]
+
+    @property
+    def alike(self) -> Alike | None:
+        """The records of storages in columns, where they are looked for first; None where they are not."""
+        if self._entries is None or self.own or self.pattern:
+            return None
+        alike = self._entries.alike
+        is_first = all(not name.startswith(self._alike_prefix) for name in (*self._by_name, *self._behind))
+        return alike if is_first and self._alike_prefix == _folded(f"{self.prefix}data/") else None
 
     def get(self, name: str) -> ZipEntry | None:
         """Return a record by its name below the folder, or None."""
-        return self._by_name.get(_folded(self.prefix + name))
+        name = _folded(self.prefix + name)
+        return self._by_name.get(name) or self._get_alike(name) or self._behind.get(name)
+
+    def _get_alike(self, name: str) -> ZipEntry | None:
+        if self._entries is None or not name.startswith(self._alike_prefix):
+            return None
+        index = self._entries.alike.find(name[len(self._alike_prefix) :])
+        return None if index is None else self._entries.like(index)
 
     def storage(self, key: str) -> ZipEntry | None:
         """Return the record of a storage, or None."""
@@ -79,14 +117,29 @@ class Records:
         usual = [self._by_name.get(start + key) for key in keys]
         return [found or self.storage(key) for found, key in zip(usual, keys, strict=True)]
 
+    def share_a_name(self) -> bool:
+        """Return whether programs may take one record for another: torch compares names without case."""
+        return _share_a_name(self.told if self.alike is not None else self.names)
+
     def lists(self, name: str) -> bool:
         """Return whether torch lists a record by just this name below the folder."""
-        return is_listed(name, self.prefix, self.names)
+        return is_listed(name, self.prefix, self.told)
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the names of the records below a folder of the archive, which is named with its slash."""
         start = self.prefix + folder
-        return (name[len(self.prefix) :] for name in self.names if name.startswith(start))
+        names = (
+            self.told if self.alike is not None and not _DATA.startswith(folder[: len(_DATA)]) else self.names
+        )
+        return (name[len(self.prefix) :] for name in names if name.startswith(start))
+
+
+def _list_names(by_name: dict[str, ZipEntry], entries: Sequence[ZipEntry]) -> None:
+    """List records by name; of several the first, while miniz takes whichever its search hits on."""
+    for some in in_pieces(entries[::-1]):
+        names = [entry.name for entry in some]
+        is_folded = all(map(str.islower, names))  # as nearly all are
+        by_name.update(zip(names if is_folded else map(_folded, names), some, strict=True))
 
 
 def _folded(name: str) -> str:
@@ -96,6 +149,19 @@ def _folded(name: str) -> str:
     if name.isascii():
         return name.lower()
     return name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
+
+
+def _share_a_name(names: Sequence[str]) -> bool:
+    """Return whether programs may take one record for another: torch compares names without case."""
+    is_lower = True
+    each = max(_MOST_JOINED // max(map(len, names), default=1), 1)
+    for start in range(0, len(names), each):  # all at once would be a second copy of them
+        text = "\n".join(names[start : start + each])
+        if "\0" in text:
+            return True
+        is_lower = is_lower and text == text.lower()
+    # Hashes are enough to see it. A loop, since no other thread can run within one long call.
+    return len({hash(name if is_lower else name.lower()) for name in names}) < len(names)
 
 
 class ZipKind(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from inspector.containers.container import Container
 from inspector.model.checkpoint import Piece, Storage, Tensor
+from inspector.model.tensors.views import shared_text
 from inspector.model.values.text import device_label, int_text
 from inspector.pieces import in_pieces
 
@@ -125,7 +126,9 @@ def mark_misfits(tensors: list[Tensor], storages: Iterable[Storage]) -> None:
         storage = misfits.get(tensor.storage or "")
         if storage is not None and storage.expected_nbytes is not None and tensor.problem is None:
             expected = int_text(storage.expected_nbytes)
-            problem = f"its storage should have {expected} bytes, and the file holds {storage.nbytes}"
+            problem = shared_text(
+                f"its storage should have {expected} bytes, and the file holds {storage.nbytes}"
+            )
             tensors[row] = tensor._replace(problem=problem)
 
 

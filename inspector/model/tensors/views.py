@@ -265,8 +265,19 @@ def _misfit(
         return f"it has {len(shape)} sizes but {len(stride)} strides"
     _, end = _span(dtype, offset, shape, stride)
     if end > storage.nbytes:
-        return f"it runs past its storage: {int_text(end)} of {int_text(storage.nbytes)} bytes"
+        return shared_text(f"it runs past its storage: {int_text(end)} of {int_text(storage.nbytes)} bytes")
     return None
+
+
+def shared_text(text: str) -> str:
+    """Return a text, the same object for many that are equal: a million tensors may have one problem."""
+    if len(_TEXTS) >= _MOST_TEXTS:
+        _TEXTS.clear()
+    return _TEXTS.setdefault(text, text)
+
+
+_TEXTS: dict[str, str] = {}
+_MOST_TEXTS = 64
 
 
 def _span(dtype: str, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, int]:

@@ -177,7 +177,8 @@ def archive_spans(*names: str) -> Callable[[Source, Source, Progress], list[Span
 def _paired(source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEntry]) -> list[Span]:
     if list(map(_looks, one)) != list(map(_looks, other)):
         raise ExportError("the records of the two archives differ in name, size or checksum")
-    starts = list(payload_offsets(source, one)), list(payload_offsets(copy, other))
+    headers = [[entry.header_offset for entry in entries] for entries in (one, other)]
+    starts = list(payload_offsets(source, headers[0])), list(payload_offsets(copy, headers[1]))
     spans = []
     for entry, start, copy_start in zip(one, *starts, strict=True):
         if start is not None and copy_start is not None:

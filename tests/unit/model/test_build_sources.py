@@ -107,10 +107,9 @@ def test_source_without_a_way_to_read_is_no_source() -> None:
         Source("x", 1).read(0, 1)
 
 
-def test_values_without_a_program_are_let_go_of_when_they_have_their_rows(
+def test_values_are_let_go_of_when_they_have_their_rows(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Where programs are judged, what their values are is still asked for."""
     roots: list[object] = []
     read = build.read_container
 
@@ -125,7 +124,10 @@ def test_values_without_a_program_are_let_go_of_when_they_have_their_rows(
     assert [tensor.path for tensor in open_checkpoint(str(named)).tensors] == ["a", "b"]
     np.save(tmp_path / "x.npy", np.ones(3))
     assert open_checkpoint(str(tmp_path / "x.npy")).root == "value"
-    torch.save({"a": torch.ones(2)}, tmp_path / "x.pt")
-    assert open_checkpoint(str(tmp_path / "x.pt")).root == "mapping"
+    slots = {0: {"exp_avg": torch.ones(2)}}
+    torch.save({"a": torch.ones(2), "more": {"state": slots}, "t": (torch.ones(1),)}, tmp_path / "x.pt")
+    checkpoint = open_checkpoint(str(tmp_path / "x.pt"))
+    assert (checkpoint.root, checkpoint.tuples) == ("mapping", ("t",))
+    assert [tensor.path for tensor in checkpoint.tensors] == ["a", "more/state/0/exp_avg", "t/0"]
     pairs = [getattr(root, "pairs", None) for root in roots]
-    assert [None if found is None else len(found) for found in pairs] == [0, None, 1]
+    assert [None if found is None else len(found) for found in pairs] == [0, None, 0]

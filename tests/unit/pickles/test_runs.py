@@ -19,7 +19,7 @@ from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles import machine as machine_module
 from inspector.pickles import runs
-from inspector.pickles.machine import Machine
+from inspector.pickles.machine import RUNS_COST, Machine, Stream
 from inspector.pickles.runs import MOST_AT_ONCE, Runs, speed_up
 from inspector.pickles.state import Expected, State
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
@@ -288,9 +288,94 @@ def test_frames_are_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.wide
 def test_budgets_hold_within_runs() -> None:
     data = pickled(some(2500))
-    assert "more than 50,000 instructions" in str(outcome(data, opcodes=50_000)[0])
-    assert outcome(data, opcodes=50_000)[1] < 50_000 + 31 * 2 * MOST_AT_ONCE
+    assert "more than 12,500 instructions" in str(outcome(data, opcodes=12_500)[0])
+    assert outcome(data, opcodes=12_500)[1] < RUNS_COST * 12_500 + 31 * 2 * MOST_AT_ONCE
     assert "more than 5,000 values" in str(outcome(data, values=5_000)[0])
+    assert "some 1,250 tensors" in str(outcome(data, values=5_000)[0])
+    assert not isinstance(outcome(pickled(some(1200)), values=40_000)[0], str)
+
+
+def _read(data: bytes, **limits: Any) -> tuple[Stream, State]:
+    machine = Machine(data, name="x", limits=Limits(**limits))
+    machine.state.expected = _COMMON
+    return machine.run(), machine.state
+
+
+def test_tensors_in_runs_weigh_what_they_take_and_others_more() -> None:
+    """In runs a third of a tensor by itself; none beyond the limit of tensors."""
+    data = pickled(some(2500))
+    _, state = _read(data)
+    assert 2 * 2500 < state.weight < 4.5 * 2500
+    assert _read(data, tensors=500)[1].weight > state.weight + 3 * 1000
+    assert _read(pickled(some(2500), 4))[1].weight > 2 * state.weight
+
+
+def _asking(count: int, places: range) -> bytes:
+    """A stream that asks at its end for these slots of the last tensors, the last slot of them being 0."""
+    data = pickled(some(count))
+    machine = Machine(data, name="x")
+    machine.run()
+    last = len(machine.state.memo) - 1
+    gets = b"".join(b"j" + struct.pack("<I", last - place) + b"0" for place in places)
+    return data[:-1] + gets + b"."
+
+
+def test_what_is_made_later_is_made_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each slot in each order: sizes, strides, hooks, arguments, and both of neighbors."""
+    for places in (range(40), range(39, -1, -1), *(range(at, at + 1) for at in range(9))):
+        data = _asking(60, places)
+        assert check(monkeypatch, data) > 800
+        kept = (
+            data[:-1].replace(b"0j", b"j") + b"t."
+        )  # what is asked for is the root, and is one and the same
+        at = kept.index(b"j", len(pickled(some(60))) - 1)
+        whole = kept[:2] + b"(" + kept[2:at] + kept[at:].replace(b"0t.", b"t.")
+        check(monkeypatch, whole)
+
+
+def test_what_is_made_later_is_made_before_its_slots_are_written_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a slot would stand for the arguments of another tensor, and a scanner be fooled."""
+    data = pickled(some(60))
+    machine = Machine(data, name="x")
+    machine.run()
+    last = len(machine.state.memo) - 1
+    for written in range(9):
+        for asked in range(9):
+            put = b"K\x07r" + struct.pack("<I", last - written) + b"0"
+            get = b"j" + struct.pack("<I", last - asked)
+            check(monkeypatch, data[:-1] + put + get + b"\x86.")
+            check(monkeypatch, data[:-1] + put + put + get + b"\x86.")
+
+
+def test_what_is_made_later_counts_when_it_is_made() -> None:
+    stream, state = _read(pickled(some(600)), values=4_000)
+    room = state.room
+    with pytest.raises(PickleError, match="more than 4,000 values") as raised:
+        list(flat([stream.root]))
+    assert raised.value.remedy
+    assert room.used + room.weight > 4_000
+    asked = _asking(600, range(600 * 7))
+    assert "more than 4,000 values" in str(outcome(asked, values=4_000)[0])
+
+
+def test_arguments_are_told_without_being_made() -> None:
+    stream, _ = _read(pickled(some(60)))
+    assert isinstance(stream.root, Dict)
+    calls = [value for _, value in stream.root.pairs if isinstance(value, Call) and value.packed is not None]
+    assert len(calls) > 20
+    for call in calls:
+        told = call.told
+        assert isinstance(told, tuple)
+        assert call.packed is not None
+        made = call.args
+        assert isinstance(made, tuple)
+        assert (told[:5], told[5]) == (made[:5], None)
+        assert call.told is made
+        assert call.packed is None
+        with pytest.raises(AttributeError):
+            call.__getattr__("args")
 
 
 def test_runs_are_cancelled() -> None:
