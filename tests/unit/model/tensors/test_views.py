@@ -146,3 +146,11 @@ def stored_alone(shape: tuple[int, ...], dtype: str, known: Known) -> TensorFact
     facts = describe_tensor(StoredTensor("0", dtype, shape, stride=views.contiguous(shape)), known)
     assert facts is not None
     return facts
+
+
+def test_texts_of_problems_are_shared_and_few_are_kept() -> None:
+    texts = [views.shared_text(f"problem {number % 3}") for number in range(9)]
+    assert len({id(text) for text in texts}) == 3
+    for number in range(1000):
+        assert views.shared_text(f"another {number}") == f"another {number}"
+    assert len(views._TEXTS) <= views._MOST_TEXTS
