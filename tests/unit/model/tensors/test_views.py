@@ -149,8 +149,8 @@ def stored_alone(shape: tuple[int, ...], dtype: str, known: Known) -> TensorFact
 
 
 def test_texts_of_problems_are_shared_and_few_are_kept() -> None:
-    texts = [views.shared_text(f"problem {number % 3}") for number in range(9)]
+    texts = [views.shared_text(f"problem {at % 3}") for at in range(9)]
     assert len({id(text) for text in texts}) == 3
-    for number in range(1000):
-        assert views.shared_text(f"another {number}") == f"another {number}"
+    for at in range(1000):
+        assert views.shared_text(f"another {at}") == f"another {at}"
     assert len(views._TEXTS) <= views._MOST_TEXTS
