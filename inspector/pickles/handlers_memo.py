@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from inspector.pickles.instructions import U4, U8
 from inspector.pickles.oddities import OddityKind
-from inspector.pickles.packed import Later
-from inspector.pickles.state import BrokenStreamError, CutOffError, Handler, State, StoppedError
+from inspector.pickles.state import BrokenStreamError, CutOffError, Handler, Later, State, StoppedError
 
 HIGHEST_PROTOCOL = 5
 _HIGHEST_SLOT = 2**63 - 1  # no unpickler in C can count further

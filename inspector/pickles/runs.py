@@ -18,9 +18,8 @@ from operator import attrgetter, rshift
 from typing import cast
 
 from inspector.pickles.instructions import CODES
-from inspector.pickles.packed import Later, Packed
-from inspector.pickles.state import WEIGHT_SHIFT, Handler, PausedError, State
-from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
+from inspector.pickles.state import WEIGHT_SHIFT, Handler, Later, PausedError, State
+from inspector.pickles.values import Call, Dict, Global, Packed, PersistentId, Value
 from inspector.tuples import NamedTuple
 
 FEWEST = 128
@@ -274,7 +273,7 @@ class Runs:
                     state.skipped += times * one.steps
         state.literals += literals
         state.created += created
-        if len(state.persistent_ids) <= state.limits.tensors:
+        if len(state.persistent_ids) <= state.limits.alike:
             chars = list(map(len, columns.name))
             counted, taken = (sum(map(rshift, chars, repeat(by))) for by in (WEIGHT_SHIFT, _LONG_SHIFT))
             state.spared += _SPARED * len(chars) + (counted - taken) // 2

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from enum import Enum
 from typing import cast
 
+from inspector.errors import PickleError
 from inspector.limits import Limits
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
-from inspector.pickles.packed import Later, Room
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
@@ -34,6 +35,49 @@ class Expected(NamedTuple):
     common: frozenset[str] = frozenset()
     stateful: frozenset[str] = frozenset()
     package: str = ""
+
+
+class Later(Enum):
+    """What a slot of the memo holds before the arguments of a call are made, by the place within those."""
+
+    SIZES = 2
+    STRIDES = 3
+    HOOKS = 5
+    ARGS = -1
+
+
+class Room:
+    """How many values may still be made of calls that are packed, long after their pickle was read.
+
+    Attributes:
+        used: What the pickle took without them.
+        made: What was made of them since.
+    """
+
+    __slots__ = ("_most", "made", "used")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.used = 0
+        self.made = 0
+
+    @property
+    def weight(self) -> int:
+        """How many values that comes to: what is made later stands beside the columns that it is made of."""
+        return 2 * self.made
+
+    def take(self, count: int) -> None:
+        """Count values that are about to be made.
+
+        Raises:
+            PickleError: They are more than the limits allow.
+        """
+        self.made += count
+        if self.used + self.weight > self._most:
+            raise PickleError(
+                f"the pickle makes more than {self._most:,} values",
+                remedy="save its tensors in several files, or as safetensors",
+            )
 
 
 class StoppedError(Exception):

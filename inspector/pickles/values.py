@@ -7,12 +7,16 @@ never hashed, because the hash of a hostile key can hang or crash the program.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from inspector.overriding import override
-from inspector.pickles.packed import Packed
 from inspector.pickles.python2 import present_name
 from inspector.units import cut_text, escape_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.pickles.state import Room
 
 CallKind = Literal["reduce", "newobj", "inst"]
 BlobKind = Literal[
@@ -157,6 +161,75 @@ class Call:
     def told(self) -> Value:
         """The arguments, for those who read and forget them; see `Packed.told`."""
         return self.args if self.packed is None else self.packed.told(self.row)
+
+
+MADE = 2
+"""What the arguments of one call count as, beyond their sizes and strides."""
+
+
+class Numbers(Protocol):
+    """Numbers as a run holds them; see `runs`."""
+
+    @property
+    def first(self) -> int:
+        """The number before the sizes."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes."""
+
+    @property
+    def created(self) -> int:
+        """How many values their instructions make."""
+
+
+class Packed:
+    """The arguments of the calls of some runs of instructions, in columns: they take half of what those do.
+
+    They are made for one call when somebody asks for just these objects, and counted then; whoever only reads
+    what they say takes `Call.told`.
+    """
+
+    __slots__ = ("_flags", "_nodes", "_places", "_room", "_steps")
+
+    def __init__(
+        self,
+        nodes: Sequence[PersistentId],
+        places: Sequence[Numbers],
+        steps: Sequence[Numbers],
+        flags: Sequence[tuple[Value, ...]],
+        room: Room,
+    ) -> None:
+        """Keep what the calls were given, one in each place of all columns.
+
+        Args:
+            nodes: The storages.
+            places: Offsets and sizes.
+            steps: Strides.
+            flags: Whether they require gradients, and what makes their hooks.
+            room: What all that is made counts in.
+        """
+        self._nodes = nodes
+        self._places = places
+        self._steps = steps
+        self._flags = flags
+        self._room = room
+
+    def told(self, row: int) -> tuple[Value, ...]:
+        """Return the arguments of a call to be read and forgotten: without its hooks, its sizes shared."""
+        place = self._places[row]
+        return self._nodes[row], place.first, place.sizes, self._steps[row].sizes, self._flags[row][0], None
+
+    def make(self, row: int, call: type[Call]) -> tuple[Value, ...]:
+        """Return the arguments of a call as objects of their own.
+
+        Raises:
+            PickleError: There is no room for more.
+        """
+        place, steps, (grad, maker) = self._places[row], self._steps[row], self._flags[row]
+        self._room.take(MADE + place.created + steps.created)
+        hooks = call(maker, (), "reduce")
+        return self._nodes[row], place.first, (*place.sizes,), (*steps.sizes,), grad, hooks
 
 
 class Dict:

@@ -15,11 +15,9 @@ from functools import reduce
 from itertools import accumulate, islice, takewhile
 from operator import add, attrgetter, or_
 
+from inspector.containers.zip.directory import FOLDER, MASKED
 from inspector.tuples import NamedTuple
 
-FOLDER = 0x10
-"""The attribute by which DOS tells a folder."""
-MASKED = 0x2000
 _DATA = "data/"
 _ELSEWHERE = b"\xff\xff\xff\xff"  # the true figure stands in the Zip64 extra field
 _WIDE, _WIDE_NBYTES = b"\x0c\0", 12  # the length of that field with one figure

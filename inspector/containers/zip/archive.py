@@ -26,7 +26,6 @@ from inspector.containers.zip.directory import (
 )
 from inspector.containers.zip.kinds import PICKLE, Records, find_by, records_of
 from inspector.containers.zip.metadata import read_metadata
-from inspector.containers.zip.placed import find_alike
 from inspector.containers.zip.records import read_contents, refused
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.errors import DamagedError
@@ -68,7 +67,7 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         read_object(source, rival, limits, progress, "rival")
 
     stream, crc, doubt = read_object(source, entry, limits, progress)
-    most = limits.storages if records.alike is None else limits.tensors
+    most = limits.storages if records.alike is None else limits.alike
     storage_ids = first_storage_ids(stream.persistent_ids, replace(limits, storages=most))
     places = find_storages(source, records, storage_ids, progress)
     metadata = read_metadata(source, records.get, records.prefix, records.told)
@@ -165,11 +164,17 @@ def find_storages(
 ) -> Places:
     """Place the storages."""
     progress.start("finding storages", len(storage_ids), is_counted=True)
-    found = find_alike(source, records.alike, storage_ids, progress)
-    if found is None:
-        return _find_each(source, records, storage_ids, progress)
-    refusals = {key: miniz_words(f"reading file data/{key}", MinizError.CORRUPTED) for key in found.lost}
-    return Places(found.stored, refusals, (), found.overlap, is_old=False)
+    alike = records.alike
+    if alike is not None:
+        from inspector.containers.zip.placed import find_alike  # noqa: PLC0415 - small archives never need it
+
+        found = find_alike(source, alike, storage_ids, progress)
+        if found is not None:
+            refusals = {
+                key: miniz_words(f"reading file data/{key}", MinizError.CORRUPTED) for key in found.lost
+            }
+            return Places(found.stored, refusals, (), found.overlap, is_old=False)
+    return _find_each(source, records, storage_ids, progress)
 
 
 def _find_each(source: Source, records: Records, storage_ids: Collection[str], progress: Progress) -> Places:

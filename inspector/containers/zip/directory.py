@@ -10,12 +10,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.raw.near import NearReader
 from inspector.containers.source import Source
-from inspector.containers.zip.alike import FOLDER, MASKED, Alike
 from inspector.containers.zip.end import DirectoryError, ZipEnd, find_end
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import ContainerError, DamagedError
@@ -25,6 +24,9 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
+
+if TYPE_CHECKING:
+    from inspector.containers.zip.alike import Alike
 
 LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, date, crc, sizes, name, extra
 CENTRAL = struct.Struct("<4s6H3L5H2L")
@@ -45,6 +47,9 @@ _MOST_NAME = 120
 _CENTRAL_FIELDS = struct.Struct("<4s4xHL2x3L4H2x2L")
 _LOCAL_FIELDS = struct.Struct("<4s22x2H")
 _ELSEWHERE = 0xFFFFFFFF  # the true figure stands in the Zip64 extra field
+MASKED = 0x2000
+FOLDER = 0x10
+"""The attribute by which DOS tells a folder."""
 _WRAPPED = (1 << 64) - 1
 _METHOD = 0xFFFF
 _SLASH = 0x2F
@@ -161,7 +166,7 @@ def read_directory(
     """
     end = find_end(source)
     if end.count > limits.records or end.nbytes > limits.directory_nbytes:
-        advice = f"at most {limits.tensors:,} tensors of a zip are read: save several, or use safetensors"
+        advice = f"at most {limits.alike:,} tensors of a zip are read: save several, or use safetensors"
         raise ContainerError(
             f"the zip directory is too large: {end.count:,} records, {end.nbytes:,} bytes",
             remedy=advice if end.count > limits.records else None,
@@ -207,6 +212,8 @@ def _read_alike(
         DirectoryError: miniz refuses one of the first.
         CancelledError: The work was cancelled.
     """
+    from inspector.containers.zip.alike import Alike  # noqa: PLC0415 - small archives never need it
+
     pos = _parse_entries(source.nbytes, data, 0, end, entries, 1)
     folder, slash, _ = entries[0].name.partition("/")
     alike = Alike(folder + slash, source.nbytes, end.disk)

@@ -7,10 +7,10 @@ before anything of the table is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from inspector.containers.container import Extent
 from inspector.containers.source import Source
-from inspector.containers.zip.alike import Alike
 from inspector.containers.zip.directory import (
     Entries,
     OnFirst,
@@ -25,6 +25,9 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pieces import in_pieces
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from inspector.containers.zip.alike import Alike
 
 PICKLE = "data.pkl"
 _DATA = "data/"

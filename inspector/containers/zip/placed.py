@@ -66,16 +66,14 @@ class Found(NamedTuple):
     overlap: bool
 
 
-def find_alike(
-    source: Source, alike: Alike | None, keys: Collection[str], progress: Progress
-) -> Found | None:
+def find_alike(source: Source, alike: Alike, keys: Collection[str], progress: Progress) -> Found | None:
     """Place storages that all have one of the records that are alike, in their order; else return None.
 
     Raises:
         ContainerError: The file cannot be read.
         CancelledError: The work was cancelled.
     """
-    if alike is None or alike.flags & REFUSED_FLAGS or alike.method != STORED:
+    if alike.flags & REFUSED_FLAGS or alike.method != STORED:
         return None
     found = list(map(alike.find, keys))
     if None in found:

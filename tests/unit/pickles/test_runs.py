@@ -306,7 +306,7 @@ def test_tensors_in_runs_weigh_what_they_take_and_others_more() -> None:
     data = pickled(some(2500))
     _, state = _read(data)
     assert 2 * 2500 < state.weight < 4.5 * 2500
-    assert _read(data, tensors=500)[1].weight > state.weight + 3 * 1000
+    assert _read(data, alike=500)[1].weight > state.weight + 3 * 1000
     assert _read(pickled(some(2500), 4))[1].weight > 2 * state.weight
 
 

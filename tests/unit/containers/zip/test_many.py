@@ -110,7 +110,7 @@ def test_storages_whose_records_are_alike_may_be_more(mixed: Path, monkeypatch: 
     assert len(open_checkpoint(str(mixed), Limits(storages=100)).storages) > 700
     assert open_checkpoint(str(mixed), Limits(storages=100, rows=500)).tensors
     with pytest.raises(ModelError, match="more than 800 tensors and containers") as refused:
-        open_checkpoint(str(mixed), Limits(storages=100, tensors=800))
+        open_checkpoint(str(mixed), Limits(storages=100, alike=800))
     assert refused.value.remedy
     with pytest.raises(ModelError, match="more than 500 tensors and containers"):
         open_checkpoint(str(mixed), Limits(rows=500))
