@@ -113,23 +113,21 @@ class RowDelegate(QStyledItemDelegate):
     def needs_of(self, node_ids: Iterable[int]) -> dict[Column, int]:
         """Return how wide the columns must be to show some rows whole; 0 for empty ones."""
         measure, pads = self._view.fontMetrics().horizontalAdvance, _PAD + _RIGHT + 1
-        most = name = 0
-        tensors: set[str] = set()
-        groups: set[str] = set()
-        shapes, types, values = set(), set(), set(self._model.scalars.values())
-        for node_id in node_ids:
-            node = self._model.tree.nodes[node_id]
-            start = self.indent(self.rows.level(node_id)) + ARROW + _NAME_LEFT + _RIGHT
-            name = max(name, start + measure(self.rows.text(node_id, Column.NAME)[:_LONG_NAME]))
-            (tensors if node.kind == "tensor" else groups).add(node.device_text)
-            shapes.add(node.shape_text)
-            types.add(node.type_text)
-            values.add(node.text)
-            most = max(most, node.nbytes)
+        nodes, named = self._model.tree.nodes, self.rows.name_of
+        rows = [(node_id, nodes[node_id]) for node_id in node_ids]
+        names: dict[int, set[str]] = {}
+        for node_id, node in rows:
+            names.setdefault(self.rows.level(node_id), set()).add(named(node)[:_LONG_NAME])
+        tensors = {node.device_text for _, node in rows if node.kind == "tensor"}
+        groups = {node.device_text for _, node in rows if node.kind != "tensor"}
+        shapes, types = {node.shape_text for _, node in rows}, {node.type_text for _, node in rows}
+        values = {*self._model.scalars.values(), *[node.text for _, node in rows]}
+        most = max((node.nbytes for _, node in rows), default=0)
         chips, strips = widest(tensors, measure) + _CHIP + 8, widest(groups, measure) + _STRIP_WIDTH + 8
         sparks = max(map(len, self.sparks), default=0) * _SPARK_STEP
+        ends = (self.indent(level) + widest(texts, measure) for level, texts in names.items())
         return {
-            Column.NAME: name,
+            Column.NAME: max(ends, default=0) + ARROW + _NAME_LEFT + _RIGHT,
             Column.DEVICE: max(chips if any(tensors) else 0, strips if any(groups) else 0) + pads,
             Column.SHAPE: widest(shapes, measure) + pads,
             Column.TYPE: widest(types, measure) + pads,

@@ -94,10 +94,15 @@ class ListModel(QStandardItemModel):
         """Return the ids of some rows."""
         return list(islice(self.below(node_id), most))
 
+    @staticmethod
+    def name_of(node: Node) -> str:
+        """Return what a row is called here: its whole path."""
+        return node.path or node.name
+
     def text(self, node_id: int, column: int) -> str:
         """Return the text of a cell; the name is the whole path."""
-        node = self.node(node_id)
-        return node.path or node.name if column == Column.NAME else self._tree.text(node_id, column)
+        is_name = column == Column.NAME
+        return self.name_of(self.node(node_id)) if is_name else self._tree.text(node_id, column)
 
     @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -282,6 +282,11 @@ class TreeModel(QAbstractItemModel):
         read = self._readers.get(role)
         return None if read is None else read(int(index.internalId()), index.column())
 
+    @staticmethod
+    def name_of(node: Node) -> str:
+        """Return what a row is called here."""
+        return node.name
+
     def text(self, node_id: int, column: int) -> str:
         """Return the text of a cell."""
         node = self._tree.nodes[node_id]
