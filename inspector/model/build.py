@@ -158,6 +158,7 @@ def build_checkpoint(
     work.look(len(container.storage_ids))
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)
+    _check_problems(found.tensors, limits)
     return Checkpoint(
         path=container.path,
         format=container.format,
@@ -194,6 +195,17 @@ def _bounds(limits: Limits, container: Container) -> Limits:
     if not container.programs:
         return replace(limits, rows=limits.header_rows)
     return limits if len(container.storage_ids) <= limits.storages else replace(limits, rows=limits.alike)
+
+
+def _check_problems(tensors: list[Tensor], limits: Limits) -> None:
+    """Refuse very many tensors that cannot be as the file says: all that is said of them takes longest.
+
+    Raises:
+        ModelError: There are more of them than storages are read in any order.
+    """
+    if len(tensors) > limits.storages < sum(tensor.problem is not None for tensor in tensors):
+        what = f"more than {limits.storages:,} tensors of the checkpoint cannot be as it says"
+        raise ModelError(what, remedy="fetch the file again, it is damaged or was made up")
 
 
 # --- optimizers ---------------------------------------------------------------------------------------------

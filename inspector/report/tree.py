@@ -134,7 +134,9 @@ class _Numbering:
         for start in range(0, len(below), BUCKET_ROWS):
             rows = list(below[start : start + BUCKET_ROWS])
             first = rows[0].name if isinstance(rows[0], Group) else self._arrangement.name_of(rows[0])
-            name = f"{start:,} \u2026 {start + len(rows) - 1:,}   ({cut_text(first, 40)} \u2026)"
+            name = f"{start:,} \u2026 {start + len(rows) - 1:,}"
+            if first != str(start):  # as that of each item of a list is
+                name += f"   ({cut_text(first, 40)} \u2026)"
             is_above = any(isinstance(row, Group) for row in rows)
             buckets.append(Group(name, "", rows, is_bucket=True, is_above=is_above))
         return buckets

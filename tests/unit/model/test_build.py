@@ -109,6 +109,17 @@ def test_limits_and_cancellation_reach_the_model() -> None:
         open_checkpoint(FILE, progress=progress)
 
 
+def test_very_many_tensors_that_cannot_be_are_refused() -> None:
+    """Each of them is spoken of, which takes longer than to read it."""
+    good, limits = view(), Limits(storages=2)
+    bad = {f"bad{number}": view(size=numbers(9)) for number in range(3)}
+    few = dict(list(bad.items())[:2])
+
+    assert len(by_hand(pairs(**few, good=good, other=good), limits=limits).tensors) == 4
+    with pytest.raises(ModelError, match="more than 2 tensors of the checkpoint cannot be as it says"):
+        by_hand(pairs(**bad, good=good, other=good), limits=limits)
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_collector_is_as_it_was(enabled: bool) -> None:
     before = gc.isenabled()

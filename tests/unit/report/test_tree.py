@@ -94,8 +94,8 @@ def test_a_very_long_list_is_shown_in_slices() -> None:
     buckets = [tree.nodes[id_] for id_ in group.children]
     assert [bucket.kind for bucket in buckets] == ["bucket"] * 3
     assert [len(bucket.children) for bucket in buckets] == [1000, 1000, 2]
-    assert buckets[0].name == "0 \u2026 999   (0 \u2026)"
-    assert buckets[2].name == "2,000 \u2026 2,001   (2000 \u2026)"
+    assert buckets[0].name == "0 \u2026 999"
+    assert buckets[2].name == "2,000 \u2026 2,001"
     assert (buckets[1].tensors, buckets[1].nbytes, buckets[1].device_text) == (1000, 2000, "cpu")
     assert group.tensors == count + 1
 
@@ -103,7 +103,7 @@ def test_a_very_long_list_is_shown_in_slices() -> None:
 def test_a_slice_may_begin_with_a_group() -> None:
     rows = [tensor("list", index, "x") for index in range(2 * BUCKET_ROWS + 1)]
     tree = build_tree(checkpoint(*rows), {})
-    assert tree.nodes[named(tree, "list").children[1]].name == "1,000 \u2026 1,999   (1000 \u2026)"
+    assert tree.nodes[named(tree, "list").children[1]].name == "1,000 \u2026 1,999"
 
 
 @table("count", [0, 1, 2 * BUCKET_ROWS])
