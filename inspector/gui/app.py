@@ -87,23 +87,7 @@ class Program(QObject):
 
     def open_window(self, path: str | None = None, *, demo: bool = False) -> MainWindow:
         """Open a window, with a file if there is one; the session starts after the first paint."""
-        from inspector.gui.tasks import ThreadRunner
-
-        runner, missing = ThreadRunner(), {"frame", "controller"}
-
-        def on_there(part: str, _: object = None) -> None:
-            missing.discard(part)
-            if not missing:
-                self._begin_session(window, runner, path, demo)
-
-        begin = partial(runner.run, _import_controller, Progress(), partial(on_there, "controller"), _fail)
-        has_file = demo or path is not None
-        if has_file:  # what reads it is imported beside all that Qt does for the frame
-            begin()
         window = MainWindow(self._theme, self._settings)
-        window.closed.connect(runner.close)
-        window.painted.connect(partial(QTimer.singleShot, 0, window, window.prepare) if has_file else begin)
-        window.painted.connect(partial(on_there, "frame"))
         if self._windows:
             put_beside(self._windows[-1], window)
         self._windows.append(window)
@@ -112,6 +96,7 @@ class Program(QObject):
         window.series_wanted.connect(self.compare_series)
         window.raise_elsewhere = partial(self._raise, window)
         window.closed.connect(partial(self._on_closed, window))
+        window.painted.connect(partial(self._start_session, window, path, demo))
         window.show()
         return window
 
@@ -214,12 +199,27 @@ class Program(QObject):
                 return window
         return None
 
+    def _start_session(self, window: MainWindow, path: str | None, demo: bool) -> None:  # noqa: FBT001  # partial
+        from inspector.gui.tasks import ThreadRunner
+
+        runner = ThreadRunner()
+        window.closed.connect(runner.close)
+        begin = partial(self._begin_session, window, runner, path, demo)
+        if _CONTROLLER in sys.modules:
+            begin()
+            return
+        # The frame is painted; what reads files is imported beside it, while the workspace is built.
+        runner.run(_import_controller, Progress(), begin, _fail)
+        if demo or path is not None:
+            QTimer.singleShot(0, window, window.prepare)
+
     def _begin_session(
         self,
         window: MainWindow,
         runner: ThreadRunner,
         path: str | None,
-        demo: bool,  # noqa: FBT001  # as `open_window` has it
+        demo: bool,  # noqa: FBT001  # partial
+        _: object = None,
     ) -> None:
         from inspector.session.controller import Session
 
