@@ -158,7 +158,8 @@ def build_checkpoint(
     work.look(len(container.storage_ids))
     storages = build_storages(container, found.views)
     mark_misfits(found.tensors, storages)
-    _check_problems(found.tensors, limits)
+    if container.programs:
+        _check_problems(found.tensors, limits)
     return Checkpoint(
         path=container.path,
         format=container.format,
