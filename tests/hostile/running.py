@@ -61,7 +61,7 @@ def opened(path: str) -> Answer:
         "problems": problems[:20],
         "nbytes": [row.nbytes for row in checkpoint.tensors[:5]],
         "notes": sentences(checkpoint.notes),
-        "oddities": list(map(str, checkpoint.safety.oddities[:20])),
+        "oddities": [] if checkpoint.safety is None else list(map(str, checkpoint.safety.oddities[:20])),
         "globals": [use.name for use in checkpoint.globals[:50]],
         "verdict": safety.verdict,
         "answer": safety.answer.kind,
