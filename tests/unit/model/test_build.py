@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.opening import read_container
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ModelError
 from inspector.limits import Limits
-from inspector.model.build import collector_paused, open_checkpoint
+from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
+from inspector.model.found import Found
 from inspector.progress import Progress
 from tests.builders.pickles import STOP, list_, name, number, op, text, tuple_
 from tests.corpus import CORPUS
@@ -107,6 +109,13 @@ def test_limits_and_cancellation_reach_the_model() -> None:
     progress.cancel()
     with pytest.raises(CancelledError):
         open_checkpoint(FILE, progress=progress)
+
+
+def test_who_needs_the_values_behind_the_rows_is_given_them() -> None:
+    given: list[Found] = []
+    checkpoint = build_checkpoint(read_container(FILE), on_walked=given.append)
+    (found,) = given
+    assert len(found.sources) == len(checkpoint.tensors) > 0
 
 
 def test_very_many_tensors_that_cannot_be_are_refused() -> None:
