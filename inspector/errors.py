@@ -105,7 +105,14 @@ class PickleError(CheckpointError):
 
 
 class BrokenOffError(PickleError):
-    """A pickle stream has no end: its bytes are over before its STOP."""
+    """A pickle stream has no end: its bytes are over before its STOP. Every unpickler stops there."""
+
+
+class InvalidPickleError(PickleError):
+    """A pickle stream asks for what no unpickler has: an instruction, a value of the stack, a memo slot.
+
+    Every unpickler stops there.
+    """
 
 
 class ModelError(CheckpointError):

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from inspector.containers.programs import Programs
 from inspector.containers.source import BytesSource, Source
-from inspector.errors import ContainerError, PickleError
+from inspector.errors import BrokenOffError, ContainerError, InvalidPickleError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Blob, Call, Global, Value
@@ -60,6 +60,8 @@ def read_nested(programs: Programs, limits: Limits, progress: Progress, depth: i
             source: Source = BytesSource(data, name)
             try:
                 read_programs(source, limits, progress)
+            except (BrokenOffError, InvalidPickleError):
+                pass  # every unpickler stops there
             except (PickleError, ContainerError):
                 programs.note_unread(name)
             read_nested(source.programs, limits, progress, depth + 1)

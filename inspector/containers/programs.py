@@ -2,7 +2,9 @@
 
 A pickle is a program, and `torch.load` runs more of them than the one that makes the saved object: five of a
 legacy file, one for each storage and tensor of a tar file. Whatever reads a pickle that torch runs reads it
-through `Programs`, so that none can be missing from the verdict, also where reading ends in an error.
+through `Programs`, so that none can be missing from the verdict, also where reading ends in an error. What a
+loader would unpickle and no reader here can is noted there as well (`Programs.miss`): it is not known, and
+never safe.
 """
 
 from __future__ import annotations
@@ -12,16 +14,25 @@ from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from inspector.containers.rebuilds import EXPECTED
-from inspector.errors import ContainerError, PickleError
+from inspector.errors import (
+    BrokenOffError,
+    CheckpointError,
+    ContainerError,
+    InvalidPickleError,
+    PickleError,
+)
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import StreamFault
 from inspector.pickles.values import Call, Global
 from inspector.records import replace
 from inspector.tuples import NamedTuple
 
-ProgramKind = Literal["object", "part", "rival", "nested"]
+ProgramKind = Literal["object", "part", "rival", "nested", "missed"]
 """`object`: it makes the saved object. `part`: torch runs it before or after that one. `rival`: other readers
-run it in the place of the object's. `nested`: another program unpickles it."""
+run it in the place of the object's. `nested`: another program unpickles it. `missed`: a loader would unpickle
+it, and nothing of it was read."""
+
+_MOST_MISSED = 64
 
 
 class Program(NamedTuple):
@@ -32,12 +43,31 @@ class Program(NamedTuple):
         kind: When it is run.
         stream: What it does.
         is_whole: Whether it was read to its end. Of one that was not, the stream holds what was seen.
+        is_known: Whether nothing of what it runs is left: it is whole, or breaks off for every unpickler.
+        why: Why nothing of it was read, as a clause; empty for the others.
     """
 
     name: str
     kind: ProgramKind
     stream: Stream
     is_whole: bool = True
+    is_known: bool = True
+    why: str = ""
+
+
+_NOTHING = Stream(
+    root=None,
+    data=b"",
+    end=0,
+    globals=(),
+    persistent_ids=(),
+    calls=(),
+    faults=frozenset(),
+    opcodes=frozenset(),
+    firsts={},
+    protocol=0,
+    oddities=(),
+)
 
 
 class Programs:
@@ -46,6 +76,8 @@ class Programs:
     def __init__(self) -> None:
         self._found: dict[tuple[str, ProgramKind], list[Stream]] = {}
         self._broken: set[tuple[str, ProgramKind]] = set()
+        self._unknown: set[tuple[str, ProgramKind]] = set()
+        self._missed: dict[str, str] = {}
         self.opened: list[Call] = []  # calls whose bytes were read already, with what they open
 
     def run(self, machine: Machine, name: str, kind: ProgramKind = "part") -> Stream:
@@ -65,8 +97,10 @@ class Programs:
         machine.state.expected = EXPECTED
         try:
             stream = machine.run()
-        except (PickleError, ContainerError):
+        except (PickleError, ContainerError) as error:
             self._broken.add((name, kind))
+            if not isinstance(error, BrokenOffError | InvalidPickleError):
+                self._unknown.add((name, kind))
             streams.append(machine.seen())
             raise
         streams.append(stream)
@@ -103,10 +137,23 @@ class Programs:
     def note_ended(self, name: str) -> None:
         """Note that all there is of a program was read: the rest is missing from the file."""
         self._broken = {key for key in self._broken if key[0] != name}
+        self._unknown = {key for key in self._unknown if key[0] != name}
+
+    def miss(self, name: str, why: str) -> None:
+        """Note what a loader would unpickle and was not read: whatever else the file does, it is not known.
+
+        Args:
+            name: What it is: a record, a file, a value.
+            why: Why it was not read, as a clause such as `it is packed with lzma`.
+        """
+        if len(self._missed) < _MOST_MISSED:  # one is enough for the verdict, a few for its reasons
+            self._missed.setdefault(name, why)
 
     def note_unread(self, name: str) -> None:
         """Note that a program does more than could be read."""
-        self._broken.update(key for key in self._found if key[0] == name)
+        found = {key for key in self._found if key[0] == name}
+        self._broken |= found
+        self._unknown |= found
 
     def adopt(self, others: Programs, name: str, kind: ProgramKind = "nested") -> None:
         """Add the programs of what one of these unpickles, or of another format, under one name."""
@@ -115,23 +162,42 @@ class Programs:
             self._found.setdefault((name, kind), []).extend(streams)
         if others._broken:
             self._broken.add((name, kind))
+        if others._unknown:
+            self._unknown.add((name, kind))
+        for missed, why in others._missed.items():
+            self.miss(f"{name}: {missed}", why)
 
     def absorb(self, others: Iterable[object], name: str) -> None:
         """Add the programs of one file among several, each under the file's name and its own."""
         for one in others:
             if isinstance(one, Program):
                 key = f"{name}: {one.name}", one.kind
+                if one.kind == "missed":
+                    self.miss(key[0], one.why)
+                    continue
                 self._found.setdefault(key, []).append(one.stream)
                 if not one.is_whole:
                     self._broken.add(key)
+                if not one.is_known:
+                    self._unknown.add(key)
+
+    def absorb_failed(self, error: CheckpointError, name: str) -> None:
+        """Add the programs of one file among several that could not be read, and what is not known of it."""
+        self.absorb(error.programs, name)
+        self.miss(name, error.what)
 
     def all(self) -> tuple[Program, ...]:
-        """Return what was read so far."""
-        return tuple(
-            Program(name, kind, _joined(streams), (name, kind) not in self._broken)
-            for (name, kind), streams in self._found.items()
+        """Return what was read so far, and behind it what was missed."""
+        read = (
+            Program(*key, _joined(streams), key not in self._broken, key not in self._unknown)
+            for key, streams in self._found.items()
             if streams
         )
+        missed = (
+            Program(name, "missed", _NOTHING, is_whole=False, is_known=False, why=why)
+            for name, why in self._missed.items()
+        )
+        return (*read, *missed)
 
 
 def _joined(streams: Sequence[Stream]) -> Stream:

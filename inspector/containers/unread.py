@@ -19,7 +19,14 @@ from inspector.containers.nested import read_nested
 from inspector.containers.programs import ProgramKind, Programs
 from inspector.containers.source import Source
 from inspector.containers.tar.sniff import passes_for_tar
-from inspector.errors import CancelledError, CheckpointError, ContainerError, PickleError
+from inspector.errors import (
+    BrokenOffError,
+    CancelledError,
+    CheckpointError,
+    ContainerError,
+    InvalidPickleError,
+    PickleError,
+)
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine
 from inspector.progress import Progress
@@ -70,12 +77,17 @@ def programs_on_errors(source: Source, limits: Limits, progress: Progress) -> It
 def _read_on(source: Source, limits: Limits, progress: Progress) -> None:
     """Read the pickles that were not reached, and those within pickles."""
     limits = within_bounds(limits)
-    # What is broken was broken before; what was read until there is kept, also where the memory ends.
-    with suppress(PickleError, ContainerError, MemoryError):
+    # What was read until there is kept, and what every unpickler stops at runs nothing behind it.
+    try:
         if _is_zip(source) or passes_for_tar(source) or not source.programs.all():
             read_programs(source, limits, progress)
-    with suppress(MemoryError):
         read_nested(source.programs, limits, progress)
+    except (BrokenOffError, InvalidPickleError):
+        pass
+    except (PickleError, ContainerError, MemoryError) as error:
+        source.programs.miss(
+            START, str(getattr(error, "what", "")) or "there is not enough memory to read it"
+        )
 
 
 def within_bounds(limits: Limits) -> Limits:

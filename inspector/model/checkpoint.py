@@ -319,11 +319,13 @@ class Safety:
         read_within: Names that unpickle bytes in turn, where all such bytes were read and nothing else is
             done with the name; and what announces arrays that were found.
         called: Names that are called, or handed to what is called, see `model.programs.constructing`.
+        unread: What loading would unpickle and was not read whole, each with the reason, as clauses.
     """
 
     opcodes: tuple[str, ...]
     protocol: int
     oddities: tuple[Oddity, ...]
+    unread: tuple[str, ...]
     uses: tuple[tuple[str, Verb], ...] = ()
     calls: tuple[CallUse, ...] = ()
     calls_made: int = 0
@@ -333,7 +335,7 @@ class Safety:
     read_within: tuple[str, ...] = ()
 
 
-NOTHING = Safety(opcodes=(), protocol=0, oddities=())
+NOTHING = Safety(opcodes=(), protocol=0, oddities=(), unread=())
 """What loading needs that runs no pickle."""
 
 

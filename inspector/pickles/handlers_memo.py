@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from inspector.pickles.instructions import U4, U8
 from inspector.pickles.oddities import OddityKind
-from inspector.pickles.state import BrokenStreamError, CutOffError, Handler, Later, State, StoppedError
+from inspector.pickles.state import (
+    BrokenStreamError,
+    CutOffError,
+    EmptySlotError,
+    Handler,
+    Later,
+    State,
+    StoppedError,
+)
 
 HIGHEST_PROTOCOL = 5
 _HIGHEST_SLOT = 2**63 - 1  # no unpickler in C can count further
@@ -65,8 +73,8 @@ def _fetch(state: State, slot: int) -> None:
     state.stack.append(state.recall(slot) if type(value) is Later else value)  # type: ignore[arg-type]
 
 
-def _empty_slot(slot: int) -> BrokenStreamError:
-    return BrokenStreamError(f"memo slot {slot} is read before it is filled")
+def _empty_slot(slot: int) -> EmptySlotError:
+    return EmptySlotError(f"memo slot {slot} is read before it is filled")
 
 
 def _put(state: State, data: bytes, pos: int) -> int:

@@ -11,12 +11,19 @@ from collections.abc import Callable, Mapping
 from itertools import repeat
 from operator import length_hint
 
-from inspector.errors import BrokenOffError, PickleError
+from inspector.errors import BrokenOffError, InvalidPickleError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.handlers import HANDLERS, first_use
 from inspector.pickles.instructions import OPCODES, instruction_end
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
-from inspector.pickles.state import BrokenStreamError, Expected, PausedError, State, StoppedError
+from inspector.pickles.state import (
+    BrokenStreamError,
+    EmptySlotError,
+    Expected,
+    PausedError,
+    State,
+    StoppedError,
+)
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass
@@ -103,6 +110,7 @@ class Machine:
 
         Raises:
             BrokenOffError: The stream ends before its STOP.
+            InvalidPickleError: It asks for what no unpickler has.
             PickleError: It breaks its rules or exceeds a limit.
             CancelledError: The work was cancelled.
         """
@@ -157,7 +165,8 @@ class Machine:
         data, start = self._data, self._pos
         known = start >= len(data) or data[start] in OPCODES
         if not known or instruction_end(data, start) is not None:
-            raise self._error(_reason(error), start)
+            is_invalid = not known or isinstance(error, IndexError | EmptySlotError)
+            raise self._error(_reason(error), start, InvalidPickleError if is_invalid else PickleError)
         if self._extend is not None:
             if len(data) >= self._limits.pickle_nbytes:
                 raise self._error(f"the pickle is longer than {self._limits.pickle_nbytes:,} bytes", start)

@@ -92,6 +92,10 @@ class BrokenStreamError(Exception):
     """The instruction cannot be carried out; the text says why. The machine adds the place."""
 
 
+class EmptySlotError(BrokenStreamError):
+    """A memo slot is read before it is filled."""
+
+
 class CutOffError(BrokenStreamError):
     """The instruction's operand runs past the bytes there are."""
 

@@ -223,7 +223,7 @@ def _verdict(check: Check) -> Iterator[Block]:
 def _safety_role(load: DefaultLoad) -> Role:
     if load.is_safe:
         return "good"
-    return "bad" if load.safety.verdict == "dangerous" else "caution"
+    return "bad" if load.safety.may_harm else "caution"
 
 
 def _call(check: Check) -> str:

@@ -83,7 +83,7 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict, *, is_lost: bool) -> It
 
 def verdict_role(safety: SafetyVerdict) -> Role:
     """Return whether a verdict is good news."""
-    if safety.verdict == "dangerous":
+    if safety.may_harm:
         return "bad"
     return "good" if safety.verdict == "weights-only" else "caution"
 

@@ -41,18 +41,20 @@ class Unread:
         names: The names that they import, each with how often and with its verdict, the worst first.
         calls: What they call besides what makes plain data, the worst first.
         is_whole: Whether each of them was read to its end.
+        unread: What loading would unpickle and was not read, as clauses.
     """
 
     verdict: UnreadVerdict
     names: tuple[_Rated, ...]
     calls: tuple[CallRow, ...]
     is_whole: bool
+    unread: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
-        """What loading does, in plain words; empty where nothing was seen that runs code."""
+        """What loading does, in plain words; empty where all was seen, and none of it runs code."""
         if self.verdict == "unknown":
-            return ""
+            return f"What loading it runs is not known: {self.unread[0]}." if self.unread else ""
         can = "can run commands" if self.verdict == "dangerous" else "runs code"
         rows = [row for row in self.calls if _counts(row)]
         named = dict.fromkeys(cut_text(row.text, _MOST_CHARS) for row in rows) or dict.fromkeys(
@@ -64,7 +66,7 @@ class Unread:
 
 
 def judge_unread(error: CheckpointError) -> Unread | None:
-    """Judge what loading a file would run that could not be read; None where nothing was seen of it."""
+    """Judge what loading a file would run that could not be read; None where that is known to be nothing."""
     seen = unread_checkpoint(error)
     if seen is None:
         return None
@@ -78,6 +80,7 @@ def judge_unread(error: CheckpointError) -> Unread | None:
         names=tuple(sorted(names, key=lambda one: _ORDER.index(one[2]))),
         calls=found.calls,
         is_whole=_is_whole(seen),
+        unread=seen.needs.unread,
     )
 
 

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Literal
 
 from inspector.containers.formats import format_of
-from inspector.containers.notes import NoteKind
 from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.obstacles import is_ambiguous
@@ -27,10 +26,12 @@ from inspector.safety.weights_only import refusals
 
 __all__ = ["FileVerdict", "GlobalVerdict", "SafetyVerdict", "judge", "judge_global"]
 
-FileVerdict = Literal["weights-only", "needs-allow-list", "runs-code", "dangerous"]
+FileVerdict = Literal["weights-only", "needs-allow-list", "runs-code", "unknown", "dangerous"]
+"""The best first. `unknown`: loading would unpickle something that could not be read whole."""
 
 _GETATTR = "builtins.getattr"
 _MOST_NAMED = 8
+_MOST_UNREAD = 4
 _NOT_TORCH_S = "It was not written by torch.save."
 # What rebuilds arrays and their types, which is on no list of torch's by default.
 _ARRAYS = frozenset(
@@ -51,7 +52,7 @@ class SafetyVerdict:
     """What loading would need.
 
     Attributes:
-        verdict: In one word.
+        verdict: In one word. `judge` alone says that nothing was left unread.
         weights_only: Whether `torch.load(weights_only=True)` is expected to take the pickle. Whether torch
             can read the file around it is another matter, see `model.obstacles`.
         to_allow: Classes to put on torch's list for that, when that is all it takes, see `offers`.
@@ -67,7 +68,7 @@ class SafetyVerdict:
         is_unrestricted: Whether a loader of its own runs the pickles, which restricts nothing.
         calls_made: How many calls the pickle makes besides those that make plain tensors.
         archive: What opens the file, where that is another function than `torch.load`.
-        danger: What a dangerous file can do.
+        danger: What a file can do that nobody should load.
     """
 
     verdict: FileVerdict
@@ -87,6 +88,11 @@ class SafetyVerdict:
     loader: str = ""
 
     @property
+    def may_harm(self) -> bool:
+        """Whether nobody should load it: it can run commands, or nobody knows what it runs."""
+        return self.verdict in {"dangerous", "unknown"}
+
+    @property
     def is_unsure(self) -> bool:
         """Whether nothing worse is known of it than that programs read different things from the file."""
         asks = bool(self.answer.names or self.answer.opcode)
@@ -100,7 +106,33 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         checkpoint: The file.
         torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
-    allowed, form = allow_list(torch_version), format_of(checkpoint.format)
+    found = _judge_read(checkpoint, allow_list(torch_version))
+    unread = _unread(checkpoint)
+    if not unread or found.verdict == "dangerous" or (found.archive and not found.archive.is_imported):
+        return replace(found, reasons=(*found.reasons, *unread))
+    return replace(
+        found,
+        verdict="unknown",
+        weights_only=False,
+        to_allow=(),
+        packages=(),
+        reasons=(*unread, *found.reasons),
+        danger="what loading it runs is not known",
+    )
+
+
+def _unread(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Return what is not known of what loading unpickles, one sentence each."""
+    rows = checkpoint.needs.unread
+    named = [f"What loading would run of {row}." for row in rows[:_MOST_UNREAD]]
+    if len(rows) > _MOST_UNREAD:
+        named.append(f"{len(rows) - _MOST_UNREAD:,} more could not be read.")
+    return tuple(named)
+
+
+def _judge_read(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
+    """Judge what was read of a file."""
+    form = format_of(checkpoint.format)
     names = form.own_names
     if form.unchecked and (checkpoint.safety is not None or not form.runs_with):
         told = f" with {form.runs_with}" if form.runs_with else ""
@@ -186,8 +218,6 @@ def _unrestricted(checkpoint: Checkpoint, own: frozenset[str], allowed: AllowLis
         reasons.append(f"Loading it imports {listed(dangerous)}, which can run anything.")
     if unknown:
         reasons.append(f"Loading it imports and calls what nothing is known of: {listed(unknown)}.")
-    if NoteKind.UNREAD_VALUES in {note.kind for note in checkpoint.notes}:
-        reasons.append("Some of its values cannot be read, and what they would run is not known.")
     verdict: FileVerdict = "runs-code" if reasons or doubts else "weights-only"
     if dangerous or OddityKind.BUILD_ON_NAME in checkpoint.needs.faults:
         verdict = "dangerous"
@@ -291,6 +321,4 @@ def _doubts_of_contents(checkpoint: Checkpoint) -> list[str]:
         doubts.append(f"Readers disagree about this pickle: {checkpoint.needs.oddities[0]}.")
     if is_ambiguous(checkpoint):
         doubts.append(AMBIGUOUS)
-    if any(note.kind is NoteKind.UNREAD_PART for note in checkpoint.notes):
-        doubts.append("Not all of its files can be read, and what loading the others runs is not known.")
     return doubts

@@ -106,7 +106,7 @@ def write_allowed(script: Script, request: Request) -> Trust:
     """
     safety = judge_for(request.checkpoint, request.target)
     knows = has(request.target, "weights_only")
-    if safety.verdict == "dangerous" and not knows:
+    if safety.may_harm and not knows:
         raise PlanError(
             f"torch {request.target.torch_version} would run what is in this file: it cannot check it first",
             remedy="load it with torch 1.13 or newer",
@@ -122,7 +122,7 @@ def write_allowed(script: Script, request: Request) -> Trust:
         script.paragraph(*_condition(safety), *_needs_list(request.target), *format_code(call))
     write_processes(script, request.checkpoint)
     comments: tuple[str, ...] = ()
-    if safety.verdict == "dangerous":
+    if safety.may_harm:
         comments = _DANGEROUS
     elif safety.verdict == "runs-code":
         reason = _reason(safety, request.target) if knows else _NO_CHECK

@@ -97,7 +97,7 @@ def judge_load(checkpoint: Checkpoint, target: Profile, known: SafetyVerdict | N
         call = replace(call, by_loader=True, map_location=map_location, refusal=refusal)
     failure = first_failure(checkpoint, target, call)
     code = _code(checkpoint, target, safety)
-    stop = failure if safety.verdict == "dangerous" else first_failure(checkpoint, target, code)
+    stop = failure if safety.may_harm else first_failure(checkpoint, target, code)
     way = _way(safety, failure)
     return DefaultLoad(
         safety=safety, failure=failure, code=code, stop=stop, way=way, loader=loader_of(checkpoint)
@@ -128,11 +128,11 @@ def _code(checkpoint: Checkpoint, target: Profile, safety: SafetyVerdict) -> Loa
     if release < HAS_WEIGHTS_ONLY:
         return plain_call(release)  # the argument is not known yet
     call = load_call(checkpoint, safety, weights_only=code_weights_only(safety))
-    return call if safety.verdict == "dangerous" else replace(call, refusal=None)
+    return call if safety.may_harm else replace(call, refusal=None)
 
 
 def _way(safety: SafetyVerdict, failure: LoadFailure | None) -> Way:
-    if safety.verdict == "dangerous":
+    if safety.may_harm:
         return "never"
     if failure is None:
         return "as-it-is" if safety.weights_only else "unsure" if safety.is_unsure else "unchecked"

@@ -163,7 +163,9 @@ def test_no_name_of_the_standard_library_is_offered_but_those_of_the_table() -> 
     assert len(names) > 8000
     listed = allow_list(None).names
     # As favorable as can be: as if the file did nothing but construct objects of them.
-    made = replace(BLANK, safety=Safety(opcodes=("STOP",), protocol=2, oddities=(), constructed=names))
+    made = replace(
+        BLANK, safety=Safety(opcodes=("STOP",), protocol=2, oddities=(), unread=(), constructed=names)
+    )
     offered = offers_for(made, tuple(map(present_name, names))).offered
     assert {name for name in offered if name not in listed} <= known_classes().keys()
     called = replace(BLANK, safety=replace(made.safety, constructed=(), called=names))

@@ -128,6 +128,7 @@ class _Reading:
             value = self._array(name, entry, is_kept=is_kept)
         except (ContainerError, PickleError) as error:
             self.errors.append((name, error))
+            self._source.programs.absorb_failed(error, name)
             return
         if is_kept:
             self.pairs.append((name, value))

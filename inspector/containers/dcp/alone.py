@@ -56,4 +56,5 @@ def _read(values: Values, source: Source, number: int, span: Span, unread: list[
         raise
     except CheckpointError as error:
         unread.append(str(error))
+        source.programs.miss(f"value {number}", error.what)
         return PersistentId(("value", str(number)))

@@ -238,6 +238,7 @@ class _Joining:
             raise
         except CheckpointError as error:
             self._unread[name] = str(error)
+            self._files.programs.miss(name, error.what)
             return PersistentId(("value", name))
 
     def _place_of_value(self, info: Stored) -> _Place:

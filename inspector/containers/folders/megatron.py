@@ -104,7 +104,7 @@ def _members(
         except CancelledError:
             raise
         except CheckpointError as error:
-            folder.programs.absorb(error.programs, file.name)
+            folder.programs.absorb_failed(error, file.name)
             errors.append((file.name, error))
     if not members:
         raise errors[0][1]

@@ -140,7 +140,7 @@ class _Reading:
             except CancelledError:
                 raise
             except CheckpointError as error:
-                self._folder.programs.absorb(error.programs, file)
+                self._folder.programs.absorb_failed(error, file)
                 self._unread.append((file, error))
             else:
                 self._folder.programs.absorb(container.programs, file)

@@ -38,7 +38,7 @@ def read_training(folder: Folder, limits: Limits, progress: Progress) -> Contain
         except CancelledError:
             raise
         except CheckpointError as error:
-            folder.programs.absorb(error.programs, name)
+            folder.programs.absorb_failed(error, name)
             errors.append((name, error))
     if not members:
         raise errors[0][1]

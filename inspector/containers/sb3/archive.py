@@ -74,6 +74,7 @@ def open_sb3(
             pairs.append((name, files.read(name, entries[name])))
         except (ContainerError, PickleError) as error:
             unread.append((name, error))
+            source.programs.absorb_failed(error, name)
     if not pairs and unread:
         raise unread[-1][1]
     if attributes is not None:
@@ -132,6 +133,7 @@ def _attributes(
     try:
         return read_attributes(source, entries[RECORD], files, limits, progress), []
     except ContainerError as error:
+        source.programs.absorb_failed(error, RECORD)
         return None, [(RECORD, error)]
 
 

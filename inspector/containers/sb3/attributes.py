@@ -64,14 +64,15 @@ def read_attributes(
     pairs: list[tuple[Value, Value]] = []
     unread: list[str] = []
     if sum(isinstance(found, Members) for _, found in members) > _MOST_PICKLES:
-        source.programs.note_unread(RECORD)
         raise TooLargeError(f"there are more than {_MOST_PICKLES:,} pickled attributes")
     for name, found in members:
         progress.advance(0)
         try:
             pairs.append((name, _value(name, found, reading)))
-        except (PickleError, ContainerError, ValueError):  # of a text that is no Base64
-            source.programs.note_unread(RECORD)
+        except (PickleError, ContainerError, ValueError) as error:  # of a text that is no Base64
+            source.programs.miss(
+                f"{RECORD}: {cut_text(name, _MOST_CHARS)}", str(getattr(error, "what", error))
+            )
             unread.append(escape_text(cut_text(name, _MOST_CHARS)))
     return Attributes(Dict(pairs), tuple(unread))
 

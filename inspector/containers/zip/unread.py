@@ -25,6 +25,7 @@ _FIRST_READ_NBYTES = 1 << 16
 _WINDOW_NBYTES = 4 << 20
 _MOST_WINDOWS = 64
 _MOST_RECORDS = 64
+_STEP_NBYTES = 1 << 16
 # How a record is named that is unpickled: by torch, TorchScript, torch.package, torch.export, or its owner.
 _PICKLED = pattern(r"\.(pkl|pickle|pt|pth|bin|ckpt|storage)(\0|$)", re.IGNORECASE)
 
@@ -48,6 +49,9 @@ def read_pickled_records(source: Source, limits: Limits, progress: Progress) -> 
             continue
         seen.add(record.payload)
         if len(seen) > _MOST_RECORDS:
+            source.programs.miss(
+                "its other records", f"only {_MOST_RECORDS} are read of a file that is refused"
+            )
             return
         _read_record(source, record, limits, progress)
 
@@ -101,6 +105,7 @@ def _record_at(source: Source, offset: int) -> _Record | None:
 def _read_record(source: Source, record: _Record, limits: Limits, progress: Progress) -> None:
     """Read the pickle in a record; what is none, or breaks off, is left at that."""
     if record.method not in {STORED, DEFLATED}:
+        source.programs.miss(record.name, f"it is compressed by method {record.method}, which is not read")
         return
 
     def extend(nbytes: int) -> bytes:
@@ -115,11 +120,20 @@ def _read_record(source: Source, record: _Record, limits: Limits, progress: Prog
 
 
 def _contents(source: Source, record: _Record, nbytes: int) -> bytes:
-    """Return the first bytes of a record, inflated; none where they cannot be inflated."""
+    """Return the first bytes of a record, inflated up to where they are damaged: what is before is run."""
     data = source.read_upto(record.payload, nbytes)
     if record.method == STORED:
         return data
-    try:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, nbytes)
-    except zlib.error:
-        return b""
+    inflating, found = zlib.decompressobj(-zlib.MAX_WBITS), b""
+    step = _STEP_NBYTES
+    while data and len(found) < nbytes:
+        before = inflating.copy()
+        try:
+            found += inflating.decompress(data[:step], nbytes - len(found))
+        except zlib.error:
+            if step == 1:
+                break
+            inflating, step = before, 1  # zlib keeps to itself what it inflates before it meets the damage
+        else:
+            data = data[step:]
+    return found

@@ -95,7 +95,7 @@ def picture_of(checkpoint: Checkpoint) -> Picture:
     return Picture(
         bars=tuple(Bar(label=label, color=color, share=nbytes / longest) for label, color, nbytes in bars),
         text=format_nbytes(checkpoint.file_nbytes),
-        is_dangerous=judge(checkpoint).verdict == "dangerous",
+        is_dangerous=judge(checkpoint).may_harm,
     )
 
 

@@ -89,7 +89,7 @@ def _weights_only(facts: Facts) -> Answer:
     reasons = " ".join(safety.reasons)
     if safety.verdict == "needs-allow-list":
         return Answer("false", reasons, why, facts.loading())
-    if safety.verdict == "dangerous":
+    if safety.may_harm:
         return Answer("false", f"Not for this file, ever. {reasons}", why)
     return Answer("true", f"{reasons} Do so only if you trust its source.", why)
 

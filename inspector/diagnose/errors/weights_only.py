@@ -41,7 +41,7 @@ def _global(context: Context) -> Tied:
         more = f" Next it would ask for {listed(wanted)}: allow them together." if wanted else ""
         return Tied(fits="yes", here=f"{here}{more}", fix=_PLAIN)
     here = f"{here} {_reasons(context)}".strip()
-    if context.safety.verdict == "dangerous":
+    if context.safety.may_harm:
         return Tied(fits="yes", here=here, finding=_finding(context), advice=_DANGEROUS)
     advice = "" if present_name(name) in default_allow_list().names else _NOT_ON_A_LIST
     return Tied(fits="yes", here=here, finding=_finding(context), fix=_PLAIN, advice=advice)
@@ -77,7 +77,7 @@ def _verdict(context: Context) -> Tied:
     if context.safety.weights_only:
         here = "weights_only=True loads this file as it is: the error comes from another file."
         return Tied(fits="no", here=here)
-    if context.safety.verdict == "dangerous":
+    if context.safety.may_harm:
         return Tied(fits="yes", here=_reasons(context), finding=_finding(context), advice=_DANGEROUS)
     return Tied(fits="yes", here=_reasons(context), finding=_finding(context), fix=_PLAIN)
 
@@ -87,8 +87,8 @@ def _reasons(context: Context) -> str:
 
 
 def _finding(context: Context) -> str:
-    ids = {"dangerous": "dangerous-global", "runs-code": "runs-code", "needs-allow-list": "needs-allow-list"}
-    return ids.get(context.safety.verdict, "")
+    ids = {"dangerous": "dangerous-global", "unknown": "runs-code", "weights-only": ""}
+    return ids.get(context.safety.verdict, context.safety.verdict)
 
 
 def _opcode(context: Context) -> Tied:

@@ -71,6 +71,8 @@ def _safety(case: Case) -> Iterator[Finding]:
     if case.safety.verdict == "dangerous":
         title = _DANGERS.get(case.safety.danger, "Loading this file can run commands")
         yield finding("dangerous-global", "error", title, reasons, [])
+    elif case.safety.verdict == "unknown":
+        yield finding("runs-code", "error", "What loading this file runs is not known", reasons, [])
     elif case.safety.is_unsure:
         title = "Programs read different things from this file"
         if lost_directory(case.checkpoint):  # that is damage first of all

@@ -14,6 +14,7 @@ _TITLES = {
 }
 _RUNS: dict[str, tuple[str, Severity, str]] = {
     "dangerous": ("dangerous-global", "error", "Loading this file can run commands"),
+    "unknown": ("runs-code", "error", "What loading this file runs is not known"),
     "runs-code": ("runs-code", "warning", "Loading this file runs code"),
 }
 

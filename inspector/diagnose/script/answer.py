@@ -78,7 +78,7 @@ def answer_script(text: str, name: str, checkpoint: Checkpoint, target: Profile)
     script = parse_script(text, name)
     known = Known(script=script, checkpoint=checkpoint, target=target, places=Places(checkpoint))
     course = _course(known)
-    is_dangerous = judge_for(checkpoint, target).verdict == "dangerous"
+    is_dangerous = judge_for(checkpoint, target).may_harm
     if not course.problems:
         return _fine(script, course, is_dangerous=is_dangerous and bool(course.loads))
     first = course.problems[0]

@@ -141,7 +141,13 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
         constructed=tuple(map(cut_name, constructed)),
         called=tuple(map(cut_name, called)),
         faults=tuple(sorted(known)),
+        unread=tuple(_unread(one) for one in programs if not one.is_known),
     )
+
+
+def _unread(program: Program) -> str:
+    """Return why a program is not known, as a clause; the name may be the file's own text."""
+    return f"{cut_name(program.name)}: {program.why or 'it cannot be read to its end'}"
 
 
 def _first_calls(program: Program) -> Program:
@@ -160,14 +166,14 @@ def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
     """Return what the programs of a file do that cannot be read, as of a checkpoint without a row.
 
     Returns:
-        The checkpoint, or None where no program was seen that imports anything.
+        The checkpoint, or None where all that loading unpickles was seen, and imports nothing.
     """
     seen = [program for program in error.programs if isinstance(program, Program)]
     programs = [_first_calls(program) for program in seen]
     uses: Uses = set()
     note_program_uses(uses, programs, Arguments(), _count_nothing, time.thread_time() + _MOST_SECONDS)
     found = list_globals(programs)
-    if not found:
+    if not found and all(program.is_known for program in programs):
         return None
     return Checkpoint(
         path=error.where or "",
@@ -183,7 +189,9 @@ def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
         root="value",
         module_class=None,
         safety=replace(
-            describe_safety(programs, uses, protocol=max(one.stream.protocol for one in programs)),
+            describe_safety(
+                programs, uses, protocol=max((one.stream.protocol for one in programs), default=0)
+            ),
             calls_made=sum(len(program.stream.calls) for program in seen),
         ),
         notes=() if all(program.is_whole for program in programs) else (Note(NoteKind.BROKEN_OFF),),

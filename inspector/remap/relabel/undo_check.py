@@ -33,6 +33,7 @@ _WORDS: dict[FileVerdict, str] = {
     "weights-only": "holds weights only",
     "needs-allow-list": "imports names that torch does not know",
     "runs-code": "runs code when it is loaded",
+    "unknown": "may run anything when it is loaded, since not all of it can be read",
     "dangerous": "can run anything when it is loaded",
 }
 _MOST_QUESTIONS = 10_000_000

@@ -18,6 +18,7 @@ SAFETY: dict[FileVerdict, str] = {
     "weights-only": "loads with weights_only=True, runs no code",
     "needs-allow-list": "loads with weights_only=True once its classes are allowed",
     "runs-code": "loads only with weights_only=False, which can run code in the file",
+    "unknown": "UNKNOWN: not all that loading it would run could be read",
     "dangerous": "DANGEROUS: loading it can run commands",
 }
 """The verdict on the pickles of a file."""
@@ -26,6 +27,7 @@ SAFETY_LABELS: dict[FileVerdict, str] = {
     "weights-only": "safe: weights only",
     "needs-allow-list": "needs an allowlist",
     "runs-code": "not weights only",
+    "unknown": "unknown",
     "dangerous": "dangerous",
 }
 """The same in a word or two."""
@@ -98,9 +100,11 @@ def safety_sentence(load: DefaultLoad) -> str:
 
 def verdict_words(safety: SafetyVerdict) -> str:
     """Return the verdict on the pickles in a few words."""
+    if safety.verdict == "unknown":
+        return SAFETY["unknown"]
     if safety.archive is not None:
         return f"DANGEROUS: {safety.danger}" if safety.verdict == "dangerous" else safety.archive.words
-    if not safety.has_pickles:
+    if not safety.has_pickles and safety.weights_only:
         return _NO_PICKLE
     if safety.loader and safety.verdict == "runs-code":
         return f"{safety.loader} runs whatever the file names"
@@ -111,9 +115,9 @@ def verdict_words(safety: SafetyVerdict) -> str:
 
 def safety_label(safety: SafetyVerdict) -> str:
     """Return the verdict on the pickles in a word or two, as a label."""
-    if safety.archive is not None and safety.verdict != "dangerous":
+    if safety.archive is not None and not safety.may_harm:
         return safety.archive.label
-    if not safety.has_pickles:
+    if not safety.has_pickles and safety.weights_only:
         return _NO_PICKLE_LABEL
     if safety.is_unrestricted and safety.verdict == "weights-only":
         return _UNRESTRICTED_LABEL
@@ -122,6 +126,8 @@ def safety_label(safety: SafetyVerdict) -> str:
 
 def load_sentence(load: DefaultLoad, where: str) -> str:
     """Return in one sentence what `torch.load` does with a file, or what else loads it."""
+    if load.way == "never" and load.safety.verdict == "unknown":
+        return f"Do not load it: {load.safety.danger}."
     if load.safety.loader and load.way != "never":
         return f"{load.safety.loader} loads it on {where}, and runs whatever it names."
     archive = load.safety.archive

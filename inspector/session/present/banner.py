@@ -42,6 +42,7 @@ _TONES: dict[FileVerdict, Tone] = {
     "weights-only": "good",
     "needs-allow-list": "warning",
     "runs-code": "warning",
+    "unknown": "bad",
     "dangerous": "bad",
 }
 

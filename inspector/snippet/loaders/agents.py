@@ -20,7 +20,7 @@ def render_agent(checkpoint: Checkpoint, path: str, device: Device) -> str:
     Raises:
         PlanError: Loading it can run commands.
     """
-    if judge(checkpoint).verdict == "dangerous":
+    if judge(checkpoint).may_harm:
         raise PlanError(
             "loading this file can run commands, and nothing keeps its loader from that",
             where=checkpoint.path,

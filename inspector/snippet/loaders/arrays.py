@@ -41,7 +41,7 @@ def render_arrays(checkpoint: Checkpoint, path: str, device: Device) -> str:
     Raises:
         PlanError: Loading them can run commands.
     """
-    if judge(checkpoint).verdict == "dangerous":
+    if judge(checkpoint).may_harm:
         raise PlanError(
             "loading this file can run commands if it is told to load objects",
             where=checkpoint.path,

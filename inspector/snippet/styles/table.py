@@ -155,13 +155,13 @@ def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import unopened_styles  # noqa: PLC0415 - see above
 
-        if judge(checkpoint).verdict == "dangerous":
+        if judge(checkpoint).may_harm:
             return ()  # nothing keeps its loader from what is in it
         named = {style.id: style for style in STYLES}
         return tuple(named[id_] for id_ in unopened_styles(checkpoint.format, checkpoint.path))
     traits = look_at(checkpoint)
     offered = [style for style in STYLES if style.fits(traits)]
-    if any(style.has_loader(traits) for style in offered) and judge(checkpoint).verdict == "dangerous":
+    if any(style.has_loader(traits) for style in offered) and judge(checkpoint).may_harm:
         offered = [style for style in offered if not style.has_loader(traits)]
     if not traits.has_config:  # the folder may get one, but as it is `from_pretrained` fails there
         offered.sort(key=lambda style: style.id == "transformers")
@@ -240,6 +240,6 @@ def _device_of(mapping: tuple[tuple[str, str], ...]) -> Device | None:
 def _none(checkpoint: Checkpoint) -> str:
     """Return why a file offers no code at all."""
     safety = judge(checkpoint)
-    if safety.verdict == "dangerous":
+    if safety.may_harm:
         return f"none: {safety.danger}"
     return "none: torch.load does not open this format"

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import re
+import struct
+import zlib
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +17,7 @@ from inspector.errors import CancelledError, CheckpointError, ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.safety.unread import judge_unread
 from tests.builders import legacy, tars
 from tests.builders.pickles import NONE, STOP, call, dict_, name, op, proto, stream, text
 from tests.builders.zips import Record, build_zip
@@ -160,7 +163,7 @@ def test_zip_that_opens_as_tar_is_of_two_formats(write: Write) -> None:
     assert (found.format, found.notes) == ("zip", (Note(NoteKind.TWO_FORMATS),))
 
 
-def test_lack_of_memory_while_reading_on_leaves_the_error_as_it_is(
+def test_lack_of_memory_while_reading_on_leaves_the_error_as_it_is_and_the_programs_unknown(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def exhausted(*_: object) -> None:
@@ -170,4 +173,35 @@ def test_lack_of_memory_while_reading_on_leaves_the_error_as_it_is(
         monkeypatch.setattr(unread, name_, exhausted)
     with pytest.raises(CheckpointError, match="a NumPy array") as caught:
         read_container(write(b"\x93NUMPY"))
-    assert caught.value.programs == ()
+    seen = judge_unread(caught.value)
+    assert seen is not None
+    assert seen.sentence.endswith("the pickle at its beginning: there is not enough memory to read it.")
+
+
+def test_what_is_read_of_a_refused_file_is_all_that_it_runs_or_is_told(write: Write) -> None:
+    """Only where every unpickler stops is nothing left; all else is not known, and said so."""
+    for data, is_known in (
+        (b"hello", True),  # an empty memo slot
+        (b"0", True),  # nothing on the stack
+        (b"\x80\x02]q\x00", True),  # no STOP
+        (b"\x80\x02N\xff", True),  # no instruction
+        (b"I1\n" * 3_000_000 + EVIL, False),  # more than is read of a file that is refused
+    ):
+        with pytest.raises(CheckpointError) as caught:
+            read_container(write(data))
+        seen = judge_unread(caught.value)
+        assert (seen is None) == is_known, data[:20]
+        assert seen is None or seen.sentence.startswith("What loading it runs is not known: ")
+
+
+def test_records_of_a_refused_zip_that_are_not_inflated_are_not_known(write: Write) -> None:
+    whole = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = whole.compress(stream(proto(), EVIL)) + whole.flush(zlib.Z_FULL_FLUSH) + b"\xff" * 40
+    for method, names in ((8, ["posix.system"]), (14, [])):
+        header = b"PK\x03\x04" + struct.pack("<HHHHHIIIHH", 20, 0, method, 0, 0, 0, 0, 0, 8, 0) + b"data.pkl"
+        with pytest.raises(CheckpointError) as caught:
+            read_container(write(header + packed))
+        found = judge_unread(caught.value)
+        assert found is not None
+        assert [name for name, *_ in found.names] == names
+        assert found.verdict == ("dangerous" if names else "unknown")

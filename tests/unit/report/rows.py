@@ -38,7 +38,7 @@ BLANK = Checkpoint(
     versions=(),
     root="mapping",
     module_class=None,
-    safety=Safety(opcodes=("STOP",), protocol=2, oddities=()),
+    safety=Safety(opcodes=("STOP",), protocol=2, oddities=(), unread=()),
     notes=(),
 )
 

@@ -242,7 +242,9 @@ def test_calls_are_told_with_their_arguments_and_their_place() -> None:
         CallUse("", "call(...)", (), None),
         CallUse("net.Net", "net.Net()", (), ""),
     )
-    rows = checkpoint(safety=Safety(opcodes=("STOP",), protocol=2, oddities=(), calls=uses, calls_made=9))
+    rows = checkpoint(
+        safety=Safety(opcodes=("STOP",), protocol=2, oddities=(), unread=(), calls=uses, calls_made=9)
+    )
     shown = titled(file_facts(rows, judge(rows)))["What weights_only=False calls"]
     assert shown["os.system"].startswith('os.system("rm -rf /") \u2013 starts programs')
     assert shown["os.system"].endswith("[x/y]")
@@ -279,7 +281,10 @@ def test_no_fact_has_anything_invisible_in_it() -> None:
         versions=((evil, evil),),
         notes=(Note(NoteKind.REFUSED, (evil,)),),
         safety=Safety(
-            opcodes=("STOP",), protocol=2, oddities=(Oddity(OddityKind.APPEND_ON_OTHER, 0, (evil,)),)
+            opcodes=("STOP",),
+            protocol=2,
+            oddities=(Oddity(OddityKind.APPEND_ON_OTHER, 0, (evil,)),),
+            unread=(evil,),
         ),
     )
     groups = (*file_facts(rows, judge(rows)), *tensor_facts(rows, 0, look_up(rows)))

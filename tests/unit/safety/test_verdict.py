@@ -38,7 +38,7 @@ def made(
     return replace(
         BLANK,
         globals=tuple(GlobalUse(name=name, count=1) for name in names),
-        safety=Safety(opcodes=("STOP",), protocol=2, oddities=odd, uses=uses, constructed=names),
+        safety=Safety(opcodes=("STOP",), protocol=2, oddities=odd, unread=(), uses=uses, constructed=names),
         notes=notes,
     )
 

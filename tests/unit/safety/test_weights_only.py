@@ -24,7 +24,7 @@ def made(
     form: str = "zip",
     faults: tuple[str, ...] = (),
 ) -> Checkpoint:
-    safety = Safety(opcodes=opcodes, protocol=protocol, oddities=(), uses=uses, faults=faults)
+    safety = Safety(opcodes=opcodes, protocol=protocol, oddities=(), unread=(), uses=uses, faults=faults)
     return replace(BLANK, format=form, safety=safety)
 
 

@@ -19,7 +19,7 @@ from inspector.records import replace
 from inspector.target.machine.profile import Profile
 
 THIS = Profile(id="this", label="This machine")
-SAFE = Safety(opcodes=("GLOBAL", "STOP"), protocol=2, oddities=())
+SAFE = Safety(opcodes=("GLOBAL", "STOP"), protocol=2, oddities=(), unread=())
 
 
 def tensor(

@@ -83,7 +83,7 @@ def test_name_that_cannot_be_written_down() -> None:
 
 
 def test_pickle_that_torch_refuses() -> None:
-    text = load(checkpoint(safety=Safety(opcodes=("FRAME",), protocol=4, oddities=())))
+    text = load(checkpoint(safety=Safety(opcodes=("FRAME",), protocol=4, oddities=(), unread=())))
     assert "# weights_only=False: torch's restricted unpickler has no opcode FRAME.\n" in text
     assert text.endswith(f"{LOAD}weights_only=False)\n")
 

@@ -11,7 +11,7 @@ from inspector.target.machine.profile import CPU_ONLY, Profile
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor
 
-OTHER_OPCODE = Safety(opcodes=("POP",), protocol=2, oddities=())
+OTHER_OPCODE = Safety(opcodes=("POP",), protocol=2, oddities=(), unread=())
 AMBIGUOUS = (Note(NoteKind.SHARED_NAME),)
 ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
 

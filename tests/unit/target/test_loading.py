@@ -16,7 +16,7 @@ from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 
-INT = Safety(opcodes=("INT", "STOP"), protocol=1, oddities=())
+INT = Safety(opcodes=("INT", "STOP"), protocol=1, oddities=(), unread=())
 
 
 def refusal(found) -> Refusal | None:
@@ -46,7 +46,7 @@ def test_a_plain_state_dict_is_refused_by_nobody() -> None:
 def test_the_first_instruction_that_is_not_known(
     opcodes: tuple[str, ...], protocol: int, form: str, opcode: str
 ) -> None:
-    found = checkpoint(format=form, safety=Safety(opcodes=opcodes, protocol=protocol, oddities=()))
+    found = checkpoint(format=form, safety=Safety(opcodes=opcodes, protocol=protocol, oddities=(), unread=()))
     assert refusal(found) == Refusal(finding="runs-code", opcode=CODES[opcode])
 
 
@@ -71,7 +71,11 @@ def test_the_name_that_the_file_asks_for_first_is_the_one() -> None:
 
 def test_where_a_name_that_the_file_does_not_hold_is_asked_for_is_not_known() -> None:
     safety = Safety(
-        opcodes=("STOP",), protocol=2, oddities=(), uses=(("numpy.dtypes.Float64DType", Verb.CALL),)
+        opcodes=("STOP",),
+        protocol=2,
+        oddities=(),
+        unread=(),
+        uses=(("numpy.dtypes.Float64DType", Verb.CALL),),
     )
     found = refusal(checkpoint(storage("0"), safety=safety))
     assert found == Refusal(finding="needs-allow-list", name="numpy.dtypes.Float64DType", storages_before=1)
@@ -83,7 +87,7 @@ def test_what_is_dangerous_says_so() -> None:
 
 
 def test_a_misuse_has_neither_name_nor_instruction() -> None:
-    safety = Safety(opcodes=("STOP",), protocol=2, oddities=(), uses=(("", Verb.CALL),))
+    safety = Safety(opcodes=("STOP",), protocol=2, oddities=(), unread=(), uses=(("", Verb.CALL),))
     assert refusal(checkpoint(safety=safety)) == Refusal(finding="runs-code")
 
 

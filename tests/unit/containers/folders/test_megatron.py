@@ -119,7 +119,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         assert [note.part for note in found.notes if note.kind is NoteKind.UNREAD_PART] == [
             f"mp_rank_01/{FILE}"
         ], name
-        assert judge(found).verdict == "runs-code", name
+        assert judge(found).verdict == "unknown", name
         with pytest.raises(CheckpointError):
             open_checkpoint(str(write(tmp_path / f"{name} alone", {f"mp_rank_00/{FILE}": data}, None)))
 
@@ -134,7 +134,7 @@ def test_links_and_loops_lead_nowhere(tmp_path: Path) -> None:
     found = open_checkpoint(str(folder))
     assert len(found.tensors) == 4
     assert kinds(found)[NoteKind.UNREAD_PART] == ("a link leads out of the folder",)
-    assert judge(found).verdict == "runs-code"
+    assert judge(found).verdict == "unknown"
 
 
 def test_other_folders_are_none() -> None:

@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_told() -> None:
         found = opened(agent(**records))
         assert words in [note.sentence for note in found.notes if note.kind is kind]
         assert bool(found.refusal) == (kind is NoteKind.UNREAD_PART)
-        assert judge(found).verdict == "runs-code"
+        assert judge(found).verdict == "unknown"
     assert NoteKind.SHARED_NAME in kinds(opened(agent(Record(name="data", data=b"{"))))
 
 

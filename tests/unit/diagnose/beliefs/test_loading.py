@@ -15,7 +15,7 @@ def naming(*names: str, **fields: object) -> object:
 
 
 def protocol(number: int) -> Safety:
-    return Safety(opcodes=("STOP",), protocol=number, oddities=())
+    return Safety(opcodes=("STOP",), protocol=number, oddities=(), unread=())
 
 
 CALLING = naming("a.b", safety=replace(protocol(2), uses=(("a.b", Verb.CALL),), called=("a.b",)))

@@ -30,7 +30,9 @@ def test_a_class_that_only_holds_data_needs_no_trust() -> None:
 
 
 def test_a_function_is_offered_to_nobody() -> None:
-    called = Safety(opcodes=("STOP",), protocol=2, oddities=(), called=("functools.partial", "mine.make"))
+    called = Safety(
+        opcodes=("STOP",), protocol=2, oddities=(), unread=(), called=("functools.partial", "mine.make")
+    )
     made = asking("functools.partial", "mine.make", safety=called)
     for name in ("functools.partial", "mine.make"):
         found = explained(REFUSED.format(name), made, id_="unsupported-global")
@@ -75,13 +77,13 @@ def test_a_harmless_name_of_a_dangerous_file_is_not_to_be_allowed_either() -> No
 
 
 def test_another_opcode_in_a_dangerous_file() -> None:
-    old = Safety(opcodes=("FRAME",), protocol=4, oddities=())
+    old = Safety(opcodes=("FRAME",), protocol=4, oddities=(), unread=())
     found = explained("Unsupported operand 149", asking("os.system", safety=old), id_="unsupported-operand")
     assert found.advice.startswith("Do not load this file")
 
 
 def test_name_in_a_file_that_needs_more_than_names() -> None:
-    made = asking("mine.Net", safety=Safety(opcodes=("FRAME",), protocol=4, oddities=()))
+    made = asking("mine.Net", safety=Safety(opcodes=("FRAME",), protocol=4, oddities=(), unread=()))
     found = explained(REFUSED.format("mine.Net"), made, id_="unsupported-global")
     assert found.finding == "runs-code"
     assert "does not know the opcode FRAME" in found.here
@@ -99,7 +101,7 @@ def test_other_refusals(text: str, id_: str) -> None:
     worst = explained(text, asking("os.system", "mine.Net"), id_=id_)
     assert (worst.finding, worst.fix) == ("dangerous-global", None)
     assert worst.advice.startswith("Do not load this file")
-    old = asking(safety=Safety(opcodes=("FRAME",), protocol=4, oddities=()))
+    old = asking(safety=Safety(opcodes=("FRAME",), protocol=4, oddities=(), unread=()))
     found = explained(text, old, id_=id_)
     assert (found.fits, found.finding) == ("yes", "runs-code")
     assert ("pickled with protocol 4" in found.here) == (id_ == "unsupported-operand")

@@ -59,7 +59,7 @@ def test_invalid() -> None:
         ({"module_class": "m.net.Net"}, "whole-module"),
         ({"globals": (GlobalUse(name="m.Net", count=1),)}, "needs-allow-list"),
         ({"globals": (GlobalUse(name="os.system", count=1),)}, "dangerous-global"),
-        ({"safety": Safety(opcodes=("FRAME",), protocol=4, oddities=())}, "runs-code"),
+        ({"safety": Safety(opcodes=("FRAME",), protocol=4, oddities=(), unread=())}, "runs-code"),
     ],
 )
 def test_of_the_file_as_a_whole(fields: dict[str, object], id_: str) -> None:

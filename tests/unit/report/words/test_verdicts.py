@@ -110,7 +110,7 @@ def test_torch_s_suggestion_is_quoted_for_classes_only(version: str) -> None:
 
 
 def test_other_errors_are_quoted_whole() -> None:
-    opcode = load_of(checkpoint(safety=Safety(opcodes=("POP",), protocol=2, oddities=())))
+    opcode = load_of(checkpoint(safety=Safety(opcodes=("POP",), protocol=2, oddities=(), unread=())))
     assert opcode.failure is not None
     assert shown_message(opcode, opcode.failure) == opcode.failure.message
 

@@ -32,7 +32,7 @@ NET = {"names": ("net.Net",), "module_class": "net.Net"}
 _ONE_LINE = 80
 """Characters that stand beside the buttons of a wide window."""
 EIGHT = tuple(f"cuda:{index}" for index in range(8))
-PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=())
+PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=(), unread=())
 
 
 def say(document: Document, target: str = "cpu", chosen: Pairs = (), *findings: Finding) -> Banner:
