@@ -124,16 +124,16 @@ def _contents(source: Source, record: _Record, nbytes: int) -> bytes:
     data = source.read_upto(record.payload, nbytes)
     if record.method == STORED:
         return data
-    inflating, found = zlib.decompressobj(-zlib.MAX_WBITS), b""
-    step = _STEP_NBYTES
-    while data and len(found) < nbytes:
+    inflating, found = zlib.decompressobj(-zlib.MAX_WBITS), bytearray()
+    at, step = 0, _STEP_NBYTES
+    while at < len(data) and len(found) < nbytes:
         before = inflating.copy()
         try:
-            found += inflating.decompress(data[:step], nbytes - len(found))
+            found += inflating.decompress(data[at : at + step], nbytes - len(found))
         except zlib.error:
             if step == 1:
                 break
             inflating, step = before, 1  # zlib keeps to itself what it inflates before it meets the damage
         else:
-            data = data[step:]
-    return found
+            at += step
+    return bytes(found)
