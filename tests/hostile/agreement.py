@@ -175,33 +175,24 @@ def _ours(path: Path) -> tuple[str, str, tuple[str, ...]]:
     return answer.kind, answer.sentence, answer.names if answer.kind in NAMES else ()
 
 
-def _shown(row: Row) -> str:
-    """A file's name without its number; of the constructed files only up to what is exchanged in it."""
-    if row.folder in THEMES:
-        return re.split(r" (?:is|of|anew|on|behind|\(|\[) ?", row.name)[0].replace("|", "/")
-    return row.name.partition("-")[2] or row.name
-
-
 def table(found: Iterable[Row]) -> str:
-    """Count agreements by folder and answer, and list every disagreement with its reason, as Markdown."""
+    """Count agreements by folder, and the disagreements by their reason, as Markdown."""
     found = list(found)
-    counts = Counter((row.folder, row.ours, row.agrees) for row in found)
-    kinds = sorted({(row.folder, row.ours) for row in found})
-    lines = ["| files | our answer | agree | disagree |", "| --- | --- | ---: | ---: |"]
+    counts = Counter((row.folder, row.agrees) for row in found)
+    lines = ["| files | agree | disagree |", "| --- | ---: | ---: |"]
     lines += [
-        f"| {folder} | {ours} | {counts[folder, ours, True]} | {counts[folder, ours, False]} |"
-        for folder, ours in kinds
+        f"| {folder} | {counts[folder, True]} | {counts[folder, False]} |"
+        for folder in sorted({row.folder for row in found})
     ]
     agreed = sum(row.agrees for row in found)
-    lines += [f"| all | | {agreed} | {len(found) - agreed} |", ""]
+    lines += [f"| all | {agreed} | {len(found) - agreed} |", ""]
     others = Counter(
-        (row.folder, _shown(row), row.ours, row.theirs[:60], row.explanation)
+        (row.explanation, row.ours, "accepts" if row.theirs == "accepts" else "stops")
         for row in found
         if not row.agrees
     )
-    lines += ["| disagreement | ours | torch's | times | why |", "| --- | --- | --- | ---: | --- |"]
+    lines += ["| disagreement | ours | torch | times |", "| --- | --- | --- | ---: |"]
     lines += [
-        f"| {name} ({folder}) | {ours} | {theirs.splitlines()[0] if theirs else ''} | {count} | {why} |"
-        for (folder, name, ours, theirs, why), count in sorted(others.items(), key=str)
+        f"| {why} | {ours} | {theirs} | {count} |" for (why, ours, theirs), count in sorted(others.items())
     ]
     return "\n".join(lines)
