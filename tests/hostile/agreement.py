@@ -16,7 +16,7 @@ from inspector.safety.verdict import judge
 from tests.corpus import cases
 from tests.hostile.asking_torch import ask_torch
 from tests.hostile.cases import CASES
-from tests.hostile.constructed import THEMES, constructed
+from tests.hostile.constructed import constructed
 from tests.hostile.generated import generated
 
 QUICK = 220
