@@ -124,7 +124,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
 def _unread(checkpoint: Checkpoint) -> tuple[str, ...]:
     """Return what is not known of what loading unpickles, one sentence each."""
     rows = checkpoint.needs.unread
-    named = [f"What loading would run of {row}." for row in rows[:_MOST_UNREAD]]
+    named = [f"Not read whole, so what it would run is not known: {row}." for row in rows[:_MOST_UNREAD]]
     if len(rows) > _MOST_UNREAD:
         named.append(f"{len(rows) - _MOST_UNREAD:,} more could not be read.")
     return tuple(named)

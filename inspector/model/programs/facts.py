@@ -146,8 +146,8 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
 
 
 def _unread(program: Program) -> str:
-    """Return why a program is not known, as a clause; the name may be the file's own text."""
-    return f"{cut_name(program.name)}: {program.why or 'it cannot be read to its end'}"
+    """Return what is not known and why, as a clause; the name may be the file's own text."""
+    return f"{cut_name(program.name)} ({program.why or 'it cannot be read to its end'})"
 
 
 def _first_calls(program: Program) -> Program:
