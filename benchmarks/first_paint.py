@@ -9,9 +9,6 @@ from __future__ import annotations
 import os
 import sys
 
-if sys.argv[1:] == ["demo"]:
-    import inspector.gui  # noqa: F401 - imports PySide as the program does
-
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication, QMainWindow, QTreeView, QWidget
 

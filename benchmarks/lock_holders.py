@@ -93,7 +93,6 @@ def main() -> None:
         "listing": replace(state, flat=Order()),
         "sorting the list": replace(state, flat=Order(Column.NAME)),
         "coloring the map": replace(state, map_by="dtype"),
-        "beliefs": replace(state, asks_beliefs=True),
     }
     for what, shown in screens.items():
         watched(what, partial(_work_out, shown, Progress()), least_s)

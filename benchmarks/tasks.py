@@ -280,7 +280,6 @@ _GAPS = {
         "turning to other pages": (
             "the page findings",
             "the page code",
-            "the page beliefs",
             "the page values",
         ),
         "preparing an export": ("the export dialog",),

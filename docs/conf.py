@@ -31,6 +31,7 @@ NAVIGATION = {
         "guide/compare",
         "guide/traceback",
         "guide/script",
+        "guide/myths",
         "guide/damaged",
         "guide/many-files",
         "guide/ssh",

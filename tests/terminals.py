@@ -43,7 +43,6 @@ SCENES = {
     "check-error": "check demo.pth --target cuda --error-text 'RuntimeError: CUDA out of memory' --no-pager",
     "check-several": "check demo.pth empty.pth missing.pth --target cuda --no-pager",
     "check-script": "check demo.pth --target cuda --script train.py --no-pager",
-    "check-beliefs": "check demo.pth --target cpu --beliefs --no-pager",
     "stats": "stats demo.pth model/layer1.0.conv1.weight",
     "stats-scan": "stats odd.pth --scan",
     "diff": "diff demo.pth moved.pth --no-pager",

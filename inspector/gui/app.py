@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -19,7 +20,6 @@ from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.placing import put_beside
-from inspector.gui.quick.imports import collect_as_usual
 from inspector.gui.settings import Settings
 from inspector.gui.start.file_open import Application, open_when_shown
 from inspector.gui.start.recognizing import find_windows
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 _NAME = "checkpoint-inspector"
 _CONTROLLER = "inspector.session.controller"
-_PICTURE_TIMEOUT_S, _STARTED_MS = 120.0, 3_000
+_PICTURE_TIMEOUT_S = 120.0
+_YOUNG = 10_000
+"""So many new objects take the garbage collector a millisecond; it would look at them every 700."""
 MOST_AT_ONCE = 16
 """How many files one message or one drop opens: each takes a window and a thread."""
 
@@ -73,7 +75,7 @@ class Program(QObject):
         self._windows: list[MainWindow] = []
         self._comparisons: list[CompareWindow | SeriesWindow] = []
         self._leaving: set[QMainWindow] = set()
-        QTimer.singleShot(_STARTED_MS, self, collect_as_usual)
+        gc.set_threshold(_YOUNG, 10, 10)
 
     @property
     def theme(self) -> Theme:

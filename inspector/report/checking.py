@@ -36,7 +36,6 @@ from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
-    from inspector.diagnose.beliefs.belief import Belief
     from inspector.diagnose.script.answer import ScriptAnswer
 
 _INDENT = "  "
@@ -54,7 +53,6 @@ class Check:
         findings: The findings, worst first.
         explanation: What a given error text means, or None if none was given.
         diagnoses: Why torch can or cannot use the GPUs of the machine; none for one that was not probed.
-        beliefs: What becomes of common beliefs, where that was asked for.
         script: What a given script does with the file, or None if none was given.
     """
 
@@ -64,7 +62,6 @@ class Check:
     findings: tuple[Finding, ...]
     explanation: Explanation | None
     diagnoses: tuple[Diagnosis, ...] = ()
-    beliefs: tuple[Belief, ...] = ()
     script: ScriptAnswer | None = None
 
     @property
@@ -108,8 +105,6 @@ def check_document(check: Check) -> Document:
     }
     if check.explanation is not None:
         document["explanation"] = explanation_document(check.explanation, check.judged)
-    if check.beliefs:
-        document["beliefs"] = [as_document(belief) for belief in check.beliefs]
     if check.script is not None:
         from inspector.report.scripts import script_document  # noqa: PLC0415 - most runs follow no script
 
@@ -158,7 +153,6 @@ def check_page(check: Check) -> Page:
         () if check.explanation is None else explanation_lines(check.explanation, check.judged),
         machine_lines(check.diagnoses, is_asked=needs_device or is_about_machine(check.explanation)),
         _findings(check),
-        _beliefs(check.beliefs),
     )
 
 
@@ -300,13 +294,6 @@ def _findings(check: Check) -> Iterator[Block]:
         yield from finding_lines(finding)
         if finding is not answer:
             yield from _remedies(remedies_for(finding.fix, check.judged))
-
-
-def _beliefs(beliefs: tuple[Belief, ...]) -> Iterator[Block]:
-    if beliefs:
-        from inspector.report.believing import belief_lines  # noqa: PLC0415 - most runs ask for none
-
-        yield from belief_lines(beliefs)
 
 
 def _remedies(remedies: Iterable[Remedy]) -> Iterator[Block]:

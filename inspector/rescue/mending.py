@@ -27,7 +27,6 @@ MendingKind = Literal["line", "argument", "before", "file"]
 _MOST_SOURCE_NBYTES = 4 << 20
 _MOST_CHARS = 200
 _MOST_FILES = 3
-_BY_KEYWORD = 99
 _Moves = Sequence[tuple[str, str]]
 
 

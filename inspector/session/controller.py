@@ -131,11 +131,6 @@ class Session(Values):
             name = self._state.script_name if may_be_script(text) else ""
             self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS], script_name=name))
 
-    def ask_beliefs(self) -> None:
-        """Answer common beliefs about checkpoints from this file, and from those that are opened later."""
-        if self._ready is not None and not self._state.asks_beliefs:
-            self._show(replace(self._state, asks_beliefs=True))
-
     def show_map(self, root: int) -> None:
         """Show the map of modules of one tree node and what is below it."""
         document = self._ready

@@ -62,7 +62,6 @@ def frame_of(state: State) -> Screen:
         findings=(),
         error_text=state.error_text,
         explanation=None,
-        beliefs=(),
         doctor=(),
         code=None,
         file=(),

@@ -311,7 +311,6 @@ class Screen:
     error_text: str
     explanation: FindingRow | None
     doctor: tuple[FindingRow, ...]
-    beliefs: tuple[FindingRow, ...]
     code: CodePage | None
     file: tuple[FactGroup, ...]
     check: CheckPage

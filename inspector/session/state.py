@@ -95,7 +95,6 @@ class State:
         export: How far an export is; None without one.
         loading: How the file is loaded, for the memory forecast.
         style: The chosen style of code; empty for the one that fits the file best.
-        asks_beliefs: Whether the answers to common beliefs are looked at.
         recent: Files opened before, newest first.
         profiles: Machine profiles that were used before, newest first.
         edits: Changes of the map that can be undone, the last one last.
@@ -132,7 +131,6 @@ class State:
     loading: Loading = Loading()
     export: ExportState | None = None
     style: str = ""
-    asks_beliefs: bool = False
     recent: tuple[str, ...] = ()
     profiles: tuple[str, ...] = ()
     edits: tuple[MapEdit, ...] = ()

@@ -18,7 +18,6 @@ ANSWERS_NO = {
     f"{PROGRAM} check best.pth --target cpu",
     f"{PROGRAM} check best.pth --error-file traceback.txt",
     f"{PROGRAM} check best.pth --script train.py",
-    f"{PROGRAM} check best.pth --beliefs",
     f"{PROGRAM} diff epoch-1.pth epoch-2.pth --values",
 }
 """This machine has no GPU, and the checkpoint was saved on two; the second epoch differs from the first."""

@@ -232,7 +232,6 @@ def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
         error_text="",
         explanation=None,
         doctor=(),
-        beliefs=(),
         code=None,
         file=(),
         check=CheckPage(),

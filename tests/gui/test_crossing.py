@@ -46,7 +46,7 @@ from tests.sweep import tries
 NOBODY = create_autospec(Session, instance=True)
 FILES = ("one.pth", "two.pth", "old.pth", "cut.pth", "page.pth", "node7.json", "config.json", "gone.pth")
 OFTEN = (*FILES, "one.pth", "two.pth", "one.pth", "two.pth")
-PAGES = ("memory", "tensor", "findings", "code", "file", "beliefs")
+PAGES = ("memory", "tensor", "findings", "code", "file")
 KINDS = ("copy", "in-place", "weights", "safetensors", "recover", "compact")
 GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
 ERROR = (

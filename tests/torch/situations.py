@@ -832,19 +832,6 @@ RESUMES: tuple[Situation, ...] = (
     ),
     Situation(
         story="resumes elsewhere",
-        has="does it need the same CUDA version, must I save on the CPU?",
-        make=training("cuda:0"),
-        run="check run.pt --target cpu --beliefs",
-        code=1,
-        says=("map_location",),
-        also=(
-            'Not so: "It needs the same CUDA version',
-            r'Not so: "I must save with model\.cpu\(\)',
-            'Not so: "The GPU it was trained on must be there',
-        ),
-    ),
-    Situation(
-        story="resumes elsewhere",
         has="transformers' optimizer.pt, saved from a GPU; a GPU",
         make=saved(lambda _: trained()[1], "optimizer.pt"),
         run="check optimizer.pt --target cuda",

@@ -22,13 +22,11 @@ from inspector.errors import CancelledError, CheckpointError, ContainerError, Pl
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
-    from inspector.diagnose.beliefs.belief import Belief
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.diagnose.script.answer import ScriptAnswer
     from inspector.doctor.diagnosis import Diagnosis
     from inspector.model.checkpoint import Checkpoint
     from inspector.report.checking import Check
-    from inspector.target.default_load import DefaultLoad
     from inspector.target.machine.profile import Profile
     from inspector.target.machine.wish import Wish
 
@@ -54,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
     add_target_options(parser.add_argument_group("where it is to be loaded"), "this")
     group = parser.add_argument_group("what is explained as well")
-    group.add_argument("--beliefs", action="store_true", help="answer common beliefs from this file")
+    group.add_argument("--beliefs", action="store_true", help=argparse.SUPPRESS)
     error = group.add_mutually_exclusive_group()
     error.add_argument("--error-text", metavar="TEXT", help="explain this error message or traceback")
     error.add_argument("--error-file", metavar="F", help="the same from a file; - is standard input")
@@ -71,6 +69,8 @@ def run(options: argparse.Namespace) -> int:
     from inspector.pythons import name_python
     from inspector.target.machine.wish import parse_wish
 
+    if options.beliefs:
+        remark("--beliefs ended: what people believe and is not so stands in docs/guide/myths.md")
     target = parse_wish(options.target)
     refuse_twice(*options.files, options.error_file, options.script)
     if options.python is not None:
@@ -182,7 +182,6 @@ def _look(
         findings=diagnose(checkpoint, load.safety, machine),
         explanation=explanation,
         diagnoses=_examine(machine),
-        beliefs=_answers(checkpoint, load, machine) if options.beliefs else (),
         script=_follow(script, checkpoint, machine),
     )
 
@@ -204,12 +203,6 @@ def _examine(machine: Profile) -> tuple[Diagnosis, ...]:
     from inspector.doctor.examine import examine
 
     return examine(machine)
-
-
-def _answers(checkpoint: Checkpoint, load: DefaultLoad, target: Profile) -> tuple[Belief, ...]:
-    from inspector.diagnose.beliefs.table import answer_beliefs
-
-    return answer_beliefs(checkpoint, load, target)
 
 
 def _refused(

@@ -130,14 +130,6 @@ def _build_file(theme: Theme, commands: Commands, session: Session) -> QWidget:
     return panel
 
 
-def _build_beliefs(theme: Theme, _: Commands, session: Session) -> QWidget:
-    from inspector.gui.pages.beliefs import BeliefsPanel
-
-    panel = BeliefsPanel(theme)
-    panel.answers_wanted.connect(session.ask_beliefs)
-    return panel
-
-
 PAGES = (
     Page(
         id="memory",
@@ -187,14 +179,6 @@ PAGES = (
         icon="file",
         reads=("file", "check", "tree"),
         build=_build_file,
-    ),
-    Page(
-        id="beliefs",
-        module="inspector.gui.pages.beliefs",
-        text="&Beliefs",
-        icon="help",
-        reads=("beliefs", "tree"),
-        build=_build_beliefs,
     ),
     Page(
         id="values",

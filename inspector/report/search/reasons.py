@@ -27,7 +27,6 @@ from inspector.units import cut_text, escape_text, format_shape
 _FIELD = re.compile(r"([a-z_-]+)([:<>=]+)(.*)", re.ASCII | re.DOTALL)
 _LISTED = 5
 _MOST_WORD = 60
-_MOST_LIST = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

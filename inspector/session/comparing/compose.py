@@ -36,7 +36,6 @@ _SHOWN_FACTS = ("device", "dtype", "shape", "stride", "layout", "requires_grad",
 _CONTAINER_FACTS: dict[tuple[str, ...], str] = {("container",): "Type", ("order",): "Keys"}
 _CHOICES = {"values": "tensor values", "value": "other values"}
 """What a kind is called where it stands alone, if its label needs a row beside it."""
-_OPENING = "Comparing"
 _STALE = "What stands here may be out of date: {}."
 
 

@@ -7,14 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector.model.findings import Finding, Fix
-from inspector.report.words.beliefs import IN_THIS_FILE, INSTEAD, TRUTH_LABELS
 from inspector.report.words.fixes import before
 from inspector.report.words.machines import is_about_machine
 from inspector.session.screen import FindingRow, Tone
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
-    from inspector.diagnose.beliefs.belief import Belief
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.doctor.diagnosis import Diagnosis
     from inspector.target.default_load import Judged
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_NODES = 20
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}
-_TRUTHS: dict[str, Tone] = {"true": "good", "false": "neutral", "depends": "warning"}
 _FITS: dict[str, Tone] = {"yes": "bad", "no": "neutral", "unknown": "warning"}
 
 
@@ -49,7 +46,7 @@ def explanation_card(
         ("Your line", explanation.where),
         ("Why", explanation.cause),
         ("On the target", ailments(judged.target) if judged is not None and is_about else ""),
-        (IN_THIS_FILE, explanation.here),
+        ("In this file", explanation.here),
         ("What to do", explanation.advice),
     ]
     if explanation.also:
@@ -76,18 +73,6 @@ def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
     from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed
 
     return tuple(map(_diagnosis_card, examine(machine)))
-
-
-def belief_card(belief: Belief) -> FindingRow:
-    """Return the card that answers a belief."""
-    return FindingRow(
-        id=belief.id,
-        tone=_TRUTHS[belief.truth],
-        title=f"{TRUTH_LABELS[belief.truth]}: \u201c{belief.claim}\u201d",
-        detail=belief.why,
-        facts=((IN_THIS_FILE, belief.here),),
-        lines=((INSTEAD, belief.code),) if belief.code else (),
-    )
 
 
 def ailments(machine: Profile) -> str:

@@ -29,7 +29,6 @@ from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import banner, safety_chip
 from inspector.session.present.cards import (
     ailments,
-    belief_card,
     doctor_cards,
     explanation_card,
     finding_card,
@@ -112,7 +111,6 @@ def compose(state: State) -> Screen:
         explanation=_explanation(
             document, target_of(state), state.error_text, state.script_name, state.beside[1]
         ),
-        beliefs=_beliefs(document, target_of(state)) if state.asks_beliefs else (),
         doctor=doctor_cards(target_of(state)),
         code=code_page(
             document, device_map_of(*asked), target_of(state), state.style, is_exact=bool(state.chosen)
@@ -287,13 +285,6 @@ def _explanation(
 
 
 @remembered
-def _beliefs(document: Document, target: Profile) -> tuple[FindingRow, ...]:
-    from inspector.diagnose.beliefs.table import answer_beliefs  # noqa: PLC0415 - few windows are asked
-
-    answers = answer_beliefs(document.checkpoint, load_of(document, target), target)
-    return tuple(map(belief_card, answers))
-
-
 def _judged(document: Document, target: Profile) -> Judged:
     return Judged(checkpoint=document.checkpoint, target=target, load=load_of(document, target))
 

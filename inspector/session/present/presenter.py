@@ -261,7 +261,6 @@ def _asked(state: State) -> tuple[object, ...]:
         state.loading,
         state.error_text,
         state.script_name,
-        state.asks_beliefs,
         state.map_by,
         state.flat,
         state.picked if len(state.picked) > _MANY_PICKED else (),

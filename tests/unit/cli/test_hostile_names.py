@@ -85,7 +85,7 @@ def lines_of_all(files: dict[str, str]) -> list[tuple[str, ...]]:
             ("show", path),
             ("show", path, "--filter", "weight"),
             ("show", path, "--filter", f"nosuch{EVIL}"),
-            ("check", path, "--target", "cuda", "--beliefs", "--error-file", "err.txt"),
+            ("check", path, "--target", "cuda", "--error-file", "err.txt"),
             ("check", path, "--target", "cpu", "--error-text", EVIL, "--script", "script.py"),
             ("remap", path, "--dry-run", "--map", "*=cpu"),
             ("remap", path, "--dry-run", "--map", f"{EVIL}=cpu"),

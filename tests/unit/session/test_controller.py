@@ -167,20 +167,6 @@ def test_a_pasted_error_is_answered_for_this_file(opened) -> None:
     assert opened.screen.error_text == ""
 
 
-def test_beliefs_are_answered_when_asked_for_and_for_the_next_file_and_target(opened, view) -> None:
-    assert opened.screen.beliefs == ()
-    opened.ask_beliefs()
-    cards = opened.screen.beliefs
-    assert "This machine has no cuda:" in dict(cards[0].facts)["In this file"]
-    shown = view.show_screen.call_count
-    opened.ask_beliefs()
-    assert (view.show_screen.call_count, opened.screen.beliefs) == (shown, cards)
-    opened.set_target("8xcuda")
-    assert "(8 NVIDIA GPUs) has all of them." in dict(opened.screen.beliefs[0].facts)["In this file"]
-    opened.open("/b.pth")
-    assert len(opened.screen.beliefs) == len(cards)
-
-
 @pytest.mark.wide
 def test_a_book_is_not_read_to_its_end(opened) -> None:
     opened.explain_error("x" * 5_000_000)

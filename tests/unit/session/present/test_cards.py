@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from inspector.diagnose.beliefs.belief import Belief
 from inspector.diagnose.errors.explanation import Explanation
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.model.findings import Finding, Fix, finding
 from inspector.records import replace
 from inspector.session.present import cards
-from inspector.session.present.cards import belief_card, doctor_cards, explanation_card, finding_card
+from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
 from inspector.target.default_load import Judged, judge_load
 from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.machine.wish import parse_target
@@ -103,13 +102,3 @@ def test_a_diagnosis_shows_what_was_seen_and_what_to_do() -> None:
     assert card.facts == (("Seen", "nvidia-smi: not found\nno /dev/nvidia0"), ("Certainty", "likely"))
     assert card.steps == ("sudo apt install nvidia-driver",)
     assert card.tone == "bad"
-
-
-def test_a_belief_is_quoted_behind_its_word() -> None:
-    belief = Belief(
-        id="same-gpu", claim="It must.", truth="false", here="Here not.", why="Never.", code="x = 1"
-    )
-    card = belief_card(belief)
-    assert (card.tone, card.title, card.detail) == ("neutral", "Not so: \u201cIt must.\u201d", "Never.")
-    assert (card.facts, card.lines) == ((("In this file", "Here not."),), (("Write:", "x = 1"),))
-    assert belief_card(replace(belief, code="", truth="true")).lines == ()

@@ -1,1 +1,0 @@
-"""What makes the start of PySide quick."""
