@@ -71,6 +71,7 @@ def _reduce(state: State, data: bytes, pos: int) -> int:
     node = stack[-1] = Call(func, args, "reduce")
     if type(func) is not Global or not func.common:
         state.calls.append(node)
+        state.hand_over(args)
     return pos
 
 
@@ -80,6 +81,7 @@ def _newobj(state: State, data: bytes, pos: int) -> int:
     args = stack.pop()
     node = stack[-1] = Call(stack[-1], args, "newobj")
     state.calls.append(node)
+    state.hand_over(args)
     return pos
 
 
@@ -90,6 +92,8 @@ def _newobj_ex(state: State, data: bytes, pos: int) -> int:
     args = stack.pop()
     node = stack[-1] = Call(stack[-1], args, "newobj", kwargs)
     state.calls.append(node)
+    state.hand_over((args, kwargs))
+    state.hand_over(args)
     return pos
 
 
@@ -109,12 +113,14 @@ def _obj(state: State, data: bytes, pos: int) -> int:
 def _instantiate(state: State, cls: Value, args: tuple[Value, ...]) -> None:
     node = Call(cls, args, "inst")
     state.calls.append(node)
+    state.hand_over(args)
     state.stack.append(node)
 
 
 def _build(state: State, data: bytes, pos: int) -> int:
     value = state.stack.pop()
     target = state.stack[-1]
+    state.hand_over(value if type(value) is tuple else (value,))
     if not isinstance(target, Call):
         state.note(_built(target, value), pos, noun_for(target))
     elif value is None:

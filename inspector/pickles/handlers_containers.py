@@ -36,6 +36,7 @@ def _appends(state: State, data: bytes, pos: int) -> int:
 
 def _extend(state: State, data: bytes, pos: int, items: list[Value]) -> None:
     target = state.stack[-1]
+    state.note_change(target, pos)
     if isinstance(target, list):
         target.extend(items)
     elif isinstance(target, Call):
@@ -124,6 +125,7 @@ def _pairs(state: State, pos: int, items: list[Value]) -> list[tuple[Value, Valu
 
 def _update(state: State, pos: int, pairs: list[tuple[Value, Value]]) -> None:
     target = state.stack[-1]
+    state.note_change(target, pos)
     if isinstance(target, Dict):
         target.pairs.extend(pairs)
     elif isinstance(target, Call):

@@ -17,6 +17,7 @@ class OddityKind(StrEnum):
     BUILD_ON_SET = "build-on-set"
     BUILD_ON_STORAGE = "build-on-storage"
     BUILD_TWICE = "build-twice"
+    CHANGED_LATER = "changed-later"
     EXTENSION_CODE = "extension-code"
     FRAME_IN_FRAME = "frame-in-frame"
     FRAME_STRADDLE = "frame-straddle"
@@ -71,6 +72,7 @@ _SENTENCES = {
     OddityKind.BUILD_ON_SET: "the state of {} is set",
     OddityKind.BUILD_ON_STORAGE: "the state of {} is set",
     OddityKind.BUILD_TWICE: "the state of one object is set twice",
+    OddityKind.CHANGED_LATER: "something is put into {} after its contents were copied",
     OddityKind.EXTENSION_CODE: "extension code {} names whatever the loading program registered",
     OddityKind.FRAME_IN_FRAME: "a frame begins before the last one ends",
     OddityKind.FRAME_STRADDLE: "an instruction crosses the end of its frame",

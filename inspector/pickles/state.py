@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import cast
 
 from inspector.errors import PickleError
 from inspector.limits import Limits
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
-from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value, noun_for
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
 
 _SHORT_NBYTES = 1 << 12
+_FEW = 4
 WEIGHT_SHIFT = 4
 """A str counts as one more literal for each 16 bytes."""
 MOST_ODDITIES = 1000
@@ -118,6 +119,7 @@ class State:
         memo: Remembered values by their slot: a list for as long as the slots are filled in order, as every
             pickler does, which takes a tenth of the memory; else a dict. See `recall`.
         globals: Every global by (module, name), in the order of first use.
+        handed: Lists that were handed to calls, and tuples of many that were looked through, by their id.
         persistent_ids: Every persistent id, in order.
         calls: Every call of what is not common, in order, those with dropped results included.
         faults: What stops real unpicklers and is no oddity.
@@ -148,6 +150,7 @@ class State:
         "firsts",
         "frame_end",
         "globals",
+        "handed",
         "limits",
         "literals",
         "marked",
@@ -173,6 +176,7 @@ class State:
         self.marked: list[list[Value]] = []
         self.memo: list[Value | Later] | dict[int, Value | Later] = []
         self.globals: dict[tuple[str, str], Global] = {}
+        self.handed: dict[int, Value] = {}
         self.persistent_ids: list[PersistentId] = []
         self.calls: list[Call] = []
         self.faults: set[StreamFault] = set()
@@ -210,6 +214,38 @@ class State:
         self.stack = self.marked.pop()
         self.created += 1
         return items
+
+    def hand_over(self, args: Value) -> None:
+        """Note what a call or a BUILD is given: Python copies what stands in it, and here it is shared.
+
+        `OrderedDict` copies pairs, `__dict__.update` a state. Whatever is put into such a container later is
+        in the object here and not in Python's, so it makes the stream odd.
+        """
+        for value in self._looked_through(args):
+            if type(value) is Dict or type(value) is Set:
+                value.copied = True
+            elif type(value) is list or type(value) is tuple:
+                for inner in self._looked_through(value):
+                    if type(inner) is list:
+                        self.handed[id(inner)] = inner
+                if type(value) is list:
+                    self.handed[id(value)] = value
+
+    def _looked_through(self, values: Value) -> Sequence[Value]:
+        """Return the items of a tuple or list; none of one with many that was looked through before."""
+        if type(values) is not tuple and type(values) is not list:
+            return (values,)
+        if len(values) > _FEW:
+            if id(values) in self.handed:
+                return ()
+            if type(values) is tuple:
+                self.handed[id(values)] = values
+        return values
+
+    def note_change(self, target: Value, pos: int) -> None:
+        """Note that something is put into a container whose contents were copied."""
+        if getattr(target, "copied", False) or (self.handed and id(target) in self.handed):
+            self.note(OddityKind.CHANGED_LATER, pos, noun_for(target))
 
     def remember(self, slot: int, value: Value) -> None:
         """Put a value into a slot of the memo, in whatever order the slots come."""

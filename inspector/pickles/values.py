@@ -233,22 +233,29 @@ class Packed:
 
 
 class Dict:
-    """A dict as the pairs that fill it, in order, repetitions included."""
+    """A dict as the pairs that fill it, in order, repetitions included.
 
-    __slots__ = ("pairs",)
+    Attributes:
+        pairs: The pairs.
+        copied: Set where an unpickler has copied what is in it, see `State.hand_over`.
+    """
+
+    __slots__ = ("copied", "pairs")
 
     def __init__(self, pairs: list[tuple[Value, Value]]) -> None:
         self.pairs = pairs
+        self.copied = False
 
 
 class Set:
-    """A set or frozenset as the items that fill it."""
+    """A set or frozenset as the items that fill it; `copied` as of a `Dict`."""
 
-    __slots__ = ("frozen", "items")
+    __slots__ = ("copied", "frozen", "items")
 
     def __init__(self, items: list[Value], *, frozen: bool) -> None:
         self.items = items
         self.frozen = frozen
+        self.copied = False
 
 
 class PersistentId:
