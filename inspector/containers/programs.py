@@ -45,6 +45,7 @@ class Program(NamedTuple):
         is_whole: Whether it was read to its end. Of one that was not, the stream holds what was seen.
         is_known: Whether nothing of what it runs is left: it is whole, or breaks off for every unpickler.
         why: Why nothing of it was read, as a clause; empty for the others.
+        restricted: Whether torch unpickles it by its list alone since 2.6.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Program(NamedTuple):
     is_whole: bool = True
     is_known: bool = True
     why: str = ""
+    restricted: bool = False
 
 
 _NOTHING = Stream(
@@ -77,7 +79,7 @@ class Programs:
         self._found: dict[tuple[str, ProgramKind], list[Stream]] = {}
         self._broken: set[tuple[str, ProgramKind]] = set()
         self._unknown: set[tuple[str, ProgramKind]] = set()
-        self._missed: dict[str, str] = {}
+        self._missed: dict[tuple[str, bool], str] = {}
         self.opened: list[Call] = []  # calls whose bytes were read already, with what they open
 
     def run(self, machine: Machine, name: str, kind: ProgramKind = "part") -> Stream:
@@ -139,15 +141,16 @@ class Programs:
         self._broken = {key for key in self._broken if key[0] != name}
         self._unknown = {key for key in self._unknown if key[0] != name}
 
-    def miss(self, name: str, why: str) -> None:
+    def miss(self, name: str, why: str, *, restricted: bool = False) -> None:
         """Note what a loader would unpickle and was not read: whatever else the file does, it is not known.
 
         Args:
             name: What it is: a record, a file, a value.
             why: Why it was not read, as a clause such as `it is packed with lzma`.
+            restricted: Whether torch unpickles it by its list alone since 2.6.
         """
         if len(self._missed) < _MOST_MISSED:  # one is enough for the verdict, a few for its reasons
-            self._missed.setdefault(name, why)
+            self._missed.setdefault((name, restricted), why)
 
     def note_unread(self, name: str) -> None:
         """Note that a program does more than could be read."""
@@ -164,8 +167,8 @@ class Programs:
             self._broken.add((name, kind))
         if others._unknown:
             self._unknown.add((name, kind))
-        for missed, why in others._missed.items():
-            self.miss(f"{name}: {missed}", why)
+        for (missed, restricted), why in others._missed.items():
+            self.miss(f"{name}: {missed}", why, restricted=restricted)
 
     def absorb(self, others: Iterable[object], name: str) -> None:
         """Add the programs of one file among several, each under the file's name and its own."""
@@ -173,7 +176,7 @@ class Programs:
             if isinstance(one, Program):
                 key = f"{name}: {one.name}", one.kind
                 if one.kind == "missed":
-                    self.miss(key[0], one.why)
+                    self.miss(key[0], one.why, restricted=one.restricted)
                     continue
                 self._found.setdefault(key, []).append(one.stream)
                 if not one.is_whole:
@@ -194,8 +197,10 @@ class Programs:
             if streams
         )
         missed = (
-            Program(name, "missed", _NOTHING, is_whole=False, is_known=False, why=why)
-            for name, why in self._missed.items()
+            Program(
+                name, "missed", _NOTHING, is_whole=False, is_known=restricted, why=why, restricted=restricted
+            )
+            for (name, restricted), why in self._missed.items()
         )
         return (*read, *missed)
 

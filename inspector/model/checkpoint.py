@@ -320,6 +320,7 @@ class Safety:
             done with the name; and what announces arrays that were found.
         called: Names that are called, or handed to what is called, see `model.programs.constructing`.
         unread: What loading would unpickle and was not read whole, each with the reason, as clauses.
+        unread_before_2_6: The same that torch unpickles by its list alone since 2.6.
     """
 
     opcodes: tuple[str, ...]
@@ -330,6 +331,7 @@ class Safety:
     calls: tuple[CallUse, ...] = ()
     calls_made: int = 0
     faults: tuple[Fault, ...] = ()
+    unread_before_2_6: tuple[str, ...] = ()
     constructed: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
     read_within: tuple[str, ...] = ()

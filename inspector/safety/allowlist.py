@@ -16,6 +16,7 @@ from inspector.safety.classes import read_table
 Release = tuple[int, ...]
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){0,2}")
 _TAKES_NAMES: Release = (2, 4)
+_IS_DEFAULT = (2, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class AllowList:
     def takes_names(self) -> bool:
         """Whether names can be added: `torch.serialization.add_safe_globals` came with torch 2.4."""
         return _release(self.torch_version) >= _TAKES_NAMES
+
+    @property
+    def is_default(self) -> bool:
+        """Whether that torch asks its list unless it is told not to: since torch 2.6."""
+        return _release(self.torch_version) >= _IS_DEFAULT
 
 
 @cache

@@ -106,8 +106,9 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         checkpoint: The file.
         torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
-    found = _judge_read(checkpoint, allow_list(torch_version))
-    unread = _unread(checkpoint)
+    allowed = allow_list(torch_version)
+    found = _judge_read(checkpoint, allowed)
+    unread = _unread(checkpoint, allowed)
     if not unread or found.verdict == "dangerous" or (found.archive and not found.archive.is_imported):
         return replace(found, reasons=(*found.reasons, *unread))
     return replace(
@@ -121,9 +122,11 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     )
 
 
-def _unread(checkpoint: Checkpoint) -> tuple[str, ...]:
+def _unread(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...]:
     """Return what is not known of what loading unpickles, one sentence each."""
     rows = checkpoint.needs.unread
+    if not allowed.is_default:
+        rows += checkpoint.needs.unread_before_2_6
     named = [f"Not read whole, so what it would run is not known: {row}." for row in rows[:_MOST_UNREAD]]
     if len(rows) > _MOST_UNREAD:
         named.append(f"{len(rows) - _MOST_UNREAD:,} more could not be read.")

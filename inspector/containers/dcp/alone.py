@@ -35,6 +35,7 @@ def read_alone(source: Source, limits: Limits, progress: Progress) -> Container:
     notes = [Note(NoteKind.ALONE, (format_count(len(root), "saved object"),))]
     if row.lost:
         notes.append(Note(NoteKind.STRAY_BYTES, (format_nbytes(row.lost),)))
+        source.programs.miss("bytes between the saved objects", "nothing tells what they are")
     if unread:
         notes.append(Note(NoteKind.UNREAD_VALUES, (format_count(len(unread), "value"), "One", unread[0])))
     return Container(

@@ -6,6 +6,7 @@ looked up when they are wanted: 50,000 tensors of 100 ranks would be as many sma
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator
 
@@ -29,7 +30,13 @@ from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.programs import Programs
 from inspector.containers.raw.itemsizes import ITEMSIZES
 from inspector.containers.source import Source
-from inspector.errors import CancelledError, CheckpointError, NotACheckpointError, TooLargeError
+from inspector.errors import (
+    CancelledError,
+    CheckpointError,
+    ContainerError,
+    NotACheckpointError,
+    TooLargeError,
+)
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import PersistentId, StoredTensor, Value
@@ -40,6 +47,7 @@ from inspector.tuples import NamedTuple
 from inspector.units import format_count
 
 METADATA = ".metadata"
+_MOST_OTHERS, _MOST_CHUNKS = 64, 1_000  # a chunk takes half a millisecond
 _HARMLESS = OWN_NAMES | {"torch.Size", "torch.serialization._get_layout"}
 _MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of them
 _NO_ZIP = "UnpicklingError: Weights only load failed."
@@ -57,7 +65,9 @@ def read_metadata_stream(source: Source, programs: Programs, limits: Limits, pro
         CancelledError: The work was cancelled.
     """
     if source.nbytes > limits.pickle_nbytes:
-        raise TooLargeError(f"the metadata is longer than {limits.pickle_nbytes:,} bytes", where=source.path)
+        what = f"the metadata is longer than {limits.pickle_nbytes:,} bytes"
+        programs.miss(METADATA, what)
+        raise TooLargeError(what, where=source.path)
     limits = replace(limits, values=max(limits.values, min(_MORE_VALUES * limits.values, _MOST_VALUES)))
     machine = Machine(source.read(0, source.nbytes), name=METADATA, limits=limits, progress=progress)
     return programs.run(machine, METADATA, "part")
@@ -70,32 +80,60 @@ def read_dcp(files: Folder, limits: Limits, progress: Progress) -> Container:
         CheckpointError: It cannot be read.
         CancelledError: The work was cancelled.
     """
-    metadata = _metadata_of(files)
-    with files.open(metadata) as source:
-        stream = read_metadata_stream(source, files.programs, limits, progress)
-    files.programs.let_go(METADATA, _HARMLESS)
-    described = parse_metadata(stream.root, metadata, limits.counted(progress.advance).look)
-    del stream  # a million values, which were read
+    metadata = files.entry if files.entry.endswith(METADATA) else METADATA
+    described = None
+    if metadata in files.sizes:
+        described = _described(files, metadata, limits, progress)
+    _run_others(files, metadata, limits, progress)
+    if described is None:
+        alone = next((name for name in files.sizes if name.endswith(METADATA)), METADATA)
+        raise NotACheckpointError(
+            "each rank saved a checkpoint of its own into this folder",
+            where=files.path,
+            remedy=f"give the metadata of the rank that is wanted, such as {file_word(alone)}",
+            form="dcp",
+        )
     return _Joining(files, described, limits, progress).join(metadata)
 
 
-def _metadata_of(files: Folder) -> str:
-    """Return the name of the file that describes a checkpoint.
+def _described(files: Folder, metadata: str, limits: Limits, progress: Progress) -> MetadataFile:
+    """Return what one metadata file says; without that, nobody knows what its values run.
 
     Raises:
-        NotACheckpointError: Each rank saved alone, and none of them was given.
+        CheckpointError: It cannot be read.
+        CancelledError: The work was cancelled.
     """
-    if files.entry.endswith(METADATA):
-        return files.entry
-    if METADATA in files.sizes:
-        return METADATA
-    alone = next((name for name in files.sizes if name.endswith(METADATA)), METADATA)
-    raise NotACheckpointError(
-        "each rank saved a checkpoint of its own into this folder",
-        where=files.path,
-        remedy=f"give the metadata of the rank that is wanted, such as {file_word(alone)}",
-        form="dcp",
-    )
+    try:
+        with files.open(metadata) as source:
+            stream = read_metadata_stream(source, files.programs, limits, progress)
+        files.programs.let_go(METADATA, _HARMLESS)
+        return parse_metadata(stream.root, metadata, limits.counted(progress.advance).look)
+    except CancelledError:
+        raise
+    except CheckpointError as error:
+        files.programs.miss(f"the values of {metadata}", error.what)
+        raise
+
+
+def _run_others(files: Folder, chosen: str, limits: Limits, progress: Progress) -> None:
+    """Read what the metadata of single ranks runs, and their values.
+
+    Where `.metadata` fails, torch goes on with them: see `load` in its `checkpoint/state_dict_loader.py`.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    others = [name for name in files.sizes if name.endswith(METADATA) and "/" not in name and name != chosen]
+    for number, name in enumerate(others):
+        if number == _MOST_OTHERS:
+            files.programs.miss("the metadata of further ranks", f"only {_MOST_OTHERS} are read")
+            return
+        try:
+            _Joining(files, _described(files, name, limits, progress), limits, progress).join(name)
+        except CancelledError:
+            raise
+        except CheckpointError as error:
+            files.programs.miss(name, error.what)
 
 
 class _Place(NamedTuple):
@@ -103,6 +141,7 @@ class _Place(NamedTuple):
 
     part: int
     packing: str = ""
+    file: str = ""
 
 
 class _Joining:
@@ -112,8 +151,10 @@ class _Joining:
         self._files = files
         self._described = described
         self._is_whole = METADATA in files.sizes
+        self._limits = limits
         self._look = limits.counted(progress.advance).look
         self._progress = progress
+        self._chunks: list[tuple[str, Stored]] = []
         names = (entry.name for entry in described.entries if not isinstance(entry, str))
         self._values = Values(files.programs, limits, progress, set(names))
         self._numbers: dict[str, int] = {}
@@ -140,6 +181,7 @@ class _Joining:
                 name = entry if isinstance(entry, str) else entry.name
                 value = self._value(name) if isinstance(entry, str) else self._tensor(entry)
                 nesting.put(name, described.paths.get(name, (name,)), value)
+            self._run_rest()
         finally:
             if self._open is not None:
                 self._open[1].close()
@@ -184,24 +226,34 @@ class _Joining:
         info = self._described.stored.get((name, starts))
         if info is None or 0 in sizes:
             return Chunk(starts, sizes, -1 if info is None and 0 not in sizes else 0, 0, 0)
+        self._chunks.append((name, info))
         place = self._place(info)
         return Chunk(starts, sizes, place.part, info.offset, info.length, place.packing)
 
     def _place(self, info: Stored) -> _Place:
         """Find the file that something is in, and what it is packed in there."""
-        name = info.path.removeprefix("./")
-        nbytes = self._files.sizes.get(name)
-        if nbytes is None:
-            (self._outside if _leads_out(name) else self._missing)[name] = None
+        name = self._locate(info.path)
+        if name is None:
+            (self._outside if _leads_out(info.path) else self._missing)[info.path.removeprefix("./")] = None
             return _Place(-1)
         number = self._numbers.setdefault(name, len(self._numbers))
         if info.transforms:
             self._transforms.update(dict.fromkeys(info.transforms))
-            return _Place(number, "transformed")
-        if info.offset + info.length > nbytes:
+            return _Place(number, "transformed", name)
+        if info.offset + info.length > self._files.sizes[name]:
             self._short[name] = None
-            return _Place(-1)
-        return _Place(number, self._packing(name, info.offset))
+            return _Place(-1, file=name)
+        return _Place(number, self._packing(name, info.offset), name)
+
+    def _locate(self, path: str) -> str | None:
+        """Return the name of the file of the folder that a path leads to, as the loader joins them."""
+        name = path.removeprefix("./")
+        if name in self._files.sizes or "\0" in name:
+            return name if name in self._files.sizes else None
+        root = os.path.realpath(self._files.root)
+        found = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - a text, as it was given
+        name = os.path.relpath(found, root).replace(os.sep, "/")
+        return name if name in self._files.sizes else None
 
     def _packing(self, name: str, offset: int) -> str:
         """Return what the tensors of a file are packed in: the same for all of them."""
@@ -228,25 +280,63 @@ class _Joining:
     def _value(self, name: str) -> Value:
         """Read a value that is no tensor; one that cannot be read stands as a reference."""
         info = self._described.stored.get((name, None))
-        place = _Place(-1) if info is None else self._place_of_value(info)
-        if info is None or place.part < 0 or place.packing:
-            return PersistentId(("value", name))
-        file = info.path.removeprefix("./")
+        return PersistentId(("value", name)) if info is None else self._run(name, info)
+
+    def _run(self, name: str, info: Stored) -> Value:
+        """Read what torch unpickles without a list: what cannot be read of it is not known."""
+        place, programs = self._place_of_value(info), self._files.programs
+        unread = PersistentId(("value", name))
+        if not place.file:
+            path = os.path.join(self._files.root, info.path)  # noqa: PTH118 - a text, as it was given
+            if "\0" not in path and (_leads_out(info.path) or os.path.lexists(path)):
+                programs.miss(shown(name), "it is in a file that is not within the folder")
+            return unread
+        if place.packing:
+            programs.miss(shown(name), "it is packed in a way that is not undone here")
+            return unread
+        nbytes = min(info.length, self._files.sizes[place.file] - info.offset)
+        if nbytes < info.length:
+            programs.miss(shown(name), "its file is cut off")
         try:
-            return self._values.read(self._source(file), place.part, info.offset, info.length, name)
+            found = self._values.read(self._source(place.file), place.part, info.offset, max(nbytes, 0), name)
         except CancelledError:
             raise
         except CheckpointError as error:
             self._unread[name] = str(error)
-            self._files.programs.miss(name, error.what)
-            return PersistentId(("value", name))
+            programs.miss(shown(name), error.what)
+            return unread
+        return found if place.part >= 0 else unread
+
+    def _run_rest(self) -> None:
+        """Read what else is unpickled: rivals of a place, and chunks, which torch restricts since 2.6."""
+        for name, info in self._described.rivals:
+            self._run(name, info)
+        others, left = Values(self._files.programs, self._limits, self._progress), _MOST_CHUNKS
+        for name, info in sorted(self._chunks, key=lambda one: one[1][:2]):
+            place = self._place(info)
+            if place.packing == "safetensors" or info.transforms:  # both came later than the restriction
+                continue
+            if not left:
+                self._files.programs.miss("further chunks", f"{_MOST_CHUNKS:,} are read", restricted=True)
+                return
+            left -= 1
+            try:
+                if place.part >= 0:
+                    others.read(self._source(place.file), place.part, info.offset, info.length, name)
+                elif place.file or _leads_out(info.path):
+                    raise ContainerError("a chunk of it is not whole" if place.file else "it is elsewhere")
+            except CancelledError:
+                raise
+            except CheckpointError as error:
+                self._files.programs.miss(f"the tensor {shown(name)}", error.what)
 
     def _place_of_value(self, info: Stored) -> _Place:
-        known = self._packings.get(info.path.removeprefix("./"))
+        name = self._locate(info.path) or ""
+        known = self._packings.get(name)
         place = self._place(info)
         if known is None:  # values stand before the tensors, and are files of torch.save whatever those are
-            self._packings.pop(info.path.removeprefix("./"), None)
-        return _Place(place.part, "transformed" if info.transforms else "")
+            self._packings.pop(name, None)
+        return place._replace(packing="transformed" if info.transforms else "")
 
     def _refusal(self) -> str:
         """Return what torch says to the first file that is not as it should be."""

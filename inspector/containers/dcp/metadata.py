@@ -16,9 +16,9 @@ from inspector.tuples import NamedTuple
 
 _MOST = (1 << 63) - 1
 _MOST_DIMENSIONS = 64
-_FLOAT32 = "float32"
 Sizes = tuple[int, ...]
 PathKeys = tuple[str | int, ...]
+_NO_START: Sizes = (-1,)  # what no chunk has
 
 
 class Stored(NamedTuple):
@@ -62,15 +62,16 @@ class MetadataFile(NamedTuple):
         entries: Tensors, and the names of other values, in their order.
         paths: The keys that lead to each of them, by flat name; empty where names are not nested.
         stored: Where each chunk is, by name and start; of a value the start is None.
+        rivals: Further places by name: earlier ones under the same key, and those whose start is no start.
+            What is a key to Python may be another one here.
         version: The version of the format; empty where it is not written.
-        has_places: Whether it says where anything is.
     """
 
     entries: tuple[TensorEntry | str, ...]
     paths: dict[str, PathKeys]
     stored: dict[tuple[str, Sizes | None], Stored]
+    rivals: tuple[tuple[str, Stored], ...]
     version: str
-    has_places: bool
 
 
 def parse_metadata(root: Value, where: str, look: Callable[[int], object]) -> MetadataFile:
@@ -93,14 +94,22 @@ def parse_metadata(root: Value, where: str, look: Callable[[int], object]) -> Me
         )
     fields = fields_of(root)
     entries = tuple(_entries(fields.get("state_dict_metadata"), where, look))
-    stored = dict(_places(fields.get("storage_data"), where, look))
+    stored: dict[tuple[str, Sizes | None], Stored] = {}
+    rivals = []
+    for name, start, info in _places(fields.get("storage_data"), where, look):
+        if start is _NO_START or (name, start) in stored:
+            rivals.append((name, info))
+        if start is not _NO_START:
+            if (name, start) in stored:
+                rivals[-1] = name, stored[name, start]
+            stored[name, start] = info
     version = fields.get("version")
     return MetadataFile(
         entries,
         dict(_paths(fields.get("planner_data"), look)),
         stored,
+        tuple(rivals),
         version if isinstance(version, str) else "",
-        isinstance(fields.get("storage_data"), Dict),
     )
 
 
@@ -195,13 +204,15 @@ def _key(step: Value) -> str | int | None:
 
 def _places(
     value: Value, where: str, look: Callable[[int], object]
-) -> Iterator[tuple[tuple[str, Sizes | None], Stored]]:
+) -> Iterator[tuple[str, Sizes | None, Stored]]:
     pairs = value.pairs if isinstance(value, Dict) else []
     look(len(pairs))
     for key, info in pairs:
         index, place = fields_of(key), fields_of(info)
         name, path = index.get("fqn"), place.get("relative_path")
         start = None if index.get("offset") is None else _sizes(index["offset"])
+        if start is None and index.get("offset") is not None:
+            start = _NO_START
         offset, length = place.get("offset"), place.get("length")
         if not isinstance(name, str) or not isinstance(path, str):
             raise _wrong(where, "an entry does not say what is where")
@@ -209,7 +220,7 @@ def _places(
             raise _wrong(where, f"the place of {name} is damaged")
         if min(offset, length) < 0:
             raise _wrong(where, f"the place of {name} is before the beginning of its file")
-        yield (str(name), start), Stored(str(path), offset, length, _transforms(place))
+        yield str(name), start, Stored(str(path), offset, length, _transforms(place))
 
 
 def _transforms(place: dict[str, Value]) -> tuple[str, ...]:

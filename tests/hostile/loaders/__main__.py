@@ -1,4 +1,4 @@
-"""Writes the table of readers and loaders: `python -m tests.hostile.loaders`."""
+"""Writes the table of readers and loaders: `python -m tests.hostile.loaders [READER [NAME]]`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ def main() -> None:
     rows: dict[tuple[str, str], Counter[str]] = {}
     lines = []
     for case in CASES:
+        if not f"{case.reader} {case.name}".startswith(" ".join(sys.argv[1:])):
+            continue
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "home").mkdir()

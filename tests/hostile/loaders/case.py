@@ -7,6 +7,7 @@ behind, and opened here: the verdict must not be that it is safe, and a refusal 
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -57,5 +58,7 @@ def runs(case: Case, path: Path, folder: Path) -> bool:
         f"    {line}\n" for line in case.load.splitlines()
     )
     code += "except BaseException as error:\n    print(type(error).__name__, str(error)[:300])\n"
-    run_with_torch("-c", code, cwd=folder)
+    said = run_with_torch("-c", code, cwd=folder)
+    if not (folder / MARK).is_dir():
+        sys.stderr.write(f"{case.name}: {said.stdout}{said.stderr}")
     return (folder / MARK).is_dir()

@@ -37,7 +37,7 @@ def test_everything_is_read() -> None:
     assert found.paths["model.rows"] == ("model", "rows")
     assert found.stored["step", None] == Stored("__0_0.distcp", 0, found.stored["step", None].length)
     assert found.stored["model.rows", (3, 0)].path == "__1_0.distcp"
-    assert (found.version, found.has_places) == ("1.0.0", True)
+    assert found.version == "1.0.0"
 
 
 def test_transforms_are_read() -> None:
@@ -75,7 +75,7 @@ def test_what_other_planners_leave_is_passed_over() -> None:
         count_nothing,
     )
     assert found.paths == {"f": ("f", 3)}
-    assert (found.version, found.has_places, found.stored) == ("", False, {})
+    assert (found.version, found.stored) == ("", {})
     assert (
         parse_metadata(
             read_pickle(described(state_dict_metadata=dict_(), planner_data=NONE)).root, "", count_nothing
