@@ -80,21 +80,21 @@ def find_pythons(environ: Mapping[str, str] | None = None, home: Path | None = N
 
 
 def name_python(text: str) -> Python:
-    """Return the interpreter that a text names: its path, the folder of an environment, or a word on `PATH`.
+    """Return the interpreter that a text names: a word on `PATH`, its path, or the folder of an environment.
 
     Raises:
         PlanError: There is no such interpreter.
     """
     path = Path(text).expanduser()
     found: str | None = None
-    if path.is_dir():
-        found = _in_folder(os.path.abspath(path))  # noqa: PTH100 - a link to an interpreter stays one
-    elif path.name != text:
-        found = os.path.abspath(path) if _is_program(path) else None  # noqa: PTH100 - the same
-    else:
+    if Path(text).name == text:  # a bare word is never a folder here, which may be that of a checkpoint
         found = find_program(text)
+    elif path.is_dir():
+        found = _in_folder(os.path.abspath(path))  # noqa: PTH100 - a link to an interpreter stays one
+    elif _is_program(path):
+        found = os.path.abspath(path)  # noqa: PTH100 - the same
     if found is None:
-        remedy = "name the python of an environment, or its folder"
+        remedy = "name the python of an environment, or its folder; one that is here begins with ./"
         raise PlanError(f"there is no Python {cut_text(escape_text(text), _MOST_TEXT)!r}", remedy=remedy)
     return Python(path=found, origin=OPTION)
 

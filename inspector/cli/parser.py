@@ -145,8 +145,11 @@ def parse(given: list[str]) -> argparse.Namespace:
     Raises:
         SystemExit: The command line is wrong (2), or asked for help (0).
     """
+    given = _with_files(given)
     name = given[0] if given and given[0] in COMMANDS else ""
     parser = parser_of(name)
+    if name == "run" and "--" not in given and os.path.lexists(name):
+        parser.error("run is a file here as well: write ./run for it, or run -- COMMAND to run a command")
     if name:
         return parser.read(name, given[1:])
     if given and _is_mistaken(given[0]):
@@ -156,6 +159,17 @@ def parse(given: list[str]) -> argparse.Namespace:
     if late is not None and "--" not in given:
         parser.error(f"the command comes first: {PROGRAM} {late}; for a file of this name, write ./{late}")
     return options
+
+
+def _with_files(given: list[str]) -> list[str]:
+    """Return the words with `./` before each that looks like an option and is a file, as `*` may bring."""
+    end = given.index("--") if "--" in given and not os.path.lexists("--") else len(given)
+    return [
+        f"./{word}"
+        if word.startswith("-") and word != "-" and number < end and os.path.lexists(word)
+        else word
+        for number, word in enumerate(given)
+    ]
 
 
 def parser_of(name: str) -> _Parser:

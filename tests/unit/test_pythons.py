@@ -81,11 +81,11 @@ def test_one_is_named_by_path_folder_or_word(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("PATH", str(path.parent))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    for text in (str(path), "venv", "venv/bin/python", "~/venv", "python"):
+    for text in (str(path), "./venv", "venv/bin/python", "~/venv", "python"):
         assert name_python(text) == Python(path=str(path), origin="--python"), text
         assert choose_python(text, Progress()).path == str(path)
     (tmp_path / "file").write_text("", encoding="utf-8")
-    for text in ("", "other", "./file", ".", "venv/python", "a\0b/c", "\x1b\n/x"):
+    for text in ("", "other", "venv", "file", "./file", ".", "venv/python", "a\0b/c", "\x1b\n/x"):
         with pytest.raises(PlanError, match="there is no Python '") as caught:
             name_python(text)
         assert caught.value.what.isprintable()

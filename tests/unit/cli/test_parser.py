@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 from inspector import __version__
+from inspector.cli import main
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.display import add_display_options
 from inspector.cli.parser import parse, parser_of, parser_tree
@@ -265,3 +266,41 @@ def test_what_argparse_would_word_oddly(capsys) -> None:
         with pytest.raises(SystemExit):
             parse(list(words))
         assert capsys.readouterr().err == f"checkpoint-inspector: error: {sentence}\n"
+
+
+def test_files_that_are_named_like_options_are_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    """`check *` in a folder of somebody else: what stands there is a file, wherever it stands."""
+    evil = tmp_path / "venv" / "bin" / "python3"
+    evil.parent.mkdir(parents=True)
+    evil.write_text("#!/bin/sh\ntouch ran\n", encoding="utf-8")
+    evil.chmod(0o755)
+    names = ["--python=venv", "--json", "-o", "--error-file=best.pth", "--python", "best.pth"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"\x80\x02N.")
+    monkeypatch.chdir(tmp_path)
+    options = parse(["check", *names[:5], "venv", "best.pth", "./--json", "--target", "cpu"])
+    assert options.files == [*(f"./{name}" for name in names[:5]), "venv", "best.pth", "./--json"]
+    assert (options.python, options.target, options.json) == (None, "cpu", False)
+    window = parse(["--python=venv", "best.pth", "-o", "--demo"])
+    assert (window.files, window.python, window.demo) == (["./--python=venv", "best.pth", "./-o"], None, True)
+    assert parse(["stats", "--python=venv", "w"]).file == "./--python=venv"
+    run = parse(["run", "--", "python", "--json"])
+    assert run.command == ["--", "python", "--json"]
+    assert parse(["show", "--", "--json"]).files == ["--json"]
+    (tmp_path / "--python").unlink()
+    (tmp_path / "--python=venv").unlink()
+    assert main(["check", "best.pth", "--python=venv"])  # a bare word is looked for on PATH alone
+    assert "there is no Python 'venv'" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_called_run_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    (tmp_path / "run").write_bytes(b"")
+    (tmp_path / "x.py").write_text("open('ran', 'w')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        parse(["run", "x.py"])
+    assert "./run" in capsys.readouterr().err
+    assert parse(["run", "--", "x.py"]).command == ["--", "x.py"]
