@@ -17,14 +17,13 @@ from inspector.containers.deepspeed.joining import Joined, Parameter, Part, join
 from inspector.containers.deepspeed.more import UNIVERSAL, branches_of, more_files
 from inspector.containers.deepspeed.names import LATEST, StatesFile, states_files, tags_of
 from inspector.containers.deepspeed.states import entry, items_of, named, pairs_of, size_of
+from inspector.containers.folders.beside import read_member, read_word, run_beside
 from inspector.containers.folders.folder import Folder
 from inspector.containers.folders.joined import Member, join
 from inspector.containers.gathered.chunks import Gathered
 from inspector.containers.gathered.tiling import tile
-from inspector.containers.legacy import read_legacy
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id
-from inspector.containers.zip.archive import read_torchzip
 from inspector.errors import NotACheckpointError
 from inspector.limits import Limits
 from inspector.pickles.values import Dict, StoredTensor, Value
@@ -33,7 +32,6 @@ from inspector.records import replace
 from inspector.units import cut_text, escape_text, format_count
 
 _ZIP = b"PK\x03\x04"
-_MOST_TAG_NBYTES = 1024
 _MOST_CHARS = 80
 _STATE = "optimizer_state_dict"
 # As `get_checkpoint_files` in `deepspeed/utils/zero_to_fp32.py` says it.
@@ -53,11 +51,13 @@ def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Contai
     members = []
     for file in files:
         progress.advance(1)
-        members.append(Member(file.name, _read(folder, file, limits, progress)))
+        members.append(Member(file.name, read_member(folder, file.name, limits, progress)))
     more = more_files(folder.sizes, tag)
     layers, slots = (
-        [Member(name, _open(folder, name, limits, progress)) for name in names] for names in more
+        [Member(name, read_member(folder, name, limits, progress)) for name in names] for names in more
     )
+    read = {member.name for member in (*members, *layers, *slots)}
+    run_beside(folder, read, f"{tag}/" if tag else "", limits, progress)
     return _Whole(folder, tag, other_tags, limits, progress).join(files, members, layers, slots)
 
 
@@ -72,10 +72,9 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
     if "" in tags or latest not in folder.sizes:
         chosen = "" if "" in tags else tags[-1] if tags else ""
     else:
-        with folder.open(latest) as source:
-            text = source.read_upto(0, _MOST_TAG_NBYTES)
-        chosen = text.decode("utf-8", "replace").strip()
+        chosen = read_word(folder, latest)
     if chosen not in tags:
+        folder.programs.miss(f"what {latest} names", "it is not here, or holds no states")
         raise NotACheckpointError(
             f"the file {latest} names a folder that is not here, or holds no states of DeepSpeed",
             where=f"{folder.path}: {escape_text(cut_text(chosen, _MOST_CHARS))}",
@@ -83,21 +82,6 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
             form="deepspeed",
         )
     return chosen, [tag for tag in tags if tag != chosen]
-
-
-def _read(folder: Folder, file: StatesFile, limits: Limits, progress: Progress) -> Container:
-    return _open(folder, file.name, limits, progress)
-
-
-def _open(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
-    progress.advance(0)
-    with folder.open(name) as source:
-        read = read_torchzip if source.read_upto(0, len(_ZIP)) == _ZIP else read_legacy
-        try:
-            container = read(source, limits, progress)
-        finally:
-            folder.programs.adopt(source.programs, name, "object")
-    return replace(container, path=folder.path_of(name))
 
 
 class _Whole:

@@ -16,7 +16,7 @@ _STATE = pattern(
     r"(?:optimizer|scheduler|sampler)(?:_[0-9]+)?\.(?:pt|bin)|scaler\.pt|rng_state(?:_[0-9]+)?\.pth|"
     r"random_states_[0-9]+\.pkl|custom_checkpoint_[0-9]+\.pkl"
 )
-_ARGUMENTS = "training_args.bin"
+ARGUMENTS = "training_args.bin"
 _MODEL = pattern(
     r"(?:(?:diffusion_)?pytorch_model|model|adapter_model)(?:_[0-9]+)?\.(?:safetensors|bin)(?:\.index\.json)?"
 )
@@ -31,7 +31,7 @@ def whole_of(path: str) -> str | None:
     if shard is not None:
         index = os.path.join(folder, f"{shard[1]}{shard[2]}{INDEX}")  # noqa: PTH118 - a text
         return index if os.path.isfile(index) else None  # noqa: PTH113 - the same
-    if _STATE.fullmatch(name) is None and name != _ARGUMENTS:
+    if _STATE.fullmatch(name) is None and name != ARGUMENTS:
         return None
     folder = folder or os.curdir
     try:
@@ -62,7 +62,7 @@ def files_of(names: Collection[str]) -> list[str]:
     known = set(models)
     models = [name for name in models if not (".bin" in name and _safe(name) in known)]
     states = sorted(name for name in names if _STATE.fullmatch(name))
-    arguments = [_ARGUMENTS] if states and _ARGUMENTS in names else []
+    arguments = [ARGUMENTS] if states and ARGUMENTS in names else []
     return [*models, *states, *arguments]
 
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from inspector.containers.container import Container
+from inspector.containers.folders.beside import read_member, read_word, run_beside
 from inspector.containers.folders.folder import Folder
 from inspector.containers.folders.joined import Member, join
 from inspector.containers.folders.naming import are_files, listed
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.opening import read_container
 from inspector.errors import CancelledError, CheckpointError, NotACheckpointError
 from inspector.limits import Limits
 from inspector.pickles.values import Dict, Value
@@ -29,7 +29,6 @@ _FILE = re.compile(
     r"(?P<rank>mp_rank_(?P<tensor>[0-9]{2,4})(?:_(?P<pipeline>[0-9]{3,4}))?(?:_[0-9]{3,4})?)/"
     r"(?P<kind>model_optim_rng|model_rng|optim|distrib_optim)\.pt"
 )
-_MOST_NBYTES = 64
 _MOST_CHARS = 40
 _MOST_RANKS = 4096
 
@@ -62,6 +61,7 @@ def read_megatron(folder: Folder, limits: Limits, progress: Progress) -> Contain
     files = sorted(file for file in files if file.iteration == iteration)
     progress.start("reading the parts", len(files), is_counted=True)
     members, errors = _members(folder, files, limits, progress)
+    run_beside(folder, {file.name for file in files}, f"{iteration}/" if iteration else "", limits, progress)
     branches: dict[str, list[tuple[Value, Value]]] = {}
     for file in files:
         if file.name in members:
@@ -100,22 +100,14 @@ def _members(
     for file in files:
         progress.advance(1)
         try:
-            members[file.name] = Member(file.name, _read(folder, file.name, limits, progress))
+            members[file.name] = Member(file.name, read_member(folder, file.name, limits, progress))
         except CancelledError:
             raise
         except CheckpointError as error:
-            folder.programs.absorb_failed(error, file.name)
             errors.append((file.name, error))
     if not members:
         raise errors[0][1]
     return members, errors
-
-
-def _read(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
-    with folder.open(name) as source:
-        container = read_container(source, limits, progress)
-    folder.programs.absorb(container.programs, name)
-    return container
 
 
 def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
@@ -128,10 +120,13 @@ def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
     if "" in found or LATEST not in folder.sizes:
         chosen = "" if "" in found else found[-1]
         return chosen, [one for one in found if one != chosen]
-    with folder.open(LATEST) as source:
-        text = source.read_upto(0, _MOST_NBYTES).decode("utf-8", "replace").strip()
-    chosen = f"iter_{int(text):07d}" if text.isascii() and text.isdigit() else text
+    text = read_word(folder, LATEST)
+    try:
+        chosen = f"iter_{int(text):07d}"
+    except ValueError:
+        chosen = text
     if chosen not in found:
+        folder.programs.miss("what the file of the latest iteration names", "it is not here")
         raise NotACheckpointError(
             f"the file {LATEST} names an iteration that is not here",
             where=f"{folder.path}: {escape_text(cut_text(text, _MOST_CHARS))}",

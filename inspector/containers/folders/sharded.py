@@ -133,6 +133,8 @@ class _Reading:
     def _read_file(self, file: str) -> None:
         if file not in self._folder.sizes:
             self._missing.append(file)
+            if leads_out(file) or file in self._folder.outside:
+                self._folder.programs.miss(file, "it is in another folder")
             return
         with self._folder.open(file) as source:
             try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from inspector.containers.container import Container
-from inspector.containers.folders.belonging import INDEX, configurations_of, files_of
+from inspector.containers.folders.belonging import ARGUMENTS, INDEX, configurations_of, files_of
+from inspector.containers.folders.beside import read_member, run_beside
 from inspector.containers.folders.folder import Folder
 from inspector.containers.folders.joined import Member, join
 from inspector.containers.folders.sharded import read_index
 from inspector.containers.folders.small_json import read_json, value_of
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.opening import read_container
 from inspector.errors import CancelledError, CheckpointError
 from inspector.limits import Limits
 from inspector.pickles.values import Dict, Value
@@ -38,10 +38,11 @@ def read_training(folder: Folder, limits: Limits, progress: Progress) -> Contain
         except CancelledError:
             raise
         except CheckpointError as error:
-            folder.programs.absorb_failed(error, name)
             errors.append((name, error))
     if not members:
         raise errors[0][1]
+    # Neither `from_pretrained` nor a trainer that resumes opens the arguments.
+    run_beside(folder, {*files, ARGUMENTS}, "", limits, progress)
     branches: list[tuple[Value, Value]] = [(name, container.root) for name, container in members]
     branches += _configurations(folder, names, limits)
     container = join(folder.path, "folder", members, Dict(branches), limits)
@@ -54,10 +55,7 @@ def _read(folder: Folder, name: str, limits: Limits, progress: Progress) -> Cont
     """Read one file; an index stands for all files that it names."""
     if name.endswith(INDEX):
         return read_index(folder, name, limits, progress)
-    with folder.open(name) as source:
-        container = read_container(source, limits, progress)
-    folder.programs.absorb(container.programs, name)
-    return container
+    return read_member(folder, name, limits, progress)
 
 
 def _configurations(folder: Folder, names: list[str], limits: Limits) -> list[tuple[Value, Value]]:

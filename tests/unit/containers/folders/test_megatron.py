@@ -152,7 +152,7 @@ def test_other_folders_are_none() -> None:
 
 def test_it_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(module, "_read", Mock(side_effect=CancelledError()))
+        patched.setattr(module, "read_member", Mock(side_effect=CancelledError()))
         with pytest.raises(CancelledError):
             open_checkpoint(str(megatron(tmp_path)))
     progress = Progress()

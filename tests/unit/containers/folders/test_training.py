@@ -108,7 +108,7 @@ def test_reading_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def cancelled(*_: object) -> Container:
         raise CancelledError
 
-    monkeypatch.setattr(module, "read_container", cancelled)
+    monkeypatch.setattr(module, "read_member", cancelled)
     with pytest.raises(CancelledError):
         read_container(str(trainer(tmp_path)))
 
