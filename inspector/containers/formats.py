@@ -22,7 +22,7 @@ from inspector.containers.table.folders import FOLDER_ROWS
 from inspector.containers.table.pickles import PICKLE_ROWS, is_pickle
 from inspector.containers.table.row import Cannot, Format, Step
 from inspector.containers.tar.sniff import passes_for_tar
-from inspector.containers.unread import read_as_pickles, read_as_tar
+from inspector.containers.unread import read_as_other_pickle, read_as_pickles, read_as_tar
 from inspector.containers.zip.archive import find_records, read_torchzip
 from inspector.containers.zip.kinds import kind_of
 from inspector.errors import NotACheckpointError, PlanError
@@ -182,6 +182,7 @@ FORMATS: tuple[Format, ...] = (
         what="a safetensors file",
         matches=_is_safetensors,
         read=_read_safetensors,
+        read_rival=read_as_other_pickle,
         loader="safetensors.torch.load_file",
         device_from="load_file(path, device=...) decides",
         suffix=".safetensors",

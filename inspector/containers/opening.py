@@ -56,6 +56,8 @@ def _as_part(container: Container) -> Container:
 
 def _as_ambiguous(container: Container) -> Container:
     """Return a container of which programs read different things, since it answers to two formats."""
-    stream = container.pickle()
-    stream = replace(stream, oddities=(*stream.oddities, Oddity(OddityKind.TWO_FORMATS, 0)))
-    return replace(container, stream=stream, notes=(*container.notes, Note(NoteKind.TWO_FORMATS)))
+    container = replace(container, notes=(*container.notes, Note(NoteKind.TWO_FORMATS)))
+    if container.stream is None:
+        return container
+    oddities = (*container.stream.oddities, Oddity(OddityKind.TWO_FORMATS, 0))
+    return replace(container, stream=replace(container.stream, oddities=oddities))

@@ -10,13 +10,13 @@ begins.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 
 from inspector.containers.legacy import LEGACY_STREAMS, MAGIC
 from inspector.containers.nested import read_nested
-from inspector.containers.programs import ProgramKind, Programs
+from inspector.containers.programs import Program, ProgramKind, Programs
 from inspector.containers.source import Source
 from inspector.containers.tar.sniff import passes_for_tar
 from inspector.errors import (
@@ -176,6 +176,23 @@ def read_streams(source: Source, place: _Place, limits: Limits, progress: Progre
 # of them skip tar for a file object without a descriptor.
 
 
+def read_as_other_pickle(source: Source, limits: Limits, progress: Progress) -> bool:
+    """Read what a file of another format runs as a pickle, and return whether that is anything.
+
+    The length that a safetensors file begins with may be an instruction that hops over the header, and so may
+    the magic of GGUF: `pickle.load`, `joblib.load`, `numpy.load` and releases of torch run such a file.
+
+    Raises:
+        CancelledError: The work was cancelled.
+    """
+    return _read_as_pickles(
+        source,
+        limits,
+        progress,
+        lambda one: bool(one.stream.globals) or not (one.is_known or not one.stream.end),
+    )
+
+
 def read_as_tar(source: Source, limits: Limits, progress: Progress) -> bool:
     """Read what a zip runs as a tar archive, and return whether it is one.
 
@@ -199,12 +216,23 @@ def read_as_pickles(source: Source, limits: Limits, progress: Progress) -> bool:
     Raises:
         CancelledError: The work was cancelled.
     """
+    return _read_as_pickles(
+        source,
+        limits,
+        progress,
+        lambda one: bool(one.stream.calls or one.stream.root == MAGIC or one.is_whole),
+    )
+
+
+def _read_as_pickles(
+    source: Source, limits: Limits, progress: Progress, does: Callable[[Program], bool]
+) -> bool:
     other = Programs()
     own, source.programs = source.programs, other
     with suppress(PickleError, ContainerError):
         read_streams(source, _Place(START, 0, source.nbytes, "rival"), limits, progress)
     source.programs = own
-    does = any(one.stream.calls or one.stream.root == MAGIC or one.is_whole for one in other.all())
-    if does:
-        own.adopt(other, START, "rival")
-    return does
+    if not any(map(does, other.all())):
+        return False
+    own.adopt(other, START, "rival")
+    return True

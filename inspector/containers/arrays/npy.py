@@ -15,6 +15,7 @@ from inspector.containers.container import Container, Extent, damage_note
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import STORED
+from inspector.errors import ContainerError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.machine import Machine
 from inspector.pickles.values import Value
@@ -45,7 +46,11 @@ def open_npy(source: Source, limits: Limits, progress: Progress) -> tuple[Contai
         CancelledError: The work was cancelled.
     """
     limits = limits.started(progress.advance)
-    header = read_header(source, limits.counted(progress.advance).look)
+    try:
+        header = read_header(source, limits.counted(progress.advance).look)
+    except ContainerError as error:
+        source.programs.miss("what stands behind its header", error.what)
+        raise
     arrays = Arrays(limits)
     left = max(source.nbytes - header.start, 0)
     if header.type.has_objects:

@@ -61,15 +61,16 @@ def parse_type(descr: object, depth: int = 0) -> ArrayType | None:
     if not isinstance(descr, list) or depth >= _MOST_DEPTH or len(descr) > _MOST_FIELDS:
         return None
     fields: list[Field] = []
+    has_objects = False
     end = 0
     for row in descr:
         found = _field(row, end, depth)
         if found is None or found.offset + found.type.nbytes > _MOST:
             return None
         end = found.offset + found.type.nbytes
-        if found.name:  # without one it is padding
+        has_objects = has_objects or found.type.has_objects  # also without a name: only plain void is padding
+        if found.name:
             fields.append(found)
-    has_objects = any(field.type.has_objects for field in fields)
     return ArrayType(end, fields=tuple(fields), has_objects=has_objects)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from inspector.containers.container import Container, Extent
 from inspector.containers.source import Source
 from inspector.containers.table.row import Cannot, Format
+from inspector.containers.unread import read_as_other_pickle
 from inspector.limits import Limits
 from inspector.progress import Progress
 
@@ -74,6 +75,7 @@ ARRAY_ROWS: tuple[Format, ...] = (
         what="a GGUF model",
         matches=lambda source: source.read_upto(0, len(_MAGIC)) == _MAGIC,
         read=_read_gguf,
+        read_rival=read_as_other_pickle,
         storage_extents=_find_swapped,
         loader="gguf.GGUFReader",
         copied_as="state-dict",

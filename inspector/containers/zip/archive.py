@@ -75,6 +75,7 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         from inspector.containers.zip.duplicates import read_rivals  # noqa: PLC0415 - few files have any
 
         stream = replace(stream, oddities=(*stream.oddities, *read_rivals(entry, rivals, read_rival)))
+    _run_others(source, records, limits, progress)
     is_intact = entry.crc in {0, crc}
     stored = places.stored
     if source.gzipped:
@@ -106,6 +107,14 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         refused=tuple(places.refused.items()),
     )
     return container, records
+
+
+def _run_others(source: Source, records: Records, limits: Limits, progress: Progress) -> None:
+    others = records.for_others()
+    if others:
+        from inspector.containers.zip.others import read_for_others  # noqa: PLC0415 - few files have any
+
+        read_for_others(source, others, limits, progress)
 
 
 def find_records(source: Source) -> Callable[[str], Extent | None]:

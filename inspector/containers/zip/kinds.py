@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PICKLE = "data.pkl"
 _DATA = "data/"
+_PACKAGED = ".data/extern_modules"
+_FOR_OTHERS = (".npy", ".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib")
 _MOST_JOINED = 1 << 20
 _PLAIN = "zip"
 _SHARD = "distcp"
@@ -119,6 +121,21 @@ class Records:
             return list(map(self.storage, keys))
         usual = [self._by_name.get(start + key) for key in keys]
         return [found or self.storage(key) for found, key in zip(usual, keys, strict=True)]
+
+    def for_others(self) -> list[ZipEntry]:
+        """Return the records that other readers than torch.load take for arrays or pickles, by their names.
+
+        `torch.package` unpickles whatever it is asked for; its mark stands in an archive of torch.save as well.
+        """
+        entries, pickle = self._entries, _folded(self.prefix + PICKLE)
+        every = self.get(_PACKAGED) is not None
+        found = self.directory.entries if entries is None else (*entries.before, *entries.after)
+        return [
+            entry
+            for entry in found
+            if (every or _folded(entry.name).partition("\0")[0].endswith(_FOR_OTHERS))
+            and _folded(entry.name) != pickle
+        ]
 
     def share_a_name(self) -> bool:
         """Return whether programs may take one record for another: torch compares names without case."""

@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from inspector.containers.source import Source
+from inspector.containers.source import BytesSource, Source
 from inspector.containers.zip.directory import DEFLATED, LOCAL, LOCAL_SIGNATURE, STORED, read_directory
 from inspector.errors import ContainerError, PickleError
 from inspector.limits import Limits
@@ -27,7 +27,8 @@ _MOST_WINDOWS = 64
 _MOST_RECORDS = 64
 _STEP_NBYTES = 1 << 16
 # How a record is named that is unpickled: by torch, TorchScript, torch.package, torch.export, or its owner.
-_PICKLED = pattern(r"\.(pkl|pickle|pt|pth|bin|ckpt|storage)(\0|$)", re.IGNORECASE)
+_PICKLED = pattern(r"\.(pkl|pickle|pt|pth|bin|ckpt|storage|npy|joblib)(\0|$)", re.IGNORECASE)
+_ARRAY = b"\x93NUMPY"
 
 
 class _Record(NamedTuple):
@@ -63,14 +64,18 @@ def _records(source: Source, limits: Limits, progress: Progress) -> Iterator[_Re
             entries = read_directory(source, limits, progress).entries
         except ContainerError:
             entries = ()
-        for entry in entries:
-            if _PICKLED.search(entry.name):
-                local = _record_at(source, entry.header_offset)
-                if local is not None:
-                    # torch goes by the directory's method; where it refuses that, others may go by this one.
-                    is_read = entry.method in {STORED, DEFLATED}
-                    method = entry.method if is_read else local.method
-                    yield local._replace(name=entry.name, method=method)
+        for number, entry in enumerate(entries):
+            is_named = _PICKLED.search(entry.name) is not None
+            if not is_named and number >= _MOST_RECORDS:
+                continue
+            local = _record_at(source, entry.header_offset)
+            if local is not None:
+                # torch goes by the directory's method; where it refuses that, others may go by this one.
+                is_read = entry.method in {STORED, DEFLATED}
+                found = local._replace(name=entry.name, method=entry.method if is_read else local.method)
+                # numpy.load takes any record for an array that begins like one.
+                if is_named or (is_read and _contents(source, found, len(_ARRAY)) == _ARRAY):
+                    yield found
     yield from _searched(source, progress)
 
 
@@ -110,7 +115,21 @@ def _read_record(source: Source, record: _Record, limits: Limits, progress: Prog
 
     def extend(nbytes: int) -> bytes:
         most = min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes)
-        return _contents(source, record, most)
+        return _contents(source, record, most + start)[start:]
+
+    start = 0
+    head = extend(0)
+    if head.startswith(_ARRAY):  # of an array of objects the pickle stands behind the header
+        from inspector.containers.arrays.npy_header import read_header  # noqa: PLC0415 - few zips hold any
+
+        try:
+            header = read_header(BytesSource(head, record.name), limits.counted(progress.advance).look)
+        except ContainerError as error:
+            source.programs.miss(record.name, error.what)
+            return
+        if not header.type.has_objects:
+            return
+        start = header.start
 
     machine = Machine(extend(0), name=record.name, limits=limits, progress=progress, extend=extend)
     try:

@@ -175,7 +175,7 @@ def test_lack_of_memory_while_reading_on_leaves_the_error_as_it_is_and_the_progr
         read_container(write(b"\x93NUMPY"))
     seen = judge_unread(caught.value)
     assert seen is not None
-    assert seen.sentence.endswith("the pickle at its beginning (there is not enough memory to read it).")
+    assert "the pickle at its beginning (there is not enough memory to read it)" in seen.unread
 
 
 def test_what_is_read_of_a_refused_file_is_all_that_it_runs_or_is_told(write: Write) -> None:
