@@ -125,7 +125,7 @@ class Records:
     def for_others(self) -> list[ZipEntry]:
         """Return the records that other readers than torch.load take for arrays or pickles, by their names.
 
-        `torch.package` unpickles whatever it is asked for; its mark stands in an archive of torch.save as well.
+        `torch.package` unpickles whatever it is asked for; its mark may stand in a zip of torch.save as well.
         """
         entries, pickle = self._entries, _folded(self.prefix + PICKLE)
         every = self.get(_PACKAGED) is not None

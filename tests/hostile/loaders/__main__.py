@@ -1,4 +1,4 @@
-"""Writes the table of readers and loaders: `python -m tests.hostile.loaders [READER [NAME]]`."""
+"""Writes the table of readers and loaders: `python -m tests.hostile.loaders [READER ...]`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.hostile.loaders.case import runs
-from tests.hostile.loaders.test_loaders import CASES, WRONG, judged
+from tests.hostile.loaders.test_loaders import CASES, WRONG, answers
 
 
 def main() -> None:
     rows: dict[tuple[str, str], Counter[str]] = {}
     lines = []
-    for case in CASES:
-        if not f"{case.reader} {case.name}".startswith(" ".join(sys.argv[1:])):
-            continue
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            (folder / "home").mkdir()
-            path = case.write(folder / "home")
-            ran = "cited" if case.source else "ran" if runs(case, path, folder / "run") else "did not run"
-            verdict = judged(path)
+    cases = [case for case in CASES if case.reader in sys.argv[1:] or not sys.argv[1:]]
+    with tempfile.TemporaryDirectory() as name:
+        found = answers(cases, Path(name))
+    for case, (ran, verdict) in zip(cases, found, strict=True):
         rows.setdefault((case.reader, case.loader), Counter()).update((ran, verdict))
         if verdict in WRONG or ran == "did not run":
             lines.append(f"FAILED {case.reader}: {case.name} ({case.loader}): {ran}, {verdict}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from inspector.model.build import open_checkpoint
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import judge
 from tests.hostile import loaders
-from tests.hostile.loaders.case import Case, runs
+from tests.hostile.loaders.case import Case, run_all
 
 
 def _cases() -> Iterator[Case]:
@@ -36,10 +36,26 @@ def judged(path: Path) -> str:
         return "refused" if seen is None or not seen.sentence else f"refused, {seen.verdict}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{case.reader}: {case.name} ({case.loader})" for case in CASES])
-def test_payload(case: Case, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    path = case.write(home)
-    assert case.source or runs(case, path, tmp_path / "run"), "the payload did not run: this shows nothing"
-    assert judged(path) not in WRONG
+def answers(cases: Sequence[Case], folder: Path) -> list[tuple[str, str]]:
+    """Return, for each case, whether its payload ran and what is said of the file."""
+    paths = []
+    for number, case in enumerate(cases):
+        (folder / f"files/{number}").mkdir(parents=True)
+        paths.append(case.write(folder / f"files/{number}"))
+    ran = run_all(cases, paths, folder / "runs")
+    return [
+        ("cited" if case.source else "ran" if has else "did not run", judged(path))
+        for case, has, path in zip(cases, ran, paths, strict=True)
+    ]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reader", dict.fromkeys(case.reader for case in CASES))
+def test_payloads_run_and_are_never_called_safe(reader: str, tmp_path: Path) -> None:
+    cases = [case for case in CASES if case.reader == reader]
+    found = zip(cases, answers(cases, tmp_path), strict=True)
+    assert {
+        (case.name, case.loader): answer
+        for case, answer in found
+        if answer[0] == "did not run" or answer[1] in WRONG
+    } == {}
