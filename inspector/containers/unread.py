@@ -38,6 +38,7 @@ _ZIP = b"PK\x03\x04"
 _FIRST_READ_NBYTES = 1 << 16
 _MOST_STREAMS = 64
 _MOST_MEMBERS = 64
+_LONG = 1 << 20
 _MOST_OPCODES = 2_000_000
 _MOST_VALUES = 500_000
 _MOST_NBYTES = 32 << 20
@@ -180,7 +181,8 @@ def read_as_other_pickle(source: Source, limits: Limits, progress: Progress) -> 
     """Read what a file of another format runs as a pickle, and return whether that is anything.
 
     The length that a safetensors file begins with may be an instruction that hops over the header, and so may
-    the magic of GGUF: `pickle.load`, `joblib.load`, `numpy.load` and releases of torch run such a file.
+    the magic of GGUF: `pickle.load`, `joblib.load` and `numpy.load` run such a file. Most honest ones begin
+    with no instruction, and none imports anything; only a long way without an import is not known.
 
     Raises:
         CancelledError: The work was cancelled.
@@ -189,7 +191,7 @@ def read_as_other_pickle(source: Source, limits: Limits, progress: Progress) -> 
         source,
         limits,
         progress,
-        lambda one: bool(one.stream.globals) or not (one.is_known or not one.stream.end),
+        lambda one: bool(one.stream.globals) or (one.stream.end > _LONG and not one.is_known),
     )
 
 
@@ -234,5 +236,5 @@ def _read_as_pickles(
     source.programs = own
     if not any(map(does, other.all())):
         return False
-    own.adopt(other, START, "rival")
+    own.adopt(other, f"{START}, which pickle.load, joblib.load and numpy.load read", "rival")
     return True

@@ -320,7 +320,8 @@ class Safety:
             done with the name; and what announces arrays that were found.
         called: Names that are called, or handed to what is called, see `model.programs.constructing`.
         unread: What loading would unpickle and was not read whole, each with the reason, as clauses.
-        unread_before_2_6: The same that torch unpickles by its list alone since 2.6.
+        rivals: What other readers than the file's own unpickle, and imports something.
+        unread_before_2_6: What is not known and torch unpickles by its list alone since 2.6.
     """
 
     opcodes: tuple[str, ...]
@@ -332,6 +333,7 @@ class Safety:
     calls_made: int = 0
     faults: tuple[Fault, ...] = ()
     unread_before_2_6: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
     constructed: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
     read_within: tuple[str, ...] = ()

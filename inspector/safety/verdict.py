@@ -312,6 +312,10 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
 def _doubts(checkpoint: Checkpoint) -> list[str]:
     """Return what keeps a list of names from being enough."""
     doubts = _doubts_of_contents(checkpoint)
+    if checkpoint.needs.rivals:
+        doubts.append(
+            f"Other programs run what this file's own loader does not: {listed(checkpoint.needs.rivals)}."
+        )
     if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
         doubts.append("It imports getattr: allowing that would allow anything.")
     return doubts

@@ -1,7 +1,7 @@
 """What other readers than its own run of a zip: object arrays, and pickles beside the one that torch reads.
 
 `numpy.load` opens every zip as an archive of arrays (`NpzFile` in NumPy's `numpy/lib/_npyio_impl.py`),
-`torch.package` unpickles any resource, and zips of several pickles are unpickled one by one by their owners. A
+`torch.package` unpickles any resource, and owners of zips with several pickles unpickle them one by one. A
 record of torch.save's own is none of these, whatever is in it: nobody asks those readers for one.
 """
 
@@ -67,4 +67,4 @@ def _read(source: Source, entry: ZipEntry, limits: Limits, progress: Progress) -
         return inside.read_upto(0, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
 
     machine = Machine(extend(0), name=entry.name, limits=limits, progress=progress, extend=extend)
-    source.programs.run(machine, f"{entry.name}, which torch does not read", "rival")
+    source.programs.run(machine, f"{entry.name}, which torch.package or pickle.load reads", "rival")

@@ -142,6 +142,11 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
         called=tuple(map(cut_name, called)),
         faults=tuple(sorted(known)),
         unread=tuple(_unread(one) for one in programs if not one.is_known),
+        rivals=tuple(
+            cut_name(one.name)
+            for one in programs
+            if one.kind == "rival" and (one.stream.calls or one.stream.globals)
+        ),
         unread_before_2_6=tuple(_unread(one) for one in programs if one.restricted),
     )
 
