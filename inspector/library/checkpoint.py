@@ -101,7 +101,7 @@ class Checkpoint:
 
     @property
     def verdict(self) -> FileVerdict:
-        """What loading it runs: `weights-only`, `needs-allow-list`, `runs-code` or `dangerous`."""
+        """What loading it runs: `weights-only`, `needs-allow-list`, `runs-code`, `unknown` or `dangerous`."""
         return self._opened.safety.verdict
 
     @property

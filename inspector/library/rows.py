@@ -61,7 +61,7 @@ class Safety:
     """What loading the file needs, and what it could do.
 
     Attributes:
-        verdict: `weights-only`, `needs-allow-list`, `runs-code` or `dangerous`.
+        verdict: `weights-only`, `needs-allow-list`, `runs-code`, `unknown` or `dangerous`.
         weights_only: Whether `torch.load(weights_only=True)` is expected to take the pickles.
         globals_to_allow: Classes to put on torch's list for that, where that is all it takes.
         reasons: Why, one sentence each.
