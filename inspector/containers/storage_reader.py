@@ -41,6 +41,7 @@ class StorageReader:
         self._inflating: tuple[str, Read] | None = None
         self._readers: dict[int, ExtentReader] = {}
         self._gathering: tuple[str, GatheredReader] | None = None
+        self._progress: Progress | None = None
 
     def nbytes(self, key: str) -> int:
         """Return how many bytes of a storage there are: none of one that is missing."""
@@ -89,6 +90,7 @@ class StorageReader:
         Raises:
             CancelledError: The work was cancelled.
         """
+        self._progress = progress
         for pos in range(start, end, STEP_NBYTES):
             progress.advance(0)
             yield self.read(key, pos, min(STEP_NBYTES, end - pos))
@@ -126,8 +128,14 @@ class StorageReader:
         if self._gathering is None or self._gathering[0] != key:
             from inspector.containers.gathered.reading import GatheredReader  # noqa: PLC0415 - few files have any
 
-            self._gathering = key, GatheredReader(self.container.gathered[key], self._part)
+            reader = GatheredReader(self.container.gathered[key], self._part, self._ask)
+            self._gathering = key, reader
         return self._gathering[1]
+
+    def _ask(self) -> None:
+        """Ask whether reading in steps was cancelled: putting one chunk in order may take seconds."""
+        if self._progress is not None:
+            self._progress.advance(0)
 
     def _part(self, number: int) -> Source:
         if self._parts[0].is_folder:

@@ -21,8 +21,11 @@ _MOST_LINED = 128 << 20
 class GatheredReader:
     """Reads one storage in chunks."""
 
-    def __init__(self, gathered: Gathered, part: Callable[[int], Source]) -> None:
-        """Prepare to read; `part` returns the source of a file by its number."""
+    def __init__(
+        self, gathered: Gathered, part: Callable[[int], Source], ask: Callable[[], object] | None = None
+    ) -> None:
+        """Prepare to read; `part` returns the source of a file by its number, `ask` raises to cancel."""
+        self._ask = ask
         limits = DEFAULT_LIMITS.started()
         self._gathered = gathered
         self._part = part
@@ -86,7 +89,8 @@ class GatheredReader:
                 remedy="convert the folder with torch.distributed.checkpoint.format_utils.dcp_to_torch_save",
             )
         data = self._read(chunk, 0, nbytes)
-        return in_rows(data, chunk.sizes, self._place(chunk).strides or (), self._gathered.itemsize)
+        look = DEFAULT_LIMITS.started().counted(self._ask).look  # for each chunk: a copy may have thousands
+        return in_rows(data, chunk.sizes, self._place(chunk).strides or (), self._gathered.itemsize, look)
 
     def _place(self, chunk: Chunk) -> Place:
         place = self._places.get(chunk)
