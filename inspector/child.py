@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
+import queue
 import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any, Self, cast
@@ -103,6 +104,7 @@ class Worker:
         self._python = python
         self._pass_fds = tuple(pass_fds)
         self._child: subprocess.Popen[bytes] | None = None
+        self._piping: _Piping | None = None
 
     def __enter__(self) -> Self:
         """Use it in a `with` block."""
@@ -144,9 +146,10 @@ class Worker:
             CancelledError: The work was cancelled.
         """
         progress.advance()
-        if self._child is None:
+        if self._child is None or self._piping is None:
             self._child = self._start()
-        pipes = _Pipes(self._child, progress, timeout_s)
+            self._piping = _Piping(cast("FileIO", self._child.stdin), cast("FileIO", self._child.stdout))
+        pipes = _Pipes(self._piping, progress, timeout_s)
         is_over = False
         try:
             pipes.send(b"R", json.dumps({"script": os.fspath(script), "head": head}).encode())
@@ -168,11 +171,12 @@ class Worker:
     def end(self) -> None:
         """End the child, if one runs."""
         child, self._child = self._child, None
+        piping, self._piping = self._piping, None
         if child is not None:
             child.kill()
             child.wait()
-            for pipe in (child.stdin, child.stdout):
-                cast("FileIO", pipe).close()
+        if piping is not None:
+            piping.end()
 
     def _start(self) -> subprocess.Popen[bytes]:
         try:
@@ -190,32 +194,90 @@ class Worker:
             )
         except OSError as error:
             raise WorkerError(f"no child process could be started: {error.strerror or error}") from error
-        for pipe in (child.stdin, child.stdout):
-            os.set_blocking(cast("FileIO", pipe).fileno(), False)
         return child
+
+
+class _Piping:
+    """A thread that reads and writes the pipes of a child, one thing after the other.
+
+    Windows can neither wait for a pipe nor read one without waiting, so that no system is asked to. The
+    thread closes the pipes itself: another one would take them away from under a read.
+    """
+
+    def __init__(self, stdin: FileIO, stdout: FileIO) -> None:
+        self._pipes = stdin, stdout
+        self._wanted: queue.SimpleQueue[bytes | int | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[bytes | OSError] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="pipes of a child", daemon=True)
+        self._thread.start()
+
+    def ask(self, wanted: bytes | int, wait: Callable[[], object]) -> bytes:
+        """Write bytes, or read so many of them; `wait` is called ten times a second and may raise.
+
+        Returns:
+            What was read: less than was wanted where the child has ended.
+
+        Raises:
+            OSError: They cannot be written.
+        """
+        self._wanted.put(wanted)
+        while True:
+            try:
+                found = self._done.get(timeout=_POLL_S)
+            except queue.Empty:
+                wait()
+                continue
+            if isinstance(found, OSError):
+                raise found
+            return found
+
+    def end(self) -> None:
+        """Have the pipes closed, as soon as nothing is read any more: the child has ended."""
+        self._wanted.put(None)
+        self._thread.join(_POLL_S)  # what the child has started may still hold the other end
+
+    def _work(self) -> None:
+        stdin, stdout = self._pipes
+        with stdin, stdout:
+            while (wanted := self._wanted.get()) is not None:
+                try:
+                    self._done.put(
+                        _write(stdin, wanted) if isinstance(wanted, bytes) else _read(stdout, wanted)
+                    )
+                except OSError as error:
+                    self._done.put(error)
+
+
+def _write(pipe: FileIO, data: bytes) -> bytes:
+    view = memoryview(data)
+    while view:
+        view = view[pipe.write(view) :]
+    return b""
+
+
+def _read(pipe: FileIO, nbytes: int) -> bytes:
+    data = bytearray(nbytes)
+    view = memoryview(data)
+    while view and (count := pipe.readinto(view)):
+        view = view[count:]
+    return bytes(data[: nbytes - len(view)])
 
 
 class _Pipes:
     """The frames of one request: a letter, the lengths of head and block, and both."""
 
-    def __init__(self, child: subprocess.Popen[bytes], progress: Progress, timeout_s: float) -> None:
-        self._in = cast("FileIO", child.stdin)
-        self._out = cast("FileIO", child.stdout)
+    def __init__(self, piping: _Piping, progress: Progress, timeout_s: float) -> None:
+        self._piping = piping
         self._progress = progress
         self._timeout_s = timeout_s
 
     def send(self, kind: bytes, head: bytes = b"", block: bytes = b"") -> None:
         """Send a frame."""
-        for part in (_FRAME.pack(kind, len(head), len(block)), head, block):
-            view = memoryview(part)
-            while view:
-                try:
-                    count = self._in.write(view)
-                except OSError as error:
-                    raise _ended() from error
-                if count is None:
-                    self._wait(self._in, selectors.EVENT_WRITE)
-                view = view[count or 0 :]
+        for part in (_FRAME.pack(kind, len(head), len(block)) + head, block):
+            try:
+                self._ask(part)
+            except OSError as error:
+                raise _ended() from error
 
     def receive(self) -> tuple[bytes, Answer]:
         """Read a frame: its letter, and the rest as an answer."""
@@ -232,27 +294,23 @@ class _Pipes:
         return kind, Answer(head=head, block=self._read(block_nbytes))
 
     def _read(self, nbytes: int) -> bytes:
-        data = bytearray(nbytes)
-        view = memoryview(data)
-        while view:
-            count = cast("int | None", self._out.readinto(view))
-            if count == 0:
-                raise _ended()
-            if count is None:
-                self._wait(self._out, selectors.EVENT_READ)
-            view = view[count or 0 :]
-        return bytes(data)
+        data = self._ask(nbytes)
+        if len(data) < nbytes:
+            raise _ended()
+        return data
 
-    def _wait(self, pipe: FileIO, event: int) -> None:
-        """Wait until a pipe can be read or written, asking now and then whether to go on."""
-        waited_s = 0.0
-        with selectors.DefaultSelector() as selector:
-            selector.register(pipe, event)
-            while not selector.select(_POLL_S):
-                self._progress.advance()
-                waited_s += _POLL_S
-                if waited_s >= self._timeout_s:
-                    raise WorkerError(f"the child process was silent for {self._timeout_s:g} s")
+    def _ask(self, wanted: bytes | int) -> bytes:
+        """Write or read, asking now and then whether to go on."""
+        waits = 0
+
+        def wait() -> None:
+            nonlocal waits
+            self._progress.advance()
+            waits += 1
+            if waits * _POLL_S >= self._timeout_s:
+                raise WorkerError(f"the child process was silent for {self._timeout_s:g} s")
+
+        return self._piping.ask(wanted, wait)
 
 
 def _answers(pipes: _Pipes, blocks: Iterator[bytes]) -> Iterator[Answer]:

@@ -17,6 +17,8 @@ from inspector.errors import CancelledError, WorkerError
 from inspector.progress import Progress
 from tests.pythons import VERSIONS, find_python
 
+ROOT = Path(__file__).parents[2]
+
 ECHO = """
     import os, sys
     requests = 0
@@ -299,3 +301,42 @@ def test_a_frozen_program_is_its_own_python(monkeypatch: pytest.MonkeyPatch, tmp
     with Worker() as worker:
         head = worker.ask(worker_script("environment"), {}, progress=Progress(), timeout_s=60).head
     assert head["version"].startswith("3.")
+
+
+WITHOUT = """
+import os, sys
+GONE = (
+    "set_blocking statvfs pread preadv posix_fadvise copy_file_range sendfile getuid geteuid killpg "
+    "O_CLOEXEC O_NOFOLLOW O_DIRECTORY fchmod mkfifo sched_getaffinity"
+)
+for name in GONE.split():
+    if hasattr(os, name):
+        delattr(os, name)
+for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+    sys.modules[name] = None
+from inspector.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.torch
+def test_commands_work_without_what_only_unix_has(tmp_path: Path) -> None:
+    """As Windows is: it has none of these calls, and no pipes that can be waited for."""
+    demo = str(ROOT / "resources" / "demo" / "demo.pth")
+    out = str(tmp_path / "out.pth")
+    for words, code in (
+        (("show", demo, "--depth", "1"), 0),
+        (("check", demo, "--target", "cpu"), 1),
+        (("remap", demo, "-o", out, "--map", "*=cpu"), 0),
+        (("verify", out, "--against", demo, "--map", "*=cpu"), None),
+        (("diff", demo, out), 1),
+        (("stats", out, "model/stem.0.weight"), None),
+        (("remap", out, "--in-place", "--map", "cpu=cuda:0"), 0),
+        (("remap", out, "--undo"), 0),
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-c", WITHOUT, *words], capture_output=True, text=True, cwd=ROOT, check=False
+        )
+        assert "Traceback" not in ran.stderr, (words, ran.stderr[-600:])
+        assert "report this" not in ran.stderr, (words, ran.stderr[-600:])
+        assert code is None or ran.returncode == code, (words, ran.stdout[-300:], ran.stderr[-600:])

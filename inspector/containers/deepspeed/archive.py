@@ -6,6 +6,7 @@ stays as the files have it, and a note says why.
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -57,7 +58,9 @@ def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Contai
         [Member(name, read_member(folder, name, limits, progress)) for name in names] for names in more
     )
     read = {member.name for member in (*members, *layers, *slots)}
-    run_beside(folder, read, f"{tag}/" if tag else "", limits, progress)
+    universal = read_word(folder, UNIVERSAL)  # a loader may be told to take this one
+    for one in dict.fromkeys((tag, universal or tag, *([] if LATEST in folder.sizes else other_tags))):
+        run_beside(folder, read, f"{one}/" if one else "", limits, progress)
     return _Whole(folder, tag, other_tags, limits, progress).join(files, members, layers, slots)
 
 
@@ -69,10 +72,10 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
     """
     tags = tags_of(folder.sizes)
     latest = LATEST if LATEST in folder.sizes else UNIVERSAL
-    if "" in tags or latest not in folder.sizes:
-        chosen = "" if "" in tags else tags[-1] if tags else ""
-    else:
-        chosen = read_word(folder, latest)
+    named = read_word(folder, latest)
+    chosen = posixpath.normpath(named) if named else ""
+    if named is None:
+        chosen = "" if "" in tags or not tags else tags[-1]
     if chosen not in tags:
         folder.programs.miss(f"what {latest} names", "it is not here, or holds no states")
         raise NotACheckpointError(

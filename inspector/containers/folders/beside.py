@@ -40,12 +40,16 @@ def read_member(folder: Folder, name: str, limits: Limits, progress: Progress) -
     return container
 
 
-def read_word(folder: Folder, name: str) -> str:
-    """Return what stands in a file that names a subfolder: loaders read all of it, and strip it.
+def read_word(folder: Folder, name: str) -> str | None:
+    """Return what stands in a file that names a subfolder: None without one; loaders read it all.
 
     Raises:
         ContainerError: It is longer than any name.
     """
+    if name in folder.outside:
+        folder.programs.miss(f"what {name} names", "a link leads out of the folder")
+    if name not in folder.sizes:
+        return None
     with folder.open(name) as source:
         if source.nbytes > _MOST_WORD_NBYTES:
             folder.programs.miss(f"what {name} names", f"it is longer than {_MOST_WORD_NBYTES:,} bytes")

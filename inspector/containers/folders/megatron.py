@@ -117,10 +117,10 @@ def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
         NotACheckpointError: The file that names it names none that is here.
     """
     found = sorted({file.iteration for file in files})
-    if "" in found or LATEST not in folder.sizes:
+    text = read_word(folder, LATEST)
+    if text is None:
         chosen = "" if "" in found else found[-1]
         return chosen, [one for one in found if one != chosen]
-    text = read_word(folder, LATEST)
     try:
         chosen = f"iter_{int(text):07d}"
     except ValueError:

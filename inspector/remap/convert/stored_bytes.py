@@ -7,6 +7,7 @@ is compressed is unpacked once into a file without a name, so that everything el
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -192,15 +193,12 @@ def refuse_full_disk(folder: Path, nbytes: int) -> None:
     """
     with explained(folder):
         free = free_nbytes(folder)
-    if free is not None and free < nbytes:
+    if free < nbytes:
         raise ExportError(
             f"the disk has room for {free:,} bytes, and {nbytes:,} are needed", where=str(folder)
         )
 
 
-def free_nbytes(folder: Path) -> int | None:
-    """Return how much room a disk has left; None where the system does not say."""
-    if not hasattr(os, "statvfs"):
-        return None
-    status = os.statvfs(folder)
-    return status.f_bavail * status.f_frsize
+def free_nbytes(folder: Path) -> int:
+    """Return how much room a disk has left."""
+    return int(shutil.disk_usage(folder).free)

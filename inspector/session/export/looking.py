@@ -169,7 +169,7 @@ def _shortage(folder: Path, nbytes: int) -> str:
     from inspector.remap.convert.stored_bytes import free_nbytes  # noqa: PLC0415 - only exports need it
 
     free = free_nbytes(folder)
-    if free is None or free >= nbytes:
+    if free >= nbytes:
         return ""
     return f"The disk has room for {format_nbytes(free)}, and the copy takes {format_nbytes(nbytes)}."
 

@@ -147,6 +147,21 @@ def _deepspeed_link(place: str, folder: Path) -> Path:
     return root
 
 
+def _decoy(loader: str, linked: bool, folder: Path) -> Path:
+    """Honest files stand at the root, or below a later tag, and the tag file names the others."""
+    word, file, latest = {
+        "deepspeed": ("global_step1", _MODEL, "latest"),
+        "megatron": ("iter_0000010", "mp_rank_00/model_optim_rng.pt", "latest_checkpointed_iteration.txt"),
+    }[loader]
+    decoy = f"{word[:-1]}2/{file}" if linked else file
+    root = _write(folder, {decoy: honest()}, {f"{word}/{file}": FORMS["a zip"]})
+    place = folder / "word" if linked else root / latest
+    place.write_text(word if loader == "deepspeed" else "10")
+    if linked:
+        (root / latest).symlink_to(place)
+    return root
+
+
 def _megatron(form: str, name: str, word: bytes, folder: Path) -> Path:
     latest = "latest_checkpointed_iteration.txt"
     files = {"iter_0000010/mp_rank_00/model_optim_rng.pt": honest(), latest: word}
@@ -175,6 +190,11 @@ def _cases() -> Iterator[Case]:
             yield Case(f"a zip as {name}{tag}", "deepspeed", "zero_to_fp32", write, deepspeed)
     for place in ("a link", "a linked tag", "a tag outside", "an absolute tag"):
         yield Case(place, "deepspeed", "zero_to_fp32", partial(_deepspeed_link, place), deepspeed)
+    for linked in (False, True):
+        name = f"a tag file {'through a link' if linked else 'beside a decoy'}"
+        yield Case(name, "deepspeed", "zero_to_fp32", partial(_decoy, "deepspeed", linked), deepspeed)
+        load = _MEGATRON.format(files=("mp_rank_00/model_optim_rng.pt",))
+        yield Case(name, "megatron", "load_checkpoint", partial(_decoy, "megatron", linked), load)
     for form in FORMS:
         for name in ("mp_rank_00/model_optim_rng.pt", "common.pt", "mp_rank_00/distrib_optim.pt", "rng.pkl"):
             load = _MEGATRON.format(files=(name,))
