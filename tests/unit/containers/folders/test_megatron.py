@@ -90,6 +90,10 @@ def test_iterations(tmp_path: Path) -> None:
             open_checkpoint(str(folder))
         assert "\x1b" not in str(caught.value)
     write(folder, {f"mp_rank_00/{FILE}": part("cpu")}, "2")
+    assert (
+        kinds(open_checkpoint(str(folder)))[NoteKind.TAG][0] == "iter_0000002"
+    )  # as the loader, which asks first
+    (folder / "latest_checkpointed_iteration.txt").unlink()
     assert NoteKind.TAG not in kinds(open_checkpoint(str(folder)))  # the folder of an iteration itself
 
 
