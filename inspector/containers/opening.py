@@ -35,6 +35,8 @@ def read_container(
         programs_on_errors(file, limits, progress),
     ):
         file.programs = Programs()
+        if file.is_cut:
+            file.programs.miss("further files of the folder", "it has more than are listed")
         form = find_format(file, limits, progress)
         container = form.reader_for(file)(file, limits, progress)
         if form.read_rival(file, within_bounds(limits), progress):

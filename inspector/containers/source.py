@@ -54,6 +54,7 @@ class Source:
         stamp: Its identity when it was opened, before anything of it was read.
         gzipped: Whether the file is compressed, and reading inflates it.
         is_folder: Whether it is a folder, whose files are read by `part_at`.
+        is_cut: Whether it is one with more files than are listed.
         packing: How it is compressed; empty where it is not.
         programs: The pickles that were read of it and that loading it runs.
         kept: What was read to tell its format, for the reader of that format, which takes it away.
@@ -61,6 +62,7 @@ class Source:
 
     gzipped = False
     is_folder = False
+    is_cut = False
     packing = ""
     kept: object = None
 

@@ -7,14 +7,21 @@ counts only where it ends within the folder, and what is no regular file does no
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import blake2b
 
-from inspector.containers.source import FileSource, Source, Stamp
+from inspector.containers.source import FileSource, Source, Stamp, stamp_of
 from inspector.errors import ContainerError
 from inspector.overriding import override
 
-_MOST_FILES = 20_000
+_MOST_FILES, _NAMED_ALONE = 220_000, 200_000
+_NAMED = re.compile(
+    r"^[^.]*$|\.(pt|pth|bin|ckpt|safetensors|json|txt|metadata|distcp|pkl|pickle|npy|npz|tar|zip|gguf)$",
+    re.IGNORECASE,
+)
+"""What the files of checkpoints are named like, `latest` among them."""
 _MOST_DEPTH = 4
 _MOST_OPEN = 32
 
@@ -43,7 +50,9 @@ class Folder(Source):
         self.file_nbytes = sum(self.sizes.values())
 
     def _list(self) -> None:
-        found = sorted(_entries(self.root, "", _MOST_DEPTH, [_MOST_FILES]))
+        room = [_MOST_FILES]
+        found = sorted(_entries(self.root, "", _MOST_DEPTH, room))
+        self.is_cut = room[0] < 0
         self.sizes = {name: nbytes for name, nbytes in found if nbytes >= 0}
         links = [name for name, nbytes in found if nbytes < 0]
         homes = _homes(self.root) if links else ()
@@ -93,15 +102,27 @@ class Folder(Source):
     def identity(self) -> Stamp | None:
         """Return what tells a state of all its files from another."""
         newest = total = 0
+        each = blake2b(digest_size=8)
         for name in self.sizes:
+            stamp: Stamp | None = None
             with suppress(OSError):
                 status = os.stat(self.path_of(name))  # noqa: PTH116 - as above
-                newest, total = max(newest, status.st_mtime_ns), total + status.st_size
-        return newest, total, len(self.sizes)
+                newest, total, stamp = (
+                    max(newest, status.st_mtime_ns),
+                    total + status.st_size,
+                    stamp_of(status),
+                )
+            each.update(f"{name}\0{stamp}\n".encode("utf-8", "surrogateescape"))
+        return newest, total, int.from_bytes(each.digest(), "little") >> 1
 
 
 def _entries(folder: str, prefix: str, depth: int, room: list[int]) -> Iterator[tuple[str, int]]:
-    """Yield the files of a folder and their sizes; of links that lead out of it -1."""
+    """Yield the files of a folder and their sizes; of links that lead out of it -1.
+
+    Its own files come before those of its subfolders. `room` says how many entries may still be looked at; in
+    the last part of it only files are yielded that are named like those of checkpoints.
+    """
+    below = []
     with suppress(OSError), os.scandir(folder or os.curdir) as entries:
         for entry in entries:
             room[0] -= 1
@@ -109,13 +130,16 @@ def _entries(folder: str, prefix: str, depth: int, room: list[int]) -> Iterator[
                 return
             name = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
-                if depth > 1:
-                    yield from _entries(entry.path, f"{name}/", depth - 1, room)
+                below.append((entry.path, name))
+            elif room[0] < _NAMED_ALONE and _NAMED.search(entry.name) is None:
+                continue
             elif entry.is_symlink():
                 if os.path.isfile(entry.path):  # noqa: PTH113 - a loop of links is none, and no error
                     yield name, -1
             elif entry.is_file():
                 yield name, entry.stat().st_size
+    for path, name in sorted(below) if depth > 1 else ():
+        yield from _entries(path, f"{name}/", depth - 1, room)
 
 
 def _homes(root: str) -> tuple[str, ...]:

@@ -8,6 +8,9 @@ import pytest
 from inspector.containers.folders import folder as module
 from inspector.containers.folders.folder import Folder
 from inspector.errors import ContainerError
+from inspector.model.build import open_checkpoint
+from inspector.safety.verdict import judge
+from tests.builders.dcp import two_ranks
 
 
 def filled(folder: Path) -> Folder:
@@ -87,8 +90,46 @@ def test_a_file_that_vanishes_while_it_is_listed(tmp_path: Path, monkeypatch: py
 def test_listing_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         (tmp_path / str(number)).touch()
+    assert not Folder("x", str(tmp_path)).is_cut
     monkeypatch.setattr(module, "_MOST_FILES", 3)
-    assert len(Folder("x", str(tmp_path)).sizes) == 3
+    folder = Folder("x", str(tmp_path))
+    assert (len(folder.sizes), folder.is_cut) == (3, True)
+
+
+def test_a_checkpoint_is_found_among_very_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own files stand before those of subfolders, and what is named like one is listed beyond the rest."""
+    monkeypatch.setattr(module, "_MOST_FILES", 60)
+    monkeypatch.setattr(module, "_NAMED_ALONE", 40)
+    for number in range(30):
+        (tmp_path / f"{number}.log").touch()
+    (tmp_path / "0deep").mkdir()
+    for number in range(500):
+        (tmp_path / "0deep" / f"{number}.pt").touch()
+    saved = two_ranks().write(tmp_path)
+    folder = Folder("x", str(saved))
+    assert folder.is_cut
+    assert {".metadata", "__0_0.distcp", "__1_0.distcp"} <= folder.sizes.keys()
+    found = open_checkpoint(str(saved))
+    assert len(found.tensors) == 4
+    assert judge(found).verdict == "unknown"  # not all was seen
+
+
+def test_files_that_changed_places_are_another_folder(tmp_path: Path) -> None:
+    """Newest time, total size and count stay as they are."""
+    for name in ("a.bin", "b.bin", "c.bin"):
+        (tmp_path / name).write_bytes(name.encode())
+        os.utime(tmp_path / name, ns=(5, 5))
+    folder = Folder("x", str(tmp_path))
+    assert folder.identity() == folder.stamp
+    (tmp_path / "a.bin").rename(tmp_path / "x")
+    (tmp_path / "b.bin").rename(tmp_path / "a.bin")
+    (tmp_path / "x").rename(tmp_path / "b.bin")
+    assert folder.identity() != folder.stamp
+    folder = Folder("x", str(tmp_path))
+    (tmp_path / "new").write_bytes(b"C.bin")
+    os.utime(tmp_path / "new", ns=(5, 5))
+    (tmp_path / "new").replace(tmp_path / "c.bin")
+    assert folder.identity() != folder.stamp
 
 
 def test_a_few_files_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
