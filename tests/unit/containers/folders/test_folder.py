@@ -97,7 +97,7 @@ def test_listing_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_checkpoint_is_found_among_very_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own files stand before those of subfolders, and what is named like one is listed beyond the rest."""
+    """Its own files come before those of subfolders, and what is named like one is listed beyond others."""
     monkeypatch.setattr(module, "_MOST_FILES", 60)
     monkeypatch.setattr(module, "_NAMED_ALONE", 40)
     for number in range(30):
