@@ -152,7 +152,14 @@ def send_failure(device: str, target: Profile) -> Failure | None:
     if name == "cuda" and target.count(name):
         error = "AcceleratorError" if release_of(target.torch_version) >= (2, 8) else "RuntimeError"
         return kind.out_of_range, f"{error}: CUDA error: invalid device ordinal"
+    if name == "cuda" and is_cuda_build(target):
+        return kind.missing, "RuntimeError: Found no NVIDIA driver on your system."
     return kind.missing, kind.word(kind.send_error)
+
+
+def is_cuda_build(target: Profile) -> bool:
+    """Return whether a machine's torch was built with CUDA, as pip's for Linux is: it asks for the driver."""
+    return "+cu" in (target.torch_version or "")
 
 
 def generator_failure(device: str, target: Profile) -> Failure | None:
@@ -161,4 +168,6 @@ def generator_failure(device: str, target: Profile) -> Failure | None:
     if name != "meta" and target.offers(name, int(index) if index.isdecimal() else None):
         return None
     kind = device_type(name)
+    if name == "cuda" and is_cuda_build(target):
+        return kind.missing, "AcceleratorError: CUDA error: CUDA driver version is insufficient"
     return kind.missing, kind.word(kind.generator_error)

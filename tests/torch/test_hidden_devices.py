@@ -19,6 +19,7 @@ from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.hidden import devices_outside
+from inspector.records import replace
 from inspector.remap.hidden import with_hidden
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import export_copy
@@ -133,7 +134,7 @@ class Place(NamedTuple):
 
 
 NO_CUDA = "Attempting to deserialize object on a CUDA device"
-NO_BUILD = "Torch not compiled with CUDA enabled"
+NO_BUILD = "Torch not compiled with CUDA enabled" if torch.version.cuda is None else "Found no NVIDIA driver"
 PLACES = {
     "a storage's persistent id": Place(lambda _: torch.ones(3), True, (), NO_CUDA, "default"),
     "a bare typed storage": Place(
@@ -251,7 +252,8 @@ def wrong_about(name: str, place: Place, folder: Path) -> Iterator[str]:
     if bool(listed) != bool(place.hidden):
         yield f"lists {listed}"
     said = error_of(path)
-    failure = first_failure(checkpoint, parse_target("cpu"), LoadCall(weights_only=False))
+    here = replace(parse_target("cpu"), torch_version=torch.__version__)
+    failure = first_failure(checkpoint, here, LoadCall(weights_only=False))
     if not bool(said) == bool(place.fails) == (failure is not None) or not said.startswith(place.fails):
         yield f"torch says {said[:80]!r}, we {failure}"
     there = copy_of(path, checkpoint, "*=cpu", chosen=False)

@@ -195,6 +195,8 @@ def test_what_torch_says_to_tags(files: dict[str, Path], tmp_path: Path) -> None
     )
     wrong = []
     for tag in tags:
+        if torch.version.cuda is not None and tag.startswith("cuda"):
+            continue  # pip's build asks for the driver first, which nobody quotes
         path = retagged(files["script"], tag, tmp_path / "tag.pt")
         for place in (None, "cpu"):
             outcome = simulate(

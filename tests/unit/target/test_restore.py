@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.containers.persistent_ids import NO_DEVICE, own_location
+from inspector.records import replace
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.restore import generator_failure, landing_place, restore_failure, send_failure
 from tests.sweep import table
@@ -65,11 +66,22 @@ def sent_by_torch(device: str) -> str | None:
     return None
 
 
+THIS_BUILD = replace(CPU_ONLY, torch_version=torch.__version__)
+"""A machine without a GPU, with the build of torch that is asked: pip's has CUDA, and says other things."""
+
+
 def test_sending_on_a_cpu() -> None:
     for device in ("cpu", "cuda:0", "xpu:0", "mps", "xla:0", "nonsense"):
-        ours, theirs = send_failure(device, CPU_ONLY), sent_by_torch(device)
+        ours, theirs = send_failure(device, THIS_BUILD), sent_by_torch(device)
         assert (ours is None) == (theirs is None), (device, ours, theirs)
         assert ours is None or (theirs or "").startswith(ours[1][:60]), (device, ours, theirs)
+
+
+def test_a_build_with_cuda_asks_for_the_driver_first() -> None:
+    pip = replace(CPU_ONLY, torch_version="2.13.0+cu130")
+    for failure in (send_failure, generator_failure):
+        assert failure("cuda:0", pip) != failure("cuda:0", CPU_ONLY)
+        assert failure("xpu:0", pip) == failure("xpu:0", CPU_ONLY)
 
 
 def test_sending_elsewhere() -> None:
@@ -100,7 +112,7 @@ def test_generators(device: str, finding: str | None) -> None:
 
 @table("device", ["cpu", "cuda:0", "xpu:0", "mps", "meta", "xla:0"])
 def test_generators_against_torch(device: str) -> None:
-    failure = generator_failure(device, CPU_ONLY)
+    failure = generator_failure(device, THIS_BUILD)
     try:
         torch.Generator(device)
     except Exception as error:  # noqa: BLE001 - whatever torch raises is what is compared
