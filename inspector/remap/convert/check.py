@@ -15,8 +15,8 @@ from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.progress import Progress
-from inspector.remap.compare.same_bytes import Span, end_spans, find_difference
-from inspector.remap.compare.verify import read_again
+from inspector.diff.same_bytes import Span, end_spans, find_difference
+from inspector.remap.compare.planned import read_again
 from inspector.remap.convert.expected import Description, describe_row
 from inspector.remap.convert.forms import Form
 from inspector.remap.convert.planner import Content

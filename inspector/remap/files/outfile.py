@@ -72,6 +72,19 @@ def writing(
             sync_folder(destination.parent)
 
 
+def settle(fd: int) -> None:
+    """Wait until the disk has a file, so that what is read of it next is what came to stand there.
+
+    Where the system takes such advice its cache forgets the file; elsewhere what is read may be the cache's.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    os.fsync(fd)
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 @contextlib.contextmanager
 def explained(destination: Path, what: str = NOT_WRITTEN) -> Iterator[None]:
     """Turn what the operating system refuses into an error that says so.

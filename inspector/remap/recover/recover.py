@@ -22,7 +22,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
-from inspector.remap.compare.verify import read_again
+from inspector.remap.compare.planned import read_again
 from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import OutFile, writing

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from inspector.report.jsonable import SCHEMA, Document
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.files import Comparison
+    from inspector.remap.compare.planned import Comparison
     from inspector.remap.recover.recover import Recovery
 
 

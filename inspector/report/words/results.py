@@ -14,7 +14,7 @@ from inspector.report.words.verdicts import SAFETY
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.files import Comparison
+    from inspector.remap.compare.planned import Comparison
     from inspector.remap.compare.integrity import FileCheck
     from inspector.remap.compare.torch_check import TorchCheck
     from inspector.remap.convert.forms import FormExport, FormPreview, LeftOut

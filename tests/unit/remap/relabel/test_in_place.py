@@ -137,7 +137,7 @@ def test_nothing_is_written_where_nothing_changes(made: tuple[Path, str]) -> Non
 
 def test_a_file_need_not_be_checked(made: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     path, rule = made
-    monkeypatch.setattr(in_place, "compare_with_plan", None)
+    monkeypatch.setattr(in_place, "check_copy", None)
     assert not patch_in_place(str(path), planned(path, rule), verify=False).verified
     assert devices(path) == {rule.removeprefix("*=")}
 

@@ -22,6 +22,7 @@ from inspector.tuples import NamedTuple
 SAMPLE_NBYTES = 32 << 20
 """How much of a large copy is compared by default; what is smaller than this is compared whole."""
 _STEP_NBYTES = 1 << 20
+_ZIP = b"PK\x03\x04"
 _WINDOW_NBYTES = 1 << 17
 
 Read = Callable[[int, int], bytes]
@@ -93,7 +94,7 @@ def find_difference(read: Read, read_copy: Read, spans: Iterable[Span], progress
     return None
 
 
-# --- what has to be the same in two files -------------------------------------------------------------------
+# --- what has to be the same in two files: all but the pickles of their objects -----------------------------
 
 
 def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
@@ -103,13 +104,13 @@ def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]
         CheckpointError: One of them cannot be read, or they differ in length after their pickles.
     """
     one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
+    copy.measure()
     rest = copy.nbytes - other.object_end
     if source.reaches(one.object_end + rest + 1) or not source.reaches(one.object_end + rest):
         raise ExportError("the files differ in length after their pickles")
-    return [
-        Span(0, 0, min(one.object_start, other.object_start)),
-        Span(one.object_end, other.object_end, rest),
-    ]
+    if one.object_start != other.object_start:
+        raise ExportError("the files differ in length before their pickles")
+    return [Span(0, 0, one.object_start), Span(one.object_end, other.object_end, rest)]
 
 
 def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]:
@@ -118,6 +119,8 @@ def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]
     Raises:
         ExportError: They differ in length.
     """
+    for file in (source, copy):
+        file.measure()
     if source.nbytes != copy.nbytes:
         raise ExportError("the files differ in length")
     return [Span(0, 0, source.nbytes)]
@@ -161,17 +164,51 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     return _paired(source, copy, *rows)
 
 
-def archive_spans(*names: str) -> Callable[[Source, Source, Progress], list[Span]]:
-    """Return what pairs the contents of all records of two archives but those of these names or endings."""
+def archive_spans(*pickles: Iterable[str]) -> Callable[[Source, Source, Progress], list[Span]]:
+    """Return what pairs the contents of all records of two archives but these of each, by their full names."""
 
     def pair(source: Source, copy: Source, progress: Progress) -> list[Span]:
         rows = []
-        for file in (source, copy):
+        for names, file in zip(map(frozenset, pickles), (source, copy), strict=True):
             entries = read_directory(file, DEFAULT_LIMITS, progress).entries
-            rows.append([entry for entry in entries if not entry.name.partition("/")[2].endswith(names)])
+            rows.append([entry for entry in entries if entry.name not in names])
         return _paired(source, copy, *rows)
 
     return pair
+
+
+def pickled_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
+    """Pair everything of two plain pickles but the places of devices, and lengths that depend on those.
+
+    Raises:
+        CheckpointError: One of them cannot be read, or the other bytes differ in length.
+    """
+    one, other = (_fixed_runs(file, progress) for file in (source, copy))
+    if [end - start for start, end in one] != [end - start for start, end in other]:
+        raise ExportError("the files differ in length outside of their devices")
+    return [Span(first[0], second[0], first[1] - first[0]) for first, second in zip(one, other, strict=True)]
+
+
+def _fixed_runs(source: Source, progress: Progress) -> list[tuple[int, int]]:
+    """Return the runs of a plain pickle that no change of devices touches, as (start, end), in order; errors as above."""
+    from inspector.containers.pickled.reader import open_pickled  # noqa: PLC0415 - plain pickles are rare
+    from inspector.containers.raw.within import Within  # noqa: PLC0415 - as above
+
+    opened = open_pickled(source, DEFAULT_LIMITS, progress)
+    changing = [(place, place + 8) for place, _ in opened.frames]
+    for nested in opened.files.found:
+        place = nested.place
+        inside = Within(source, place.offset, nested.nbytes, place.nbytes, place.spelling)
+        changing.append((place.offset - place.width, place.offset))
+        if inside.read_upto(0, len(_ZIP)) != _ZIP:
+            layout = read_layout(inside, DEFAULT_LIMITS, progress)
+            changing.append((inside.stored_at(layout.object_start), inside.stored_at(layout.object_end)))
+    source.measure()
+    runs, done = [], 0
+    for start, end in sorted(changing):
+        runs.append((done, start))
+        done = end
+    return [*runs, (done, source.nbytes)]
 
 
 def _paired(source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEntry]) -> list[Span]:

@@ -11,8 +11,8 @@ import pytest
 from inspector.containers.source import open_source
 from inspector.errors import CancelledError, ContainerError, ExportError
 from inspector.progress import Progress
-from inspector.remap.compare import same_bytes
-from inspector.remap.compare.same_bytes import (
+from inspector.diff import same_bytes
+from inspector.diff.same_bytes import (
     SAMPLE_NBYTES,
     Span,
     end_spans,

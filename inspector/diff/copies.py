@@ -1,0 +1,252 @@
+"""Whether one checkpoint is a copy of another but for its devices: every object, and every byte beside them.
+
+The pickles are compared by exact digests of all that they make, whether a row shows it or not; all other bytes
+of the files one by one. What differs in devices alone is returned, for those who know what they were to become.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from inspector.containers.collector import collector_paused
+from inspector.containers.container import Container
+from inspector.containers.folders.folder import Folder
+from inspector.containers.formats import find_format
+from inspector.containers.opening import read_container
+from inspector.containers.source import BytesSource, Source
+from inspector.containers.tar.members import STORAGES
+from inspector.diff.compare import Wish, compare_paths
+from inspector.diff.facts.tokens import ExactTokens, Kept
+from inspector.diff.records import Diff
+from inspector.diff.same_bytes import (
+    Span,
+    archive_spans,
+    find_difference,
+    legacy_spans,
+    pickled_spans,
+    tar_spans,
+    total_nbytes,
+    whole_spans,
+    zip_spans,
+)
+from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.limits import DEFAULT_LIMITS
+from inspector.pickles.values import Value
+from inspector.progress import Progress
+from inspector.units import cut_text, escape_text
+
+Devices = list[tuple[str, str]]
+"""The device here and there of all that names one, in the order of the pickles."""
+
+_SPANS: dict[str, Callable[[Source, Source, Progress], list[Span]]] = {
+    "legacy": legacy_spans,
+    "tar": tar_spans,
+    "zip": zip_spans,
+    "pickle": pickled_spans,
+    "joblib": pickled_spans,
+}
+"""What pairs all bytes but those of the object's pickle, for the formats of which that is compared."""
+_ARCHIVES = frozenset({"torchscript", "package"})
+"""The formats of several such pickles."""
+_MOST_NESTED = 8
+_MOST_CHARS, _MOST_FOUND = 80, 20
+
+
+class Copied:
+    """What came out of comparing a copy with its original.
+
+    Attributes:
+        differences: What differs besides devices, a sentence each.
+        devices: The device here and there of all that names one.
+        nbytes: How many bytes were compared one by one.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.differences: list[str] = []
+        self.devices: Devices = []
+        self.nbytes = 0
+
+
+def compare_copies(source: Source, copy: Source, progress: Progress, nested: int = 0) -> Copied:
+    """Compare a copy with its original, both of which are open: a file, a folder, or bytes.
+
+    Raises:
+        CheckpointError: One of them cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    found = Copied()
+    if isinstance(source, Folder) and isinstance(copy, Folder):
+        _compare_folders(source, copy, found, progress)
+    else:
+        _compare_files(source, copy, found, progress, nested)
+    return found
+
+
+def compare_objects(one: Container, other: Container, progress: Progress, nested: int = 0) -> Devices | None:
+    """Return the devices of both in pairs where all objects are the same but for those; None where not.
+
+    Raises:
+        CheckpointError: They are too many to be compared.
+        CancelledError: The work was cancelled.
+    """
+    with collector_paused():
+        (first, kept), (second, others) = _digests(one, progress), _digests(other, progress)
+    if first != second:
+        return None
+    devices = list(zip(kept.devices, others.devices, strict=True))
+    for file, another in zip(kept.files, others.files, strict=True):
+        if file == another:
+            continue
+        sources = BytesSource(file, one.path), BytesSource(another, other.path)
+        within = compare_copies(*sources, progress, nested + 1) if nested < _MOST_NESTED else None
+        if within is None or within.differences:
+            return None
+        devices += within.devices
+    return devices
+
+
+def name_differences(path: str, copy: str, progress: Progress) -> list[str]:
+    """Return where two checkpoints differ besides devices, a sentence each; at least one.
+
+    Raises:
+        CheckpointError: One of them cannot be read.
+        CancelledError: The work was cancelled.
+    """
+    found = list(_sentences(compare_paths(path, copy, Wish(mode="none"), progress)))
+    return found[:_MOST_FOUND] or ["The objects differ in what no row shows."]
+
+
+def _digests(container: Container, progress: Progress) -> tuple[list[object], Kept]:
+    """Return what tells the objects of a container from others, and what that leaves out."""
+    look = DEFAULT_LIMITS.counted(progress.advance).look
+    kept = Kept()
+    own = container.data if container.stream is None else container.stream.data
+    roots: list[tuple[Value, bytes]] = [(container.root, own)]
+    found: list[object] = []
+    for program in container.programs:
+        if container.format == "tar" and program.name == STORAGES:
+            _keep_tags(program.stream.root, kept)
+        roots.append((program.stream.root, program.stream.data))
+        found += [program.name, program.is_whole]
+        found += sorted({(node.module, node.name) for node in program.stream.globals})
+    roots += [(one.stream.root, one.stream.data) for one in container.pickles]
+    found += [ExactTokens(data, look, kept).of(value) for value, data in roots]
+    return [*found, len(kept.devices), len(kept.files)], kept
+
+
+def _keep_tags(root: Value, kept: Kept) -> None:
+    """Leave the tags of storages out that a tar file has in pickles of their own: (key, tag, class)."""
+    for one in root if isinstance(root, list) else ():
+        if isinstance(one, tuple) and len(one) == 3 and isinstance(one[1], str):  # noqa: PLR2004 - see above
+            kept.skip(one, 1)
+
+
+def _sentences(diff: Diff) -> Iterator[str]:
+    """Yield what differs in the facts of two checkpoints, but for devices."""
+    a, b = diff.a, diff.b
+    yield from _one_sided((a.tensors[row].path for row in diff.removed), "is missing from the copy")
+    yield from _one_sided((a.values[row].path for row in diff.values_removed), "is missing from the copy")
+    yield from _one_sided((b.tensors[row].path for row in diff.added), "is in the copy alone")
+    yield from _one_sided((b.values[row].path for row in diff.values_added), "is in the copy alone")
+    for pair in diff.renamed:
+        yield f"{shown(a.tensors[pair.a].path)} is {shown(b.tensors[pair.b].path)} in the copy."
+    for change in diff.tensors:
+        what = ", ".join(fact for fact in change.what if fact != "device")
+        if what:
+            yield f"{shown(a.tensors[change.pair.a].path)} differs: {what}."
+    hidden = {row.path for row in a.hidden_devices}
+    for value in diff.values:
+        path = a.values[value.a].path
+        if not any(path == place or path.startswith(f"{place}/") for place in hidden):
+            yield f"{shown(path)} differs: {value.a_text}, in the copy {value.b_text}."
+    for one in (*diff.containers, *diff.reordered):
+        yield f"{shown(one.a_path) or 'the root'} differs: {one.a}, in the copy {one.b}."
+    yield from _one_sided((one.text for one in diff.names), "is imported or called by one of them alone")
+
+
+def _one_sided(names: Iterable[str], what: str) -> Iterator[str]:
+    yield from (f"{shown(name)} {what}." for name in names)
+
+
+def shown(name: str) -> str:
+    """Return a name fit to stand in a sentence."""
+    return escape_text(cut_text(name, _MOST_CHARS))
+
+
+def _compare_files(source: Source, copy: Source, found: Copied, progress: Progress, nested: int) -> None:
+    one, other = (read_container(file, DEFAULT_LIMITS, progress) for file in (source, copy))
+    if one.format != other.format:
+        found.differences.append(f"One is a {one.format} file, the other a {other.format} file.")
+        return
+    has_objects = one.format in _SPANS or one.format in _ARCHIVES
+    if has_objects:
+        devices = compare_objects(one, other, progress, nested)
+        if devices is None:
+            is_file = not nested and source.fileno() is not None
+            found.differences += (
+                name_differences(source.path, copy.path, progress) if is_file else ["The objects differ."]
+            )
+        found.devices += devices or []
+    try:
+        spans = _spans_of(one, other)(source, copy, progress)
+    except ExportError as error:
+        found.differences.append(f"{error.what[0].upper()}{error.what[1:]}.")
+        return
+    found.nbytes += total_nbytes(spans)
+    progress.start("comparing bytes", total_nbytes(spans))
+    difference = find_difference(source.read, copy.read, spans, progress)
+    if difference is not None:
+        found.differences.append(
+            f"The contents differ from byte {difference.copy_offset:,} of the copy on."
+        )
+
+
+def _spans_of(one: Container, other: Container) -> Callable[[Source, Source, Progress], list[Span]]:
+    """Return what pairs the bytes of two files of one format that are to be the same."""
+    if one.format in _ARCHIVES:
+        names = ([pickle.name for pickle in container.pickles] for container in (one, other))
+        return archive_spans(*names)
+    return _SPANS.get(one.format, whole_spans)
+
+
+def _compare_folders(source: Folder, copy: Folder, found: Copied, progress: Progress) -> None:
+    """Compare two folders file by file: those with pickles by their objects, all others byte by byte."""
+    names = dict.fromkeys((*source.sizes, *copy.sizes))
+    for name in names:
+        if name not in copy.sizes:
+            found.differences.append(f"The file {shown(name)} is missing from the copy.")
+        elif name not in source.sizes:
+            found.differences.append(f"The file {shown(name)} is in the copy alone.")
+        else:
+            with source.open(name) as one, copy.open(name) as other:
+                within = _compare_parts(one, other, progress)
+            found.differences += [f"The file {shown(name)} differs{text}" for text in within.differences]
+            found.devices += within.devices
+            found.nbytes += within.nbytes
+
+
+def _compare_parts(one: Source, other: Source, progress: Progress) -> Copied:
+    found = Copied()
+    progress.start("comparing bytes", one.nbytes)
+    if one.nbytes == other.nbytes:
+        spans = whole_spans(one, other, progress)
+        if find_difference(one.read, other.read, spans, progress) is None:
+            found.nbytes = one.nbytes
+            return found
+    if _has_objects(one):
+        found = compare_copies(one, other, progress)
+        found.differences = [f": {text}" for text in found.differences]
+    else:
+        found.differences.append(".")
+    return found
+
+
+def _has_objects(source: Source) -> bool:
+    """Return whether a file in a folder may have other devices: a checkpoint with a pickle."""
+    try:
+        form = find_format(source).name
+    except CancelledError:
+        raise
+    except CheckpointError:
+        return False
+    return form in _SPANS or form in _ARCHIVES
