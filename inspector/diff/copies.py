@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
 from inspector.containers.folders.folder import Folder
+from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import find_format
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource, Source
 from inspector.containers.tar.members import STORAGES
-from inspector.diff.compare import Wish, compare_paths
-from inspector.diff.facts.tokens import ExactTokens, Kept
+from inspector.diff.compare import Wish, compare_sides
+from inspector.diff.facts.tokens import ExactTokens, Kept, Tokens
 from inspector.diff.records import Diff
+from inspector.diff.side import side_of
 from inspector.diff.same_bytes import (
     Span,
     archive_spans,
@@ -29,7 +31,9 @@ from inspector.diff.same_bytes import (
     zip_spans,
 )
 from inspector.errors import CancelledError, CheckpointError, ExportError
-from inspector.limits import DEFAULT_LIMITS
+from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.model.tensors.views import Known
+from inspector.model.walk import walk
 from inspector.pickles.values import Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text
@@ -48,6 +52,7 @@ _SPANS: dict[str, Callable[[Source, Source, Progress], list[Span]]] = {
 _ARCHIVES = frozenset({"torchscript", "package"})
 """The formats of several such pickles."""
 _MOST_NESTED = 8
+_TENSOR = b"tensor"
 _MOST_CHARS, _MOST_FOUND = 80, 20
 
 
@@ -105,14 +110,35 @@ def compare_objects(one: Container, other: Container, progress: Progress, nested
     return devices
 
 
-def name_differences(path: str, copy: str, progress: Progress) -> list[str]:
-    """Return where two checkpoints differ besides devices, a sentence each; at least one.
+def digest_values(
+    container: Container, root: Value, progress: Progress, limits: Limits = DEFAULT_LIMITS
+) -> bytes:
+    """Return what tells an object of a container from what loads as another one, whatever its tensors are.
+
+    Nothing for one that is nested too deeply to be told.
+
+    Raises:
+        ModelError: It is too large.
+        CancelledError: The work was cancelled.
+    """
+    limits = limits.started(progress.advance)
+    tensors = walk(root, limits, progress, Known(container.storage_ids)).sources
+    tokens = Tokens(container.object_data, limits.counted(progress.advance).look, dict.fromkeys(map(id, tensors), _TENSOR))
+    found = tokens.of(root)
+    return b"" if tokens.is_cut else found
+
+
+def name_differences(one: Container, other: Container, progress: Progress) -> list[str]:
+    """Return where the objects of two files differ besides devices, a sentence each; at least one.
 
     Raises:
         CheckpointError: One of them cannot be read.
         CancelledError: The work was cancelled.
     """
-    found = list(_sentences(compare_paths(path, copy, Wish(mode="none"), progress)))
+    limits = DEFAULT_LIMITS.started(progress.advance)
+    with open_path(one.path) as source, open_path(other.path) as copy:
+        sides = side_of(one, source, limits, progress), side_of(other, copy, limits, progress)
+        found = list(_sentences(compare_sides(*sides, Wish(mode="none"), progress)))
     return found[:_MOST_FOUND] or ["The objects differ in what no row shows."]
 
 
@@ -120,8 +146,7 @@ def _digests(container: Container, progress: Progress) -> tuple[list[object], Ke
     """Return what tells the objects of a container from others, and what that leaves out."""
     look = DEFAULT_LIMITS.counted(progress.advance).look
     kept = Kept()
-    own = container.data if container.stream is None else container.stream.data
-    roots: list[tuple[Value, bytes]] = [(container.root, own)]
+    roots: list[tuple[Value, bytes]] = [(container.root, container.object_data)]
     found: list[object] = []
     for program in container.programs:
         if container.format == "tar" and program.name == STORAGES:
@@ -184,7 +209,7 @@ def _compare_files(source: Source, copy: Source, found: Copied, progress: Progre
         if devices is None:
             is_file = not nested and source.fileno() is not None
             found.differences += (
-                name_differences(source.path, copy.path, progress) if is_file else ["The objects differ."]
+                name_differences(one, other, progress) if is_file else ["The objects differ."]
             )
         found.devices += devices or []
     try:
@@ -196,9 +221,7 @@ def _compare_files(source: Source, copy: Source, found: Copied, progress: Progre
     progress.start("comparing bytes", total_nbytes(spans))
     difference = find_difference(source.read, copy.read, spans, progress)
     if difference is not None:
-        found.differences.append(
-            f"The contents differ from byte {difference.copy_offset:,} of the copy on."
-        )
+        found.differences.append(f"The contents differ from byte {difference.copy_offset:,} of the copy on.")
 
 
 def _spans_of(one: Container, other: Container) -> Callable[[Source, Source, Progress], list[Span]]:

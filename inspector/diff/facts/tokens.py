@@ -43,7 +43,7 @@ _SPELLED = {"text": "str", "string": "str", "bytes": "bytes", "bytearray": "byte
 _SETS = {"builtins.set": "set", "builtins.frozenset": "frozenset"}
 _STEP = 64  # numbers that are written together cost about as much as one part
 _CYCLE = b"within itself"
-_SAME = "same"
+_SAME, _MODULE = "same", "module"
 """What only spells another value."""
 _MOST_DEEP = 4096
 """How deep values are entered: Python writes and reads none that are nested a thousand deep."""
@@ -87,7 +87,8 @@ class Tokens:
         Args:
             data: What large values are still in.
             look: Called for each part that is looked at; raises where the work is to end.
-            leaves: The digests of containers that are compared by other means, by their `id`.
+            leaves: The digests of tensors that are compared by other means, by their `id`. Then a class is the
+                same with its source beside it, as legacy files have that, and without.
         """
         self._data = data
         self._look = look
@@ -131,10 +132,10 @@ class Tokens:
 
     def _unopened(self, value: Value, entered: set[int]) -> bytes | None:
         """Return the digest of a part that is not to be entered; None for one that is."""
-        if type(value) not in _CONTAINERS:
-            return self._plain(value)
         if id(value) in self._leaves:
             return self._leaves[id(value)]
+        if type(value) not in _CONTAINERS:
+            return self._plain(value)
         if id(value) in entered:
             return _hash("cycle", _CYCLE)
         if id(value) in self._known:
@@ -155,9 +156,11 @@ class Tokens:
         if isinstance(value, Set):
             return _Open(value, "frozenset" if value.frozen else "set", value.items, is_ordered=False)
         if isinstance(value, PersistentId):
-            return _opened_id(value)
+            pid = value.pid
+            is_class = self._leaves and isinstance(pid, tuple) and len(pid) > 1 and pid[0] == _MODULE
+            return _Open(value, _SAME, pid[1:2]) if is_class else _opened_id(value)
         assert isinstance(value, Call)  # noqa: S101 - nothing else is a container
-        return _opened_call(value)
+        return _opened_call(value, has_classes=bool(self._leaves))
 
     def _look_at(self, parts: int) -> None:
         for _ in range(0, parts, _STEP):
@@ -301,7 +304,9 @@ class ExactTokens(Tokens):
         if isinstance(value, ByteString):
             return _hash("byte string", value.raw)
         if isinstance(value, Global):
-            return _hash("global", *(part.encode("utf-8", "surrogatepass") for part in (value.module, value.name)))
+            return _hash(
+                "global", *(part.encode("utf-8", "surrogatepass") for part in (value.module, value.name))
+            )
         if isinstance(value, float):
             return _hash("float", struct.pack("<d", value))  # NaN is many numbers
         if isinstance(value, StoredTensor):
@@ -381,7 +386,7 @@ def _opened_id(value: PersistentId) -> _Open:
     return _Open(value, "storage", [storage.dtype, storage.numel])
 
 
-def _opened_call(value: Call) -> _Open:
+def _opened_call(value: Call, *, has_classes: bool = False) -> _Open:
     """Open a call; bytes and arrays are what they hold, in whichever protocol."""
     name = value.func.present.replace("numpy._core.", "numpy.core.") if isinstance(value.func, Global) else ""
     args = value.args if isinstance(value.args, tuple) else (value.args,)
@@ -393,7 +398,7 @@ def _opened_call(value: Call) -> _Open:
     if name in _SETS and len(args) == 1 and isinstance(args[0], list | tuple):  # as protocol 2 writes them
         return _Open(value, _SETS[name], args[0], is_ordered=False)
     pairs: list[Value] = list(value.pairs or ())
-    func: list[Value] = [name] if name else [value.func]
+    func: list[Value] = [name] if name and not has_classes else [value.func]
     parts = [*func, tuple(args), value.kwargs, value.state, list(value.items or ()), pairs]
     return _Open(value, "call", parts)
 

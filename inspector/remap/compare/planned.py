@@ -126,7 +126,7 @@ def check_copy(
         copy = build_checkpoint(written, progress=progress)
         devices = compare_objects(container, written, progress)
         if devices is None:
-            return copy, name_differences(container.path, path, progress)[0]
+            return copy, name_differences(container, written, progress)[0]
         original = build_checkpoint(container, progress=progress)
     return copy, next(iter(compare_devices(original, copy, plan, devices)), "")
 

@@ -40,6 +40,7 @@ def verify_document(path: str, against: str, found: Comparison) -> Document:
         "tensors": found.tensors,
         "compared_nbytes": found.compared_nbytes,
         "moves": [{"from": there, "to": here, "tensors": count} for there, here, count in found.moves],
+        "moved_hidden": found.moved_hidden,
         "differences": list(found.differences),
     }
 
