@@ -18,7 +18,7 @@ from inspector.model.roles.hidden import MESH_TYPE, MESHES
 from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes
 from inspector.model.tensors.own_devices import find_own_device
 from inspector.model.tensors.rebuild import device_text
-from inspector.model.values.children import attribute_pairs
+from inspector.model.values.children import attribute_pairs, mapping_pairs, unlisted_arguments
 from inspector.model.values.embedded import is_checkpoint, payload_of
 from inspector.model.values.text import class_of
 from inspector.overriding import override
@@ -55,7 +55,7 @@ _KEPT = 1 << 16  # digests that are remembered: values that stand in many places
 _LOCATION = 3  # its place in a storage's persistent id
 _MOST_DEVICE_CHARS, _MOST_INDEX = 64, 1 << 16
 _PLAIN_TENSOR = "torch._utils._rebuild_tensor_v2"
-_NO_HOOKS = "collections.OrderedDict"
+_ORDERED = "collections.OrderedDict"
 _WORD = 1 << 63
 
 
@@ -93,6 +93,7 @@ class Tokens:
         self._data = data
         self._look = look
         self._leaves = leaves or {}
+        self._is_rewritten = leaves is not None
         self.is_cut = False
         self._known: dict[int, tuple[Value, bytes]] = {}
 
@@ -157,10 +158,10 @@ class Tokens:
             return _Open(value, "frozenset" if value.frozen else "set", value.items, is_ordered=False)
         if isinstance(value, PersistentId):
             pid = value.pid
-            is_class = self._leaves and isinstance(pid, tuple) and len(pid) > 1 and pid[0] == _MODULE
+            is_class = self._is_rewritten and isinstance(pid, tuple) and len(pid) > 1 and pid[0] == _MODULE
             return _Open(value, _SAME, pid[1:2]) if is_class else _opened_id(value)
         assert isinstance(value, Call)  # noqa: S101 - nothing else is a container
-        return _opened_call(value, has_classes=bool(self._leaves))
+        return _opened_call(value, has_classes=self._is_rewritten)
 
     def _look_at(self, parts: int) -> None:
         for _ in range(0, parts, _STEP):
@@ -347,7 +348,7 @@ def _is_empty(hooks: Value) -> bool:
     return (
         type(hooks) is Call
         and type(hooks.func) is Global
-        and hooks.func.dotted == _NO_HOOKS
+        and hooks.func.dotted == _ORDERED
         and hooks.args == ()
         and not (hooks.items or hooks.pairs or hooks.state is not None or hooks.kwargs is not None)
     )
@@ -398,6 +399,9 @@ def _opened_call(value: Call, *, has_classes: bool = False) -> _Open:
     if name in _SETS and len(args) == 1 and isinstance(args[0], list | tuple):  # as protocol 2 writes them
         return _Open(value, _SETS[name], args[0], is_ordered=False)
     pairs: list[Value] = list(value.pairs or ())
+    if name == _ORDERED:  # Python 2 hands the pairs over, as a list of lists
+        is_bare = len(args) == 1 and isinstance(args[0], list) and not args[0]
+        args, pairs = () if is_bare else unlisted_arguments(value), [*(mapping_pairs(value) or [])]
     func: list[Value] = [name] if name and not has_classes else [value.func]
     parts = [*func, tuple(args), value.kwargs, value.state, list(value.items or ()), pairs]
     return _Open(value, "call", parts)
