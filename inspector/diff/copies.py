@@ -1,12 +1,14 @@
 """Whether one checkpoint is a copy of another but for its devices: every object, and every byte beside them.
 
-The pickles are compared by exact digests of all that they make, whether a row shows it or not; all other bytes
-of the files one by one. What differs in devices alone is returned, for those who know what they were to become.
+The pickles are compared by exact digests of all that they make, whether a row shows it or not; all other
+bytes of the files one by one. What differs in devices alone is returned, for those who know what they were to
+become.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
 from inspector.containers.folders.folder import Folder
@@ -18,7 +20,6 @@ from inspector.containers.tar.members import STORAGES
 from inspector.diff.compare import Wish, compare_sides
 from inspector.diff.facts.tokens import ExactTokens, Kept, Tokens
 from inspector.diff.records import Diff
-from inspector.diff.side import side_of
 from inspector.diff.same_bytes import (
     Span,
     archive_spans,
@@ -30,6 +31,7 @@ from inspector.diff.same_bytes import (
     whole_spans,
     zip_spans,
 )
+from inspector.diff.side import side_of
 from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.tensors.views import Known
@@ -123,7 +125,8 @@ def digest_values(
     """
     limits = limits.started(progress.advance)
     tensors = walk(root, limits, progress, Known(container.storage_ids)).sources
-    tokens = Tokens(container.object_data, limits.counted(progress.advance).look, dict.fromkeys(map(id, tensors), _TENSOR))
+    look = limits.counted(progress.advance).look
+    tokens = Tokens(container.object_data, look, dict.fromkeys(map(id, tensors), _TENSOR))
     found = tokens.of(root)
     return b"" if tokens.is_cut else found
 
@@ -162,7 +165,7 @@ def _digests(container: Container, progress: Progress) -> tuple[list[object], Ke
 def _keep_tags(root: Value, kept: Kept) -> None:
     """Leave the tags of storages out that a tar file has in pickles of their own: (key, tag, class)."""
     for one in root if isinstance(root, list) else ():
-        if isinstance(one, tuple) and len(one) == 3 and isinstance(one[1], str):  # noqa: PLR2004 - see above
+        if isinstance(one, tuple) and len(one) == 3 and isinstance(one[1], str):
             kept.skip(one, 1)
 
 

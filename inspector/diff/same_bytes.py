@@ -165,7 +165,7 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
 
 
 def archive_spans(*pickles: Iterable[str]) -> Callable[[Source, Source, Progress], list[Span]]:
-    """Return what pairs the contents of all records of two archives but these of each, by their full names."""
+    """Return what pairs the contents of all records of two archives but these, by their full names."""
 
     def pair(source: Source, copy: Source, progress: Progress) -> list[Span]:
         rows = []
@@ -190,7 +190,7 @@ def pickled_spans(source: Source, copy: Source, progress: Progress) -> list[Span
 
 
 def _fixed_runs(source: Source, progress: Progress) -> list[tuple[int, int]]:
-    """Return the runs of a plain pickle that no change of devices touches, as (start, end), in order; errors as above."""
+    """Return the runs of a plain pickle that no change of devices touches, as (start, end), in order."""
     from inspector.containers.pickled.reader import open_pickled  # noqa: PLC0415 - plain pickles are rare
     from inspector.containers.raw.within import Within  # noqa: PLC0415 - as above
 

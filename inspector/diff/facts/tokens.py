@@ -87,8 +87,8 @@ class Tokens:
         Args:
             data: What large values are still in.
             look: Called for each part that is looked at; raises where the work is to end.
-            leaves: The digests of tensors that are compared by other means, by their `id`. Then a class is the
-                same with its source beside it, as legacy files have that, and without.
+            leaves: The digests of tensors that are compared by other means, by their `id`. Then a class with
+                its source beside it, as legacy files have that, is the same as one without.
         """
         self._data = data
         self._look = look
@@ -231,7 +231,7 @@ class ExactTokens(Tokens):
         if type(func) is not Global or func.dotted != _PLAIN_TENSOR or value.state is not None:
             return None
         args = value.told
-        node = args[0] if isinstance(args, tuple) and len(args) == 6 else None  # noqa: PLR2004 - as torch has it
+        node = args[0] if isinstance(args, tuple) and len(args) == 6 else None
         pid = node.pid if isinstance(node, PersistentId) else None
         if type(pid) is not tuple or len(pid) != _LOCATION + 2 or not _is_short(pid[_LOCATION]):
             return None
@@ -249,7 +249,7 @@ class ExactTokens(Tokens):
         return _hash("tensor", repr(facts).encode("utf-8", "surrogatepass"))
 
     @override
-    def _opened(self, value: Value) -> _Open:
+    def _opened(self, value: Value) -> _Open:  # noqa: PLR0911 - one for each kind
         if isinstance(value, list) and _are_numbers(value) and "nan" not in (text := repr(value)):
             self._look_at(len(value))
             return _Open(value, "list of numbers", (text,))
@@ -294,7 +294,7 @@ class ExactTokens(Tokens):
             kept.files.append(payload)
 
     @override
-    def _plain(self, value: Value) -> bytes:
+    def _plain(self, value: Value) -> bytes:  # noqa: PLR0911 - one for each kind
         if isinstance(value, Blob):
             data = self._data[value.offset : value.offset + value.nbytes]
             if BLOB_TYPES[value.kind] in _BYTES and is_checkpoint(data):

@@ -60,11 +60,11 @@ def contents_of(value: Value, data: bytes) -> bytes:
 
 
 def payload_of(call: Call, data: bytes) -> bytes:
-    """Return the file of torch that a call makes bytes of, where its first argument spells it; else nothing."""
+    """Return the file of torch that a call makes bytes of, as its first argument spells it; else nothing."""
     first = _first_of(call)
     if isinstance(first, Blob) and first.kind == "text":
         first = data[first.offset : first.offset + first.nbytes].decode("utf-8", "replace")
-    if type(first) is not str or not first.isascii() and max(first) > _LAST:
+    if type(first) is not str or (not first.isascii() and max(first) > _LAST):
         return b""
     found = first.encode("latin-1")
     return found if is_checkpoint(found) else b""

@@ -1,7 +1,8 @@
 """Whether a file in another form is what was planned: opened again and compared, tensor by tensor.
 
-Names, types, shapes and strides are compared for all tensors, and all other values; of the bytes, the beginning and the end of
-every run that was copied. Runs that were cast or put in another order are not looked at again.
+Names, types, shapes and strides are compared for all tensors, and all other values; of the bytes, the
+beginning and the end of every run that was copied. Runs that were cast or put in another order are not looked
+at again.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ from functools import partial
 
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
+from inspector.diff.copies import digest_values
+from inspector.diff.same_bytes import Span, end_spans, find_difference
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.progress import Progress
-from inspector.diff.copies import digest_values
-from inspector.diff.same_bytes import Span, end_spans, find_difference
 from inspector.remap.compare.planned import read_again
 from inspector.remap.convert.expected import Description, describe_row
 from inspector.remap.convert.forms import Form
 from inspector.remap.convert.planner import Content
 from inspector.remap.convert.stored_bytes import Stock, read_at
 from inspector.remap.files.outfile import OutFile
-from inspector.remap.safetensors.contents import SafetensorsPlan, format_header, read_header
+from inspector.remap.safetensors.contents import SafetensorsPlan, format_header
 from inspector.remap.safetensors.file import is_in_row_order, storage_key
 from inspector.units import escape_text
 
@@ -41,13 +42,18 @@ def verify_form(content: Content, form: Form, stock: Stock, out: OutFile, progre
         ExportError: It is something else.
         CancelledError: The work was cancelled.
     """
+    progress.start("waiting for the disk")
+    out.settle()
     progress.start("checking the copy")
+    with read_again("the copy"):
+        copy = read_container(str(out.path), DEFAULT_LIMITS, progress)
     if content.safetensors is not None:
-        found, values = read_header(out.fd), b""
+        header = format_header(content.safetensors)
+        if read_at(out.fd, 0, len(header)) != header:
+            raise ExportError("the header of the copy is not as planned")
+        found, values = tuple(row[:3] for row in _rows(copy, form, progress)), b""
         runs = _copied_tensors(content.safetensors, stock)
     else:
-        with read_again("the copy"):
-            copy = read_container(str(out.path), DEFAULT_LIMITS, progress)
         found, values = _rows(copy, form, progress), _values(copy, progress)
         runs = _copied_storages(content, stock, copy)
     if found != content.expected:

@@ -324,7 +324,7 @@ class Deciding:
         return {SOURCE: self.form.cast} if self.form.cast else {}
 
     def _values(self, root: Value, edits: Edits, container: Container) -> bytes:
-        """Return what tells the object of the copy from others; with keys that change there is no such object."""
+        """Return what tells the object of the copy from others; with other keys there is none before."""
         if not self.verify or edits.prefixes:
             return b""
         return digest_values(container, root, self.progress)

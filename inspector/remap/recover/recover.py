@@ -136,7 +136,9 @@ def _nothing_left(rows: Rows) -> DamagedError:
     )
 
 
-def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress: Progress) -> tuple[bytes, bytes]:
+def _write_objects(
+    extents: Extents, rows: Rows, numbering: Numbering, progress: Progress
+) -> tuple[bytes, bytes]:
     """Return the pickle of what is left, and what tells its objects from others."""
     progress.start("writing the objects")
     container = extents.container
@@ -153,6 +155,8 @@ def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress:
 
 def _verify(out: OutFile, rows: Rows, values: bytes, progress: Progress) -> Checkpoint:
     """Open what was written, compare its tensors and values with those that were kept, and return it."""
+    progress.start("waiting for the disk")
+    out.settle()
     progress.start("checking the new file")
     with read_again("the new file"):
         container = read_container(str(out.path), PATIENT, progress)

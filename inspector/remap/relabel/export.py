@@ -16,16 +16,16 @@ from inspector.containers.container import Container
 from inspector.containers.folders.paths import open_path
 from inspector.containers.opening import read_container
 from inspector.containers.source import FileSource, Source
+from inspector.diff.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import collector_paused
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.diff.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes
 from inspector.remap.compare.planned import check_copy
 from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.destination import refuse_destination
-from inspector.remap.files.outfile import OutFile, settle, writing
+from inspector.remap.files.outfile import OutFile, writing
 from inspector.remap.plan import Plan, device_texts, with_viewed
 from inspector.remap.relabel.formats import relabeling_of
 from inspector.remap.relabel.rewrite import rewrite_pickle
@@ -145,7 +145,7 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
 def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> frozenset[str]:
     """Open the copy again and compare; return the devices it names."""
     progress.start("waiting for the disk")
-    settle(out.fd)
+    out.settle()
     progress.start("checking the copy")
     copy, difference = check_copy(container, str(out.path), plan, progress)
     if difference:

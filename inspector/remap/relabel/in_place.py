@@ -102,7 +102,9 @@ def patch_in_place(
             with _restored_on_failure(fd, record, record_at), explained(Path(path), _FILE):
                 _write(fd, pieces)
                 if verify:
-                    _verify(container, fd, path, pieces, plan, progress)
+                    progress.start("checking the file")
+                    _read_again(fd, path, pieces)
+                    _verify(container, path, plan, progress)
         return Patched(
             path=Path(path),
             record=record_at if pieces else None,
@@ -154,10 +156,7 @@ def _write(fd: int, pieces: tuple[Patch, ...]) -> None:
     settle(fd)
 
 
-def _verify(
-    container: Container, fd: int, path: str, pieces: tuple[Patch, ...], plan: Plan, progress: Progress
-) -> None:
-    progress.start("checking the file")
+def _read_again(fd: int, path: str, pieces: tuple[Patch, ...]) -> None:
     for piece in pieces:
         os.lseek(fd, piece.offset, os.SEEK_SET)
         if os.read(fd, len(piece.data)) != piece.data:
@@ -166,6 +165,9 @@ def _verify(
                 where=f"{path}: byte {piece.offset:,}",
                 remedy="see whether the disk is sound",
             )
+
+
+def _verify(container: Container, path: str, plan: Plan, progress: Progress) -> None:
     _, difference = check_copy(container, path, plan, progress, "the file")
     if difference:
         raise ExportError(f"the file is not as planned, and was restored: {difference}", where=path)

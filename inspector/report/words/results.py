@@ -14,8 +14,8 @@ from inspector.report.words.verdicts import SAFETY
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.planned import Comparison
     from inspector.remap.compare.integrity import FileCheck
+    from inspector.remap.compare.planned import Comparison
     from inspector.remap.compare.torch_check import TorchCheck
     from inspector.remap.convert.forms import FormExport, FormPreview, LeftOut
     from inspector.remap.recover.recover import Recovery
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 NOTHING_TO_CHANGE = "nothing to change"
 _SMALL = "torch"
-_CHECKED = "reopened and compared: all but the bytes of tensors is the same, devices as planned"
+_CHECKED = "reopened and compared: same names, types, shapes and values but the tensors', devices as planned"
+_IN_PLACE = "of other bytes only those written were read again"
 _MOST_CHARS, _MOST_TIED = 120, 4
 
 
@@ -63,7 +64,8 @@ def _bytes_compared(done: Export) -> str:
         return "every copied byte compared with the original"
     if not done.compared_nbytes:
         return "the copied bytes were not compared"
-    return f"{format_nbytes(done.compared_nbytes)} of {format_nbytes(done.copied_nbytes)} copied were compared"
+    compared, copied = format_nbytes(done.compared_nbytes), format_nbytes(done.copied_nbytes)
+    return f"{compared} of {copied} copied were compared with the original"
 
 
 def _hidden(done: Export | Patched) -> list[str]:
@@ -92,7 +94,7 @@ def patched(done: Patched, record: str) -> list[str]:
         f"{_tensors(done.moved_tensors)} relabeled in the file itself",
         *_hidden(done),
         f"{format_nbytes(done.written_nbytes)} written",
-        *([_CHECKED, "the bytes of tensors were not written, nor compared"] if done.verified else []),
+        *([_CHECKED, _IN_PLACE] if done.verified else []),
         f"can be undone as long as {escape_text(record)} exists",
     ]
 

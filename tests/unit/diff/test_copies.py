@@ -11,7 +11,7 @@ import pytest
 
 from inspector.containers.opening import read_container
 from inspector.diff import copies
-from inspector.diff.copies import compare_copies, compare_objects, name_differences
+from inspector.diff.copies import compare_objects, name_differences
 from inspector.diff.facts.tokens import ExactTokens, Kept
 from inspector.errors import ExportError
 from inspector.model.build import build_checkpoint, open_checkpoint
@@ -27,7 +27,6 @@ from tests.sweep import table
 from tests.unit.remap.samples import (
     CPU,
     CUDA_0,
-    CUDA_1,
     NBYTES,
     call,
     container_of,

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.source import open_source
-from inspector.errors import CancelledError, ContainerError, ExportError
-from inspector.progress import Progress
 from inspector.diff import same_bytes
 from inspector.diff.same_bytes import (
     SAMPLE_NBYTES,
@@ -25,6 +23,8 @@ from inspector.diff.same_bytes import (
     whole_spans,
     zip_spans,
 )
+from inspector.errors import CancelledError, ContainerError, ExportError
+from inspector.progress import Progress
 from tests.builders import tars
 from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
