@@ -144,6 +144,7 @@ FORMATS: tuple[Format, ...] = (
         read_rival=read_as_tar,
         torch_loads=True,
         has_records=True,
+        is_archive=True,
     ),
     # Zips of other writers, which `containers.zip.kinds` tells apart.
     *ARCHIVE_FORMATS,

@@ -80,7 +80,11 @@ class Tokens:
     """
 
     def __init__(
-        self, data: bytes, look: Callable[[], object], leaves: Mapping[int, bytes] | None = None
+        self,
+        data: bytes,
+        look: Callable[[], object],
+        leaves: Mapping[int, bytes] | None = None,
+        storages: Callable[[str], bytes] | None = None,
     ) -> None:
         """Begin.
 
@@ -89,11 +93,13 @@ class Tokens:
             look: Called for each part that is looked at; raises where the work is to end.
             leaves: The digests of tensors that are compared by other means, by their `id`. Then a class with
                 its source beside it, as legacy files have that, is the same as one without.
+            storages: Digests the bytes of a storage, by its key, where tensors are to be told by those.
         """
         self._data = data
         self._look = look
         self._leaves = leaves or {}
         self._is_rewritten = leaves is not None
+        self._storages = storages
         self.is_cut = False
         self._known: dict[int, tuple[Value, bytes]] = {}
 
@@ -159,9 +165,17 @@ class Tokens:
         if isinstance(value, PersistentId):
             pid = value.pid
             is_class = self._is_rewritten and isinstance(pid, tuple) and len(pid) > 1 and pid[0] == _MODULE
-            return _Open(value, _SAME, pid[1:2]) if is_class else _opened_id(value)
+            return _Open(value, _SAME, pid[1:2]) if is_class else self._opened_id(value)
         assert isinstance(value, Call)  # noqa: S101 - nothing else is a container
         return _opened_call(value, has_classes=self._is_rewritten)
+
+    def _opened_id(self, value: PersistentId) -> _Open:
+        """Open a persistent id; a storage's key and place say nothing of what is in it."""
+        storage = parse_storage_id(value)
+        if storage is None:
+            return _Open(value, "persistent id", [value.pid])
+        contents = b"" if self._storages is None else self._storages(storage.viewed().key)
+        return _Open(value, "storage", [storage.dtype, storage.numel, contents])
 
     def _look_at(self, parts: int) -> None:
         for _ in range(0, parts, _STEP):
@@ -377,14 +391,6 @@ def _spelling(value: Value) -> tuple[str, bytes]:
     if isinstance(value, int) and not isinstance(value, bool):
         return "int", f"{value:x}".encode()  # the digits of a huge number take long
     return type(value).__name__, repr(value).encode()
-
-
-def _opened_id(value: PersistentId) -> _Open:
-    """Open a persistent id; a storage's key and place say nothing of what is in it."""
-    storage = parse_storage_id(value)
-    if storage is None:
-        return _Open(value, "persistent id", [value.pid])
-    return _Open(value, "storage", [storage.dtype, storage.numel])
 
 
 def _opened_call(value: Call, *, has_classes: bool = False) -> _Open:
