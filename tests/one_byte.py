@@ -1,8 +1,8 @@
 """One byte changed anywhere in a checkpoint of each format: what `diff` and `verify` say of it.
 
-Each must see it, or say that it did not look. What is left are bytes of which a reader that is not ours (Python's
-own zipfile, tarfile, json, and its unpickler with classes that only remember) makes the same: lengths that are
-spelled otherwise, padding, times in headers. `python -m tests.one_byte` tries many and prints the table of the docs.
+Each must see it, or say that it did not look. What is left are bytes of which a reader that is not ours
+(Python's own zipfile, tarfile, json, and its unpickler with classes that only remember) makes the same: memo
+slots that nobody reads, lengths that are spelled otherwise, padding, times in headers. `python -m tests.one_byte` prints the table of the docs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import bz2
 import io
 import json
 import lzma
+import math
 import pickle
 import random
 import shutil
@@ -23,7 +24,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+import torch
 
 from inspector.diff.compare import Wish, compare_paths
 from inspector.errors import CheckpointError
@@ -31,8 +34,9 @@ from inspector.remap.compare.planned import compare_files
 from tests.builders import agents, arrays, deepspeed, exports, folders, megatron
 from tests.corpus import CORPUS
 
+LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 Outcome = Literal["seen", "named", "same", "missed"]
-"""`named`: it says that it did not look, or that this does not count. `same`: no reader makes anything else of it."""
+"""`named`: it says that it did not look, or that this does not count. `same`: every reader makes the same of it."""
 
 FILES = {
     "zip": ("zip/train.pt", "zip/python_types.pt", "zip/views.pt", "zip/rezip_deflated.pt", "zip/params.pt"),
@@ -73,7 +77,7 @@ def _file(path: Path, data: bytes) -> Path:
 class Made:
     """What a pickle makes of a class: nothing but its name and all that it is given."""
 
-    def __new__(cls, *args: Any, **named: Any) -> Made:
+    def __new__(cls, *args: Any, **named: Any) -> Self:
         made = object.__new__(cls)
         made.__dict__["given"] = [args, named]
         return made
@@ -93,13 +97,37 @@ class Made:
 class Remembering(pickle._Unpickler):  # type: ignore[name-defined,misc]
     """An unpickler that imports and calls nothing."""
 
+    def __init__(self, file: Any, **how: Any) -> None:
+        super().__init__(file, **how)
+        self.file = file
+
     def find_class(self, module: str, name: str) -> type:
         """Return a class that remembers, the same for the same name."""
-        return self.__dict__.setdefault("found", {}).setdefault((module, name), type(f"{module} {name}", (Made,), {}))
+        return self.__dict__.setdefault("found", {}).setdefault(
+            (module, name), type(f"{module} {name}", (Made,), {})
+        )
 
     def persistent_load(self, pid: Any) -> Any:
         """Return what is outside."""
         return ("outside", pid)
+
+
+def _built(unpickler: Any) -> None:
+    """Carry out BUILD, and read the array that joblib puts behind it."""
+    pickle._Unpickler.load_build(unpickler)  # type: ignore[attr-defined]
+    made = unpickler.stack[-1]
+    if type(made).__name__.endswith("NumpyArrayWrapper"):
+        state = made.given[-1][0]
+        kind = state["dtype"].given[0][0]
+        if kind[0] == "O":
+            made.given.append(spelled(Remembering(unpickler.file, encoding="latin-1").load()))
+            return
+        nbytes = int(kind[1:]) * (4 if kind[0] == "U" else 1) * math.prod(state["shape"])
+        padding = unpickler.file.read(1) if state.get("numpy_array_alignment_bytes") else b"\0"
+        made.given.append(unpickler.file.read(padding[0] + nbytes))
+
+
+Remembering.dispatch = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: _built}  # type: ignore[attr-defined]
 
 
 def unpickled(data: bytes, count: int = 1) -> list[str]:
@@ -118,6 +146,8 @@ def spelled(root: Any) -> str:
         value = todo.pop()
         if isinstance(value, float):
             out.append(struct.pack("<d", value).hex())
+        elif isinstance(value, bytes) and value.startswith(LEGACY):
+            out.append(repr(contents_of(value)))
         elif isinstance(value, type):
             out.append(value.__name__)
         elif isinstance(value, list | tuple | dict | set | frozenset | Made):
@@ -144,7 +174,9 @@ def _parts(value: Any) -> list[Any]:
 def contents(path: Path) -> Any:
     """Return what a file holds as other readers see it; errors are theirs."""
     if path.is_dir():
-        return {str(file.relative_to(path)): contents(file) for file in sorted(path.rglob("*")) if file.is_file()}
+        return {
+            str(file.relative_to(path)): contents(file) for file in sorted(path.rglob("*")) if file.is_file()
+        }
     return contents_of(path.read_bytes())
 
 
@@ -160,15 +192,20 @@ def contents_of(data: bytes) -> Any:
         if data.startswith(magic):
             return contents_of(unpack(data))
     if data.startswith(b"PK"):
-        return _zip(data)
+        try:
+            return _zip(data)
+        except zipfile.BadZipFile:  # torch reads more
+            reader = torch._C.PyTorchFileReader(io.BytesIO(data))
+            return {name: _record(name, reader.get_record(name)) for name in sorted(reader.get_all_records())}
     if data.startswith(b"\x93NUMPY"):
         (nbytes,) = struct.unpack_from("<H", data, 8)
-        return data[:8], eval(data[10 : 10 + nbytes], {}), data[10 + nbytes :]  # noqa: S307 - our own file
+        return data[:8], eval(data[10 : 10 + nbytes], {}), data[10 + nbytes :]
     if data[8:9] == b"{":
         (nbytes,) = struct.unpack_from("<Q", data)
         return json.loads(data[8 : 8 + nbytes]), data[8 + nbytes :]
-    if data.startswith(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."):
-        return unpickled(data, 5)
+    if data.startswith(LEGACY):
+        magic, version, _, *rest = unpickled(data, 5)  # torch reads the third, of the system, and drops it
+        return magic, version, rest
     if data[257:262] == b"ustar":
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             return {one.name: archive.extractfile(one).read() for one in archive if one.isfile()}  # type: ignore[union-attr]
@@ -186,9 +223,14 @@ def _zip(data: bytes) -> Any:
             record = zlib.decompress(raw, -15) if entry.compress_type == zipfile.ZIP_DEFLATED else raw
             if data[entry.header_offset : entry.header_offset + 4] != b"PK\x03\x04":
                 raise zipfile.BadZipFile
-            inner = entry.filename.endswith((".pkl", ".pt", ".npy", ".pth")) or record.startswith(b"PK\x03\x04")
-            found[entry.filename.partition("/")[2] or entry.filename] = contents_of(record) if inner else record
+            name = entry.filename.partition("/")[2] or entry.filename
+            found[name.lower()] = _record(name, record)  # torch finds them in any case
     return found
+
+
+def _record(name: str, data: bytes) -> Any:
+    is_file = name.endswith((".pkl", ".pt", ".npy", ".pth"))
+    return contents_of(data) if is_file or data.startswith(b"PK\x03\x04") else data
 
 
 # --- one byte -----------------------------------------------------------------------------------------------
@@ -277,12 +319,20 @@ def main(tries: int) -> int:
             counts, missed = tried(form, path, tries)
             totals.setdefault(form.partition(",")[0], Counter()).update(counts)
             failures += missed
-    print("| format | bytes changed | diff: seen | named | the same to every reader | verify: seen | named | the same | missed |")
+    print(
+        "| format | bytes changed | diff: seen | named | the same to every reader | verify: seen | named | the same | missed |"
+    )
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for form, counts in totals.items():
-        cells = [counts[f"{command} {outcome}"] for command in ("diff", "verify") for outcome in ("seen", "named", "same")]
+        cells = [
+            counts[f"{command} {outcome}"]
+            for command in ("diff", "verify")
+            for outcome in ("seen", "named", "same")
+        ]
         wrong = counts["diff missed"] + counts["verify missed"]
-        print(f"| {form} | {sum(cells[:3]) + counts['diff missed']:,} | {' | '.join(map(str, cells))} | {wrong} |")
+        print(
+            f"| {form} | {sum(cells[:3]) + counts['diff missed']:,} | {' | '.join(map(str, cells))} | {wrong} |"
+        )
     print("\n".join(failures), file=sys.stderr)
     return bool(failures)
 

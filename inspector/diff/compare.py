@@ -12,6 +12,7 @@ from inspector.diff.content.elements import Marks, has_elements
 from inspector.diff.content.equality import Equalities
 from inspector.diff.content.numbers import Differences, Tolerance
 from inspector.diff.facts.containers import are_comparable, compare_containers, holders_of
+from inspector.diff.facts.objects import name_rest
 from inspector.diff.facts.programs import compare_programs
 from inspector.diff.facts.records import Rest, StorageDigests, compare_records, compare_storages
 from inspector.diff.facts.sharing import compare_sharing
@@ -36,7 +37,7 @@ from inspector.errors import CancelledError, CheckpointError, ExportError, PlanE
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.tuples import NamedTuple
 
 _SAME_ARRAY = frozenset({"key", "value", "bits"})
@@ -113,7 +114,7 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
     tensors = comparing.run(shown)
     records = compare_records(a, b, progress)
     storages = compare_storages(a, b, pairs, tensors, digests) if has_bytes and chosen is None else Rest()
-    return Diff(
+    diff = Diff(
         a=first,
         b=second,
         mode=wish.mode,
@@ -145,6 +146,9 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         or comparing.is_cut
         or any(note.kind in _UNLISTED for note in (*first.notes, *second.notes)),
     )
+    if diff.differs or not has_bytes or chosen is not None:
+        return diff
+    return replace(diff, uncompared=(*diff.uncompared, *name_rest(a, b, progress)))
 
 
 def _choose(a: Checkpoint, b: Checkpoint, wish: Wish) -> tuple[Chosen, Chosen] | None:

@@ -16,9 +16,9 @@ from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import find_format
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource, Source
-from inspector.containers.tar.members import STORAGES
 from inspector.diff.compare import Wish, compare_sides
-from inspector.diff.facts.tokens import ExactTokens, Kept, Tokens
+from inspector.diff.facts.objects import digest_objects
+from inspector.diff.facts.tokens import Tokens
 from inspector.diff.records import Diff
 from inspector.diff.same_bytes import (
     Span,
@@ -97,7 +97,7 @@ def compare_objects(one: Container, other: Container, progress: Progress, nested
         CancelledError: The work was cancelled.
     """
     with collector_paused():
-        (first, kept), (second, others) = _digests(one, progress), _digests(other, progress)
+        (first, kept), (second, others) = digest_objects(one, progress), digest_objects(other, progress)
     if first != second:
         return None
     devices = list(zip(kept.devices, others.devices, strict=True))
@@ -143,30 +143,6 @@ def name_differences(one: Container, other: Container, progress: Progress) -> li
         sides = side_of(one, source, limits, progress), side_of(other, copy, limits, progress)
         found = list(_sentences(compare_sides(*sides, Wish(mode="none"), progress)))
     return found[:_MOST_FOUND] or ["The objects differ in what no row shows."]
-
-
-def _digests(container: Container, progress: Progress) -> tuple[list[object], Kept]:
-    """Return what tells the objects of a container from others, and what that leaves out."""
-    look = DEFAULT_LIMITS.counted(progress.advance).look
-    kept = Kept()
-    roots: list[tuple[Value, bytes]] = [(container.root, container.object_data)]
-    found: list[object] = []
-    for program in container.programs:
-        if container.format == "tar" and program.name == STORAGES:
-            _keep_tags(program.stream.root, kept)
-        roots.append((program.stream.root, program.stream.data))
-        found += [program.name, program.is_whole]
-        found += sorted({(node.module, node.name) for node in program.stream.globals})
-    roots += [(one.stream.root, one.stream.data) for one in container.pickles]
-    found += [ExactTokens(data, look, kept).of(value) for value, data in roots]
-    return [*found, len(kept.devices), len(kept.files)], kept
-
-
-def _keep_tags(root: Value, kept: Kept) -> None:
-    """Leave the tags of storages out that a tar file has in pickles of their own: (key, tag, class)."""
-    for one in root if isinstance(root, list) else ():
-        if isinstance(one, tuple) and len(one) == 3 and isinstance(one[1], str):
-            kept.skip(one, 1)
 
 
 def _sentences(diff: Diff) -> Iterator[str]:

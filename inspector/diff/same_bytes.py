@@ -156,23 +156,25 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     Raises:
         CheckpointError: One of them cannot be read, or their records differ.
     """
-    rows = []
+    rows, prefixes = [], []
     for file in (source, copy):
         records = Records(read_directory(file, DEFAULT_LIMITS, progress))
         pickle = find_pickle(records, file.path)
         rows.append([entry for entry in records.directory.entries if entry is not pickle])
-    return _paired(source, copy, *rows)
+        prefixes.append(records.prefix)
+    return _paired(source, copy, *rows, *prefixes)
 
 
 def archive_spans(*pickles: Iterable[str]) -> Callable[[Source, Source, Progress], list[Span]]:
     """Return what pairs the contents of all records of two archives but these, by their full names."""
 
     def pair(source: Source, copy: Source, progress: Progress) -> list[Span]:
-        rows = []
+        rows, prefixes = [], []
         for names, file in zip(map(frozenset, pickles), (source, copy), strict=True):
-            entries = read_directory(file, DEFAULT_LIMITS, progress).entries
-            rows.append([entry for entry in entries if entry.name not in names])
-        return _paired(source, copy, *rows)
+            records = Records(read_directory(file, DEFAULT_LIMITS, progress))
+            rows.append([entry for entry in records.directory.entries if entry.name not in names])
+            prefixes.append(records.prefix)
+        return _paired(source, copy, *rows, *prefixes)
 
     return pair
 
@@ -183,14 +185,29 @@ def pickled_spans(source: Source, copy: Source, progress: Progress) -> list[Span
     Raises:
         CheckpointError: One of them cannot be read, or the other bytes differ in length.
     """
-    one, other = (_fixed_runs(file, progress) for file in (source, copy))
+    (one, frames), (other, others) = (_fixed_runs(file, progress) for file in (source, copy))
     if [end - start for start, end in one] != [end - start for start, end in other]:
         raise ExportError("the files differ in length outside of their devices")
-    return [Span(first[0], second[0], first[1] - first[0]) for first, second in zip(one, other, strict=True)]
+    spans = [Span(first[0], second[0], first[1] - first[0]) for first, second in zip(one, other, strict=True)]
+    if [_moved(spans, end) for end in frames] != others:
+        raise ExportError("the frames of the pickles end elsewhere")
+    return spans
 
 
-def _fixed_runs(source: Source, progress: Progress) -> list[tuple[int, int]]:
-    """Return the runs of a plain pickle that no change of devices touches, as (start, end), in order."""
+def _moved(spans: list[Span], offset: int) -> int | None:
+    """Return where a place between instructions is in the copy; None for one that is in none of the spans."""
+    return next(
+        (
+            span.copy_offset + offset - span.offset
+            for span in spans
+            if span.offset <= offset <= span.offset + span.nbytes
+        ),
+        None,
+    )
+
+
+def _fixed_runs(source: Source, progress: Progress) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the runs of a plain pickle that no change of devices touches, and where its frames end."""
     from inspector.containers.pickled.reader import open_pickled  # noqa: PLC0415 - plain pickles are rare
     from inspector.containers.raw.within import Within  # noqa: PLC0415 - as above
 
@@ -208,11 +225,13 @@ def _fixed_runs(source: Source, progress: Progress) -> list[tuple[int, int]]:
     for start, end in sorted(changing):
         runs.append((done, start))
         done = end
-    return [*runs, (done, source.nbytes)]
+    return [*runs, (done, source.nbytes)], [place + 8 + nbytes for place, nbytes in opened.frames]
 
 
-def _paired(source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEntry]) -> list[Span]:
-    if list(map(_looks, one)) != list(map(_looks, other)):
+def _paired(  # noqa: PLR0917 - of both files
+    source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEntry], prefix: str, other_prefix: str
+) -> list[Span]:
+    if [_looks(entry, prefix) for entry in one] != [_looks(entry, other_prefix) for entry in other]:
         raise ExportError("the records of the two archives differ in name, size or checksum")
     headers = [[entry.header_offset for entry in entries] for entries in (one, other)]
     starts = list(payload_offsets(source, headers[0])), list(payload_offsets(copy, headers[1]))
@@ -225,8 +244,8 @@ def _paired(source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEn
     return spans
 
 
-def _looks(entry: ZipEntry) -> tuple[object, ...]:
-    return entry.name.partition("/")[2], entry.nbytes, entry.stored_nbytes, entry.method, entry.crc
+def _looks(entry: ZipEntry, prefix: str) -> tuple[object, ...]:
+    return entry.name.removeprefix(prefix), entry.nbytes, entry.stored_nbytes, entry.method, entry.crc
 
 
 def hash_file(path: str, progress: Progress) -> str:

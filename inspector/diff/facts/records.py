@@ -7,17 +7,21 @@ in records of their own. Storages that no tensor shows are loaded like all other
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
+import os
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from inspector.containers.container import Extent
 from inspector.containers.extents import record_extents
+from inspector.containers.folders.folder import Folder
 from inspector.containers.formats import format_of
-from inspector.containers.storage_reader import ExtentReader
-from inspector.containers.zip.directory import read_directory
+from inspector.containers.source import Source
+from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset, read_directory
 from inspector.containers.zip.kinds import PICKLE, Records
+from inspector.containers.zip.records import read_zip_record
 from inspector.diff.records import Pair, RecordChange, TensorChange
+from inspector.diff.same_bytes import Span, find_difference
 from inspector.diff.side import Side
 from inspector.errors import CancelledError, CheckpointError
 from inspector.limits import DEFAULT_LIMITS
@@ -30,9 +34,9 @@ _DESCRIBING = frozenset(
     {"version", "byteorder", ".format_version", ".storage_alignment", ".data/serialization_id"}
 )
 """Records that say how the archive itself was written: other ones are no other checkpoint."""
-_MOST_NBYTES = 1 << 30
-_STEP_NBYTES = 1 << 20
+_MOST_NBYTES = 1 << 28
 _MOST_CHARS = 80
+_PICKLES = ".pkl"
 _UNREAD = b"unread"
 
 
@@ -51,90 +55,202 @@ class Rest(NamedTuple):
 # --- records of archives ------------------------------------------------------------------------------------
 
 
-def compare_records(a: Side, b: Side, progress: Progress) -> Rest:
-    """Compare all records of two archives of one format but those of storages and of pickles with rows.
+class _Archive(NamedTuple):
+    """One zip of a checkpoint.
+
+    Attributes:
+        name: What it is called among several; empty for the only one.
+        source: It.
+        entries: Its records by their names in its folder, but for the pickles of which there are rows.
+        stored: Where storages are in it: their first bytes, in order, and how many bytes each has there.
+    """
+
+    name: str
+    source: Source
+    entries: dict[str, ZipEntry]
+    stored: list[tuple[int, int]]
+
+    def storages_in(self, offset: int, nbytes: int) -> list[tuple[int, int]]:
+        """Return the storages in some bytes."""
+        first = bisect_left(self.stored, (offset, -1))
+        return self.stored[first : bisect_left(self.stored, (offset + max(nbytes, 1), -1))]
+
+
+def compare_records(a: Side, b: Side, progress: Progress, *, beside: bool = False) -> Rest:
+    """Compare all records of archives of one format but those of storages and of pickles with rows.
+
+    Args:
+        a: The first file.
+        b: The second.
+        progress: Asked for cancellation.
+        beside: Whether to compare what stands beside storages in their records, and nothing else.
 
     Raises:
         CancelledError: The work was cancelled.
     """
-    if a.checkpoint.format != b.checkpoint.format or not format_of(a.checkpoint.format).is_archive:
+    if a.checkpoint.format != b.checkpoint.format:
         return Rest()
     progress.start("comparing records")
+    found: list[RecordChange] = []
+    unread: list[str] = []
     try:
-        one, other = _records(a, progress), _records(b, progress)
+        archives = _archives(a, progress), _archives(b, progress)
+        for name in archives[0].keys() & archives[1].keys():
+            pair = archives[0][name], archives[1][name]
+            if beside:
+                unread += _beside(*pair, progress)
+            else:
+                found += _changes(*pair, unread, progress)
     except CancelledError:
         raise
     except CheckpointError as error:  # what is whole of a damaged one was read without its directory
         return Rest((), (f"the records: {error.what}",))
-    readers = ExtentReader(a.source), ExtentReader(b.source)
-    found, unread = [], []
-    left = _MOST_NBYTES
-    for name in dict.fromkeys((*one, *other)):
-        progress.advance(0)
-        if name not in other or name not in one:
-            found.append(RecordChange(name, "removed" if name in one else "added"))
-            continue
-        pair = one[name], other[name]
-        if _stand_alike((a, b), pair):
-            continue
-        left -= pair[0].nbytes
-        if left < 0:
-            unread.append(f"the record {_shown(name)}, which is too large")
-        elif not _hold_the_same(readers, pair, progress):
-            found.append(RecordChange(name, "changed"))
-    describing = [change.name for change in found if change.name in _DESCRIBING]
+    describing = [change.name for change in found if change.name.rpartition(": ")[2] in _DESCRIBING]
     if describing:
         unread.append(f"what the archives say of themselves ({', '.join(describing)})")
-    return Rest(tuple(one for one in found if one.name not in _DESCRIBING), tuple(unread))
+    return Rest(tuple(one for one in found if one.name not in describing), tuple(unread))
 
 
-def _records(side: Side, progress: Progress) -> dict[str, Extent]:
-    """Return the records that hold no storage and no pickle with rows, by their names in the folder of all."""
-    container = side.container
-    directory = read_directory(side.source, DEFAULT_LIMITS, progress)
-    records = Records(directory)
-    pickles = {pickle.name for pickle in container.pickles}
-    if container.stream is not None and (entry := records.get(PICKLE)) is not None:
-        pickles.add(entry.name)
-    find = format_of(container.format).storage_extents(side.source)
-    extents = (find(key) for key in container.stored)
-    starts = sorted(extent.offset for extent in extents if extent is not None)
-    found: dict[str, Extent] = {}
-    entries = [entry for entry in directory.entries if entry.name not in pickles]
-    for name, extent in record_extents(side.source, entries).items():
-        near = bisect_right(starts, extent.offset + max(extent.stored_nbytes, 1) - 1)
-        if not near or starts[near - 1] < extent.offset:
-            found[name.removeprefix(records.prefix)] = extent
-    return found
+def _archives(side: Side, progress: Progress) -> dict[str, _Archive]:
+    """Return the zips of a side by their names."""
+    container, source = side.container, side.source
+    if not container.parts:
+        if not format_of(container.format).is_archive:
+            return {}
+        find = format_of(container.format).storage_extents(source)
+        stored = [
+            (place.offset or 0, place.nbytes)
+            if (extent := find(key)) is None
+            else (extent.offset, extent.stored_nbytes)
+            for key, place in container.stored.items()
+        ]
+        names = (pickle.name for pickle in container.pickles)
+        pickles = {name for name in names if name.endswith(_PICKLES)}  # others are archives themselves
+        return {
+            "": _archive(
+                "", source, stored, pickles, has_object=container.stream is not None, progress=progress
+            )
+        }
+    parts = {}
+    for number, part in enumerate(container.parts):
+        if format_of(part.format).is_archive and isinstance(source, Folder):
+            name = os.path.relpath(part.path, source.root)
+            places = (place for place in container.stored.values() if place.part == number)
+            stored = [(place.offset, place.nbytes) for place in places if place.offset is not None]
+            inside = source.part_at(part.path)
+            parts[name] = _archive(name, inside, stored, set(), has_object=True, progress=progress)
+    return parts
 
 
-def _stand_alike(sides: tuple[Side, Side], pair: tuple[Extent, Extent]) -> bool:
+def _archive(
+    name: str,
+    source: Source,
+    stored: list[tuple[int, int]],
+    pickles: set[str],
+    *,
+    has_object: bool,
+    progress: Progress,
+) -> _Archive:
+    records = Records(read_directory(source, DEFAULT_LIMITS, progress))
+    if has_object and (entry := records.get(PICKLE)) is not None:
+        pickles = {*pickles, entry.name}
+    entries = {
+        entry.name.removeprefix(records.prefix): entry
+        for entry in records.directory.entries
+        if entry.name not in pickles
+    }
+    return _Archive(name, source, entries, sorted(stored))
+
+
+def _changes(one: _Archive, other: _Archive, unread: list[str], progress: Progress) -> Iterator[RecordChange]:
+    """Yield the records that differ and hold no storage; what is too large goes into `unread`."""
+    left = _MOST_NBYTES
+    places = _extents(one), _extents(other)
+    for name in dict.fromkeys((*one.entries, *other.entries)):
+        progress.advance(0)
+        extents = [
+            (archive, place[name])
+            for archive, place in zip((one, other), places, strict=True)
+            if name in place
+        ]
+        if any(archive.storages_in(extent.offset, extent.stored_nbytes) for archive, extent in extents):
+            continue
+        shown = f"{one.name}: {name}" if one.name else name
+        if name not in one.entries or name not in other.entries:
+            yield RecordChange(shown, "removed" if name in one.entries else "added")
+            continue
+        if len(extents) < 2:
+            if extents:
+                yield RecordChange(shown, "changed")
+            continue
+        pair = one.entries[name], other.entries[name]
+        if pair[0].nbytes != pair[1].nbytes:
+            yield RecordChange(shown, "changed")
+        elif not _stand_alike((one, other), pair, progress):
+            left -= pair[0].nbytes
+            if left < 0:
+                unread.append(f"the record {_shown(shown)}, which is too large")
+            elif not _hold_the_same((one, other), pair):
+                yield RecordChange(shown, "changed")
+
+
+def _extents(archive: _Archive) -> dict[str, Extent]:
+    found = record_extents(archive.source, list(archive.entries.values()))
+    return {name: found[entry.name] for name, entry in archive.entries.items() if entry.name in found}
+
+
+def _beside(one: _Archive, other: _Archive, progress: Progress) -> Iterator[str]:
+    """Yield the records in which other bytes differ than those of storages, such as files within one."""
+    extents = _extents(one), _extents(other)
+    for name in extents[0].keys() & extents[1].keys():
+        runs = []
+        for archive, extent in zip((one, other), (extents[0][name], extents[1][name]), strict=True):
+            storages = archive.storages_in(extent.offset, extent.stored_nbytes)
+            if storages:
+                runs.append(list(gaps(storages, extent.offset, extent.offset + extent.stored_nbytes)))
+        if len(runs) < 2 or not (runs[0] or runs[1]):
+            continue
+        spans = [Span(first[0], second[0], first[1] - first[0]) for first, second in zip(*runs, strict=False)]
+        is_same = [span.nbytes for span in spans] == [end - start for start, end in runs[1]]
+        if not is_same or find_difference(one.source.read, other.source.read, spans, progress):
+            yield f"what stands beside the tensors in {_shown(one.name or name)}"
+
+
+def gaps(places: Iterable[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of bytes between two places that are in none of some others, each with its length."""
+    for offset, nbytes in places:
+        if offset > start:
+            yield start, offset
+        start = max(start, offset + nbytes)
+    if end > start:
+        yield start, end
+
+
+def _stand_alike(
+    archives: tuple[_Archive, _Archive], pair: tuple[ZipEntry, ZipEntry], progress: Progress
+) -> bool:
     """Return whether two records are the same as they stand in the files, packed or not."""
     one, other = pair
-    if (one.method, one.stored_nbytes, one.nbytes) != (other.method, other.stored_nbytes, other.nbytes):
+    if (one.method, one.stored_nbytes) != (other.method, other.stored_nbytes):
         return False
-    steps = range(0, one.stored_nbytes, _STEP_NBYTES)
-    return all(
-        sides[0].source.read_upto(one.offset + step, min(_STEP_NBYTES, one.stored_nbytes - step))
-        == sides[1].source.read_upto(other.offset + step, min(_STEP_NBYTES, one.stored_nbytes - step))
-        for step in steps
+    first, second = (
+        payload_offset(archive.source, entry) for archive, entry in zip(archives, pair, strict=True)
     )
+    spans = [Span(first, second, one.stored_nbytes)]
+    return find_difference(archives[0].source.read, archives[1].source.read, spans, progress) is None
 
 
-def _hold_the_same(
-    readers: tuple[ExtentReader, ExtentReader], pair: tuple[Extent, Extent], progress: Progress
-) -> bool:
-    if pair[0].nbytes != pair[1].nbytes:
+def _hold_the_same(archives: tuple[_Archive, _Archive], pair: tuple[ZipEntry, ZipEntry]) -> bool:
+    if pair[0].method == pair[1].method == STORED:
         return False
     try:
-        digests = [
-            _digest(reader.contents(extent), progress) for reader, extent in zip(readers, pair, strict=True)
-        ]
-    except CancelledError:
-        raise
+        one, other = (
+            read_zip_record(archive.source, entry, _MOST_NBYTES)
+            for archive, entry in zip(archives, pair, strict=True)
+        )
     except CheckpointError:  # damaged, and not in the same way
         return False
-    return digests[0] == digests[1]
+    return one == other
 
 
 # --- storages -----------------------------------------------------------------------------------------------

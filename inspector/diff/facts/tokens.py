@@ -196,14 +196,20 @@ class Kept:
         files: The bytes that begin as a checkpoint does: such files have devices of their own.
         numbers: The objects met so far, with their number, by their `id`.
         skipped: Tuples of which one element is a device or such a file, with its place, by their `id`.
+        keys: The keys of storages, numbered as they come, where nothing hangs on them; else None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_keys: bool = True) -> None:
         """Begin with nothing."""
+        self.keys: dict[str, int] | None = None if has_keys else {}
         self.devices: list[str] = []
         self.files: list[bytes] = []
         self.numbers: dict[int, tuple[Value, int]] = {}
         self.skipped: dict[int, int] = {}
+
+    def key(self, key: Value) -> Value:
+        """Return what a storage is told by."""
+        return key if self.keys is None else self.keys.setdefault(str(key), len(self.keys))
 
     def skip(self, owner: tuple[Value, ...], place: int) -> None:
         """Leave out one element of a tuple, a device, wherever that stands."""
@@ -259,7 +265,7 @@ class ExactTokens(Tokens):
         if type(cls) is not Global or type(key) is not str or type(tag) is not str or type(grad) is not bool:
             return None
         self._kept.devices.append(location)
-        facts = tag, cls.module, cls.name, key, numel, offset, sizes, steps, grad
+        facts = tag, cls.module, cls.name, self._kept.key(key), numel, offset, sizes, steps, grad
         return _hash("tensor", repr(facts).encode("utf-8", "surrogatepass"))
 
     @override
@@ -282,7 +288,10 @@ class ExactTokens(Tokens):
             if parse_storage_id(value) is None or not isinstance(pid, tuple) or not _is_short(pid[_LOCATION]):
                 return _Open(value, "persistent id", [pid])
             self._kept.devices.append(str(pid[_LOCATION]))
-            return _Open(value, "storage", (*pid[:_LOCATION], *pid[_LOCATION + 1 :]))
+            tag, cls, key, _, numel, *view = pid
+            if view and isinstance(view[0], tuple) and view[0]:
+                view[0] = (self._kept.key(view[0][0]), *view[0][1:])
+            return _Open(value, "storage", (tag, cls, self._kept.key(key), numel, *view))
         assert isinstance(value, Call)  # noqa: S101 - nothing else is a container
         return self._opened_call(value)
 
