@@ -74,6 +74,9 @@ def _file(path: Path, data: bytes) -> Path:
 # --- what other readers make of a file ----------------------------------------------------------------------
 
 
+zipfile.MAX_EXTRACT_VERSION = 255  # type: ignore[attr-defined]  # loaders do not look at it
+
+
 class Made:
     """What a pickle makes of a class: nothing but its name and all that it is given."""
 
@@ -194,7 +197,7 @@ def contents_of(data: bytes) -> Any:
     if data.startswith(b"PK"):
         try:
             return _zip(data)
-        except zipfile.BadZipFile:  # torch reads more
+        except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError):  # torch reads more
             reader = torch._C.PyTorchFileReader(io.BytesIO(data))
             return {name: _record(name, reader.get_record(name)) for name in sorted(reader.get_all_records())}
     if data.startswith(b"\x93NUMPY"):
@@ -224,7 +227,7 @@ def _zip(data: bytes) -> Any:
             if data[entry.header_offset : entry.header_offset + 4] != b"PK\x03\x04":
                 raise zipfile.BadZipFile
             name = entry.filename.partition("/")[2] or entry.filename
-            found[name.lower()] = _record(name, record)  # torch finds them in any case
+            found[name.lower()] = _record(name.lower(), record)  # torch finds them in any case
     return found
 
 

@@ -17,7 +17,7 @@ from inspector.containers.formats import find_format
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource, Source
 from inspector.diff.compare import Wish, compare_sides
-from inspector.diff.facts.objects import digest_objects
+from inspector.diff.facts.objects import digest_objects, faults_of
 from inspector.diff.facts.tokens import Tokens
 from inspector.diff.records import Diff
 from inspector.diff.same_bytes import (
@@ -191,6 +191,8 @@ def _compare_files(source: Source, copy: Source, found: Copied, progress: Progre
                 name_differences(one, other, progress) if is_file else ["The objects differ."]
             )
         found.devices += devices or []
+    if faults_of(one) != faults_of(other):
+        found.differences.append("One of them is damaged, or refused by torch, where the other is not.")
     try:
         spans = _spans_of(one, other)(source, copy, progress)
     except ExportError as error:

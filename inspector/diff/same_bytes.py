@@ -245,7 +245,14 @@ def _paired(  # noqa: PLR0917 - of both files
 
 
 def _looks(entry: ZipEntry, prefix: str) -> tuple[object, ...]:
-    return entry.name.removeprefix(prefix), entry.nbytes, entry.stored_nbytes, entry.method, entry.crc
+    return (
+        entry.name.removeprefix(prefix),
+        entry.nbytes,
+        entry.stored_nbytes,
+        entry.method,
+        entry.crc,
+        entry.trouble,
+    )
 
 
 def hash_file(path: str, progress: Progress) -> str:

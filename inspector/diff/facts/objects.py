@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
 from inspector.containers.folders.folder import Folder
-from inspector.containers.formats import format_of
+from inspector.containers.formats import Format, format_of
+from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
 from inspector.containers.tar.members import STORAGES
 from inspector.diff.facts.records import compare_records, gaps
@@ -17,8 +20,7 @@ from inspector.pickles.values import Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
 
-_DIGESTED = frozenset({"legacy"})
-"""Formats that are pickles and storages: nothing stands beside them."""
+_Places = list[tuple[int, int]]
 _MOST_NAMES = 4
 _MOST_CHARS = 60
 
@@ -49,9 +51,16 @@ def digest_objects(
             roots.append((root, program.stream.data))
         found += [program.name, program.is_whole]
         found += sorted({(node.module, node.name) for node in program.stream.globals})
+        found += sorted({(odd.kind.value, odd.values) for odd in program.stream.oddities})
     roots += [(one.stream.root, one.stream.data) for one in container.pickles]
     found += [ExactTokens(data, look, kept).of(value) for value, data in roots]
     return [*found, len(kept.devices), len(kept.files)], kept
+
+
+def faults_of(container: Container) -> tuple[object, ...]:
+    """Return what readers say to a container, whatever is in it: a damaged copy is none."""
+    kinds = sorted({note.kind.name for note in container.notes if note.kind is not NoteKind.PART_OF})
+    return container.refusal, container.refused, kinds
 
 
 def _are_keys(root: Value, container: Container) -> bool:
@@ -79,13 +88,19 @@ def name_rest(a: Side, b: Side, progress: Progress) -> tuple[str, ...]:
     """
     if a.checkpoint.format != b.checkpoint.format:
         return ()
+    form = format_of(a.checkpoint.format)
+    found = []
     if isinstance(a.source, Folder) and isinstance(b.source, Folder):
-        found = _name_files(a.source, b.source, a, b, progress)
-    elif format_of(a.checkpoint.format).is_archive or a.checkpoint.format in _DIGESTED:
-        found = []
-    else:
-        found = ["bytes of the files beside their tensors"] if _differ_beside(a, b, progress) else []
+        found += _name_files(a.source, b.source, a, b, progress)
+    elif not form.is_archive and _differ_beside(
+        (a.source, b.source), (_places(a), _places(b)), form, progress
+    ):
+        found.append("bytes of the files beside their tensors")
     found += compare_records(a, b, progress, beside=True).uncompared
+    if faults_of(a.container) != faults_of(b.container):
+        found.append("what is wrong with the files")
+    if not a.container.programs:
+        return tuple(found)
     with collector_paused():
         digests = [digest_objects(side.container, progress, has_keys=False) for side in (a, b)]
     if (digests[0][0], digests[0][1].devices, digests[0][1].files) != (
@@ -106,6 +121,17 @@ def _name_files(one: Folder, other: Folder, a: Side, b: Side, progress: Progress
         if one.path_of(name) not in held and other.path_of(name) not in held
     ]
     differ = [name for name in names if not _is_same_file(one, other, name, progress)]
+    parts = [
+        {os.path.relpath(part.path, folder.root): number for number, part in enumerate(side.container.parts)}
+        for side, folder in ((a, one), (b, other))
+    ]
+    for name in parts[0].keys() & parts[1].keys():
+        number, partner = parts[0][name], parts[1][name]
+        form = format_of(a.container.parts[number].format)
+        places = _places(a, number), _places(b, partner)
+        files = (one.part_at(one.path_of(name)), other.part_at(other.path_of(name)))
+        if not form.is_archive and _differ_beside(files, places, form, progress):
+            differ.append(name)
     if not differ:
         return []
     shown = ", ".join(escape_text(cut_text(name, _MOST_CHARS)) for name in differ[:_MOST_NAMES])
@@ -121,19 +147,27 @@ def _is_same_file(one: Folder, other: Folder, name: str, progress: Progress) -> 
         return source.nbytes == copy.nbytes and not find_difference(source.read, copy.read, spans, progress)
 
 
-def _differ_beside(a: Side, b: Side, progress: Progress) -> bool:
-    """Return whether the bytes of two files differ that belong to no storage."""
-    one, other = _beside(a, a.source), _beside(b, b.source)
-    if [span.nbytes for span in one] != [span.nbytes for span in other]:
-        return True
-    spans = [
-        Span(first.offset, second.offset, first.nbytes) for first, second in zip(one, other, strict=True)
-    ]
-    return find_difference(a.source.read, b.source.read, spans, progress) is not None
-
-
-def _beside(side: Side, source: Source) -> list[Span]:
-    source.measure()
+def _places(side: Side, part: int = 0) -> list[tuple[int, int]]:
+    """Return where storages are in a file of a side, in order."""
     stored = side.container.stored.values()
-    places = sorted((place.offset, place.nbytes) for place in stored if place.offset is not None)
-    return [Span(start, start, end - start) for start, end in gaps(places, 0, source.nbytes)]
+    return sorted(
+        (place.offset, place.nbytes) for place in stored if place.offset is not None and place.part == part
+    )
+
+
+def _differ_beside(
+    files: tuple[Source, Source], places: tuple[_Places, _Places], form: Format, progress: Progress
+) -> bool:
+    """Return whether the bytes of two files differ that belong to no storage.
+
+    Before those of a legacy file stand its pickles, which are full of addresses: of it the end alone counts.
+    """
+    runs = []
+    for file, stored in zip(files, places, strict=True):
+        file.measure()
+        found = list(gaps(stored, 0, file.nbytes))
+        runs.append([run for run in found[-1:] if run[1] == file.nbytes] if form.is_stream else found)
+    if [end - start for start, end in runs[0]] != [end - start for start, end in runs[1]]:
+        return True
+    spans = [Span(one[0], other[0], one[1] - one[0]) for one, other in zip(*runs, strict=True)]
+    return find_difference(files[0].read, files[1].read, spans, progress) is not None

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 NOTHING_TO_CHANGE = "nothing to change"
 _SMALL = "torch"
-_CHECKED = "reopened and compared: same names, types, shapes and values but the tensors', devices as planned"
-_IN_PLACE = "of other bytes only those written were read again"
+_CHECKED = "reopened and compared: same objects, devices as planned"
+_IN_PLACE = "written bytes read again, those of tensors not compared"
 _MOST_CHARS, _MOST_TIED = 120, 4
 
 
