@@ -162,7 +162,7 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
         pickle = find_pickle(records, file.path)
         rows.append([entry for entry in records.directory.entries if entry is not pickle])
         prefixes.append(records.prefix)
-    return _paired(source, copy, *rows, *prefixes)
+    return _paired(source, copy, (rows[0], rows[1]), (prefixes[0], prefixes[1]))
 
 
 def archive_spans(*pickles: Iterable[str]) -> Callable[[Source, Source, Progress], list[Span]]:
@@ -174,7 +174,7 @@ def archive_spans(*pickles: Iterable[str]) -> Callable[[Source, Source, Progress
             records = Records(read_directory(file, DEFAULT_LIMITS, progress))
             rows.append([entry for entry in records.directory.entries if entry.name not in names])
             prefixes.append(records.prefix)
-        return _paired(source, copy, *rows, *prefixes)
+        return _paired(source, copy, (rows[0], rows[1]), (prefixes[0], prefixes[1]))
 
     return pair
 
@@ -228,10 +228,14 @@ def _fixed_runs(source: Source, progress: Progress) -> tuple[list[tuple[int, int
     return [*runs, (done, source.nbytes)], [place + 8 + nbytes for place, nbytes in opened.frames]
 
 
-def _paired(  # noqa: PLR0917 - of both files
-    source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEntry], prefix: str, other_prefix: str
+def _paired(
+    source: Source,
+    copy: Source,
+    rows: tuple[list[ZipEntry], list[ZipEntry]],
+    prefixes: tuple[str, str],
 ) -> list[Span]:
-    if [_looks(entry, prefix) for entry in one] != [_looks(entry, other_prefix) for entry in other]:
+    one, other = rows
+    if [_looks(entry, prefixes[0]) for entry in one] != [_looks(entry, prefixes[1]) for entry in other]:
         raise ExportError("the records of the two archives differ in name, size or checksum")
     headers = [[entry.header_offset for entry in entries] for entries in (one, other)]
     starts = list(payload_offsets(source, headers[0])), list(payload_offsets(copy, headers[1]))

@@ -1,4 +1,4 @@
-"""One byte changed anywhere: `diff` and `verify` see it, or say that they did not look; see `tests.one_byte`."""
+"""One byte changed anywhere: `diff` and `verify` see it, or say that they did not look."""
 
 from __future__ import annotations
 

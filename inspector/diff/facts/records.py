@@ -83,7 +83,8 @@ def compare_records(a: Side, b: Side, progress: Progress, *, beside: bool = Fals
         a: The first file.
         b: The second.
         progress: Asked for cancellation.
-        beside: Whether to compare what stands beside storages in their records, and nothing else.
+        beside: Whether to compare what stands beside storages in their records, and what describes an
+            archive; and nothing else.
 
     Raises:
         CancelledError: The work was cancelled.
@@ -97,18 +98,22 @@ def compare_records(a: Side, b: Side, progress: Progress, *, beside: bool = Fals
         archives = _archives(a, progress), _archives(b, progress)
         for name in archives[0].keys() & archives[1].keys():
             pair = archives[0][name], archives[1][name]
+            changes = _changes(*pair, unread, progress)
             if beside:
+                said = [change.name for change in changes if _describes(change)]
+                unread += [f"what the archive says of itself ({_shown(', '.join(said))})"] if said else []
                 unread += _beside(*pair, progress)
             else:
-                found += _changes(*pair, unread, progress)
+                found += (change for change in changes if not _describes(change))
     except CancelledError:
         raise
     except CheckpointError as error:  # what is whole of a damaged one was read without its directory
         return Rest((), (f"the records: {error.what}",))
-    describing = [change.name for change in found if change.name.rpartition(": ")[2] in _DESCRIBING]
-    if describing:
-        unread.append(f"what the archives say of themselves ({', '.join(describing)})")
-    return Rest(tuple(one for one in found if one.name not in describing), tuple(unread))
+    return Rest(tuple(found), tuple(dict.fromkeys(unread)))
+
+
+def _describes(change: RecordChange) -> bool:
+    return change.name.rpartition(": ")[2] in _DESCRIBING
 
 
 def _archives(side: Side, progress: Progress) -> dict[str, _Archive]:

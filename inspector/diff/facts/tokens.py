@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from typing import cast
 
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.model.roles.hidden import MESH_TYPE, MESHES
@@ -163,8 +164,8 @@ class Tokens:
         if isinstance(value, Set):
             return _Open(value, "frozenset" if value.frozen else "set", value.items, is_ordered=False)
         if isinstance(value, PersistentId):
-            pid = value.pid
-            is_class = self._is_rewritten and isinstance(pid, tuple) and len(pid) > 1 and pid[0] == _MODULE
+            pid = value.pid if self._is_rewritten and isinstance(value.pid, tuple) else ()
+            is_class = len(pid) > 1 and pid[0] == _MODULE
             return _Open(value, _SAME, pid[1:2]) if is_class else self._opened_id(value)
         assert isinstance(value, Call)  # noqa: S101 - nothing else is a container
         return _opened_call(value, has_classes=self._is_rewritten)
@@ -256,7 +257,7 @@ class ExactTokens(Tokens):
         if type(pid) is not tuple or len(pid) != _LOCATION + 2 or not _is_short(pid[_LOCATION]):
             return None
         tag, cls, key, location, numel = pid
-        _, offset, sizes, steps, grad, hooks = args
+        _, offset, sizes, steps, grad, hooks = cast("tuple[Value, ...]", args)
         counts = (numel, offset, *_plain_tuple(sizes), *_plain_tuple(steps))
         if not all(type(count) is int and -_WORD <= count < _WORD for count in counts):
             return None
@@ -264,7 +265,7 @@ class ExactTokens(Tokens):
             return None
         if type(cls) is not Global or type(key) is not str or type(tag) is not str or type(grad) is not bool:
             return None
-        self._kept.devices.append(location)
+        self._kept.devices.append(str(location))
         facts = tag, cls.module, cls.name, self._kept.key(key), numel, offset, sizes, steps, grad
         return _hash("tensor", repr(facts).encode("utf-8", "surrogatepass"))
 
@@ -348,12 +349,16 @@ def _device_of(value: Value) -> str | None:
     if type(value) is not Call or device_text(value) is None or not isinstance(value.args, tuple):
         return None
     kind, *index = value.args
-    if not _is_short(kind) or any(part is not None for part in (value.kwargs, value.state)):
+    if (
+        not isinstance(kind, str)
+        or len(kind) > _MOST_DEVICE_CHARS
+        or any(part is not None for part in (value.kwargs, value.state))
+    ):
         return None
     if not index:
         return str(kind)
     is_index = len(index) == 1 and type(index[0]) is int and 0 <= index[0] < _MOST_INDEX
-    return f"{kind}:{index[0]}" if is_index else None
+    return str(kind) + f":{index[0]!r}" if is_index else None
 
 
 def _is_short(value: Value) -> bool:

@@ -53,7 +53,9 @@ def copied(done: Export) -> list[str]:
     if done.kept_tensors:
         parts.append(f"{_tensors(done.kept_tensors)} kept on the CPU by design")
     if done.verified:
-        parts += [_CHECKED, _bytes_compared(done)]
+        parts.append(_CHECKED)
+    if done.copied_nbytes and (done.verified or done.compared_nbytes):
+        parts.append(_bytes_compared(done))
     if done.torch is not None and done.torch.verdict == "equal":
         parts.append(_loaded(done.torch))
     return parts

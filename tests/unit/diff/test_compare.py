@@ -36,7 +36,9 @@ def said(diff: Diff) -> dict[str, Any]:
     """What is different, without what goes without saying."""
     found = diff_document(diff)
     short: dict[str, Any] = {
-        key: found[key] for key in ("added", "removed", "sharing", "runs", "same_numbers", "records") if found[key]
+        key: found[key]
+        for key in ("added", "removed", "sharing", "runs", "same_numbers", "records")
+        if found[key]
     }
     if found["renamed"]:
         short["renamed"] = {row["a"]: (row["b"], row["how"]) for row in found["renamed"]}

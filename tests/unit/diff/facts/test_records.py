@@ -40,9 +40,7 @@ def test_code_is_compared_where_both_archives_have_some(tmp_path: Path) -> None:
     assert compare_paths(str(tmp_path / "a.pt"), str(tmp_path / "c.pt"), Wish()).records == ()
 
 
-def test_records_that_are_too_large_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_that_are_too_large_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_MOST_NBYTES", 8)
     assert compared(tmp_path, script(), script()).records == ()
     found = compared(tmp_path, script(), script(code=CODE.replace("class", "clasS")))

@@ -334,7 +334,7 @@ def test_cancelling_while_it_is_checked_restores_the_file(made: tuple[Path, str]
 def test_what_the_disk_made_of_the_bytes_is_compared(
     made: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A byte that changes on its way to the disk: each that was written is seen, and none ends as our fault."""
+    """A byte that changes on its way to the disk: each that was written is seen, none is our fault."""
     path, rule = made
     before, plan = path.read_bytes(), planned(path, rule)
     done = patch_in_place(str(path), plan)

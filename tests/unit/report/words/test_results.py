@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inspector.records import replace
-from inspector.remap.compare.planned import Comparison
 from inspector.remap.compare.integrity import DamagedRecord, FileCheck
+from inspector.remap.compare.planned import Comparison
 from inspector.remap.compare.torch_check import TorchCheck
 from inspector.remap.convert.forms import Form, FormExport, LeftOut
 from inspector.remap.recover.recover import Recovery
