@@ -43,16 +43,23 @@ from inspector.units import cut_text, escape_text
 Devices = list[tuple[str, str]]
 """The device here and there of all that names one, in the order of the pickles."""
 
-_SPANS: dict[str, Callable[[Source, Source, Progress], list[Span]]] = {
-    "legacy": legacy_spans,
-    "tar": tar_spans,
-    "zip": zip_spans,
-    "pickle": pickled_spans,
-    "joblib": pickled_spans,
+_Pair = Callable[[Source, Source, Progress], list[Span]]
+
+
+def _of_archives(one: Container, other: Container) -> _Pair:
+    return archive_spans(*([pickle.name for pickle in container.pickles] for container in (one, other)))
+
+
+_SPANS: dict[str, Callable[[Container, Container], _Pair]] = {
+    "legacy": lambda _one, _other: legacy_spans,
+    "tar": lambda _one, _other: tar_spans,
+    "zip": lambda _one, _other: zip_spans,
+    "pickle": lambda _one, _other: pickled_spans,
+    "joblib": lambda _one, _other: pickled_spans,
+    "torchscript": _of_archives,
+    "package": _of_archives,
 }
-"""What pairs all bytes but those of the object's pickle, for the formats of which that is compared."""
-_ARCHIVES = frozenset({"torchscript", "package"})
-"""The formats of several such pickles."""
+"""What pairs all bytes but those of pickles with tensors, for the formats of which those are compared."""
 _MOST_NESTED = 8
 _TENSOR = b"tensor"
 _MOST_CHARS, _MOST_FOUND = 80, 20
@@ -182,8 +189,8 @@ def _compare_files(source: Source, copy: Source, found: Copied, progress: Progre
     if one.format != other.format:
         found.differences.append(f"One is a {one.format} file, the other a {other.format} file.")
         return
-    has_objects = one.format in _SPANS or one.format in _ARCHIVES
-    if has_objects:
+    pair_of = _SPANS.get(one.format)
+    if pair_of is not None:
         devices = compare_objects(one, other, progress, nested)
         if devices is None:
             is_file = not nested and source.fileno() is not None
@@ -194,7 +201,8 @@ def _compare_files(source: Source, copy: Source, found: Copied, progress: Progre
     if faults_of(one) != faults_of(other):
         found.differences.append("One of them is damaged, or refused by torch, where the other is not.")
     try:
-        spans = _spans_of(one, other)(source, copy, progress)
+        pair = whole_spans if pair_of is None else pair_of(one, other)
+        spans = pair(source, copy, progress)
     except ExportError as error:
         found.differences.append(f"{error.what[0].upper()}{error.what[1:]}.")
         return
@@ -203,14 +211,6 @@ def _compare_files(source: Source, copy: Source, found: Copied, progress: Progre
     difference = find_difference(source.read, copy.read, spans, progress)
     if difference is not None:
         found.differences.append(f"The contents differ from byte {difference.copy_offset:,} of the copy on.")
-
-
-def _spans_of(one: Container, other: Container) -> Callable[[Source, Source, Progress], list[Span]]:
-    """Return what pairs the bytes of two files of one format that are to be the same."""
-    if one.format in _ARCHIVES:
-        names = ([pickle.name for pickle in container.pickles] for container in (one, other))
-        return archive_spans(*names)
-    return _SPANS.get(one.format, whole_spans)
 
 
 def _compare_folders(source: Folder, copy: Folder, found: Copied, progress: Progress) -> None:
@@ -248,9 +248,8 @@ def _compare_parts(one: Source, other: Source, progress: Progress) -> Copied:
 def _has_objects(source: Source) -> bool:
     """Return whether a file in a folder may have other devices: a checkpoint with a pickle."""
     try:
-        form = find_format(source).name
+        return find_format(source).name in _SPANS
     except CancelledError:
         raise
     except CheckpointError:
         return False
-    return form in _SPANS or form in _ARCHIVES

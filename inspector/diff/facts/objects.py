@@ -45,7 +45,7 @@ def digest_objects(
     found: list[object] = []
     for program in container.programs:
         root = program.stream.root
-        if container.format == "tar" and program.name == STORAGES:
+        if format_of(container.format).has_tags and program.name == STORAGES:
             _keep_tags(root, kept)
         if has_keys or not _are_keys(root, container):
             roots.append((root, program.stream.data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import struct
 from collections import OrderedDict
 from pathlib import Path
@@ -23,6 +24,7 @@ from inspector.remap.relabel import export, in_place
 from inspector.remap.relabel.export import export_copy
 from inspector.remap.relabel.in_place import patch_in_place
 from inspector.remap.rules import parse_rule
+from tests.builders.folders import trainer
 from tests.sweep import table
 from tests.unit.remap.samples import (
     CPU,
@@ -321,3 +323,58 @@ def test_digests_tell_a_call_from_a_tensor() -> None:
         read = read_pickle(stream(value))
         digests.add(ExactTokens(read.data, lambda: None, Kept()).of(read.root))
     assert len(digests) == len(odd)
+
+
+def test_a_copy_that_torch_refuses_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (written(tmp_path, zip_of(file_of(), STORAGES), name) for name in "ab")
+    assert compare_files(str(other), str(one)).is_same
+    monkeypatch.setattr(copies, "faults_of", lambda container: container.path)
+    assert compare_files(str(other), str(one)).differences == (
+        "One of them is damaged, or refused by torch, where the other is not.",
+    )
+
+
+def test_other_persistent_ids_and_texts_are_told_apart() -> None:
+    values = [
+        group(text("module"), name("mine", "Net"), text("a.py"), text("source")) + b"Q",
+        group(text("module"), name("mine", "Net"), text("b.py"), text("source")) + b"Q",
+        b"U\x01a",
+        b"X\x01\x00\x00\x00a",
+        b"C\x01a",
+        name("a b", "c"),
+        name("a", "b c"),
+        b"\x8f(K\x01\x90",
+        b"(K\x01\x91",
+        call(name("torch._C", "Generator"), text("cuda")),
+        MESH + mapping(_device_type=text("x" * 65)) + b"b",
+        MESH + mapping(_device_type=text("y" * 65)) + b"b",
+        b"X" + struct.pack("<I", 70_000) + b"a" * 70_000,
+        b"B" + struct.pack("<I", 70_000) + b"a" * 70_000,
+    ]
+    digests = set()
+    for value in values:
+        read = read_pickle(stream(value, 4))
+        digests.add(ExactTokens(read.data, lambda: None, Kept()).of(read.root))
+    assert len(digests) == len(values)
+
+
+def test_files_of_torch_within_large_bytes_are_opened() -> None:
+    def holding(place: bytes) -> bytes:
+        file = legacy_of(stream(mapping(t=tensor(place))), {"0": bytes(70_000)})
+        return stream(mapping(f=b"B" + struct.pack("<I", len(file)) + file), 3)
+
+    one, other = container_of(holding(A)), container_of(holding(HOST))
+    assert compare_objects(one, other, Progress()) == [("cuda:0", "cpu")]
+
+
+def test_parts_of_a_folder_that_are_no_checkpoints_are_bytes(tmp_path: Path) -> None:
+    run, copy = trainer(tmp_path / "run"), tmp_path / "copy"
+    shutil.copytree(run, copy)
+    (copy / "scheduler.pt").write_bytes(zip_of(file_of(spelled(1)), STORAGES))
+    (run / "scheduler.pt").write_bytes(zip_of(file_of(spelled(2)), STORAGES))
+    (copy / "odd.bin").write_bytes(b"")
+    (run / "odd.bin").write_bytes(b"x")
+    assert compare_files(str(copy), str(run)).differences == (
+        "The file odd.bin differs.",
+        "The file scheduler.pt differs: v0 differs: 2, in the copy 1.",
+    )
