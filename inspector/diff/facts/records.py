@@ -262,13 +262,18 @@ def _hold_the_same(archives: tuple[_Archive, _Archive], pair: tuple[ZipEntry, Zi
 
 
 class StorageDigests:
-    """Digests the bytes of the storages of one side, each once."""
+    """Digests the bytes of the storages of one side, each once.
+
+    Attributes:
+        unread: The keys of those that could not be read.
+    """
 
     def __init__(self, side: Side, progress: Progress) -> None:
         """Begin with none."""
         self._side = side
         self._progress = progress
         self._known: dict[str, bytes] = {}
+        self.unread: list[str] = []
 
     def of(self, key: str) -> bytes:
         """Return the digest of a storage.
@@ -288,6 +293,7 @@ class StorageDigests:
         except CancelledError:
             raise
         except CheckpointError:
+            self.unread.append(key)
             return _UNREAD
 
 
@@ -326,6 +332,8 @@ def compare_storages(
             unread.append(f"{name} ({format_nbytes(sizes[0])} here, {format_nbytes(sizes[1])} there)")
         elif digests[0].of(key) != digests[1].of(partner):
             found.append(RecordChange(name, "changed"))
+    lost = dict.fromkeys(key for one_side in digests for key in one_side.unread)
+    unread += [f"storage {_shown(key)}, which cannot be read" for key in lost]
     return Rest(tuple(found), tuple(unread))
 
 

@@ -10,6 +10,7 @@ import pytest
 from inspector.diff.compare import Wish, compare_paths
 from inspector.diff.facts import records
 from inspector.diff.facts.records import RecordChange
+from inspector.errors import CancelledError
 from tests.builders import agents
 from tests.builders.folders import trainer
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of
@@ -105,3 +106,26 @@ def test_a_record_that_one_archive_has_lost_differs(tmp_path: Path) -> None:
     found = compare_paths(str(one), str(other), Wish())
     assert found.records == (RecordChange("extra", "changed"),)
     assert named(other, other) == ()
+
+
+def test_storages_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    """A packed storage without a row, damaged in both: its bytes are not known to be equal."""
+    key = stream(b"}(" + text("x") + b"}(" + tensor(text("cpu")) + b"K\x01" + b"\x86K\x02uu")
+    data = bytearray(zip_of(key, STORAGES, deflated=("data/0",)))
+    at = data.index(b"archive/data/0") + len(b"archive/data/0")
+    data[at] ^= 0xFF
+    one, other = (written(tmp_path, bytes(data), name) for name in ("a.pt", "b.pt"))
+    assert named(one, other)[0] == "storage 0, which cannot be read"
+
+
+def test_comparing_records_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cancelled(*_: object) -> None:
+        raise CancelledError
+
+    part = stream(mapping(t=tensor(text("cpu"), numel=8)))
+    path = written(tmp_path, zip_of(part, {"0": bytes(2 * NBYTES)}), "a.pt")
+    for name in ("read_directory", "_digest"):
+        monkeypatch.setattr(records, name, cancelled)
+        with pytest.raises(CancelledError):
+            compare_paths(str(path), str(path), Wish())
+        monkeypatch.undo()
