@@ -25,7 +25,7 @@ TESTS = Path(__file__).parent
 DOORS = {
     "inspector.containers.opening": ({"read_container"}, {"containers", "pickles", "model"}),
     "inspector.model.build": ({"build_checkpoint", "open_checkpoint"}, {"containers", "pickles", "model"}),
-    "inspector.remap.compare.files": ({"compare_files"}, {"remap"}),
+    "inspector.remap.compare.planned": ({"compare_files"}, {"remap"}),
     "inspector.remap.convert.export": ({"export_form"}, {"remap"}),
     "inspector.remap.recover.recover": ({"recover"}, {"remap"}),
     "inspector.remap.relabel.export": ({"export_copy"}, {"remap"}),

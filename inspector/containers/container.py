@@ -157,6 +157,11 @@ class Container:
         own = () if self.stream is None else ((self.stream, self.format),)
         return (*own, *self.streams)
 
+    @property
+    def object_data(self) -> bytes:
+        """What large values of the saved object are still in."""
+        return self.data if self.stream is None else self.stream.data
+
     def pickle(self) -> Stream:
         """Return the pickle of the saved object, for work that changes it.
 

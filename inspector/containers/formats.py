@@ -144,6 +144,7 @@ FORMATS: tuple[Format, ...] = (
         read_rival=read_as_tar,
         torch_loads=True,
         has_records=True,
+        is_archive=True,
     ),
     # Zips of other writers, which `containers.zip.kinds` tells apart.
     *ARCHIVE_FORMATS,
@@ -152,6 +153,7 @@ FORMATS: tuple[Format, ...] = (
         what="a tar checkpoint of torch 0.1",
         matches=_is_torch_tar,
         read=_read_tar,
+        has_tags=True,
         read_rival=read_as_pickles,
         torch_loads=True,
         loads_restricted=False,

@@ -12,8 +12,9 @@ from inspector.diff.content.elements import Marks, has_elements
 from inspector.diff.content.equality import Equalities
 from inspector.diff.content.numbers import Differences, Tolerance
 from inspector.diff.facts.containers import are_comparable, compare_containers, holders_of
+from inspector.diff.facts.objects import name_rest
 from inspector.diff.facts.programs import compare_programs
-from inspector.diff.facts.records import compare_records
+from inspector.diff.facts.records import Rest, StorageDigests, compare_records, compare_storages
 from inspector.diff.facts.sharing import compare_sharing
 from inspector.diff.facts.tensors import compare_rows
 from inspector.diff.facts.tokens import Tokens
@@ -36,7 +37,7 @@ from inspector.errors import CancelledError, CheckpointError, ExportError, PlanE
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.tuples import NamedTuple
 
 _SAME_ARRAY = frozenset({"key", "value", "bits"})
@@ -100,14 +101,20 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
     progress.start("comparing values")
     work = DEFAULT_LIMITS.counted(progress.advance)
     rules = pairing.rules()
-    containers = compare_containers(a, b, pairs, work.look)
+    digests = StorageDigests(a, progress), StorageDigests(b, progress)
+    has_bytes = wish.mode != "none"
+    contents = (digests[0].of, digests[1].of) if has_bytes else (None, None)
+    containers = compare_containers(a, b, pairs, work.look, contents)
     values = compare_values(a, b, rules, work.look, containers.equal_sets)
     comparing = _Tensors(a, b, wish, work.look, progress)
     arrays = _Arrays(a, b, wish, progress)
     first, second = a.checkpoint, b.checkpoint
     shown = [pair for pair in pairs if _matters(pair, chosen)]
     names, verdicts = compare_programs(first, second)
-    return Diff(
+    tensors = comparing.run(shown)
+    records = compare_records(a, b, progress)
+    storages = compare_storages(a, b, pairs, tensors, digests) if has_bytes and chosen is None else Rest()
+    diff = Diff(
         a=first,
         b=second,
         mode=wish.mode,
@@ -115,7 +122,7 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         removed=_chosen(pairing.left.a, chosen and chosen[0].tensors),
         added=_chosen(pairing.left.b, chosen and chosen[1].tensors),
         rules=rules if chosen is None else pairing.rules(shown),
-        tensors=comparing.run(shown),
+        tensors=tensors,
         values_removed=_chosen(values.removed, chosen and chosen[0].values),
         values_added=_chosen(values.added, chosen and chosen[1].values),
         values=arrays.run(
@@ -125,7 +132,8 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         ),
         sharing=compare_sharing(first.tensors, second.tensors, shown),
         names=names,
-        records=compare_records(a, b, progress),
+        records=(*records.changed, *storages.changed),
+        uncompared=(*records.uncompared, *storages.uncompared),
         containers=_held(containers.changed, chosen, first, second),
         reordered=_held(containers.reordered, chosen, first, second),
         has_containers=are_comparable(a, b),
@@ -138,6 +146,9 @@ def compare_sides(a: Side, b: Side, wish: Wish, progress: Progress) -> Diff:
         or comparing.is_cut
         or any(note.kind in _UNLISTED for note in (*first.notes, *second.notes)),
     )
+    if diff.differs or not has_bytes or chosen is not None:
+        return diff
+    return replace(diff, uncompared=(*diff.uncompared, *name_rest(a, b, progress)))
 
 
 def _choose(a: Checkpoint, b: Checkpoint, wish: Wish) -> tuple[Chosen, Chosen] | None:

@@ -173,7 +173,7 @@ class NameChange(NamedTuple):
 
 
 class RecordChange(NamedTuple):
-    """A file within the archives (code, a graph) that is not the same in both.
+    """A record of an archive (code, a graph), or a storage without a tensor, that is not the same in both.
 
     Attributes:
         name: Its name.
@@ -218,7 +218,7 @@ class Diff:
         values: The values that differ.
         sharing: Tensors that share memory in one of the files alone.
         names: What loading one of the files alone would import, then what it would call.
-        records: Files within the archives that differ.
+        records: Records of the archives, and storages without tensors, that differ.
         containers: Lists, dicts and objects that are of another type.
         reordered: Mappings whose keys stand in another order, which counts as equal.
         has_containers: Whether both files say what holds their tensors, so that it could be compared.
@@ -227,6 +227,7 @@ class Diff:
         unlisted: Whether either file has values that no row lists, so that those were not compared.
         tolerated: How many tensors differ within the tolerance alone, which counts as equal.
         tolerated_values: How many arrays among the values do.
+        uncompared: What else was not compared, or does not count as a difference, in words.
     """
 
     a: Checkpoint
@@ -251,6 +252,7 @@ class Diff:
     has_containers: bool = True
     tolerated: int = 0
     tolerated_values: int = 0
+    uncompared: tuple[str, ...] = ()
 
     @property
     def renamed(self) -> tuple[Pair, ...]:

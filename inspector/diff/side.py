@@ -64,8 +64,7 @@ class Side:
     @property
     def data(self) -> bytes:
         """What large values of its pickle are still in."""
-        stream = self.container.stream
-        return self.container.data if stream is None else stream.data
+        return self.container.object_data
 
     def listed_at(self, path: str) -> str:
         """Return where the rows of a place are listed, if it is in an object that stands elsewhere, too."""
@@ -101,7 +100,9 @@ def open_side(path: str, progress: Progress, limits: Limits = DEFAULT_LIMITS) ->
     with ExitStack() as stack:
         try:
             source = stack.enter_context(open_path(path, limits))
-            side = _read(source, limits, progress)
+            with collector_paused():
+                container = read_container(source, limits, progress)
+            side = side_of(container, source, limits, progress)
         except CheckpointError as error:
             if path not in (error.where or ""):
                 error.where = path if error.where is None else f"{error.where}, in {path}"
@@ -109,10 +110,15 @@ def open_side(path: str, progress: Progress, limits: Limits = DEFAULT_LIMITS) ->
         yield side
 
 
-def _read(source: Source, limits: Limits, progress: Progress) -> Side:
+def side_of(container: Container, source: Source, limits: Limits, progress: Progress) -> Side:
+    """Return a side of what was read of an open source.
+
+    Raises:
+        ModelError: It holds more rows than the limits allow.
+        CancelledError: The work was cancelled.
+    """
     found: list[Found] = []
     with collector_paused():
-        container = read_container(source, limits, progress)
         checkpoint = build_checkpoint(container, limits, progress, beside=True, on_walked=found.append)
     walked = found[0]
     return Side(

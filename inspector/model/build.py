@@ -145,7 +145,7 @@ def build_checkpoint(
         from inspector.model.beside import read_models_beside  # noqa: PLC0415 - few files are an optimizer's
 
         others = read_models_beside(container.path, limits, progress)
-    data = container.data if container.stream is None else container.stream.data
+    data = container.object_data
     safety = _safety(container, found, work) if container.programs else None
     inside = tuple(_inside(found, data, limits, progress))
     embedded = tuple(path for path, value in found.embedded if holds_checkpoint(value, data))

@@ -220,6 +220,10 @@ class Packed:
         place = self._places[row]
         return self._nodes[row], place.first, place.sizes, self._steps[row].sizes, self._flags[row][0], None
 
+    def maker(self, row: int) -> Value:
+        """Return what makes the hooks of a call: a name, which is called with nothing."""
+        return self._flags[row][1]
+
     def make(self, row: int, call: type[Call]) -> tuple[Value, ...]:
         """Return the arguments of a call as objects of their own.
 

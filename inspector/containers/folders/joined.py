@@ -82,7 +82,7 @@ def join(path: str, form: str, members: Iterable[Member], root: Value, limits: L
     for name, container in members:
         first = len(joined.parts)
         if _rename(container, first, len(data), limits):
-            data += container.data if container.stream is None else container.stream.data
+            data += container.object_data
         joined = _with(joined, name, container, first)
     streams = tuple((replace(stream, data=b""), one) for stream, one in joined.streams)
     return Container(

@@ -94,7 +94,7 @@ def _find_sb3_records(source: Source) -> Callable[[str], Extent | None]:
 ARCHIVE_FORMATS: tuple[Format, ...] = (
     Format(
         name="torchscript",
-        has_code=True,
+        is_archive=True,
         what="a TorchScript archive",
         read=_read_torchscript,
         extents=_script_extents,
@@ -104,7 +104,7 @@ ARCHIVE_FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="pt2",
-        has_code=True,
+        is_archive=True,
         what="a torch.export archive",
         read=_read_pt2,
         extents=_pt2_extents,
@@ -122,7 +122,7 @@ ARCHIVE_FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="package",
-        has_code=True,
+        is_archive=True,
         what="a torch.package archive",
         read=_read_package,
         extents=_package_extents,
@@ -132,6 +132,7 @@ ARCHIVE_FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="stable-baselines3",
+        is_archive=True,
         is_agent=True,
         what="a Stable-Baselines3 agent",
         read=_read_sb3,

@@ -102,6 +102,7 @@ ARRAY_ROWS: tuple[Format, ...] = (
     ),
     Format(
         name="npz",
+        is_archive=True,
         what="a file of NumPy arrays (.npz)",
         read=_read_npz,
         extents=_npz_extents,

@@ -57,7 +57,8 @@ class Format:
         loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
         has_records: Whether torch finds its parts as records of a zip, by name, so that it can map storages.
         is_stream: Whether torch reads it from front to back: five pickles, then the storages.
-        has_code: Whether it holds files of code or graphs beside its tensors.
+        is_archive: Whether it is a zip, which can hold records beside its tensors.
+        has_tags: Whether pickles of their own say where storages go.
         is_agent: Whether what loads it is the class of the algorithm that saved it.
         keys_are_texts: Whether its writer makes texts of all keys.
         unchecked: Whether its loader runs whatever is named in a file, and cannot be told not to.
@@ -95,7 +96,8 @@ class Format:
     loads_restricted: bool = True
     has_records: bool = False
     is_stream: bool = False
-    has_code: bool = False
+    is_archive: bool = False
+    has_tags: bool = False
     is_agent: bool = False
     keys_are_texts: bool = False
     unchecked: bool = False

@@ -20,9 +20,9 @@ from inspector.model.values.children import (
     told_apart,
     unlisted_arguments,
 )
-from inspector.model.values.text import MOST_KEY_BITS, class_of, path_key, step_text, text_of, type_of
+from inspector.model.values.text import MOST_KEY_BITS, class_of, step_text, text_of, type_of
 from inspector.pickles.python2 import present_name
-from inspector.pickles.values import Blob, Call, Dict, PersistentId, StoredTensor, Value
+from inspector.pickles.values import Call, Dict, Value
 from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
@@ -31,12 +31,11 @@ _KEYS = frozenset({str, int})
 _SETS = frozenset({"set", "frozenset"})
 _MANGLED = re.compile(r"\.___torch_mangle_\d+")
 """What TorchScript puts into the name of a class that a process compiles for the second time."""
-_LIVE = frozenset({Call, PersistentId, StoredTensor})
-"""What is not known by what it is made of: a tensor is another object in each file."""
 _MOST_KEYS = 3
 _MOST_KEY_CHARS = 40
 
 Look = Callable[[int], object]
+Contents = tuple[Callable[[str], bytes] | None, Callable[[str], bytes] | None]
 
 
 class Containers(NamedTuple):
@@ -60,7 +59,9 @@ def are_comparable(a: Side, b: Side) -> bool:
     return a.has_containers and b.has_containers and a.checkpoint.is_program == b.checkpoint.is_program
 
 
-def compare_containers(a: Side, b: Side, pairs: Iterable[Pair], look: Look) -> Containers:
+def compare_containers(
+    a: Side, b: Side, pairs: Iterable[Pair], look: Look, contents: Contents = (None, None)
+) -> Containers:
     """Compare all containers of two files.
 
     Args:
@@ -68,14 +69,15 @@ def compare_containers(a: Side, b: Side, pairs: Iterable[Pair], look: Look) -> C
         b: The second.
         pairs: Its tensors, which say what became of the places around them.
         look: Counts the work.
+        contents: What digests the bytes of each file's storages, where those of keys are to be compared.
     """
     if not are_comparable(a, b):
         return Containers()
-    return _Comparing(a, b, pairs, look).run()
+    return _Comparing(a, b, pairs, look, contents).run()
 
 
 class _Comparing:
-    def __init__(self, a: Side, b: Side, pairs: Iterable[Pair], look: Look) -> None:
+    def __init__(self, a: Side, b: Side, pairs: Iterable[Pair], look: Look, contents: Contents) -> None:
         self._a, self._b = a, b
         self._look = look
         rows, others = a.checkpoint.tensors, b.checkpoint.tensors
@@ -83,6 +85,10 @@ class _Comparing:
         self._names = list(paths)
         self._moved = {one: other for one, other in self._names if one != other}
         self._tokens = Tokens(a.data, lambda: look(1)), Tokens(b.data, lambda: look(1))
+        self._keys = tuple(
+            Tokens(side.data, lambda: look(1), storages=one)
+            for side, one in zip((a, b), contents, strict=True)
+        )
 
     def run(self) -> Containers:
         """Compare them."""
@@ -106,7 +112,7 @@ class _Comparing:
             orders = self._orders(one, other)
             if orders is not None:
                 reordered.append(ContainerChange(*self._shown(one, other), *orders))
-        is_cut = any(one.is_cut for one in self._tokens)
+        is_cut = any(one.is_cut for one in (*self._tokens, *self._keys))
         return Containers(tuple(changed), tuple(reordered), tuple(sets), is_cut)
 
     def _types(self, value: Value, another: Value) -> tuple[str, str]:
@@ -135,7 +141,7 @@ class _Comparing:
 
     def _have_other_keys(self, value: Value, another: Value) -> bool:
         """Return whether keys that are shown by the same short text are others, such as long tuples."""
-        own, others = map(_tokens_of_keys, (value, another), self._tokens)
+        own, others = map(_tokens_of_keys, (value, another), self._keys)
         return any(own[step] != others[step] for step in own.keys() & others.keys())
 
     def _shown(self, one: str, other: str) -> tuple[str, str]:
@@ -221,16 +227,17 @@ def _type_of(value: Value) -> str:
 def _tokens_of_keys(value: Value, tokens: Tokens) -> dict[str, set[bytes]]:
     """Return the digests of those keys of a mapping whose text in a path may be short, by that text."""
     found: dict[str, set[bytes]] = {}
-    for key, _ in (mapping_pairs(value) or []) if type(value) in {Dict, Call} else []:
-        if _is_shortened(key):
-            found.setdefault(step_text(path_key(key)), set()).add(tokens.of(key))
+    pairs = (mapping_pairs(value) or []) if type(value) in {Dict, Call} else []
+    if not _KEYS.issuperset(map(type, (key for key, _ in pairs))) or any(map(_is_huge, pairs)):
+        steps = map(step_text, mapping_steps(pairs))
+        for step, (key, _) in zip(steps, pairs, strict=True):
+            if type(key) not in _KEYS or _is_huge((key,)):
+                found.setdefault(step, set()).add(tokens.of(key))
     return found
 
 
-def _is_shortened(key: Value) -> bool:
-    if type(key) is tuple:
-        return _LIVE.isdisjoint(map(type, key))
-    return isinstance(key, bytes | Blob) or (type(key) is int and key.bit_length() > MOST_KEY_BITS)
+def _is_huge(pair: tuple[Value, ...]) -> bool:
+    return type(pair[0]) is int and pair[0].bit_length() > MOST_KEY_BITS
 
 
 def _have_equal_keys(pairs: list[tuple[Value, Value]], others: list[tuple[Value, Value]]) -> bool:

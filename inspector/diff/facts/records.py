@@ -1,52 +1,384 @@
-"""Code and graphs within archives: two of them can hold the same weights and compute different things."""
+"""What two checkpoints hold besides the tensors and values of rows: records of archives, and other storages.
+
+Two archives can hold the same weights and compute different things: code, graphs and compiled libraries stand
+in records of their own. Storages that no tensor shows are loaded like all others.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from inspector.containers.container import Extent
+from inspector.containers.extents import record_extents
+from inspector.containers.folders.folder import Folder
 from inspector.containers.formats import format_of
-from inspector.containers.zip.directory import read_directory
+from inspector.containers.source import Source
+from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset, read_directory
+from inspector.containers.zip.kinds import PICKLE, Records
 from inspector.containers.zip.records import read_zip_record
-from inspector.diff.records import RecordChange
+from inspector.diff.records import Pair, RecordChange, TensorChange
+from inspector.diff.same_bytes import Span, find_difference
 from inspector.diff.side import Side
-from inspector.errors import CheckpointError
+from inspector.errors import CancelledError, CheckpointError
 from inspector.limits import DEFAULT_LIMITS
+from inspector.model.checkpoint import Storage
 from inspector.progress import Progress
+from inspector.tuples import NamedTuple
+from inspector.units import cut_text, escape_text, format_nbytes
 
-_ENDINGS = (".py", ".json", ".txt", ".cpp", ".h")
-_MOST_NBYTES = 64 << 20
+_DESCRIBING = frozenset(
+    {"version", "byteorder", ".format_version", ".storage_alignment", ".data/serialization_id"}
+)
+"""Records that say how the archive itself was written: other ones are no other checkpoint."""
+_MOST_NBYTES = 1 << 28
+_MOST_CHARS = 80
+_PICKLES = ".pkl"
+_UNREAD = b"unread"
 
 
-def compare_records(a: Side, b: Side, progress: Progress) -> tuple[RecordChange, ...]:
-    """Return the records of code and graphs that are not the same in two archives of one format.
+class Rest(NamedTuple):
+    """What became of what no row shows.
+
+    Attributes:
+        changed: Records and storages that differ.
+        uncompared: What was not compared, or does not count, in words.
+    """
+
+    changed: tuple[RecordChange, ...] = ()
+    uncompared: tuple[str, ...] = ()
+
+
+# --- records of archives ------------------------------------------------------------------------------------
+
+
+class _Archive(NamedTuple):
+    """One zip of a checkpoint.
+
+    Attributes:
+        name: What it is called among several; empty for the only one.
+        source: It.
+        entries: Its records by their names in its folder, but for the pickles of which there are rows.
+        stored: Where storages are in it: their first bytes, in order, and how many bytes each has there.
+    """
+
+    name: str
+    source: Source
+    entries: dict[str, ZipEntry]
+    stored: list[tuple[int, int]]
+
+    def storages_in(self, offset: int, nbytes: int) -> list[tuple[int, int]]:
+        """Return the storages in some bytes."""
+        first = bisect_left(self.stored, (offset, -1))
+        return self.stored[first : bisect_left(self.stored, (offset + max(nbytes, 1), -1))]
+
+
+def compare_records(a: Side, b: Side, progress: Progress, *, beside: bool = False) -> Rest:
+    """Compare all records of archives of one format but those of storages and of pickles with rows.
+
+    Args:
+        a: The first file.
+        b: The second.
+        progress: Asked for cancellation.
+        beside: Whether to compare what stands beside storages in their records, and what describes an
+            archive; and nothing else.
 
     Raises:
         CancelledError: The work was cancelled.
     """
-    if a.checkpoint.format != b.checkpoint.format or not format_of(a.checkpoint.format).has_code:
-        return ()
-    one, other = _read(a, progress), _read(b, progress)
-    found = []
-    for name in dict.fromkeys((*one, *other)):
-        if name not in other:
-            found.append(RecordChange(name, "removed"))
-        elif name not in one:
-            found.append(RecordChange(name, "added"))
-        elif one[name] != other[name]:
-            found.append(RecordChange(name, "changed"))
-    return tuple(found)
+    if a.checkpoint.format != b.checkpoint.format:
+        return Rest()
+    progress.start("comparing records")
+    found: list[RecordChange] = []
+    unread: list[str] = []
+    try:
+        archives = _archives(a, progress), _archives(b, progress)
+        for name in archives[0].keys() & archives[1].keys():
+            pair = archives[0][name], archives[1][name]
+            changes = _changes(*pair, unread, progress)
+            if beside:
+                said = [change.name for change in changes if _describes(change)]
+                unread += [f"what the archive says of itself ({_shown(', '.join(said))})"] if said else []
+                unread += _beside(*pair, progress)
+            else:
+                found += (change for change in changes if not _describes(change))
+    except CancelledError:
+        raise
+    except CheckpointError as error:  # what is whole of a damaged one was read without its directory
+        return Rest((), (f"the records: {error.what}",))
+    return Rest(tuple(found), tuple(dict.fromkeys(unread)))
 
 
-def _read(side: Side, progress: Progress) -> dict[str, bytes | str]:
-    """Return the contents of records by their names, without the folder that all are in."""
-    found: dict[str, bytes | str] = {}
+def _describes(change: RecordChange) -> bool:
+    return change.name.rpartition(": ")[2] in _DESCRIBING
+
+
+def _archives(side: Side, progress: Progress) -> dict[str, _Archive]:
+    """Return the zips of a side by their names."""
+    container, source = side.container, side.source
+    if not container.parts:
+        if not format_of(container.format).is_archive:
+            return {}
+        find = format_of(container.format).storage_extents(source)
+        stored = [
+            (place.offset or 0, place.nbytes)
+            if (extent := find(key)) is None
+            else (extent.offset, extent.stored_nbytes)
+            for key, place in container.stored.items()
+        ]
+        names = (pickle.name for pickle in container.pickles)
+        pickles = {name for name in names if name.endswith(_PICKLES)}  # others are archives themselves
+        return {
+            "": _archive(
+                "", source, stored, pickles, has_object=container.stream is not None, progress=progress
+            )
+        }
+    parts = {}
+    for number, part in enumerate(container.parts):
+        if format_of(part.format).is_archive and isinstance(source, Folder):
+            name = os.path.relpath(part.path, source.root)
+            places = (place for place in container.stored.values() if place.part == number)
+            stored = [(place.offset, place.nbytes) for place in places if place.offset is not None]
+            inside = source.part_at(part.path)
+            parts[name] = _archive(name, inside, stored, set(), has_object=True, progress=progress)
+    return parts
+
+
+def _archive(
+    name: str,
+    source: Source,
+    stored: list[tuple[int, int]],
+    pickles: set[str],
+    *,
+    has_object: bool,
+    progress: Progress,
+) -> _Archive:
+    records = Records(read_directory(source, DEFAULT_LIMITS, progress))
+    if has_object and (entry := records.get(PICKLE)) is not None:
+        pickles = {*pickles, entry.name}
+    entries = {
+        entry.name.removeprefix(records.prefix): entry
+        for entry in records.directory.entries
+        if entry.name not in pickles
+    }
+    return _Archive(name, source, entries, sorted(stored))
+
+
+def _changes(one: _Archive, other: _Archive, unread: list[str], progress: Progress) -> Iterator[RecordChange]:
+    """Yield the records that differ and hold no storage; what is too large goes into `unread`."""
     left = _MOST_NBYTES
-    for entry in read_directory(side.source, DEFAULT_LIMITS, progress).entries:
-        progress.advance()
-        if not entry.name.endswith(_ENDINGS):
+    places = _extents(one), _extents(other)
+    for name in dict.fromkeys((*one.entries, *other.entries)):
+        progress.advance(0)
+        extents = [
+            (archive, place[name])
+            for archive, place in zip((one, other), places, strict=True)
+            if name in place
+        ]
+        if any(archive.storages_in(extent.offset, extent.stored_nbytes) for archive, extent in extents):
             continue
-        name = entry.name.partition("/")[2]
+        shown = f"{one.name}: {name}" if one.name else name
+        if name not in one.entries or name not in other.entries:
+            yield RecordChange(shown, "removed" if name in one.entries else "added")
+            continue
+        if len(extents) < 2:
+            if extents:
+                yield RecordChange(shown, "changed")
+            continue
+        pair = one.entries[name], other.entries[name]
+        if pair[0].nbytes != pair[1].nbytes:
+            yield RecordChange(shown, "changed")
+        elif not _stand_alike((one, other), pair, progress):
+            left -= pair[0].nbytes
+            if left < 0:
+                unread.append(f"the record {_shown(shown)}, which is too large")
+            elif not _hold_the_same((one, other), pair):
+                yield RecordChange(shown, "changed")
+
+
+def _extents(archive: _Archive) -> dict[str, Extent]:
+    found = record_extents(archive.source, list(archive.entries.values()))
+    return {name: found[entry.name] for name, entry in archive.entries.items() if entry.name in found}
+
+
+def _beside(one: _Archive, other: _Archive, progress: Progress) -> Iterator[str]:
+    """Yield the records in which other bytes differ than those of storages, such as files within one."""
+    extents = _extents(one), _extents(other)
+    for name in extents[0].keys() & extents[1].keys():
+        runs = []
+        for archive, extent in zip((one, other), (extents[0][name], extents[1][name]), strict=True):
+            storages = archive.storages_in(extent.offset, extent.stored_nbytes)
+            if storages:
+                runs.append(list(gaps(storages, extent.offset, extent.offset + extent.stored_nbytes)))
+        if len(runs) < 2 or not (runs[0] or runs[1]):
+            continue
+        spans = [Span(first[0], second[0], first[1] - first[0]) for first, second in zip(*runs, strict=False)]
+        is_same = [span.nbytes for span in spans] == [end - start for start, end in runs[1]]
+        if not is_same or find_difference(one.source.read, other.source.read, spans, progress):
+            yield f"what stands beside the tensors in {_shown(one.name or name)}"
+
+
+def gaps(places: Iterable[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of bytes between two places that are in none of some others, each with its length."""
+    for offset, nbytes in places:
+        if offset > start:
+            yield start, offset
+        start = max(start, offset + nbytes)
+    if end > start:
+        yield start, end
+
+
+def _stand_alike(
+    archives: tuple[_Archive, _Archive], pair: tuple[ZipEntry, ZipEntry], progress: Progress
+) -> bool:
+    """Return whether two records are the same as they stand in the files, packed or not."""
+    one, other = pair
+    if (one.method, one.stored_nbytes) != (other.method, other.stored_nbytes):
+        return False
+    first, second = (
+        payload_offset(archive.source, entry) for archive, entry in zip(archives, pair, strict=True)
+    )
+    spans = [Span(first, second, one.stored_nbytes)]
+    return find_difference(archives[0].source.read, archives[1].source.read, spans, progress) is None
+
+
+def _hold_the_same(archives: tuple[_Archive, _Archive], pair: tuple[ZipEntry, ZipEntry]) -> bool:
+    if pair[0].method == pair[1].method == STORED:
+        return False
+    try:
+        one, other = (
+            read_zip_record(archive.source, entry, _MOST_NBYTES)
+            for archive, entry in zip(archives, pair, strict=True)
+        )
+    except CheckpointError:  # damaged, and not in the same way
+        return False
+    return one == other
+
+
+# --- storages -----------------------------------------------------------------------------------------------
+
+
+class StorageDigests:
+    """Digests the bytes of the storages of one side, each once.
+
+    Attributes:
+        unread: The keys of those that could not be read.
+    """
+
+    def __init__(self, side: Side, progress: Progress) -> None:
+        """Begin with none."""
+        self._side = side
+        self._progress = progress
+        self._known: dict[str, bytes] = {}
+        self.unread: list[str] = []
+
+    def of(self, key: str) -> bytes:
+        """Return the digest of a storage.
+
+        Raises:
+            CancelledError: The work was cancelled.
+        """
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._read(key)
+        return found
+
+    def _read(self, key: str) -> bytes:
+        reader = self._side.reader
         try:
-            found[name] = read_zip_record(side.source, entry, left)
+            return _digest(reader.steps(key, 0, reader.nbytes(key), self._progress), self._progress)
+        except CancelledError:
+            raise
         except CheckpointError:
-            found[name] = f"unread, CRC {entry.crc:08x}"
-        left -= min(entry.nbytes, left)
-    return found
+            self.unread.append(key)
+            return _UNREAD
+
+
+def compare_storages(
+    a: Side,
+    b: Side,
+    pairs: Iterable[Pair],
+    changes: Iterable[TensorChange],
+    digests: tuple[StorageDigests, StorageDigests],
+) -> Rest:
+    """Compare the bytes of storages that no tensor shows.
+
+    Args:
+        a: The first file.
+        b: The second.
+        pairs: The tensors of both.
+        changes: Those that differ: no more is said of their storages.
+        digests: What digests the storages of each.
+    """
+    if a.is_swapped != b.is_swapped:
+        unseen = [*_unseen(a), *_unseen(b), *_partly(a), *_partly(b)]
+        words = (f"storages that no tensor shows whole ({len(unseen):,})",) if unseen else ()
+        return Rest((), words)
+    found = list(_alone(a, b, digests))
+    rows, others = a.checkpoint.tensors, b.checkpoint.tensors
+    known = {rows[change.pair.a].storage for change in changes if not _SAID.issuperset(change.what)}
+    partners = {rows[pair.a].storage: others[pair.b].storage for pair in pairs}
+    one, other = _partly(a), _partly(b)
+    unread = []
+    for key, partner in partners.items():
+        if key is None or partner is None or key in known or not (key in one or partner in other):
+            continue
+        sizes = a.reader.nbytes(key), b.reader.nbytes(partner)
+        name = f"bytes of storage {_shown(key)} that no tensor shows"
+        if sizes[0] != sizes[1]:
+            unread.append(f"{name} ({format_nbytes(sizes[0])} here, {format_nbytes(sizes[1])} there)")
+        elif digests[0].of(key) != digests[1].of(partner):
+            found.append(RecordChange(name, "changed"))
+    lost = dict.fromkeys(key for one_side in digests for key in one_side.unread)
+    unread += [f"storage {_shown(key)}, which cannot be read" for key in lost]
+    return Rest(tuple(found), tuple(unread))
+
+
+_SAID = frozenset({"key", "device", "stride", "requires_grad", "role", "class", "metadata"})
+"""What differs in tensors and says nothing of their bytes."""
+
+
+def _alone(a: Side, b: Side, digests: tuple[StorageDigests, StorageDigests]) -> Iterator[RecordChange]:
+    """Yield the storages without any tensor that the other file does not have, by their bytes."""
+    one, other = (
+        [(row, (row.dtype, row.nbytes, digest.of(row.key))) for row in _unseen(side)]
+        for side, digest in zip((a, b), digests, strict=True)
+    )
+    for rows, others, what in ((one, other, "removed"), (other, one, "added")):
+        left = Counter(content for _, content in others)
+        for row, content in rows:
+            left[content] -= 1
+            if left[content] < 0:
+                yield RecordChange(f"storage {_shown(row.key)}", what)
+
+
+def _unseen(side: Side) -> list[Storage]:
+    """Return the storages that no row of a tensor shows; those that views of others stand for are shown."""
+    ids = side.container.storage_ids
+    viewed = {one.key for key, one in ids.items() if one.view is not None and one.view[0] == key != one.key}
+    return [
+        row
+        for row in side.checkpoint.storages
+        if not row.tensors and not row.missing and row.key not in viewed and row.nbytes
+    ]
+
+
+def _partly(side: Side) -> Mapping[str, Storage]:
+    return {
+        row.key: row for row in side.checkpoint.storages if row.tensors and row.viewed_nbytes < row.nbytes
+    }
+
+
+def _digest(blocks: Iterable[bytes], progress: Progress) -> bytes:
+    found = hashlib.blake2b(digest_size=16)
+    for block in blocks:
+        progress.advance(0)
+        found.update(block)
+    return found.digest()
+
+
+def _shown(name: str) -> str:
+    return escape_text(cut_text(name, _MOST_CHARS))

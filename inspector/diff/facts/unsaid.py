@@ -86,8 +86,8 @@ def unsaid_of(value: Value) -> Unsaid | None:
             return Unsaid(cls=cls, rest=[*rest, *coalesced], is_sparse=True)
         elif name in _SAID:
             return Unsaid(cls=cls, rest=[*rest, *filter(_says, args[_SAID[name] :])])
-        else:
-            return None
+        else:  # what it is made of has rows of its own
+            return Unsaid(cls=cls, rest=rest)
     return None
 
 

@@ -10,7 +10,7 @@ from inspector.library.sources import CheckpointLike, Map, Path, machine_of, ope
 from inspector.library.telling import Told, told
 from inspector.records import dataclass
 from inspector.remap.asking import rules_for
-from inspector.remap.compare.files import compare_files
+from inspector.remap.compare.planned import compare_files
 from inspector.report.documents.others import verify_document
 from inspector.report.words.results import as_lines, compared
 from inspector.target.machine.wish import parse_wish

@@ -13,7 +13,7 @@ from inspector.patterns import pattern
 from inspector.pickles.values import Call
 
 GENERATOR, MESH_TYPE = "torch._C.Generator", "._device_type"
-_MESHES = ("torch.distributed.device_mesh.DeviceMesh", "torch.distributed._tensor.device_mesh.DeviceMesh")
+MESHES = ("torch.distributed.device_mesh.DeviceMesh", "torch.distributed._tensor.device_mesh.DeviceMesh")
 _PARALLEL = "torch.nn.parallel.data_parallel.DataParallel"
 _MOST_IDS = 64
 DEVICE_CLASS = "torch.device"
@@ -40,7 +40,7 @@ def hidden_devices(call: Call) -> list[tuple[str, HiddenPlace]]:
         return [(device_text(call) or "?", HiddenPlace.DEVICE)]
     if name == GENERATOR:
         return [((device_text(args[0]) if args else None) or "cpu", HiddenPlace.GENERATOR)]
-    if name in _MESHES:
+    if name in MESHES:
         kind = find_attribute(call.state, MESH_TYPE)
         return [(device_label(kind), HiddenPlace.MESH)] if isinstance(kind, str) else []
     if name == _PARALLEL:

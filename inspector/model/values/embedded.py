@@ -14,18 +14,19 @@ _ZIP, _RECORD = b"PK\x03\x04", b"/data.pkl"
 _LEGACY = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # the first pickle of `_legacy_save`: its magic number
 _MAKERS = frozenset({"_codecs.encode", "builtins.bytearray"})
 _BYTES = frozenset({"bytes", "bytearray", "buffer"})
+_LAST = "\xff"
 
 
 def may_hold_checkpoint(value: Value) -> bool:
     """Return whether a leaf is bytes that may begin as a file of torch does."""
     if isinstance(value, bytes):
-        return _is_checkpoint(value[:_HEAD_NBYTES])
+        return is_checkpoint(value[:_HEAD_NBYTES])
     if isinstance(value, Blob):
         return value.kind in _BYTES
     if not isinstance(value, Call):
         return False
     known = describe_bytes(value)
-    return _blob_of(value) is not None if known is None else _is_checkpoint(known.head)
+    return _blob_of(value) is not None if known is None else is_checkpoint(known.head)
 
 
 def holds_checkpoint(value: Value, data: bytes) -> bool:
@@ -41,7 +42,7 @@ def holds_checkpoint(value: Value, data: bytes) -> bool:
     head = data[blob.offset : blob.offset + min(blob.nbytes, 2 * _HEAD_NBYTES)]
     if blob.kind == "text":  # of which two bytes are one
         head = head.decode("utf-8", "ignore").encode("latin-1", "replace")
-    return _is_checkpoint(head[:_HEAD_NBYTES])
+    return is_checkpoint(head[:_HEAD_NBYTES])
 
 
 def contents_of(value: Value, data: bytes) -> bytes:
@@ -56,6 +57,17 @@ def contents_of(value: Value, data: bytes) -> bytes:
     if inner is not None:
         return _raw(inner, data) if isinstance(inner, Blob) else _encoded(inner)
     return _encoded(first)
+
+
+def payload_of(call: Call, data: bytes) -> bytes:
+    """Return the file of torch that a call makes bytes of, as its first argument spells it; else nothing."""
+    first = _first_of(call)
+    if isinstance(first, Blob) and first.kind == "text":
+        first = data[first.offset : first.offset + first.nbytes].decode("utf-8", "replace")
+    if type(first) is not str or (not first.isascii() and max(first) > _LAST):
+        return b""
+    found = first.encode("latin-1")
+    return found if is_checkpoint(found) else b""
 
 
 def _raw(blob: Blob, data: bytes) -> bytes:
@@ -84,5 +96,7 @@ def _blob_of(value: Value) -> Blob | None:
     return first if isinstance(first, Blob) else None
 
 
-def _is_checkpoint(head: bytes) -> bool:
+def is_checkpoint(data: bytes) -> bool:
+    """Return whether bytes begin as a file of torch does."""
+    head = data[:_HEAD_NBYTES]
     return (head.startswith(_ZIP) and _RECORD in head) or head[2:].startswith(_LEGACY)

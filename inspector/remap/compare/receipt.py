@@ -13,10 +13,10 @@ from collections import Counter
 from pathlib import Path
 
 from inspector.containers.raw.copying import write_bytes
+from inspector.diff.same_bytes import hash_file
 from inspector.errors import ExportError
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
-from inspector.remap.compare.same_bytes import hash_file
 from inspector.remap.files.outfile import writing
 from inspector.remap.plan import Plan
 from inspector.remap.relabel.export import Export

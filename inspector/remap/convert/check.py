@@ -1,7 +1,8 @@
 """Whether a file in another form is what was planned: opened again and compared, tensor by tensor.
 
-Names, types, shapes and strides are compared for all tensors; of the bytes, the beginning and the end of
-every run that was copied. Runs that were cast or put in another order are not looked at again.
+Names, types, shapes and strides are compared for all tensors, and all other values; of the bytes, the
+beginning and the end of every run that was copied. Runs that were cast or put in another order are not looked
+at again.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ from functools import partial
 
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
+from inspector.diff.copies import digest_values
+from inspector.diff.same_bytes import Span, end_spans, find_difference
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.progress import Progress
-from inspector.remap.compare.same_bytes import Span, end_spans, find_difference
-from inspector.remap.compare.verify import read_again
+from inspector.remap.compare.planned import read_again
 from inspector.remap.convert.expected import Description, describe_row
 from inspector.remap.convert.forms import Form
 from inspector.remap.convert.planner import Content
 from inspector.remap.convert.stored_bytes import Stock, read_at
 from inspector.remap.files.outfile import OutFile
-from inspector.remap.safetensors.contents import SafetensorsPlan, format_header, read_header
+from inspector.remap.safetensors.contents import SafetensorsPlan, format_header
 from inspector.remap.safetensors.file import is_in_row_order, storage_key
 from inspector.units import escape_text
 
@@ -40,19 +42,26 @@ def verify_form(content: Content, form: Form, stock: Stock, out: OutFile, progre
         ExportError: It is something else.
         CancelledError: The work was cancelled.
     """
+    progress.start("waiting for the disk")
+    out.settle()
     progress.start("checking the copy")
+    with read_again("the copy"):
+        copy = read_container(str(out.path), DEFAULT_LIMITS, progress)
     if content.safetensors is not None:
-        found = read_header(out.fd)
+        header = format_header(content.safetensors)
+        if read_at(out.fd, 0, len(header)) != header:
+            raise ExportError("the header of the copy is not as planned")
+        found, values = tuple(row[:3] for row in _rows(copy, form, progress)), b""
         runs = _copied_tensors(content.safetensors, stock)
     else:
-        with read_again("the copy"):
-            copy = read_container(str(out.path), DEFAULT_LIMITS, progress)
-        found = _rows(copy, form, progress)
+        found, values = _rows(copy, form, progress), _values(copy, progress)
         runs = _copied_storages(content, stock, copy)
     if found != content.expected:
         pairs = zip(found, content.expected, strict=False)
         wrong = next((one for one, other in pairs if one != other), ("their number",))
         raise ExportError("the copy is not as planned", where=escape_text(str(wrong[0])))
+    if content.values and content.values != values:
+        raise ExportError("the copy is not as planned", where="values other than tensors")
     for key, span in runs:
         spans = end_spans(span, SAMPLE_NBYTES)
         if find_difference(stock.reader(key, progress), partial(read_at, out.fd), spans, progress):
@@ -67,6 +76,10 @@ def _rows(container: Container, form: Form, progress: Progress) -> tuple[Descrip
     if form.takes_model:
         return tuple(describe_row(row) for row in copy.tensors if len(row.keys) == 1)
     return tuple(describe_row(row, named=False) for row in copy.tensors)
+
+
+def _values(container: Container, progress: Progress) -> bytes:
+    return digest_values(container, container.root, progress)
 
 
 def _copied_storages(content: Content, stock: Stock, copy: Container) -> Iterator[Copied]:

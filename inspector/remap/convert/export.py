@@ -71,7 +71,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         refuse_suffix(destination, form.shape)
     refuse_destination(path, destination, overwrite=overwrite)
     with collector_paused(), _plain_source(path, destination.parent, progress) as source:
-        content = _decided(source, plan, form, progress)
+        content = _decided(source, plan, form, progress, verify=verify)
         refuse_parts((part.path for part in content.container.parts), destination)
         refuse_full_disk(destination.parent, content.nbytes)
         with ExitStack() as exits:
@@ -97,6 +97,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         tied=content.tied,
         overflowed=0 if caster is None else caster.overflowed,
         verified=verify,
+        compared_values=verify and bool(content.values),
     )
 
 
@@ -118,12 +119,12 @@ def list_left_out(
         return deciding.decide().left_out
 
 
-def _decided(source: Source, plan: Plan | None, form: Form, progress: Progress) -> Content:
+def _decided(source: Source, plan: Plan | None, form: Form, progress: Progress, *, verify: bool) -> Content:
     """Decide what is written; of what was read only the places of bytes are kept, so that memory is free."""
     container = read_container(source, DEFAULT_LIMITS, progress)
     checkpoint = build_checkpoint(container, progress=progress)
     content = Deciding(
-        container=container, checkpoint=checkpoint, form=form, plan=plan, progress=progress
+        container=container, checkpoint=checkpoint, form=form, plan=plan, progress=progress, verify=verify
     ).decide()
     bare = replace(content.container, root=None, stream=None, streams=(), programs=(), pickles=(), data=b"")
     return content._replace(container=bare)

@@ -148,6 +148,7 @@ class FormExport:
         tied: Names that safetensors does not hold, each with the name of the same tensor that is kept.
         overflowed: How many numbers became infinite when they were cast.
         verified: Whether it was opened again and compared.
+        compared_values: Whether all that is no tensor was compared as well.
     """
 
     destination: Path
@@ -162,6 +163,7 @@ class FormExport:
     tied: tuple[tuple[str, str], ...]
     overflowed: int
     verified: bool
+    compared_values: bool = False
 
 
 def refuse_suffix(destination: Path, shape: Shape) -> None:

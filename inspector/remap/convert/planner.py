@@ -8,6 +8,7 @@ from inspector.containers.container import Container
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.containers.rebuilds import SENT
+from inspector.diff.copies import digest_values
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
@@ -65,6 +66,7 @@ class Content(NamedTuple):
         prefix: What is removed from the front of its names.
         left_out: What is not written.
         expected: What the tensors of the copy look like, in order.
+        values: What tells its object from others, but for its tensors; empty where that is not compared.
     """
 
     container: Container
@@ -77,6 +79,7 @@ class Content(NamedTuple):
     prefix: str
     left_out: tuple[LeftOut, ...]
     expected: tuple[Description, ...]
+    values: bytes = b""
 
     @property
     def nbytes(self) -> int:
@@ -101,6 +104,7 @@ class Deciding:
         form: What is wanted.
         plan: Where storages go; None sends weights to the CPU, and leaves everything else where it is.
         progress: Asked for cancellation.
+        verify: Whether the copy will be compared.
     """
 
     container: Container
@@ -108,6 +112,7 @@ class Deciding:
     form: Form
     plan: Plan | None
     progress: Progress
+    verify: bool = False
 
     @property
     def format(self) -> str:
@@ -235,6 +240,7 @@ class Deciding:
             prefix,
             left_out,
             expected,
+            self._values(root, Edits(), self.container),
         )
 
     # --- everything -----------------------------------------------------------------------------------------
@@ -253,7 +259,17 @@ class Deciding:
         expected = tuple(describe_row(row, named=False) for row in kept)
         pickle, pieces = self._write(root, edits, container)
         return Content(
-            container, self.format, self._byteorder, pickle, pieces, None, path, prefix, left_out, expected
+            container,
+            self.format,
+            self._byteorder,
+            pickle,
+            pieces,
+            None,
+            path,
+            prefix,
+            left_out,
+            expected,
+            self._values(root, edits, container),
         )
 
     def _strip(self, edits: Edits, mapping: Value, model: Model) -> str:
@@ -307,12 +323,18 @@ class Deciding:
     def _dtypes(self) -> dict[str, str]:
         return {SOURCE: self.form.cast} if self.form.cast else {}
 
+    def _values(self, root: Value, edits: Edits, container: Container) -> bytes:
+        """Return what tells the object of the copy from others; with other keys there is none before."""
+        if not self.verify or edits.prefixes:
+            return b""
+        return digest_values(container, root, self.progress)
+
     def _write(self, root: Value, edits: Edits, container: Container) -> tuple[bytes, tuple[Piece, ...]]:
-        viewed, stream = Viewed(container), container.stream
+        viewed = Viewed(container)
         how = Writing(
             naming=viewed,
             edits=edits,
-            data=container.data if stream is None else stream.data,
+            data=container.object_data,
             legacy=format_of(self.format).is_stream,
             names_are_present=any(names_are_present(one) for one, _ in container.objects),
             rebuilt=Rebuilding(container.storage_ids).call_for,

@@ -29,11 +29,26 @@ class OutFile:
         fd: Its descriptor.
         path: What it can be opened by.
         part: Its hidden name, or None while it has no name.
+        mode: Who may read it once it is complete.
+        is_settled: Whether the disk has it.
     """
 
     fd: int
     path: Path
     part: Path | None
+    mode: int = _MODE
+    is_settled: bool = False
+
+    def settle(self) -> None:
+        """Wait until the disk has all of it, before it is compared: what is read then is what stands there.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if not self.is_settled:
+            self.path.chmod(self.mode)
+            settle(self.fd)
+            self.is_settled = True
 
 
 @contextlib.contextmanager
@@ -53,11 +68,11 @@ def writing(
     """
     with explained(destination, what):
         out = _create(destination)
+        out.mode = _MODE if like is None else stat.S_IMODE(like.st_mode) & 0o777
         try:
             try:
                 yield out
-                out.path.chmod(_MODE if like is None else stat.S_IMODE(like.st_mode) & 0o777)
-                os.fsync(out.fd)
+                out.settle()
                 if out.part is None:
                     _give_name(out, destination, overwrite=overwrite)
             finally:
@@ -70,6 +85,17 @@ def writing(
                     out.part.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # the file is in its place; not every system can sync a folder
             sync_folder(destination.parent)
+
+
+def settle(fd: int) -> None:
+    """Wait until the disk has a file, and have the system's cache forget it where it takes such advice.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    os.fsync(fd)
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 @contextlib.contextmanager

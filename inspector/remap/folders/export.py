@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inspector.containers.formats import refuse_step
+from inspector.containers.source import FileSource
+from inspector.diff.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes, whole_spans
 from inspector.errors import ExportError, PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
@@ -66,6 +68,7 @@ def export_folder(
         with explained(destination):
             made.mkdir()
         done = list(_write(checkpoint, plan, made, verify=verify, progress=progress))
+        others = _compare_others(checkpoint, made, verify, progress)
         with explained(destination):
             made.rename(destination)
     except BaseException:
@@ -80,8 +83,8 @@ def export_folder(
         kept_tensors=len(plan.kept),
         in_one_piece=all(one.in_one_piece for one in done),
         verified=all(one.verified for one in done),
-        compared_nbytes=sum(one.compared_nbytes for one in done),
-        copied_nbytes=sum(one.copied_nbytes for one in done),
+        compared_nbytes=others[0] + sum(one.compared_nbytes for one in done),
+        copied_nbytes=others[1] + sum(one.copied_nbytes for one in done),
     )
 
 
@@ -127,6 +130,33 @@ def _write(
             yield export_copy(
                 part, target / name, _own_plan(checkpoint, plan, own), verify=verify, progress=progress
             )
+
+
+def _compare_others(
+    checkpoint: Checkpoint, made: Path, verify: Verify, progress: Progress
+) -> tuple[int, int]:
+    """Compare the files that were copied as they are; return how many of their bytes, and how many they have.
+
+    Raises:
+        ExportError: They differ.
+    """
+    root = _root_of(checkpoint.path)
+    rewritten = {os.path.realpath(part.path) for part in checkpoint.parts if part.format in RELABELINGS}
+    compared = copied = 0
+    for copy in made.rglob("*"):
+        file = root / copy.relative_to(made)
+        if not copy.is_file() or os.path.realpath(file) in rewritten:
+            continue
+        with FileSource(str(file)) as source, FileSource(str(copy)) as other:
+            spans = whole_spans(source, other, progress)
+            copied += total_nbytes(spans)
+            if verify == "none":
+                continue
+            spans = spans if verify == "full" else sample_spans(spans, SAMPLE_NBYTES)
+            compared += total_nbytes(spans)
+            if find_difference(source.read, other.read, spans, progress) is not None:
+                raise ExportError("the bytes of a copied file differ from the original's", where=str(file))
+    return compared, copied
 
 
 def _own_plan(checkpoint: Checkpoint, plan: Plan, own: Checkpoint) -> Plan:

@@ -63,30 +63,6 @@ def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: b
     return sorted([*edits, *_frame_edits(opened, growths)])
 
 
-def fixed_runs(source: Source, progress: Progress) -> list[tuple[int, int]]:
-    """Return the runs of a plain pickle that no change of devices touches, as (start, end), in order.
-
-    Raises:
-        CheckpointError: It cannot be read.
-        CancelledError: The work was cancelled.
-    """
-    opened = open_pickled(source, DEFAULT_LIMITS, progress)
-    changing = [(place, place + 8) for place, _ in opened.frames]
-    for nested in opened.files.found:
-        place = nested.place
-        inside = Within(source, place.offset, nested.nbytes, place.nbytes, place.spelling)
-        changing.append((place.offset - place.width, place.offset))
-        if inside.read_upto(0, len(_ZIP)) != _ZIP:
-            layout = read_layout(inside, DEFAULT_LIMITS, progress)
-            changing.append((inside.stored_at(layout.object_start), inside.stored_at(layout.object_end)))
-    source.measure()
-    runs, done = [], 0
-    for start, end in sorted(changing):
-        runs.append((done, start))
-        done = end
-    return [*runs, (done, source.nbytes)]
-
-
 def mapped_pickled(container: Container, plan: Plan, _progress: Progress) -> Container:
     """Return a container with the devices of a plan."""
     to = destinations(container.storage_ids.values(), plan)

@@ -15,14 +15,16 @@ from inspector.containers.extents import Extents, read_extents, sum_extents
 from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import refuse_step
 from inspector.containers.notes import NoteKind
+from inspector.containers.opening import read_container
 from inspector.containers.persistent_ids import NO_DEVICE
+from inspector.diff.copies import digest_values
 from inspector.errors import DamagedError, ExportError
 from inspector.limits import Limits
-from inspector.model.build import open_checkpoint
+from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
-from inspector.remap.compare.verify import read_again
+from inspector.remap.compare.planned import read_again
 from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import OutFile, writing
@@ -103,12 +105,12 @@ def recover(
         if rows.lost and not rows.kept:
             raise _nothing_left(rows)
         numbering = Numbering(extents.container, sums.crcs)
-        pickle = _write_objects(extents, rows, numbering, progress)
+        pickle, values = _write_objects(extents, rows, numbering, progress)
         with writing(destination, like=source.status, overwrite=overwrite, what=_NOT_WRITTEN) as out:
             archive = Archive(source=source, extents=extents, crcs=sums.crcs, progress=progress)
             archive.write(out.fd, pickle, numbering.keys)
             source.refuse_changed("read")
-            verdict = judge(_verify(out, rows, progress)).verdict
+            verdict = judge(_verify(out, rows, values, progress)).verdict
             nbytes = os.fstat(out.fd).st_size
             progress.start("waiting for the disk")
     keys = numbering.keys
@@ -134,27 +136,35 @@ def _nothing_left(rows: Rows) -> DamagedError:
     )
 
 
-def _write_objects(extents: Extents, rows: Rows, numbering: Numbering, progress: Progress) -> bytes:
+def _write_objects(
+    extents: Extents, rows: Rows, numbering: Numbering, progress: Progress
+) -> tuple[bytes, bytes]:
+    """Return the pickle of what is left, and what tells its objects from others."""
     progress.start("writing the objects")
-    container, stream = extents.container, extents.container.stream
+    container = extents.container
     root = drop_lost(container.root, rows.lost_values, progress)
     how = Writing(
         naming=numbering,
-        data=container.data if stream is None else stream.data,
+        data=container.object_data,
         names_are_present=any(names_are_present(one) for one, _ in container.objects),
         rebuilt=Rebuilding(container.storage_ids).call_for,
         progress=progress,
     )
-    return write_pickle(root, how)
+    return write_pickle(root, how), digest_values(container, root, progress, PATIENT)
 
 
-def _verify(out: OutFile, rows: Rows, progress: Progress) -> Checkpoint:
-    """Open what was written, compare its tensors with those that were kept, and return it."""
+def _verify(out: OutFile, rows: Rows, values: bytes, progress: Progress) -> Checkpoint:
+    """Open what was written, compare its tensors and values with those that were kept, and return it."""
+    progress.start("waiting for the disk")
+    out.settle()
     progress.start("checking the new file")
     with read_again("the new file"):
-        copy = open_checkpoint(str(out.path), PATIENT, progress)
+        container = read_container(str(out.path), PATIENT, progress)
+        copy = build_checkpoint(container, PATIENT, progress)
     is_whole = not any(storage.missing or storage.expected_nbytes is not None for storage in copy.storages)
     if not is_whole or list(map(_looks, copy.tensors)) != list(map(_looks, rows.kept)):
+        raise ExportError("the new file does not hold what it should")
+    if digest_values(container, container.root, progress, PATIENT) != values:
         raise ExportError("the new file does not hold what it should")
     return copy
 

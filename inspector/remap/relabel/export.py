@@ -16,13 +16,13 @@ from inspector.containers.container import Container
 from inspector.containers.folders.paths import open_path
 from inspector.containers.opening import read_container
 from inspector.containers.source import FileSource, Source
+from inspector.diff.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
+from inspector.model.build import collector_paused
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.compare.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes
-from inspector.remap.compare.verify import compare_with_plan, read_again
+from inspector.remap.compare.planned import check_copy
 from inspector.remap.convert.forms import refuse_suffix
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import OutFile, writing
@@ -144,13 +144,12 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
 
 def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> frozenset[str]:
     """Open the copy again and compare; return the devices it names."""
+    progress.start("waiting for the disk")
+    out.settle()
     progress.start("checking the copy")
-    with read_again("the copy"):
-        copy = open_checkpoint(str(out.path), progress=progress)
-    with collector_paused():
-        differences = compare_with_plan(build_checkpoint(container, progress=progress), copy, plan)
-    if differences:
-        raise ExportError(f"the copy is not as planned: {differences[0]}")
+    copy, difference = check_copy(container, str(out.path), plan, progress)
+    if difference:
+        raise ExportError(f"the copy is not as planned: {difference}")
     return device_texts(copy)
 
 

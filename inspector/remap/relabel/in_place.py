@@ -17,13 +17,13 @@ from inspector.containers.raw.copying import write_bytes, write_over
 from inspector.containers.source import FileSource, looked_through
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
+from inspector.model.build import collector_paused
 from inspector.progress import Progress
 from inspector.quoting import command, file_word
 from inspector.records import dataclass
-from inspector.remap.compare.verify import compare_with_plan
+from inspector.remap.compare.planned import check_copy
 from inspector.remap.files.naming import patched_path, record_path
-from inspector.remap.files.outfile import explained, sync_folder, writing
+from inspector.remap.files.outfile import explained, settle, sync_folder, writing
 from inspector.remap.plan import Plan, with_viewed
 from inspector.remap.relabel.formats import COPY, pieces_of
 from inspector.remap.relabel.patches import Patch
@@ -102,6 +102,8 @@ def patch_in_place(
             with _restored_on_failure(fd, record, record_at), explained(Path(path), _FILE):
                 _write(fd, pieces)
                 if verify:
+                    progress.start("checking the file")
+                    _read_again(fd, path, pieces)
                     _verify(container, path, plan, progress)
         return Patched(
             path=Path(path),
@@ -151,16 +153,24 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
 def _write(fd: int, pieces: tuple[Patch, ...]) -> None:
     for piece in pieces:
         write_over(fd, piece.offset, piece.data)
-    os.fsync(fd)
+    settle(fd)
+
+
+def _read_again(fd: int, path: str, pieces: tuple[Patch, ...]) -> None:
+    for piece in pieces:
+        os.lseek(fd, piece.offset, os.SEEK_SET)
+        if os.read(fd, len(piece.data)) != piece.data:
+            raise ExportError(
+                "the file does not hold what was written, and was restored",
+                where=f"{path}: byte {piece.offset:,}",
+                remedy="see whether the disk is sound",
+            )
 
 
 def _verify(container: Container, path: str, plan: Plan, progress: Progress) -> None:
-    progress.start("checking the file")
-    changed = open_checkpoint(path, progress=progress)
-    with collector_paused():
-        differences = compare_with_plan(build_checkpoint(container, progress=progress), changed, plan)
-    if differences:
-        raise ExportError(f"the file is not as planned, and was restored: {differences[0]}", where=path)
+    _, difference = check_copy(container, path, plan, progress, "the file")
+    if difference:
+        raise ExportError(f"the file is not as planned, and was restored: {difference}", where=path)
 
 
 def _write_record(record: UndoRecord, record_at: Path, like: os.stat_result) -> None:

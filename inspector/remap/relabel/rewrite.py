@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
@@ -20,6 +20,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.found import Found
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.hidden import GENERATOR, MESH_TYPE
+from inspector.model.tensors.own_devices import REBUILDS, OwnDevice, find_own_device
 from inspector.model.tensors.rebuild import device_text
 from inspector.model.values.children import attribute_pairs
 from inspector.model.values.text import class_of
@@ -40,7 +41,6 @@ from inspector.remap.relabel.edits import (
     mend_frames,
     text_edits,
 )
-from inspector.remap.relabel.own_devices import REBUILDS, OwnDevice, find_own_device, planned_own_devices
 from inspector.remap.rules import is_same_device
 
 _LOCATION = 3  # its place in a storage's persistent id
@@ -270,6 +270,14 @@ class _Rewrite:
         if built is None or built.starts[0] not in self._trace.texts:
             raise unchangeable(call)
         return built
+
+
+def planned_own_devices(sources: Sequence[Value], plan: Plan) -> Iterator[tuple[OwnDevice, str | None]]:
+    """Yield each listed tensor's own device with where the plan sends it; None where it stays."""
+    for index, value in enumerate(sources):
+        own = find_own_device(value)
+        if own is not None:
+            yield own, plan.tensors.get(index)
 
 
 def _spelling(text: str) -> tuple[str, bytes]:

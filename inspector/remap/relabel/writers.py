@@ -14,12 +14,12 @@ from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import ZipEntry, payload_offset, read_directory
 from inspector.containers.zip.kinds import Records
 from inspector.containers.zip.records import read_zip_record
+from inspector.diff.same_bytes import Span
 from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 from inspector.remap.archive.zip_layout import Record, plain_record, write_zip
-from inspector.remap.compare.same_bytes import Span
 from inspector.remap.relabel.edits import Edit
 from inspector.remap.relabel.padding import fit_pickle, unfit_pickle
 from inspector.remap.relabel.patches import Patch, fits, refuse_doubles, storage_alignment, zip_pieces

@@ -9,17 +9,14 @@ names is kept under the first of them, and `__metadata__` tells which it is for 
 from __future__ import annotations
 
 import json
-import os
 import struct
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from inspector.errors import ExportError
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.model.tensors.views import TensorFacts
 from inspector.pickles.values import Call, Dict, Value
 from inspector.remap.convert.forms import LeftOut
-from inspector.remap.convert.stored_bytes import read_at
 from inspector.remap.objects.entries import tensors_in
 from inspector.tuples import NamedTuple
 from inspector.units import cut_text
@@ -195,29 +192,6 @@ def _has_math_bits(value: Value) -> bool:
             return True
         value = value.args[0]
     return False
-
-
-def read_header(fd: int) -> tuple[tuple[object, ...], ...]:
-    """Return name, type and shape of the tensors in a file that was just written, in its order.
-
-    Raises:
-        ExportError: It is not what the format asks for.
-    """
-    (nbytes,) = _LENGTH.unpack(read_at(fd, 0, _LENGTH.size))
-    rows = json.loads(read_at(fd, _LENGTH.size, nbytes))
-    rows.pop(_METADATA, None)
-    names = {code: dtype for dtype, code in DTYPES.items()}
-    reached = 0
-    found = []
-    for name, row in rows.items():
-        start, end = row["data_offsets"]
-        if start != reached:
-            raise ExportError("the tensors of the copy do not follow one another", where=name)
-        reached = end
-        found.append((name, names[row["dtype"]], tuple(row["shape"])))
-    if os.fstat(fd).st_size != _LENGTH.size + nbytes + reached:
-        raise ExportError("the length of the copy is not what its header says")
-    return tuple(found)
 
 
 def format_header(contents: SafetensorsPlan) -> bytes:

@@ -66,6 +66,7 @@ def diff_document(diff: Diff) -> Document:
             "changed": [_container(one) for one in diff.containers],
             "reordered": [_container(one) for one in diff.reordered],
         },
+        "not_compared": list(diff.uncompared),
         "complete": not diff.unlisted and not any("unread" in change.what for change in diff.tensors),
     }
 

@@ -30,7 +30,7 @@ SECTIONS: dict[Section, str] = {
     "value": "Other values",
     "container": "Containers",
     "sharing": "Shared memory",
-    "record": "Code in the archive",
+    "record": "Records and other storages",
 }
 
 

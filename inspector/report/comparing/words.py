@@ -58,7 +58,7 @@ LABELS = {
     "tied": "shared memory",
     "import": "imports",
     "call": "calls",
-    "record": "code",
+    "record": "record",
 }
 """What each kind of difference is called, in the order in which filters list them."""
 
@@ -145,7 +145,7 @@ def summary_parts(diff: Diff) -> list[str]:
         (len(diff.values_removed), "value", "removed"),
         (len(diff.containers), "container", "of another type"),
         (len(diff.sharing), "group of tensors", "tied in one file only"),
-        (len(diff.records), "record of code", "different"),
+        (len(diff.records), "record", "different"),
     )
     parts = [f"{_counted(count, noun)} {what}" for count, noun, what in counts if count]
     if diff.names:
@@ -199,6 +199,8 @@ def doubt_texts(diff: Diff) -> list[str]:
         found.append(
             "Tensors nested too deeply to be listed, and values too many to be listed, were not compared."
         )
+    if diff.uncompared:
+        found.append(f"Not counted: {'; '.join(diff.uncompared)}.")
     if not diff.has_containers and are_pickled(diff):
         found.append(_unheld_text(diff.a.format, diff.b.format))
     return found

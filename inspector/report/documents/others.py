@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from inspector.report.jsonable import SCHEMA, Document
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.files import Comparison
+    from inspector.remap.compare.planned import Comparison
     from inspector.remap.recover.recover import Recovery
 
 
@@ -40,6 +40,7 @@ def verify_document(path: str, against: str, found: Comparison) -> Document:
         "tensors": found.tensors,
         "compared_nbytes": found.compared_nbytes,
         "moves": [{"from": there, "to": here, "tensors": count} for there, here, count in found.moves],
+        "moved_hidden": found.moved_hidden,
         "differences": list(found.differences),
     }
 

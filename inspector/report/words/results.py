@@ -14,8 +14,8 @@ from inspector.report.words.verdicts import SAFETY
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.files import Comparison
     from inspector.remap.compare.integrity import FileCheck
+    from inspector.remap.compare.planned import Comparison
     from inspector.remap.compare.torch_check import TorchCheck
     from inspector.remap.convert.forms import FormExport, FormPreview, LeftOut
     from inspector.remap.recover.recover import Recovery
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 NOTHING_TO_CHANGE = "nothing to change"
 _SMALL = "torch"
-_CHECKED = "reopened and compared: same tensors and values, devices as planned"
+_CHECKED = "reopened and compared: same objects, devices as planned"
+_IN_PLACE = "written bytes read again, those of tensors not compared"
 _MOST_CHARS, _MOST_TIED = 120, 4
 
 
@@ -53,11 +54,20 @@ def copied(done: Export) -> list[str]:
         parts.append(f"{_tensors(done.kept_tensors)} kept on the CPU by design")
     if done.verified:
         parts.append(_CHECKED)
-    if done.compared_nbytes and done.compared_nbytes == done.copied_nbytes:
-        parts.append("every copied byte compared with the original")
+    if done.copied_nbytes and (done.verified or done.compared_nbytes):
+        parts.append(_bytes_compared(done))
     if done.torch is not None and done.torch.verdict == "equal":
         parts.append(_loaded(done.torch))
     return parts
+
+
+def _bytes_compared(done: Export) -> str:
+    if done.compared_nbytes == done.copied_nbytes:
+        return "every copied byte compared with the original"
+    if not done.compared_nbytes:
+        return "the copied bytes were not compared"
+    compared, copied = format_nbytes(done.compared_nbytes), format_nbytes(done.copied_nbytes)
+    return f"{compared} of {copied} copied were compared with the original"
 
 
 def _hidden(done: Export | Patched) -> list[str]:
@@ -86,7 +96,7 @@ def patched(done: Patched, record: str) -> list[str]:
         f"{_tensors(done.moved_tensors)} relabeled in the file itself",
         *_hidden(done),
         f"{format_nbytes(done.written_nbytes)} written",
-        *([_CHECKED] if done.verified else []),
+        *([_CHECKED, _IN_PLACE] if done.verified else []),
         f"can be undone as long as {escape_text(record)} exists",
     ]
 
@@ -103,7 +113,9 @@ def converted(done: FormExport) -> list[str]:
     """Return what an export in another form holds, and how it was checked."""
     parts = form_contents(done, done.format)
     if done.verified:
-        parts.append("reopened and compared: the tensors are those of the original")
+        values = " and all other values" if done.compared_values else ""
+        parts.append(f"reopened and compared: names, types and shapes of the tensors{values} as planned")
+        parts.append("of their bytes only the ends of what was copied")
     return parts
 
 
@@ -168,7 +180,7 @@ def recovered(done: Recovery) -> list[str]:
     saved = every if done.is_cut and not done.lost else f"{done.tensors:,} of {every}"
     return [
         f"{saved} saved, {format_nbytes(done.storage_nbytes)}",
-        "reopened, and its tensors compared",
+        "reopened and compared: names, types and shapes of the tensors and all other values",
         _checksums(done),
     ]
 
@@ -210,13 +222,22 @@ def compared(found: Comparison, *, planned: bool) -> list[str]:
     if not found.is_same:
         return list(map(escape_text, found.differences))
     return [
-        "devices as planned" if planned else "the same",
-        f"{_tensors(found.tensors)}, {format_nbytes(found.compared_nbytes)} compared",
+        "devices as planned" if planned else "the same but for devices" if _moved(found) else "the same",
+        f"{_tensors(found.tensors)}, all other values, {format_nbytes(found.compared_nbytes)} compared",
         *(
             f"{_tensors(count)} moved from {escape_text(there)} to {here}"
             for there, here, count in found.moves
         ),
+        *(
+            [f"{format_count(found.moved_hidden, 'device')} outside of tensors changed"]
+            if found.moved_hidden
+            else []
+        ),
     ]
+
+
+def _moved(found: Comparison) -> bool:
+    return bool(found.moves or found.moved_hidden)
 
 
 def checked(found: FileCheck, most: int) -> list[str]:

@@ -36,7 +36,9 @@ def said(diff: Diff) -> dict[str, Any]:
     """What is different, without what goes without saying."""
     found = diff_document(diff)
     short: dict[str, Any] = {
-        key: found[key] for key in ("added", "removed", "sharing", "runs", "same_numbers") if found[key]
+        key: found[key]
+        for key in ("added", "removed", "sharing", "runs", "same_numbers", "records")
+        if found[key]
     }
     if found["renamed"]:
         short["renamed"] = {row["a"]: (row["b"], row["how"]) for row in found["renamed"]}
@@ -102,7 +104,7 @@ PAIRS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "both with gaps": (
         {"w": T([1.0, 9.0, 2.0, 9.0], (2,), stride=(2,))},
         {"w": T([1.0, 8.0, 2.0, 8.0], (2,), stride=(2,))},
-        {},
+        {"records": [{"name": "bytes of storage auto0 that no tensor shows", "what": "changed"}]},
     ),
     "gradients": ({"w": T(W, grad=True)}, {"w": T(W)}, {"changed": {"w": ["requires_grad"]}}),
     "a parameter": ({"w": T(W, kind="parameter")}, {"w": T(W)}, {"changed": {"w": ["class"]}}),
@@ -504,7 +506,8 @@ def test_what_no_row_lists_is_never_said_to_be_equal(tmp_path: Path) -> None:
     states: list[Any] = [T(W), T(V)]
     for _ in range(300):
         states = [[state] for state in states]
-    found = compared(tmp_path, *states)
+    assert [row.what for row in compared(tmp_path, *states).records] == ["removed", "added"]  # their storages
+    found = compared(tmp_path, states[0], states[0])
     assert not found.differs
     assert not found.is_equal
     document = diff_document(found)

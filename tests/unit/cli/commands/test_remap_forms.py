@@ -33,7 +33,10 @@ def test_weights_alone_on_the_cpu(cli, out) -> None:
     first, *rest = answer.out.splitlines()
     assert first.startswith(f"{out}: ")
     assert "taken from model;" in first
-    assert first.endswith("reopened and compared: the tensors are those of the original")
+    assert first.endswith(
+        "reopened and compared: names, types and shapes of the tensors and all other values as planned; "
+        "of their bytes only the ends of what was copied"
+    )
     assert any(line.startswith("  left out: optimizer: the state of an optimizer (") for line in rest)
     original = open_checkpoint(str(DEMO))
     kept = [row.path.removeprefix("model/") for row in original.tensors if row.path.startswith("model/")]

@@ -24,7 +24,7 @@ def copy(cli, tmp_path: Path) -> Path:
 def test_a_copy_passes(cli, copy) -> None:
     answer = cli("verify", copy, "--against", DEMO)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith(f"{copy}: the same; 283 tensors, ")
+    assert answer.out.startswith(f"{copy}: the same but for devices; 283 tensors, all other values, ")
     assert answer.out.endswith(" compared; 83 tensors moved from cuda:1 to cuda:0\n")
     answer = cli("verify", copy, "--against", DEMO, "--map", "cuda:1=cuda:0")
     assert answer.out.startswith(f"{copy}: devices as planned; 283 tensors, ")
@@ -63,6 +63,7 @@ def test_the_answer_as_json(cli, copy) -> None:
         "same": True,
         "tensors": 283,
         "moves": [{"from": "cuda:1", "to": "cuda:0", "tensors": 83}],
+        "moved_hidden": 0,
         "differences": [],
     }
 

@@ -40,13 +40,12 @@ def test_code_is_compared_where_both_archives_have_some(tmp_path: Path) -> None:
     assert compare_paths(str(tmp_path / "a.pt"), str(tmp_path / "c.pt"), Wish()).records == ()
 
 
-def test_code_that_cannot_be_read_is_known_by_its_checksum(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_that_are_too_large_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_MOST_NBYTES", 8)
     assert compared(tmp_path, script(), script()).records == ()
-    changed = compared(tmp_path, script(), script(code=CODE + "# more\n")).records
-    assert changed == (RecordChange("code/__torch__.py", "changed"),)
+    found = compared(tmp_path, script(), script(code=CODE.replace("class", "clasS")))
+    assert found.records == ()
+    assert found.uncompared == ("the record code/__torch__.py, which is too large",)
     with open_side(str(tmp_path / "a.pt"), Progress()) as side:
         progress = Progress()
         progress.cancel()

@@ -113,3 +113,28 @@ def test_state_that_stays_on_the_cpu_by_design_stays_there(tmp_path: Path) -> No
     done = copied(source, tmp_path / "out", "cpu=cuda:3")
     assert devices(tmp_path / "out")["optimizer.pt/state/0/step"] == "cpu"
     assert (done.moved_tensors, done.kept_tensors) == (0, 1)
+
+
+def test_files_that_are_copied_as_they_are_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A safetensors file beside those of torch counts among what was compared."""
+    source = trainer(tmp_path / "run")
+    done = copied(source, tmp_path / "out", "*=cpu")
+    assert done.compared_nbytes == done.copied_nbytes > (source / "model.safetensors").stat().st_size
+    checkpoint = open_checkpoint(str(source))
+    plan = plan_remap(checkpoint, [parse_rule("*=cpu")])
+    unchecked = export_folder(checkpoint, tmp_path / "unchecked", plan, verify="none")
+    assert (unchecked.compared_nbytes, unchecked.copied_nbytes) == (0, done.copied_nbytes)
+    full = export_folder(checkpoint, tmp_path / "full", plan, verify="full")
+    assert full.compared_nbytes == done.compared_nbytes
+    real = module.shutil.copyfile
+
+    def damaged(one: Path, other: Path) -> None:
+        real(one, other)
+        other.write_bytes(other.read_bytes()[:-1] + b"\xff")
+
+    monkeypatch.setattr(module.shutil, "copyfile", damaged)
+    with pytest.raises(ExportError, match="the bytes of a copied file differ"):
+        copied(source, tmp_path / "bad", "*=cpu")
+    assert not (tmp_path / "bad").exists()

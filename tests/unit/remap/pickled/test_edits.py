@@ -13,7 +13,7 @@ from inspector.containers.source import BytesSource
 from inspector.errors import ExportError, PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.compare.files import compare_files
+from inspector.remap.compare.planned import compare_files
 from inspector.remap.pickled.edits import length_edit
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.export import export_copy

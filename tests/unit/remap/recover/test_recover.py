@@ -311,7 +311,7 @@ def test_cancelling_while_the_new_file_is_compared(save: Save, monkeypatch: pyte
     def opened(*_: object) -> None:
         raise CancelledError
 
-    monkeypatch.setattr(module, "open_checkpoint", opened)
+    monkeypatch.setattr(module, "read_container", opened)
     with pytest.raises(CancelledError):
         save(ZIP)
 

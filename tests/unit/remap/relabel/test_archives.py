@@ -10,7 +10,7 @@ from inspector.containers.source import BytesSource
 from inspector.errors import ExportError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.compare.files import compare_files
+from inspector.remap.compare.planned import compare_files
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.archives import archive_mapped
 from inspector.remap.relabel.export import export_copy

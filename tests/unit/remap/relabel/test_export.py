@@ -121,7 +121,7 @@ def test_genuine_files_come_out_as_planned(tmp_path: Path) -> None:
 
 
 def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "compare_with_plan", None)
+    monkeypatch.setattr(export, "check_copy", None)
     done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify="none")
     assert not done.verified
     assert devices(tmp_path / "out") == {"cpu"}
@@ -621,7 +621,7 @@ def test_whatever_is_raised_while_checking_leaves_nothing(
     def fail(*args: object) -> None:
         raise error
 
-    monkeypatch.setattr(export, "compare_with_plan", fail)
+    monkeypatch.setattr(export, "check_copy", fail)
     with pytest.raises(type(error)):
         exported(zip_source, tmp_path / "out.pt", CPU)
     assert listing(tmp_path) == ["in.pt"]

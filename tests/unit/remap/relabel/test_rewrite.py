@@ -4,13 +4,14 @@ import pickletools
 
 import pytest
 
+from inspector.diff.copies import compare_objects
 from inspector.errors import CancelledError, PlanError
 from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.compare.verify import compare_with_plan
+from inspector.remap.compare.planned import compare_devices
 from inspector.remap.plan import plan_remap
 from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.rules import parse_rule
@@ -49,8 +50,11 @@ def changed(body: bytes, *rules: str, protocol: int = 2, move_all: bool = False)
     container = container_of(before)
     original = build_checkpoint(container)
     plan = plan_remap(original, [parse_rule(rule) for rule in rules], move_all=move_all)
-    after = checkpoint_of(rewrite_pickle(container.stream, plan))
-    assert compare_with_plan(original, after, plan) == ()
+    copy = container_of(rewrite_pickle(container.stream, plan))
+    after = build_checkpoint(copy)
+    devices = compare_objects(container, copy, Progress())
+    assert devices is not None
+    assert compare_devices(original, after, plan, devices) == []
     return after
 
 

@@ -1,13 +1,8 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
-from pathlib import Path
 
-import pytest
-
-from inspector.errors import ExportError
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.remap.convert.forms import LeftOut
 from inspector.remap.safetensors.contents import (
@@ -15,7 +10,6 @@ from inspector.remap.safetensors.contents import (
     find_tied,
     format_header,
     plan_safetensors,
-    read_header,
     refusal_of,
 )
 from tests.builders import pickles
@@ -158,30 +152,3 @@ def test_conjugated_on_the_fly_is_refused() -> None:
         "a is conjugated or negated on the fly",
         "b is conjugated or negated on the fly",
     )
-
-
-# --- reading it again ---------------------------------------------------------------------------------------
-
-
-def header_of(folder: Path, rows: dict[str, object], more: int) -> tuple[tuple[object, ...], ...]:
-    text = json.dumps(rows).encode()
-    path = folder / "file"
-    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(more))
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        return read_header(fd)
-    finally:
-        os.close(fd)
-
-
-def row(start: int, end: int) -> dict[str, object]:
-    return {"dtype": "F32", "shape": [(end - start) // 4], "data_offsets": [start, end]}
-
-
-def test_what_was_written_is_read_again(tmp_path) -> None:
-    rows = {"__metadata__": {"format": "pt"}, "a": row(0, 8), "b": row(8, 12)}
-    assert header_of(tmp_path, rows, 12) == (("a", "float32", (2,)), ("b", "float32", (1,)))
-    with pytest.raises(ExportError, match="do not follow one another: b"):
-        header_of(tmp_path, {"a": row(0, 8), "b": row(12, 16)}, 16)
-    with pytest.raises(ExportError, match="not what its header says"):
-        header_of(tmp_path, {"a": row(0, 8)}, 4)

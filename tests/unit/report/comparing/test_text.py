@@ -115,7 +115,7 @@ def test_code_and_whole_files(tmp_path: Path) -> None:
     for name, code in (("a", CODE), ("b", CODE + "# more\n")):
         (tmp_path / f"{name}.pt").write_bytes(script(code=code))
     found = text(tmp_path, str(tmp_path / "a.pt"), str(tmp_path / "b.pt"))
-    assert "1 record of code different" in found
-    assert "Code in the archive (1)\n  ~ code/__torch__.py   changed\n" in found
+    assert "1 record different" in found
+    assert "Records and other storages (1)\n  ~ code/__torch__.py   changed\n" in found
     assert "  ~ (root)   values differ" in text(tmp_path, T(W), T(V))
     assert "cosine" in text(tmp_path, T(W), T(V), NUMBERS)

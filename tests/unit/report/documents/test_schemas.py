@@ -103,6 +103,7 @@ def test_what_is_not_described_is_found() -> None:
         "tensors": 1,
         "compared_nbytes": 2,
         "moves": [{"from": "cuda:0", "to": "cpu", "tensors": 1}],
+        "moved_hidden": 0,
         "differences": [],
     }
     assert complaint("verify", verified) == ""

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inspector.records import replace
-from inspector.remap.compare.files import Comparison
 from inspector.remap.compare.integrity import DamagedRecord, FileCheck
+from inspector.remap.compare.planned import Comparison
 from inspector.remap.compare.torch_check import TorchCheck
 from inspector.remap.convert.forms import Form, FormExport, LeftOut
 from inspector.remap.recover.recover import Recovery
@@ -16,7 +16,7 @@ from inspector.report.page.blocks import plain_text
 from inspector.report.words import results
 from tests.sweep import table
 
-CHECKED = "reopened and compared: same tensors and values, devices as planned"
+CHECKED = "reopened and compared: same objects, devices as planned"
 
 
 def copy(**how: object) -> Export:
@@ -75,7 +75,19 @@ LOST = Lost(
             lambda: results.copied(copy(kept_tensors=3, verified=True, copied_nbytes=2, compared_nbytes=1))[
                 2:
             ],
-            ["3 tensors kept on the CPU by design", CHECKED],
+            [
+                "3 tensors kept on the CPU by design",
+                CHECKED,
+                "1 B of 2 B copied were compared with the original",
+            ],
+        ),
+        (
+            lambda: results.copied(copy(verified=True, copied_nbytes=2))[2:],
+            [CHECKED, "the copied bytes were not compared"],
+        ),
+        (
+            lambda: results.copied(copy(verified=True, copied_nbytes=2, compared_nbytes=2))[2:],
+            [CHECKED, "every copied byte compared with the original"],
         ),
         (
             lambda: results.copied(
@@ -96,14 +108,15 @@ LOST = Lost(
                 "taken from a\\u001b",
                 "prefix m. removed from every name",
                 "tied weights written once, a, a in the metadata only",
-                "reopened and compared: the tensors are those of the original",
+                "reopened and compared: names, types and shapes of the tensors as planned",
+                "of their bytes only the ends of what was copied",
             ],
         ),
         (
             lambda: results.recovered(recovery(unchecked=2, lost=(LOST,))),
             [
                 "2 of 3 tensors saved, 1 B",
-                "reopened, and its tensors compared",
+                "reopened and compared: names, types and shapes of the tensors and all other values",
                 "2 of 5 storages have no checksum to compare",
             ],
         ),
@@ -116,7 +129,24 @@ LOST = Lost(
                 Comparison(differences=(), tensors=3, moves=(("a\x1b", "cpu", 2),), compared_nbytes=8),
                 planned=True,
             ),
-            ["devices as planned", "3 tensors, 8 B compared", "2 tensors moved from a\\u001b to cpu"],
+            [
+                "devices as planned",
+                "3 tensors, all other values, 8 B compared",
+                "2 tensors moved from a\\u001b to cpu",
+            ],
+        ),
+        (
+            lambda: results.compared(
+                Comparison(differences=(), tensors=3, moves=(), compared_nbytes=8), planned=False
+            )[0],
+            "the same",
+        ),
+        (
+            lambda: results.compared(
+                Comparison(differences=(), tensors=3, moves=(), compared_nbytes=8, moved_hidden=1),
+                planned=False,
+            )[::2],
+            ["the same but for devices", "1 device outside of tensors changed"],
         ),
         (
             lambda: results.compared(
@@ -164,6 +194,7 @@ def test_change_in_place() -> None:
         "1 tensor relabeled in the file itself",
         "5 B written",
         CHECKED,
+        "written bytes read again, those of tensors not compared",
         "can be undone as long as a.undo\\u000a exists",
     ]
 

@@ -106,7 +106,7 @@ def export(**fields: object) -> Export:
 
 
 def test_what_was_copied_is_said_and_nothing_else() -> None:
-    checked = "Reopened and compared: same tensors and values, devices as planned."
+    checked = "Reopened and compared: same objects, devices as planned."
     assert copy_result(export()).lines == ("2.0 KB written.", "3 tensors relabeled.", checked)
     assert copy_result(export(verified=False, kept_tensors=2)).lines == (
         "2.0 KB written.",
@@ -185,7 +185,7 @@ def test_what_was_saved_without_a_checksum_is_told() -> None:
     result = recovery_result(saved)
     assert result.lines == (
         "2 of 2 tensors saved, 8 B.",
-        "Reopened, and its tensors compared.",
+        "Reopened and compared: names, types and shapes of the tensors and all other values.",
         "The file has no checksums, so changed bytes inside a tensor would go unnoticed.",
     )
     assert result.warnings == ()

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
+from inspector.model.tensors.own_devices import find_own_device
 from inspector.model.walk import walk
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Value
 from inspector.progress import Progress
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.own_devices import find_own_device, planned_own_devices
+from inspector.remap.relabel.rewrite import planned_own_devices
 from inspector.remap.rules import parse_rule
 from tests.sweep import table
 from tests.unit.remap.samples import (

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.source import open_source
-from inspector.errors import CancelledError, ContainerError, ExportError
-from inspector.progress import Progress
-from inspector.remap.compare import same_bytes
-from inspector.remap.compare.same_bytes import (
+from inspector.diff import same_bytes
+from inspector.diff.same_bytes import (
     SAMPLE_NBYTES,
     Span,
     end_spans,
@@ -25,6 +23,8 @@ from inspector.remap.compare.same_bytes import (
     whole_spans,
     zip_spans,
 )
+from inspector.errors import CancelledError, ContainerError, ExportError
+from inspector.progress import Progress
 from tests.builders import tars
 from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of

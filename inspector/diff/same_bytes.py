@@ -22,6 +22,7 @@ from inspector.tuples import NamedTuple
 SAMPLE_NBYTES = 32 << 20
 """How much of a large copy is compared by default; what is smaller than this is compared whole."""
 _STEP_NBYTES = 1 << 20
+_ZIP = b"PK\x03\x04"
 _WINDOW_NBYTES = 1 << 17
 
 Read = Callable[[int, int], bytes]
@@ -93,7 +94,7 @@ def find_difference(read: Read, read_copy: Read, spans: Iterable[Span], progress
     return None
 
 
-# --- what has to be the same in two files -------------------------------------------------------------------
+# --- what has to be the same in two files: all but the pickles of their objects -----------------------------
 
 
 def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
@@ -103,13 +104,13 @@ def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]
         CheckpointError: One of them cannot be read, or they differ in length after their pickles.
     """
     one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
+    copy.measure()
     rest = copy.nbytes - other.object_end
     if source.reaches(one.object_end + rest + 1) or not source.reaches(one.object_end + rest):
         raise ExportError("the files differ in length after their pickles")
-    return [
-        Span(0, 0, min(one.object_start, other.object_start)),
-        Span(one.object_end, other.object_end, rest),
-    ]
+    if one.object_start != other.object_start:
+        raise ExportError("the files differ in length before their pickles")
+    return [Span(0, 0, one.object_start), Span(one.object_end, other.object_end, rest)]
 
 
 def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]:
@@ -118,6 +119,8 @@ def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]
     Raises:
         ExportError: They differ in length.
     """
+    for file in (source, copy):
+        file.measure()
     if source.nbytes != copy.nbytes:
         raise ExportError("the files differ in length")
     return [Span(0, 0, source.nbytes)]
@@ -153,29 +156,86 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     Raises:
         CheckpointError: One of them cannot be read, or their records differ.
     """
-    rows = []
+    rows, prefixes = [], []
     for file in (source, copy):
         records = Records(read_directory(file, DEFAULT_LIMITS, progress))
         pickle = find_pickle(records, file.path)
         rows.append([entry for entry in records.directory.entries if entry is not pickle])
-    return _paired(source, copy, *rows)
+        prefixes.append(records.prefix)
+    return _paired(source, copy, (rows[0], rows[1]), (prefixes[0], prefixes[1]))
 
 
-def archive_spans(*names: str) -> Callable[[Source, Source, Progress], list[Span]]:
-    """Return what pairs the contents of all records of two archives but those of these names or endings."""
+def archive_spans(*pickles: Iterable[str]) -> Callable[[Source, Source, Progress], list[Span]]:
+    """Return what pairs the contents of all records of two archives but these, by their full names."""
 
     def pair(source: Source, copy: Source, progress: Progress) -> list[Span]:
-        rows = []
-        for file in (source, copy):
-            entries = read_directory(file, DEFAULT_LIMITS, progress).entries
-            rows.append([entry for entry in entries if not entry.name.partition("/")[2].endswith(names)])
-        return _paired(source, copy, *rows)
+        rows, prefixes = [], []
+        for names, file in zip(map(frozenset, pickles), (source, copy), strict=True):
+            records = Records(read_directory(file, DEFAULT_LIMITS, progress))
+            rows.append([entry for entry in records.directory.entries if entry.name not in names])
+            prefixes.append(records.prefix)
+        return _paired(source, copy, (rows[0], rows[1]), (prefixes[0], prefixes[1]))
 
     return pair
 
 
-def _paired(source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEntry]) -> list[Span]:
-    if list(map(_looks, one)) != list(map(_looks, other)):
+def pickled_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
+    """Pair everything of two plain pickles but the places of devices, and lengths that depend on those.
+
+    Raises:
+        CheckpointError: One of them cannot be read, or the other bytes differ in length.
+    """
+    (one, frames), (other, others) = (_fixed_runs(file, progress) for file in (source, copy))
+    if [end - start for start, end in one] != [end - start for start, end in other]:
+        raise ExportError("the files differ in length outside of their devices")
+    spans = [Span(first[0], second[0], first[1] - first[0]) for first, second in zip(one, other, strict=True)]
+    if [_moved(spans, end) for end in frames] != others:
+        raise ExportError("the frames of the pickles end elsewhere")
+    return spans
+
+
+def _moved(spans: list[Span], offset: int) -> int | None:
+    """Return where a place between instructions is in the copy; None for one that is in none of the spans."""
+    return next(
+        (
+            span.copy_offset + offset - span.offset
+            for span in spans
+            if span.offset <= offset <= span.offset + span.nbytes
+        ),
+        None,
+    )
+
+
+def _fixed_runs(source: Source, progress: Progress) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the runs of a plain pickle that no change of devices touches, and where its frames end."""
+    from inspector.containers.pickled.reader import open_pickled  # noqa: PLC0415 - plain pickles are rare
+    from inspector.containers.raw.within import Within  # noqa: PLC0415 - as above
+
+    opened = open_pickled(source, DEFAULT_LIMITS, progress)
+    changing = [(place, place + 8) for place, _ in opened.frames]
+    for nested in opened.files.found:
+        place = nested.place
+        inside = Within(source, place.offset, nested.nbytes, place.nbytes, place.spelling)
+        changing.append((place.offset - place.width, place.offset))
+        if inside.read_upto(0, len(_ZIP)) != _ZIP:
+            layout = read_layout(inside, DEFAULT_LIMITS, progress)
+            changing.append((inside.stored_at(layout.object_start), inside.stored_at(layout.object_end)))
+    source.measure()
+    runs, done = [], 0
+    for start, end in sorted(changing):
+        runs.append((done, start))
+        done = end
+    return [*runs, (done, source.nbytes)], [place + 8 + nbytes for place, nbytes in opened.frames]
+
+
+def _paired(
+    source: Source,
+    copy: Source,
+    rows: tuple[list[ZipEntry], list[ZipEntry]],
+    prefixes: tuple[str, str],
+) -> list[Span]:
+    one, other = rows
+    if [_looks(entry, prefixes[0]) for entry in one] != [_looks(entry, prefixes[1]) for entry in other]:
         raise ExportError("the records of the two archives differ in name, size or checksum")
     headers = [[entry.header_offset for entry in entries] for entries in (one, other)]
     starts = list(payload_offsets(source, headers[0])), list(payload_offsets(copy, headers[1]))
@@ -188,8 +248,15 @@ def _paired(source: Source, copy: Source, one: list[ZipEntry], other: list[ZipEn
     return spans
 
 
-def _looks(entry: ZipEntry) -> tuple[object, ...]:
-    return entry.name.partition("/")[2], entry.nbytes, entry.stored_nbytes, entry.method, entry.crc
+def _looks(entry: ZipEntry, prefix: str) -> tuple[object, ...]:
+    return (
+        entry.name.removeprefix(prefix),
+        entry.nbytes,
+        entry.stored_nbytes,
+        entry.method,
+        entry.crc,
+        entry.trouble,
+    )
 
 
 def hash_file(path: str, progress: Progress) -> str:

@@ -8,11 +8,8 @@ while they are loaded. See `_rebuild_wrapper_subclass` and `_rebuild_device_tens
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from inspector.containers.rebuilds import FROM_TYPE, PARAMETERS, SENT, WRAPPER
 from inspector.pickles.values import Call, Global, Value
-from inspector.remap.plan import Plan
 from inspector.tuples import NamedTuple
 
 _WRAPPER_DEVICE, _SENT_DEVICE = 6, 2  # its place among the arguments
@@ -45,14 +42,6 @@ def find_own_device(value: Value) -> OwnDevice | None:
             return _in_arguments(name, args)
         value = args[0]
     return None
-
-
-def planned_own_devices(sources: Sequence[Value], plan: Plan) -> Iterator[tuple[OwnDevice, str | None]]:
-    """Yield each listed tensor's own device with where the plan sends it; None where it stays."""
-    for index, value in enumerate(sources):
-        own = find_own_device(value)
-        if own is not None:
-            yield own, plan.tensors.get(index)
 
 
 def _in_arguments(name: str, args: Value) -> OwnDevice | None:
