@@ -26,6 +26,20 @@ _MOST = (1 << 63) - 1  # torch counts elements and steps in 64 bits with a sign
 _MOST_DIMENSIONS = 1024
 _FEW_DIMENSIONS = 8
 _ONES = (1,)
+_NO_NUMBER, _NEGATIVE, _HUGE = "no whole number", "negative", "too large"
+PAST = "it runs past its storage"
+_COUNTLESS, _UNEVEN = "it has more elements than 64 bits can count", "sizes but"
+# By a part of the problem.
+_WORDS = {
+    PAST: "RuntimeError: Trying to resize storage that is not resizable",
+    _COUNTLESS: "RuntimeError: numel: integer multiplication overflow",
+    _UNEVEN: "RuntimeError: unequal size length",
+    f"offset is {_NEGATIVE}": "RuntimeError: Tensor: invalid storage offset",
+    f"offset is {_HUGE}": "ValueError: Overflow when unpacking long long",
+    _NEGATIVE: "RuntimeError",
+    _HUGE: "TypeError: set_()",
+    _NO_NUMBER: "TypeError: set_()",
+}
 _MOST_LAID = 256
 _MOST_NESTED = 8  # a parameter of a wrapper of a quantized tensor ...
 
@@ -195,8 +209,9 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
     ):  # torch takes missing strides for those of a contiguous tensor
         stride = contiguous(shape)
     problem = problem or stride_problem
-    if type(offset) is not int or not 0 <= offset <= _MOST:
-        offset, problem = 0, problem or "its offset is not valid"
+    odd = _odd_number(offset)
+    if odd:
+        offset, problem = 0, problem or f"its offset is {odd}"
     problem = problem or _misfit(storage, dtype, offset, shape, stride)
     return TensorFacts(
         device_label(storage.location),
@@ -262,10 +277,10 @@ def _misfit(
 ) -> str | None:
     """Return why a view cannot lie within its storage, or None if it can."""
     if len(shape) != len(stride):
-        return f"it has {len(shape)} sizes but {len(stride)} strides"
+        return f"it has {len(shape)} {_UNEVEN} {len(stride)} strides"
     _, end = _span(dtype, offset, shape, stride)
     if end > storage.nbytes:
-        return shared_text(f"it runs past its storage: {int_text(end)} of {int_text(storage.nbytes)} bytes")
+        return shared_text(f"{PAST}: {int_text(end)} of {int_text(storage.nbytes)} bytes")
     return None
 
 
@@ -304,15 +319,31 @@ def sizes_of(value: Value) -> tuple[tuple[int, ...], str | None]:
         return (), f"it claims {len(value):,} dimensions"
     sizes = tuple(size for size in value if type(size) is int and 0 <= size <= _MOST)
     if len(sizes) < len(value):
-        return (), "its sizes or strides are not all sensible numbers"
+        return (), f"one of its sizes or strides is {next(filter(None, map(_odd_number, value)))}"
     return (cast("tuple[int, ...]", value) if type(value) is tuple else sizes), None  # shared as in the file
+
+
+def _odd_number(value: Value) -> str:
+    """Return what keeps a value from being a size or a place; empty where nothing does."""
+    if type(value) is not int:
+        return _NO_NUMBER
+    return "" if 0 <= value <= _MOST else _NEGATIVE if value < 0 else _HUGE
+
+
+def torch_words(problem: str) -> str:
+    """Return what torch raises on making a tensor with that problem, or its beginning; empty for none.
+
+    See `set_` of `ATen/native/TensorShape.cpp` and `resize_bytes_nocuda` of `ATen/native/Resize.cpp`: the
+    storage of a record cannot grow.
+    """
+    return next((words for end, words in _WORDS.items() if end in problem), "")
 
 
 def shape_of(value: Value) -> tuple[tuple[int, ...], str | None]:
     """Read sizes as `sizes_of` does, and see whether their product can be counted."""
     shape, problem = sizes_of(value)
     if prod(shape) > _MOST:
-        return shape, "it has more elements than 64 bits can count"
+        return shape, _COUNTLESS
     return shape, problem
 
 
