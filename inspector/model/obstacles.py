@@ -17,7 +17,7 @@ from inspector.model.arguments.check import is_judged
 from inspector.model.arguments.kinds import UNKNOWN, kind_of_name
 from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Storage, Tensor, Verb
 from inspector.model.once import once
-from inspector.model.tensors.views import PAST, torch_words
+from inspector.model.tensors.views import PAST, end_of, torch_words
 from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.python2 import present_name
 from inspector.tuples import NamedTuple
@@ -44,6 +44,8 @@ _OF_FAULT: dict[Fault, tuple[str, str]] = {
     KeyFault.DEEP: ("RecursionError", "RecursionError"),
     StreamFault.UNDECODABLE_NAME: ("UnicodeDecodeError", "UnicodeDecodeError"),
     StreamFault.UNDECODABLE_TEXT: ("UnicodeDecodeError", "UnicodeDecodeError"),
+    StreamFault.ARGUMENTS: ("", "TypeError: argument list must be a tuple"),
+    StreamFault.LONG_FRAME: ("", "UnpicklingError: pickle data was truncated"),
     StreamFault.UNKNOWN_PROTOCOL: ("", "ValueError: unsupported pickle protocol: "),
     OddityKind.ODD_ITEMS: ("IndexError: list index out of range", "UnpicklingError: odd number of items"),
     OddityKind.APPEND_ON_OTHER: ("", "AttributeError"),
@@ -230,12 +232,14 @@ def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
             return Obstacle(ObstacleKind.LEGACY_TYPE, _NOT_IN_LEGACY[use.name])
     if _has(checkpoint, NoteKind.NO_KEYS):
         return Obstacle(ObstacleKind.CUT_OFF, "EOFError")
-    grown = {row.storage for row in checkpoint.tensors if (row.problem or "").startswith(PAST)}
-    for storage in checkpoint.storages if grown or is_damaged(checkpoint) else ():
-        if storage.key in grown:
-            return Obstacle(ObstacleKind.TENSOR, "RuntimeError: storage has wrong byte size: expected ")
+    past = [row for row in checkpoint.tensors if (row.problem or "").startswith(PAST)]
+    for storage in checkpoint.storages if past or is_damaged(checkpoint) else ():
         if storage.missing and storage.nbytes:
             return Obstacle(ObstacleKind.CUT_OFF, "RuntimeError: unexpected EOF")
+        declared = storage.nbytes if storage.expected_nbytes is None else storage.expected_nbytes
+        ends = [end_of(row) for row in past if row.storage == storage.key]
+        if max(declared, *ends, 0) != storage.nbytes:  # it grows with the tensors that need more
+            return Obstacle(ObstacleKind.TENSOR, "RuntimeError: storage has wrong byte size: expected ")
     if _has(checkpoint, NoteKind.ODD_KEYS):
         return Obstacle(ObstacleKind.ODD_KEYS, "AssertionError: storage key")
     return None

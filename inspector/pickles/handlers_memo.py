@@ -146,6 +146,8 @@ def _frame(state: State, data: bytes, pos: int) -> int:
 
 def _stop(state: State, data: bytes, pos: int) -> int:
     state.root = state.stack.pop()
+    if state.frame_end > pos:
+        state.faults.add(StreamFault.LONG_FRAME)
     raise StoppedError(pos)
 
 

@@ -39,7 +39,11 @@ class OddityKind(StrEnum):
 class StreamFault(StrEnum):
     """What stops real unpicklers and is no oddity: honest writers write it."""
 
+    ARGUMENTS = "arguments"
+    """Arguments of a call are no tuple: torch's restricted unpickler takes any collection."""
     BUILD_OF_NONE = "build-of-none"
+    LONG_FRAME = "long-frame"
+    """A frame goes on behind the end: Python reads it whole."""
     UNDECODABLE_NAME = "undecodable-name"
     UNDECODABLE_TEXT = "undecodable-text"
     UNKNOWN_PROTOCOL = "unknown-protocol"

@@ -13,7 +13,7 @@ from operator import mul
 from typing import Any, cast
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
-from inspector.model.checkpoint import Encoding
+from inspector.model.checkpoint import Encoding, Tensor
 from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, element_nbytes, known_dtype, stored_nbytes
 from inspector.model.values.text import device_label, int_text
 from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
@@ -203,7 +203,14 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
     """Describe a view that is not plain, and say why it cannot be true if it cannot."""
     offset = geometry[0]
     shape, problem = shape_of(geometry[1])
-    stride, stride_problem = sizes_of(() if geometry[2] is None else geometry[2])
+    steps = () if geometry[2] is None else geometry[2]
+    if isinstance(steps, tuple | list) and len(steps) == len(shape) and not problem:
+        # Where no step is taken torch minds no negative one.
+        still = [size == 1 or 0 in shape for size in shape]
+        odd = [at for at, step in zip(still, steps, strict=True) if at and type(step) is int and step < 0]
+        if odd:
+            steps = tuple(0 if at and type(one) is int and one < 0 else one for at, one in zip(still, steps, strict=True))
+    stride, stride_problem = sizes_of(steps)
     if (
         not stride and not stride_problem and not dtype.startswith("q")
     ):  # torch takes missing strides for those of a contiguous tensor
@@ -295,6 +302,11 @@ _TEXTS: dict[str, str] = {}
 _MOST_TEXTS = 64
 
 
+def end_of(row: Tensor) -> int:
+    """Return how many bytes of its storage a tensor needs."""
+    return _span(row.dtype, row.storage_offset or 0, row.shape, row.stride or ())[1]
+
+
 def _span(dtype: str, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, int]:
     if 0 in shape:
         return 0, 0
@@ -317,6 +329,8 @@ def sizes_of(value: Value) -> tuple[tuple[int, ...], str | None]:
         raise NoTensorError
     if len(value) > _MOST_DIMENSIONS:
         return (), f"it claims {len(value):,} dimensions"
+    if bool in map(type, value[1:]):  # but for the first, True is a number to torch
+        value = (value[0], *(int(size) if type(size) is bool else size for size in value[1:]))
     sizes = tuple(size for size in value if type(size) is int and 0 <= size <= _MOST)
     if len(sizes) < len(value):
         return (), f"one of its sizes or strides is {next(filter(None, map(_odd_number, value)))}"
