@@ -15,7 +15,7 @@ from inspector.containers.notes import AMBIGUOUS, NoteKind
 from inspector.containers.zip.torch_words import MinizError, miniz_words
 from inspector.model.arguments.check import is_judged
 from inspector.model.arguments.kinds import UNKNOWN, kind_of_name
-from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Storage, Tensor, Verb
+from inspector.model.checkpoint import Checkpoint, Fault, GlobalUse, KeyFault, Storage, Tensor, Verb
 from inspector.model.once import once
 from inspector.model.tensors.views import PAST, end_of, torch_words
 from inspector.pickles.oddities import OddityKind, StreamFault
@@ -36,6 +36,7 @@ _NOT_IN_LEGACY = {
     "torch._utils._rebuild_nested_tensor": "RuntimeError",
 }
 _CALLED_WRONGLY = "TypeError"
+_PRESENT_NAMES = 3  # from this protocol on Python takes names of Python 2 as they are
 # What the restricted unpickler says, and Python's.
 _OF_FAULT: dict[Fault, tuple[str, str]] = {
     KeyFault.UNHASHABLE: ("TypeError: unhashable type", "TypeError: unhashable type"),
@@ -47,6 +48,8 @@ _OF_FAULT: dict[Fault, tuple[str, str]] = {
     StreamFault.ARGUMENTS: ("", "TypeError: argument list must be a tuple"),
     StreamFault.LONG_FRAME: ("", "UnpicklingError: pickle data was truncated"),
     StreamFault.UNKNOWN_PROTOCOL: ("", "ValueError: unsupported pickle protocol: "),
+    # Its reader in C takes other instructions there, see `docs/security.md`.
+    OddityKind.FRAME_STRADDLE: ("", "UnpicklingError"),
     OddityKind.ODD_ITEMS: ("IndexError: list index out of range", "UnpicklingError: odd number of items"),
     OddityKind.APPEND_ON_OTHER: ("", "AttributeError"),
     OddityKind.SETITEM_ON_OTHER: ("", "TypeError"),
@@ -222,14 +225,21 @@ def _record_obstacle(storage: Storage, refusal: str | None, *, is_elsewhere: boo
     return Obstacle(ObstacleKind.RECORD, refusal or not_found)
 
 
+def legacy_type(checkpoint: Checkpoint) -> GlobalUse | None:
+    """Return the first name of what torch cannot read from the legacy format; it stops there."""
+    if not format_of(checkpoint.format).is_stream:
+        return None
+    return next((use for use in checkpoint.globals if use.name in _NOT_IN_LEGACY), None)
+
+
 def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Return what torch says to a legacy file when every storage has its device; None if it takes it."""
     if not format_of(checkpoint.format).is_stream:
         is_cut = _has(checkpoint, NoteKind.CUT_PICKLE)
         return Obstacle(ObstacleKind.CUT_OFF, _TRUNCATED) if is_cut else None
-    for use in checkpoint.globals:
-        if use.name in _NOT_IN_LEGACY:
-            return Obstacle(ObstacleKind.LEGACY_TYPE, _NOT_IN_LEGACY[use.name])
+    named = legacy_type(checkpoint)
+    if named is not None:
+        return Obstacle(ObstacleKind.LEGACY_TYPE, _NOT_IN_LEGACY[named.name])
     if _has(checkpoint, NoteKind.NO_KEYS):
         return Obstacle(ObstacleKind.CUT_OFF, "EOFError")
     past = [row for row in checkpoint.tensors if (row.problem or "").startswith(PAST)]
@@ -269,6 +279,8 @@ def pickle_obstacle(checkpoint: Checkpoint, *, restricted: bool) -> Obstacle | N
     needs = checkpoint.needs
     words = [_OF_FAULT[fault][not restricted] for fault in needs.faults if fault in _OF_FAULT]
     words += [_words_of_use(checkpoint, name, verb, restricted=restricted) for name, verb in needs.uses]
+    if not restricted and needs.protocol >= _PRESENT_NAMES:
+        words += ["ModuleNotFoundError" for use in checkpoint.globals if present_name(use.name) != use.name]
     first = next(filter(None, words), "")
     return Obstacle(ObstacleKind.PICKLE, first) if first else None
 

@@ -146,7 +146,7 @@ def _frame(state: State, data: bytes, pos: int) -> int:
 
 def _stop(state: State, data: bytes, pos: int) -> int:
     state.root = state.stack.pop()
-    if state.frame_end > pos:
+    if state.frame_end > len(data):
         state.faults.add(StreamFault.LONG_FRAME)
     raise StoppedError(pos)
 

@@ -345,8 +345,8 @@ class State:
                 raise BrokenStreamError(f"the pickle imports more than {self.limits.names:,} names")
             node = self.globals[key] = Global(module, name)
             node.after = len(self.persistent_ids)
-            node.arity = self.expected.common.get(node.dotted, -1)
-            node.common = node.arity >= 0
+            arity = self.expected.common.get(node.dotted)
+            node.common, node.arity = arity is not None, arity or 0
             self.created += 3  # two strs and their place in the table
         node.count += 1
         return node

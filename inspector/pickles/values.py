@@ -103,7 +103,7 @@ class Global:
         self.count = 0
         self.after = 0
         self.common = False
-        self.arity = -1
+        self.arity = 0
 
 
 class Call:

@@ -15,11 +15,13 @@ from inspector.model.checkpoint import Checkpoint, HiddenPlace, Storage, Tensor
 from inspector.model.obstacles import (
     Obstacle,
     legacy_obstacle,
+    legacy_type,
     pickle_obstacle,
     storage_obstacles,
     tensor_obstacles,
 )
 from inspector.model.once import once
+from inspector.model.tensors.views import CANNOT_GROW
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_wrapper, sent_tensors
 from inspector.target.load_call import LoadCall
@@ -106,13 +108,24 @@ def first_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Loa
         return LoadFailure(finding=opening[0], device="", storage="", message=opening[1])
     landing = Landing(checkpoint.format, target, how)
     failures = chain(_storage_failures(checkpoint, landing), _own_failures(checkpoint, target, landing))
-    failure = _named(checkpoint, next(failures, None))
+    failure = _named(checkpoint, _legacy_type_failure(checkpoint, next(failures, None)))
     refusal = _refused(checkpoint, target, how, failure)
     if refusal is not None or failure is not None:
         return refusal or failure
     obstacle = None if _restricts(target, how) else pickle_obstacle(checkpoint, restricted=False)
     obstacle = obstacle or legacy_obstacle(checkpoint)
     return None if obstacle is None else _of_obstacle(obstacle)
+
+
+def _legacy_type_failure(checkpoint: Checkpoint, failure: LoadFailure | None) -> LoadFailure | None:
+    """Return the error of what the legacy format cannot hold, unless a load fails earlier in the file."""
+    use, obstacle = legacy_type(checkpoint), legacy_obstacle(checkpoint)
+    if use is None or obstacle is None:
+        return failure
+    if failure is not None and _storages_before(checkpoint, failure) < use.storages_before:
+        return failure
+    keys = [storage.key for storage in checkpoint.storages[use.storages_before :][:1]]
+    return _of_obstacle(obstacle, storage="".join(keys))
 
 
 def _restricts(target: Profile, how: LoadCall) -> bool:
@@ -166,12 +179,14 @@ def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[Load
         key = storage.key
         if key in obstacles and landing.meets(obstacles[key]):
             yield _of_obstacle(obstacles[key], storage=key)
-        failure = landing.of_tag(storage.device)[1]
+        landed, failure = landing.of_tag(storage.device)
         if failure is not None:
             yield LoadFailure(finding=failure[0], device=storage.device, storage=key, message=failure[1])
         for tensor in own.get(key, ()):
             yield from _own_failure(tensor, landing)
-        yield from wrong.get(key, ())
+        for unmade in wrong.get(key, ()):
+            if landed != "meta" or unmade.message != CANNOT_GROW:
+                yield unmade
 
 
 @once

@@ -1,10 +1,11 @@
-"""Files for the forecast: what torch.save writes of random objects, and what is left after one or two mutations.
+"""Files for the forecast: what torch.save writes of random objects, and what one or two mutations leave.
 
 Everything follows from a seed. An honest file runs nothing but torch's own classes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pickle
 import pickletools
@@ -87,7 +88,11 @@ def _saved(chance: random.Random, form: str, protocol: int) -> bytes:
     if form == "pickle":
         return pickle.dumps(value, protocol)
     tag, share = chance.choice(TAGS), chance.choice((0, 0, 0, 0.3, 1))
-    with tagged(lambda storage: tag if chance.random() < share else torch.serialization.location_tag(storage)) if share else _nothing():
+    with (
+        tagged(lambda storage: tag if chance.random() < share else torch.serialization.location_tag(storage))
+        if share
+        else _nothing()
+    ):
         torch.save(value, out, pickle_protocol=protocol, _use_new_zipfile_serialization=form == "zip")
     return out.getvalue()
 
@@ -147,13 +152,23 @@ def _tensor(chance: random.Random) -> Any:
 def _view(chance: random.Random) -> Any:
     base = torch.arange(24.0).reshape(4, 6)
     return chance.choice(
-        (base.t(), base[1:3], base[:, ::2], base[0].expand(3, 6), base.flatten()[5:], base[2, 3], base.view(torch.int32))
+        (
+            base.t(),
+            base[1:3],
+            base[:, ::2],
+            base[0].expand(3, 6),
+            base.flatten()[5:],
+            base[2, 3],
+            base.view(torch.int32),
+        )
     )
 
 
 def _quantized(chance: random.Random) -> Any:
     if chance.random() < 0.5:
-        return torch.quantize_per_tensor(torch.randn(2, 3), 0.1, 3, chance.choice((torch.qint8, torch.quint8, torch.qint32)))
+        return torch.quantize_per_tensor(
+            torch.randn(2, 3), 0.1, 3, chance.choice((torch.qint8, torch.quint8, torch.qint32))
+        )
     return torch.quantize_per_channel(
         torch.randn(2, 3), torch.tensor([0.1, 0.2]), torch.tensor([0, 1]), 0, torch.qint8
     )
@@ -184,8 +199,18 @@ _LEAVES: list[tuple[Callable[[random.Random], Any], int]] = [
     (lambda chance: torch.zeros(4).storage(), 1),
     (lambda chance: torch.device(chance.choice(("cpu", "cuda:0", "meta"))), 2),
     (lambda chance: chance.choice((torch.float32, torch.Size([2]), {1, 2}, 1j, b"ab", bytearray(b"a"))), 2),
-    (lambda chance: chance.choice((7, -1, 1 << 40, 0.5, "cpu", None, True, [1, 2], {"a": 1}, Counter("ab"))), 8),
-    (lambda chance: torch.randn(2).conj() if chance.random() < 0.2 else torch.randn(2, dtype=torch.complex64).conj(), 2),
+    (
+        lambda chance: chance.choice(
+            (7, -1, 1 << 40, 0.5, "cpu", None, True, [1, 2], {"a": 1}, Counter("ab"))
+        ),
+        8,
+    ),
+    (
+        lambda chance: (
+            torch.randn(2).conj() if chance.random() < 0.2 else torch.randn(2, dtype=torch.complex64).conj()
+        ),
+        2,
+    ),
 ]
 
 
@@ -203,10 +228,8 @@ class Step(NamedTuple):
 def steps_of(data: bytes) -> list[Step]:
     """Take a pickle apart; what is broken already stays one piece at the end."""
     found: list[tuple[str, Any, int]] = []
-    try:
-        found += [(code.name, arg, at) for code, arg, at in pickletools.genops(data)]
-    except Exception:  # noqa: BLE001 - spoiled before
-        pass
+    with contextlib.suppress(Exception):
+        found.extend((code.name, arg, at) for code, arg, at in pickletools.genops(data))
     ends = [at for *_, at in found[1:]]
     last = len(data)
     if found and found[-1][0] == "STOP":
@@ -217,8 +240,20 @@ def steps_of(data: bytes) -> list[Step]:
 def _values(chance: random.Random) -> bytes:
     return chance.choice(
         (
-            *(number(value) for value in (0, 1, 2, 3, 5, -1, -7, 255, 1 << 20, 1 << 31, 1 << 40, 1 << 62, 1 << 63)),
-            *(NONE, op("NEWTRUE"), op("NEWFALSE"), floating(2.0), text("cpu"), tuple_(), list_(), op("EMPTY_DICT")),
+            *(
+                number(value)
+                for value in (0, 1, 2, 3, 5, -1, -7, 255, 1 << 20, 1 << 31, 1 << 40, 1 << 62, 1 << 63)
+            ),
+            *(
+                NONE,
+                op("NEWTRUE"),
+                op("NEWFALSE"),
+                floating(2.0),
+                text("cpu"),
+                tuple_(),
+                list_(),
+                op("EMPTY_DICT"),
+            ),
             *(tuple_(number(2)), tuple_(number(1), number(2)), call("collections.OrderedDict")),
         )
     )
@@ -231,7 +266,14 @@ def _number(chance: random.Random, step: Step) -> bytes:
 
 def _text(chance: random.Random, step: Step) -> bytes:
     return chance.choice(
-        (text(chance.choice(TAGS)), text(f"{step.arg}x"), text("storage"), text("0"), text("1"), _values(chance))
+        (
+            text(chance.choice(TAGS)),
+            text(f"{step.arg}x"),
+            text("storage"),
+            text("0"),
+            text("1"),
+            _values(chance),
+        )
     )
 
 
@@ -256,8 +298,14 @@ _EDITS: dict[str, tuple[frozenset[str], Callable[[random.Random, Step], bytes]]]
     "old text": (_TEXTS, _old_text),
     "name": (frozenset({"GLOBAL"}), _global),
     "slot": (frozenset({"BINGET", "BINPUT"}), _slot),
-    "protocol": (frozenset({"PROTO"}), lambda chance, _: op("PROTO", bytes([chance.choice((0, 1, 3, 4, 5, 6, 7, 255))]))),
-    "constant": (frozenset({"NEWTRUE", "NEWFALSE", "NONE", "EMPTY_TUPLE", "EMPTY_DICT"}), lambda chance, _: _values(chance)),
+    "protocol": (
+        frozenset({"PROTO"}),
+        lambda chance, _: op("PROTO", bytes([chance.choice((0, 1, 3, 4, 5, 6, 7, 255))])),
+    ),
+    "constant": (
+        frozenset({"NEWTRUE", "NEWFALSE", "NONE", "EMPTY_TUPLE", "EMPTY_DICT"}),
+        lambda chance, _: _values(chance),
+    ),
     "tuple": (
         frozenset({"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}),
         lambda chance, _: op(chance.choice(("TUPLE1", "TUPLE2", "TUPLE3", "TUPLE", "LIST"))),
@@ -265,13 +313,37 @@ _EDITS: dict[str, tuple[frozenset[str], Callable[[random.Random, Step], bytes]]]
     "deed": (
         frozenset({"REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ"}),
         lambda chance, _: op(
-            chance.choice(("REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ", "POP"))
+            chance.choice(
+                ("REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ", "POP")
+            )
         ),
     ),
 }
 _ANY = (
-    *(op(name) for name in ("DUP", "POP", "EMPTY_SET", "EMPTY_DICT", "POP_MARK", "MEMOIZE", "REDUCE", "BUILD", "TUPLE1")),
-    *(MARK, NONE, b"\xff", b"\0", b"I1\n", b"L1L\n", op("SHORT_BINBYTES", b"\1a"), op("FRAME", b"\x04" + bytes(7))),
+    *(
+        op(name)
+        for name in (
+            "DUP",
+            "POP",
+            "EMPTY_SET",
+            "EMPTY_DICT",
+            "POP_MARK",
+            "MEMOIZE",
+            "REDUCE",
+            "BUILD",
+            "TUPLE1",
+        )
+    ),
+    *(
+        MARK,
+        NONE,
+        b"\xff",
+        b"\0",
+        b"I1\n",
+        b"L1L\n",
+        op("SHORT_BINBYTES", b"\1a"),
+        op("FRAME", b"\x04" + bytes(7)),
+    ),
 )
 
 
@@ -279,7 +351,9 @@ def spoil_pickle(chance: random.Random, data: bytes) -> tuple[str, bytes]:
     """Change one instruction of a pickle, or its bytes."""
     steps = steps_of(data)
     behind = data[sum(len(step.raw) for step in steps) :]
-    what = chance.choice((*_EDITS, *_EDITS, "number", "number", "number", "drop", "double", "swap", "insert", "cut", "byte"))
+    what = chance.choice(
+        (*_EDITS, *_EDITS, "number", "number", "number", "drop", "double", "swap", "insert", "cut", "byte")
+    )
     if len(steps) < 4 or what in {"cut", "byte"}:
         return _spoil_bytes(chance, data, what)
     if what in _EDITS:
@@ -294,9 +368,16 @@ def spoil_pickle(chance: random.Random, data: bytes) -> tuple[str, bytes]:
     else:
         place = chance.randrange(1, len(steps) - 2)
         here, there = steps[place], steps[place + 1]
-        new = {"drop": [], "double": [here, here], "swap": [there, here], "insert": [Step("", None, chance.choice(_ANY)), here]}
+        new = {
+            "drop": [],
+            "double": [here, here],
+            "swap": [there, here],
+            "insert": [Step("", None, chance.choice(_ANY)), here],
+        }
         steps[place : place + 1 + (what == "swap")] = new[what]
-        title = f"{what} at {here.name}, {there.name}" + (f" {new[what][0].raw!r}" if what == "insert" else "")
+        title = f"{what} at {here.name}, {there.name}" + (
+            f" {new[what][0].raw!r}" if what == "insert" else ""
+        )
     return title, b"".join(step.raw for step in steps) + behind
 
 
@@ -341,7 +422,9 @@ def spoil_zip(chance: random.Random, data: bytes) -> tuple[str, bytes]:
 
 _RECORDS: dict[str, Callable[[random.Random, Record], list[Record]]] = {
     "no": lambda _chance, _one: [],
-    "shorter": lambda chance, one: [Record(name=one.name, data=one.data[: chance.randrange(len(one.data) + 1)])],
+    "shorter": lambda chance, one: [
+        Record(name=one.name, data=one.data[: chance.randrange(len(one.data) + 1)])
+    ],
     "longer": lambda chance, one: [Record(name=one.name, data=one.data + bytes(chance.choice((1, 4, 64))))],
     "deflated": lambda _chance, one: [Record(name=one.name, data=one.data, method=8)],
     "renamed": lambda chance, one: [Record(name=f"{one.name}{chance.choice('x0/')}", data=one.data)],

@@ -94,7 +94,8 @@ def note_strangers(uses: Uses, stream: Stream, *, is_legacy: bool) -> None:
         if type(node.meaning) is StorageId and type(pid) is tuple and len(pid) == count == _ZIP_PARTS:
             continue  # nearly all, told without another look
         if type(pid) is not tuple or not pid or pid[0] != "storage":
-            uses.add((PERSISTENT_ID, Verb.LOAD))
+            is_class = bool(is_legacy and isinstance(pid, tuple) and pid and pid[0] == "module")
+            uses.add((PERSISTENT_ID, Verb.LOAD if is_class or not is_legacy else Verb.MISREAD))
             return
         if parse_storage_id(node) is None or len(pid) != count or not _is_view(pid[_ZIP_PARTS:]):
             uses.add((PERSISTENT_ID, Verb.MISREAD))

@@ -29,9 +29,11 @@ _ONES = (1,)
 _NO_NUMBER, _NEGATIVE, _HUGE = "no whole number", "negative", "too large"
 PAST = "it runs past its storage"
 _COUNTLESS, _UNEVEN = "it has more elements than 64 bits can count", "sizes but"
+CANNOT_GROW = "RuntimeError: Trying to resize storage that is not resizable"
+"""What torch says where a tensor needs more than its storage has; on the meta device they grow."""
 # By a part of the problem.
 _WORDS = {
-    PAST: "RuntimeError: Trying to resize storage that is not resizable",
+    PAST: CANNOT_GROW,
     _COUNTLESS: "RuntimeError: numel: integer multiplication overflow",
     _UNEVEN: "RuntimeError: unequal size length",
     f"offset is {_NEGATIVE}": "RuntimeError: Tensor: invalid storage offset",
@@ -209,7 +211,10 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
         still = [size == 1 or 0 in shape for size in shape]
         odd = [at for at, step in zip(still, steps, strict=True) if at and type(step) is int and step < 0]
         if odd:
-            steps = tuple(0 if at and type(one) is int and one < 0 else one for at, one in zip(still, steps, strict=True))
+            steps = tuple(
+                0 if at and type(one) is int and one < 0 else one
+                for at, one in zip(still, steps, strict=True)
+            )
     stride, stride_problem = sizes_of(steps)
     if (
         not stride and not stride_problem and not dtype.startswith("q")
