@@ -79,10 +79,10 @@ def names_of(wanted: Callable[[Rebuild], bool]) -> frozenset[str]:
 SENT, FROM_TYPE = names_of(lambda one: one.sent), names_of(lambda one: one.from_type)
 PARAMETERS, VIEWS = names_of(lambda one: one.parameter), names_of(lambda one: one.view)
 JUDGED = frozenset(one.dotted for one in REBUILDS if one.judged)
-_COMMON = frozenset({"collections.OrderedDict", *(one.dotted for one in REBUILDS if one.common)})
+_COMMON = {"collections.OrderedDict": -1, **{one.dotted: one.arity for one in REBUILDS if one.common}}
 EXPECTED = Expected(
     common=_COMMON,
-    stateful=_COMMON | {"_codecs.encode", "torch.serialization._get_layout"},
+    stateful=_COMMON.keys() | {"_codecs.encode", "torch.serialization._get_layout"},
     package="torch",
 )
 """What the pickle machine is told of torch's pickles: it knows no name by itself."""

@@ -13,8 +13,13 @@ from enum import Enum, auto
 from inspector.containers.formats import format_of
 from inspector.containers.notes import AMBIGUOUS, NoteKind
 from inspector.containers.zip.torch_words import MinizError, miniz_words
-from inspector.model.checkpoint import Checkpoint, Storage
+from inspector.model.arguments.check import is_judged
+from inspector.model.arguments.kinds import UNKNOWN, kind_of_name
+from inspector.model.checkpoint import Checkpoint, Fault, GlobalUse, KeyFault, Storage, Tensor, Verb
 from inspector.model.once import once
+from inspector.model.tensors.views import PAST, end_of, torch_words
+from inspector.pickles.oddities import OddityKind, StreamFault
+from inspector.pickles.python2 import present_name
 from inspector.tuples import NamedTuple
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
@@ -27,6 +32,28 @@ _NOT_IN_LEGACY = {
         "AttributeError: type object 'torch.storage.UntypedStorage' has no attribute 'dtype'"
     ),
     "torch._C.Generator": "SystemError: <built-in method __setstate__ of torch._C.Generator object",
+    # It reads the sizes when their bytes are not there yet, and says what it makes of the noise.
+    "torch._utils._rebuild_nested_tensor": "RuntimeError",
+}
+_CALLED_WRONGLY = "TypeError"
+_PRESENT_NAMES = 3  # from this protocol on Python takes names of Python 2 as they are
+# What the restricted unpickler says, and Python's.
+_OF_FAULT: dict[Fault, tuple[str, str]] = {
+    KeyFault.UNHASHABLE: ("TypeError: unhashable type", "TypeError: unhashable type"),
+    KeyFault.ENDLESS: ("RecursionError", "RecursionError"),
+    KeyFault.ALIKE: ("KeyboardInterrupt", "KeyboardInterrupt"),
+    KeyFault.DEEP: ("RecursionError", "RecursionError"),
+    StreamFault.UNDECODABLE_NAME: ("UnicodeDecodeError", "UnicodeDecodeError"),
+    StreamFault.UNDECODABLE_TEXT: ("UnicodeDecodeError", "UnicodeDecodeError"),
+    StreamFault.ARGUMENTS: ("", "TypeError: argument list must be a tuple"),
+    StreamFault.LONG_FRAME: ("", "UnpicklingError: pickle data was truncated"),
+    StreamFault.UNKNOWN_PROTOCOL: ("", "ValueError: unsupported pickle protocol: "),
+    # Its reader in C takes other instructions there, see `docs/security.md`.
+    OddityKind.FRAME_STRADDLE: ("", "UnpicklingError"),
+    OddityKind.ODD_ITEMS: ("IndexError: list index out of range", "UnpicklingError: odd number of items"),
+    OddityKind.APPEND_ON_OTHER: ("", "AttributeError"),
+    OddityKind.SETITEM_ON_OTHER: ("", "TypeError"),
+    OddityKind.BUILD_ON_OTHER: ("", "UnpicklingError: state is not a dictionary"),
 }
 
 
@@ -61,6 +88,10 @@ class ObstacleKind(Enum):
     """A universal checkpoint of DeepSpeed has no states of ranks to join."""
     ODD_KEYS = auto()
     """The list of storage keys is not that of the pickle."""
+    TENSOR = auto()
+    """A tensor cannot be what the pickle says."""
+    PICKLE = auto()
+    """The pickle does with its values what cannot be done."""
 
 
 # By how a file is compressed: its first byte that is no opcode to torch, and what Python's unpickler says.
@@ -107,6 +138,8 @@ _ABOUT = {
     ),
     ObstacleKind.UNIVERSAL: ("torch-refuses", _UNIVERSAL),
     ObstacleKind.ODD_KEYS: ("torch-refuses", _SAVE),
+    ObstacleKind.TENSOR: ("invalid-tensor", _FETCH),
+    ObstacleKind.PICKLE: ("torch-refuses", _SAVE),
 }
 
 
@@ -192,21 +225,80 @@ def _record_obstacle(storage: Storage, refusal: str | None, *, is_elsewhere: boo
     return Obstacle(ObstacleKind.RECORD, refusal or not_found)
 
 
+def legacy_type(checkpoint: Checkpoint) -> GlobalUse | None:
+    """Return the first name of what torch cannot read from the legacy format; it stops there."""
+    if not format_of(checkpoint.format).is_stream:
+        return None
+    return next((use for use in checkpoint.globals if use.name in _NOT_IN_LEGACY), None)
+
+
 def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Return what torch says to a legacy file when every storage has its device; None if it takes it."""
     if not format_of(checkpoint.format).is_stream:
         is_cut = _has(checkpoint, NoteKind.CUT_PICKLE)
         return Obstacle(ObstacleKind.CUT_OFF, _TRUNCATED) if is_cut else None
-    for use in checkpoint.globals:
-        if use.name in _NOT_IN_LEGACY:
-            return Obstacle(ObstacleKind.LEGACY_TYPE, _NOT_IN_LEGACY[use.name])
+    named = legacy_type(checkpoint)
+    if named is not None:
+        return Obstacle(ObstacleKind.LEGACY_TYPE, _NOT_IN_LEGACY[named.name])
     if _has(checkpoint, NoteKind.NO_KEYS):
         return Obstacle(ObstacleKind.CUT_OFF, "EOFError")
-    if any(storage.missing and storage.nbytes for storage in checkpoint.storages):
-        return Obstacle(ObstacleKind.CUT_OFF, "RuntimeError: unexpected EOF")
+    past = [row for row in checkpoint.tensors if (row.problem or "").startswith(PAST)]
+    for storage in checkpoint.storages if past or is_damaged(checkpoint) else ():
+        if storage.missing and storage.nbytes:
+            return Obstacle(ObstacleKind.CUT_OFF, "RuntimeError: unexpected EOF")
+        declared = storage.nbytes if storage.expected_nbytes is None else storage.expected_nbytes
+        ends = [end_of(row) for row in past if row.storage == storage.key]
+        if max(declared, *ends, 0) != storage.nbytes:  # it grows with the tensors that need more
+            return Obstacle(ObstacleKind.TENSOR, "RuntimeError: storage has wrong byte size: expected ")
     if _has(checkpoint, NoteKind.ODD_KEYS):
         return Obstacle(ObstacleKind.ODD_KEYS, "AssertionError: storage key")
     return None
+
+
+@once
+def tensor_obstacles(checkpoint: Checkpoint) -> dict[int, Obstacle]:
+    """Return, by the row of a tensor, what torch says on making it; of those that it makes, nothing.
+
+    A legacy file's storages grow with their tensors, and do not fit when their bytes are read.
+    """
+    wrong = [(number, row) for number, row in enumerate(checkpoint.tensors) if row.problem is not None]
+    found = ((number, _tensor_obstacle(checkpoint, row)) for number, row in wrong)
+    return {number: obstacle for number, obstacle in found if obstacle is not None}
+
+
+def _tensor_obstacle(checkpoint: Checkpoint, row: Tensor) -> Obstacle | None:
+    problem = row.problem or ""
+    if format_of(checkpoint.format).is_stream and problem.startswith(PAST):
+        return None
+    words = torch_words(problem)
+    return Obstacle(ObstacleKind.TENSOR, words) if words else None
+
+
+def pickle_obstacle(checkpoint: Checkpoint, *, restricted: bool) -> Obstacle | None:
+    """Return what an unpickler raises that may import every name: the restricted one of torch, or Python's."""
+    needs = checkpoint.needs
+    words = [_OF_FAULT[fault][not restricted] for fault in needs.faults if fault in _OF_FAULT]
+    words += [_words_of_use(checkpoint, name, verb, restricted=restricted) for name, verb in needs.uses]
+    if not restricted and needs.protocol >= _PRESENT_NAMES:
+        words += ["ModuleNotFoundError" for use in checkpoint.globals if present_name(use.name) != use.name]
+    first = next(filter(None, words), "")
+    return Obstacle(ObstacleKind.PICKLE, first) if first else None
+
+
+def _words_of_use(checkpoint: Checkpoint, name: str, verb: Verb, *, restricted: bool) -> str:
+    if verb in {Verb.MISCALL, Verb.MISBUILD, Verb.MISREAD}:
+        return _CALLED_WRONGLY
+    if restricted:
+        return ""  # an error of its own, which torch wraps
+    kind = kind_of_name(present_name(name))
+    if verb is Verb.LOAD and not format_of(checkpoint.format).is_stream:
+        return "AssertionError"
+    if verb is Verb.CALL and not name:  # of what a listed name makes, nothing can be called
+        return _CALLED_WRONGLY if all(is_judged(present_name(use.name)) for use in checkpoint.globals) else ""
+    if verb is Verb.APPEND and kind != UNKNOWN and name != "builtins.bytearray":
+        return "AttributeError"
+    is_mapping = present_name(name) in {"collections.OrderedDict", "collections.Counter"}
+    return _CALLED_WRONGLY if verb is Verb.SETITEM and kind != UNKNOWN and not is_mapping else ""
 
 
 def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
@@ -214,6 +306,8 @@ def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     found = file_obstacle(checkpoint)
     if found is None:
         found = next(iter(storage_obstacles(checkpoint).values()), None)
+    if found is None:
+        found = next(iter(tensor_obstacles(checkpoint).values()), None)
     return found or legacy_obstacle(checkpoint)
 
 

@@ -69,10 +69,16 @@ def _reduce(state: State, data: bytes, pos: int) -> int:
     args = stack.pop()
     func = stack[-1]
     node = stack[-1] = Call(func, args, "reduce")
-    if type(func) is not Global or not func.common:
-        state.calls.append(node)
-        state.hand_over(args)
+    if type(func) is not Global or not func.common or type(args) is not tuple or not 0 <= len(args) - func.arity <= 1:
+        _note_call(state, node)
     return pos
+
+
+def _note_call(state: State, node: Call) -> None:
+    state.calls.append(node)
+    state.hand_over(node.args)
+    if type(node.args) is not tuple and type(node.args) is not Call:
+        state.faults.add(StreamFault.ARGUMENTS)
 
 
 def _newobj(state: State, data: bytes, pos: int) -> int:
@@ -80,8 +86,7 @@ def _newobj(state: State, data: bytes, pos: int) -> int:
     state.created += 1
     args = stack.pop()
     node = stack[-1] = Call(stack[-1], args, "newobj")
-    state.calls.append(node)
-    state.hand_over(args)
+    _note_call(state, node)
     return pos
 
 

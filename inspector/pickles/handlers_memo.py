@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.pickles.instructions import U4, U8
-from inspector.pickles.oddities import OddityKind
+from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.state import (
     BrokenStreamError,
     CutOffError,
@@ -130,8 +130,7 @@ def _read_slot(data: bytes, pos: int) -> tuple[int, int]:
 def _proto(state: State, data: bytes, pos: int) -> int:
     protocol = data[pos]
     if protocol > HIGHEST_PROTOCOL:
-        # torch's restricted unpickler does not mind.
-        state.note(OddityKind.UNKNOWN_PROTOCOL, pos, str(protocol))
+        state.faults.add(StreamFault.UNKNOWN_PROTOCOL)
     else:
         state.protocol = max(state.protocol, protocol)
     return pos + 1
@@ -147,6 +146,8 @@ def _frame(state: State, data: bytes, pos: int) -> int:
 
 def _stop(state: State, data: bytes, pos: int) -> int:
     state.root = state.stack.pop()
+    if state.frame_end > len(data):
+        state.faults.add(StreamFault.LONG_FRAME)
     raise StoppedError(pos)
 
 

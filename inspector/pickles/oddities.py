@@ -28,7 +28,6 @@ class OddityKind(StrEnum):
     STACK_GLOBAL_OPERANDS = "stack-global-operands"
     TEXT_FLOAT = "text-float"
     TEXT_INT = "text-int"
-    UNKNOWN_PROTOCOL = "unknown-protocol"
     # Those that only the reader of the file can see.
     COMPUTED_HEADER = "computed-header"
     RIVAL_RECORD = "rival-record"
@@ -40,9 +39,15 @@ class OddityKind(StrEnum):
 class StreamFault(StrEnum):
     """What stops real unpicklers and is no oddity: honest writers write it."""
 
+    ARGUMENTS = "arguments"
+    """Arguments of a call are no tuple: torch's restricted unpickler takes any collection."""
     BUILD_OF_NONE = "build-of-none"
+    LONG_FRAME = "long-frame"
+    """A frame goes on behind the end: Python reads it whole."""
     UNDECODABLE_NAME = "undecodable-name"
     UNDECODABLE_TEXT = "undecodable-text"
+    UNKNOWN_PROTOCOL = "unknown-protocol"
+    """Python stops at it; the restricted unpickler of torch does not mind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,6 @@ _SENTENCES = {
     OddityKind.STACK_GLOBAL_OPERANDS: "a name to import is computed while loading",
     OddityKind.TEXT_FLOAT: "a number is written in a way that readers understand differently",
     OddityKind.TEXT_INT: "an integer is written in a way that readers understand differently",
-    OddityKind.UNKNOWN_PROTOCOL: "CPython does not read pickle protocol {}",
     OddityKind.COMPUTED_HEADER: "the magic number or the protocol version is computed while loading",
     OddityKind.RIVAL_RECORD: "several records could be data.pkl, and programs differ in which one they read",
     OddityKind.TWO_FORMATS: (

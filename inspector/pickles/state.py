@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import cast
 
 from inspector.errors import PickleError
@@ -27,13 +28,13 @@ class Expected(NamedTuple):
     """What is known beforehand of the streams of one program.
 
     Attributes:
-        common: Functions that it calls for each of many values, and that do nothing but make it. Their calls
-            are not listed.
+        common: Functions that it calls for each of many values, and that do nothing but make it, with how many
+            arguments, or one more. Such calls are not listed.
         stateful: Functions whose results are looked into when their state is set, be it to None.
         package: The package whose names are no news.
     """
 
-    common: frozenset[str] = frozenset()
+    common: Mapping[str, int] = MappingProxyType({})
     stateful: frozenset[str] = frozenset()
     package: str = ""
 
@@ -344,7 +345,8 @@ class State:
                 raise BrokenStreamError(f"the pickle imports more than {self.limits.names:,} names")
             node = self.globals[key] = Global(module, name)
             node.after = len(self.persistent_ids)
-            node.common = node.dotted in self.expected.common
+            arity = self.expected.common.get(node.dotted)
+            node.common, node.arity = arity is not None, arity or 0
             self.created += 3  # two strs and their place in the table
         node.count += 1
         return node

@@ -89,9 +89,10 @@ class Global:
         count: How many instructions asked for it.
         after: How many persistent ids stand before the first of them.
         common: Whether every checkpoint calls it, for each of its tensors.
+        arity: With how many arguments, or one more.
     """
 
-    __slots__ = ("after", "common", "count", "dotted", "module", "name", "package", "present")
+    __slots__ = ("after", "arity", "common", "count", "dotted", "module", "name", "package", "present")
 
     def __init__(self, module: str, name: str) -> None:
         self.module = module
@@ -102,6 +103,7 @@ class Global:
         self.count = 0
         self.after = 0
         self.common = False
+        self.arity = 0
 
 
 class Call:

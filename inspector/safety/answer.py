@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.model.obstacles import find_obstacle, is_ambiguous
+from inspector.model.obstacles import ObstacleKind, find_obstacle, is_ambiguous
 from inspector.records import dataclass
 from inspector.safety.allowlist import AllowList
 from inspector.safety.names import judge_global, listed
@@ -104,9 +104,9 @@ def _kind(
 def _obstacles(checkpoint: Checkpoint) -> list[str]:
     """Return what stops torch outside of the pickle, and tensors that cannot be."""
     obstacle = find_obstacle(checkpoint)
-    if obstacle is not None:
-        return [f"It says: {obstacle.message}"]
-    for row in checkpoint.tensors:
-        if row.problem is not None:
-            return [f"{row.path or 'The tensor'} cannot be built: {row.problem}."]
-    return []
+    if obstacle is None:
+        return []
+    row = next((row for row in checkpoint.tensors if row.problem is not None), None)
+    if obstacle.kind is ObstacleKind.TENSOR and row is not None:
+        return [f"{row.path or 'The tensor'} cannot be built: {row.problem}."]
+    return [f"It says: {obstacle.message}"]

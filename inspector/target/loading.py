@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint
+from inspector.model.obstacles import pickle_obstacle
 from inspector.pickles.instructions import CODES
 from inspector.pickles.python2 import present_name
 from inspector.safety.verdict import SafetyVerdict
@@ -48,8 +49,10 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
     # Where a name is asked for that the file does not hold is not known: the type of a NumPy element.
     places = {present_name(use.name): use.storages_before for use in reversed(checkpoint.globals)}
     first = next(iter(safety.answer.names), "")
-    before = places.get(first, len(checkpoint.storages) if first else 0)
-    return Refusal(finding=finding, name=first, storages_before=before)
+    before = places.get(first, len(checkpoint.storages))
+    raised = None if first else pickle_obstacle(checkpoint, restricted=True)
+    error = "" if raised is None else raised.message
+    return Refusal(finding=finding, name=first, error=error, storages_before=before)
 
 
 def _begins_with_truth(checkpoint: Checkpoint) -> bool:

@@ -45,8 +45,9 @@ class Refusal:
     Attributes:
         finding: The id of the finding that explains it: `needs-allow-list`, `runs-code`, `dangerous-global`.
         name: The first name that is not on torch's list, dotted; empty where no name is the reason.
-        opcode: The byte of the instruction that it does not know; None where none is the reason. With
-            neither, only the beginning of torch's text is known.
+        opcode: The byte of the instruction that it does not know; None where none is the reason.
+        error: What is raised in it otherwise, and leaves as it is. With none of these, only the beginning of
+            torch's text is known.
         storages_before: How many storages are loaded before it. A device that is missing there stops the
             load earlier.
     """
@@ -54,11 +55,14 @@ class Refusal:
     finding: str
     name: str = ""
     opcode: int | None = None
+    error: str = ""
     storages_before: int = 0
 
 
 def refusal_message(refusal: Refusal, release: Release) -> str:
     """Return torch's text with the exception's name; only its beginning where the reason is neither."""
+    if refusal.error:
+        return refusal.error
     said = _said(refusal, release)
     if release < SAFE_GLOBALS:
         return f"{_FIRST}{said}"

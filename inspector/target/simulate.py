@@ -12,8 +12,16 @@ from itertools import chain, takewhile
 
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.checkpoint import Checkpoint, HiddenPlace, Storage, Tensor
-from inspector.model.obstacles import Obstacle, legacy_obstacle, storage_obstacles
+from inspector.model.obstacles import (
+    Obstacle,
+    legacy_obstacle,
+    legacy_type,
+    pickle_obstacle,
+    storage_obstacles,
+    tensor_obstacles,
+)
 from inspector.model.once import once
+from inspector.model.tensors.views import CANNOT_GROW
 from inspector.records import dataclass
 from inspector.target.landing import Landing, is_wrapper, sent_tensors
 from inspector.target.load_call import LoadCall
@@ -100,12 +108,28 @@ def first_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Loa
         return LoadFailure(finding=opening[0], device="", storage="", message=opening[1])
     landing = Landing(checkpoint.format, target, how)
     failures = chain(_storage_failures(checkpoint, landing), _own_failures(checkpoint, target, landing))
-    failure = _named(checkpoint, next(failures, None))
+    failure = _named(checkpoint, _legacy_type_failure(checkpoint, next(failures, None)))
     refusal = _refused(checkpoint, target, how, failure)
     if refusal is not None or failure is not None:
         return refusal or failure
-    obstacle = legacy_obstacle(checkpoint)
+    obstacle = None if _restricts(target, how) else pickle_obstacle(checkpoint, restricted=False)
+    obstacle = obstacle or legacy_obstacle(checkpoint)
     return None if obstacle is None else _of_obstacle(obstacle)
+
+
+def _legacy_type_failure(checkpoint: Checkpoint, failure: LoadFailure | None) -> LoadFailure | None:
+    """Return the error of what the legacy format cannot hold, unless a load fails earlier in the file."""
+    use, obstacle = legacy_type(checkpoint), legacy_obstacle(checkpoint)
+    if use is None or obstacle is None:
+        return failure
+    if failure is not None and _storages_before(checkpoint, failure) < use.storages_before:
+        return failure
+    keys = [storage.key for storage in checkpoint.storages[use.storages_before :][:1]]
+    return _of_obstacle(obstacle, storage="".join(keys))
+
+
+def _restricts(target: Profile, how: LoadCall) -> bool:
+    return how.is_weights_only(release_of(target.torch_version))
 
 
 def _refused(
@@ -148,17 +172,39 @@ def _named(checkpoint: Checkpoint, failure: LoadFailure | None) -> LoadFailure |
 def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[LoadFailure]:
     """Yield the errors of storages, and of tensors that are sent on as soon as their storage is read."""
     obstacles = storage_obstacles(checkpoint) if landing.reads_records else {}
-    own = _own_by_storage(checkpoint)
+    own, wrong = _own_by_storage(checkpoint), _wrong_by_storage(checkpoint)
+    yield from wrong.get("", ())
     # Where nothing but its tag can stop a storage, the first with each tag tells of the rest.
-    for storage in checkpoint.storages if obstacles or own else _first_of_tags(checkpoint):
+    for storage in checkpoint.storages if obstacles or own or wrong else _first_of_tags(checkpoint):
         key = storage.key
         if key in obstacles and landing.meets(obstacles[key]):
             yield _of_obstacle(obstacles[key], storage=key)
-        failure = landing.of_tag(storage.device)[1]
+        landed, failure = landing.of_tag(storage.device)
         if failure is not None:
             yield LoadFailure(finding=failure[0], device=storage.device, storage=key, message=failure[1])
         for tensor in own.get(key, ()):
             yield from _own_failure(tensor, landing)
+        for unmade in wrong.get(key, ()):
+            if landed != "meta" or unmade.message != CANNOT_GROW:
+                yield unmade
+
+
+@once
+def _wrong_by_storage(checkpoint: Checkpoint) -> dict[str, list[LoadFailure]]:
+    """Return the errors of tensors that cannot be made, by the last storage that is loaded before."""
+    obstacles = tensor_obstacles(checkpoint)
+    found: dict[str, list[LoadFailure]] = {}
+    if not obstacles:
+        return found
+    order = {storage.key: place for place, storage in enumerate(checkpoint.storages)}
+    order[""] = -1
+    last = ""
+    for number, row in enumerate(checkpoint.tensors):
+        last = max(last, row.storage or "", key=order.__getitem__)
+        if number in obstacles:
+            failure = _of_obstacle(obstacles[number], storage=row.storage or "", tensor=row.path)
+            found.setdefault(last, []).append(failure)
+    return found
 
 
 @once
@@ -220,5 +266,7 @@ def _of_row(tensor: Tensor, failure: Failure) -> LoadFailure:
     )
 
 
-def _of_obstacle(obstacle: Obstacle, *, storage: str = "") -> LoadFailure:
-    return LoadFailure(finding=obstacle.finding, device="", storage=storage, message=obstacle.message)
+def _of_obstacle(obstacle: Obstacle, *, storage: str = "", tensor: str = "") -> LoadFailure:
+    return LoadFailure(
+        finding=obstacle.finding, device="", storage=storage, message=obstacle.message, tensor=tensor
+    )

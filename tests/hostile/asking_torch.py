@@ -1,9 +1,11 @@
-"""Asks torch what `weights_only=True` does with files, in forks with little room and time for each.
+"""Asks torch what it does with files, in forks with little room and time for each.
 
 Time is that of the processor: how busy the machine is changes no answer.
 
 `python -m tests.hostile.asking_torch` reads lines of JSON `[PATH, [NAME, ...]]`. Each is answered by a line
-of JSON: what happened, and what happened with these names allowed. Allowed names stand for an inert class.
+of JSON: what happened with `weights_only=True` on a machine with every device, and what happened with these
+names allowed. Allowed names stand for an inert class. Of `[PATH, true]` it is `torch.load(path)` on this
+machine with that value of `weights_only`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import resource
 import signal
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,10 @@ from tests.torches import run_with_torch
 
 _ROOM = 2 << 30
 _SECONDS = 6
-_LAZY = "torch.nested._internal.nested_tensor"
+_LAZY = {"torch.nested._internal.nested_tensor", "torch._dynamo"}
 _IN_ONE_FORK = 1000
 _MOST_SAID = 4000
-Load = tuple[str, Iterable[str]]
+Load = tuple[str, Iterable[str] | bool]
 _ROOT = Path(__file__).parents[2]
 
 
@@ -50,14 +52,19 @@ class Anywhere(dict[Any, str]):
         return "cpu" if isinstance(tag, str | torch.device) else default
 
 
-def _load(path: str, names: Iterable[str]) -> str:
+def _load(path: str, how: Iterable[str] | bool) -> str:
     import torch
 
+    names = () if isinstance(how, bool) else how
     stands_in = [(type(name.rpartition(".")[2], (Inert,), {}), name) for name in names]
     warnings.simplefilter("ignore")
+    torch.serialization._serialization_tls.map_location = None  # torch leaves it behind after an error
     try:
         with torch.serialization.safe_globals(stands_in):
-            torch.load(path, map_location=Anywhere(), weights_only=True)
+            if isinstance(how, bool):
+                torch.load(path, weights_only=how)
+            else:
+                torch.load(path, map_location=Anywhere(), weights_only=True)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
         return f"{type(error).__name__}: {error}"
     return "accepts"
@@ -71,7 +78,7 @@ def _serve(loads: list[Load], start: int, writer: int) -> None:
     # What crashes says why on its standard error, and that is not asked for.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     gc.disable()  # it goes through all of a million lists again and again
-    was_there = _LAZY in sys.modules
+    were_there = _LAZY & sys.modules.keys()
     with os.fdopen(writer, "w", encoding="utf-8") as pipe:
         for path, names in loads[start : start + _IN_ONE_FORK]:
             signal.setitimer(signal.ITIMER_PROF, _SECONDS)
@@ -79,8 +86,8 @@ def _serve(loads: list[Load], start: int, writer: int) -> None:
             signal.setitimer(signal.ITIMER_PROF, 0)
             pipe.write(json.dumps(said) + "\n")
             pipe.flush()
-            if _LAZY in sys.modules and not was_there:
-                return  # what it allows would be allowed in the next file as well
+            if _LAZY & sys.modules.keys() != were_there:
+                return  # what they allow would be allowed in the next file as well
 
 
 def _in_forks(loads: list[Load]) -> list[str]:
@@ -113,15 +120,16 @@ def main() -> int:
     # What it imports once, no fork has to pay for.
     _load(str(_ROOT / "tests/data/corpus/zip/state_dict.pt"), ())
     asked = [json.loads(line) for line in sys.stdin]
-    loads = [(path, given) for path, names in asked for given in ([(), names] if names else [()])]
+    ways = [[how] if isinstance(how, bool) else [(), how] if how else [()] for _, how in asked]
+    loads = [(path, how) for (path, _), tried in zip(asked, ways, strict=True) for how in tried]
     said = iter(_in_forks(loads))
-    for _, names in asked:
-        sys.stdout.write(json.dumps([next(said) for _ in range(2 if names else 1)]) + "\n")
+    for tried in ways:
+        sys.stdout.write(json.dumps([next(said) for _ in tried]) + "\n")
     return 0
 
 
-def ask_torch(files: list[tuple[Path, tuple[str, ...]]]) -> list[list[str]]:
-    """Ask about files, each with names to allow in a second try."""
+def ask_torch(files: Sequence[tuple[Path, tuple[str, ...] | bool]]) -> list[list[str]]:
+    """Ask about files, each with names to allow in a second try, or with the value of `weights_only`."""
     asked = "".join(json.dumps([str(path), names]) + "\n" for path, names in files)
     done = run_with_torch("-m", "tests.hostile.asking_torch", given=asked)
     assert done.returncode == 0, done.stderr[-2000:]

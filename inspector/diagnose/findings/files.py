@@ -70,7 +70,7 @@ def _invalid(case: Case) -> Iterator[Finding]:
 def _refused(case: Case) -> Iterator[Finding]:
     """Return why torch can load the file nowhere, where no other rule says it."""
     obstacle = find_obstacle(case.checkpoint)
-    if obstacle is None or obstacle.finding == "truncated":
+    if obstacle is None or obstacle.finding in {"truncated", "invalid-tensor"}:
         return
     title = f"{loader_of(case.checkpoint)} refuses this file"
     if obstacle.kind is ObstacleKind.NEWER_VERSION:

@@ -56,7 +56,7 @@ def note_program_uses(
         note_calls(uses, stream.calls, arguments, look)
         note_attributes(uses, stream, ends_s)
         if program.kind == "part" and stream.persistent_ids:
-            uses.add((PERSISTENT_ID, Verb.LOAD))
+            uses.add((PERSISTENT_ID, Verb.MISREAD))
 
 
 def list_globals(

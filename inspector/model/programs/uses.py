@@ -11,8 +11,9 @@ import math
 import time
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
+from inspector.containers.rebuilds import JUDGED
 from inspector.model.arguments.check import Arguments
-from inspector.model.arguments.kinds import UNKNOWN, kind_of
+from inspector.model.arguments.kinds import UNKNOWN, kind_of, listed_name
 from inspector.model.arguments.random_generators import random_type
 from inspector.model.arguments.states import may_set
 from inspector.model.checkpoint import Verb
@@ -36,6 +37,7 @@ _DTYPE_CLASSES = {
 }
 _ASK_EACH = 4096
 _MOST_NAME = 1000
+_MOST_NESTED = 8  # a parameter of a wrapper of a tensor; what lies deeper is no tensor, see `views`
 _ZIP_PARTS, _LEGACY_PARTS, _VIEW_PARTS = 5, 6, 3
 Uses = set[tuple[str, Verb]]
 
@@ -65,9 +67,14 @@ def note_state(uses: Uses, name: str, call: Call) -> None:
 
 def note_fault(uses: Uses, name: str, call: Call, arguments: Arguments) -> None:
     """Note a call of a name that torch knows, if it does not take its arguments or its result no state."""
-    if not arguments.may_take(name, call):
-        uses.add((name, Verb.MISCALL))
-    _note_filling(uses, name, call)
+    for _ in range(_MOST_NESTED):
+        if not arguments.may_take(name, call):
+            uses.add((name, Verb.MISCALL))
+        _note_filling(uses, name, call)
+        given = call.args[0] if isinstance(call.args, tuple) and call.args else None
+        if not isinstance(given, Call) or listed_name(given.func) not in JUDGED:
+            break
+        name, call = listed_name(given.func), given
 
 
 def _note_filling(uses: Uses, name: str, call: Call) -> None:
@@ -87,7 +94,8 @@ def note_strangers(uses: Uses, stream: Stream, *, is_legacy: bool) -> None:
         if type(node.meaning) is StorageId and type(pid) is tuple and len(pid) == count == _ZIP_PARTS:
             continue  # nearly all, told without another look
         if type(pid) is not tuple or not pid or pid[0] != "storage":
-            uses.add((PERSISTENT_ID, Verb.LOAD))
+            is_class = bool(is_legacy and isinstance(pid, tuple) and pid and pid[0] == "module")
+            uses.add((PERSISTENT_ID, Verb.LOAD if is_class or not is_legacy else Verb.MISREAD))
             return
         if parse_storage_id(node) is None or len(pid) != count or not _is_view(pid[_ZIP_PARTS:]):
             uses.add((PERSISTENT_ID, Verb.MISREAD))

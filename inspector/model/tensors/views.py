@@ -13,7 +13,7 @@ from operator import mul
 from typing import Any, cast
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
-from inspector.model.checkpoint import Encoding
+from inspector.model.checkpoint import Encoding, Tensor
 from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, element_nbytes, known_dtype, stored_nbytes
 from inspector.model.values.text import device_label, int_text
 from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
@@ -26,6 +26,22 @@ _MOST = (1 << 63) - 1  # torch counts elements and steps in 64 bits with a sign
 _MOST_DIMENSIONS = 1024
 _FEW_DIMENSIONS = 8
 _ONES = (1,)
+_NO_NUMBER, _NEGATIVE, _HUGE = "no whole number", "negative", "too large"
+PAST = "it runs past its storage"
+_COUNTLESS, _UNEVEN = "it has more elements than 64 bits can count", "sizes but"
+CANNOT_GROW = "RuntimeError: Trying to resize storage that is not resizable"
+"""What torch says where a tensor needs more than its storage has; on the meta device they grow."""
+# By a part of the problem.
+_WORDS = {
+    PAST: CANNOT_GROW,
+    _COUNTLESS: "RuntimeError: numel: integer multiplication overflow",
+    _UNEVEN: "RuntimeError: unequal size length",
+    f"offset is {_NEGATIVE}": "RuntimeError: Tensor: invalid storage offset",
+    f"offset is {_HUGE}": "ValueError: Overflow when unpacking long long",
+    _NEGATIVE: "RuntimeError",
+    _HUGE: "TypeError: set_()",
+    _NO_NUMBER: "TypeError: set_()",
+}
 _MOST_LAID = 256
 _MOST_NESTED = 8  # a parameter of a wrapper of a quantized tensor ...
 
@@ -189,14 +205,25 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
     """Describe a view that is not plain, and say why it cannot be true if it cannot."""
     offset = geometry[0]
     shape, problem = shape_of(geometry[1])
-    stride, stride_problem = sizes_of(() if geometry[2] is None else geometry[2])
+    steps = () if geometry[2] is None else geometry[2]
+    if isinstance(steps, tuple | list) and len(steps) == len(shape) and not problem:
+        # Where no step is taken torch minds no negative one.
+        still = [size == 1 or 0 in shape for size in shape]
+        odd = [at for at, step in zip(still, steps, strict=True) if at and type(step) is int and step < 0]
+        if odd:
+            steps = tuple(
+                0 if at and type(one) is int and one < 0 else one
+                for at, one in zip(still, steps, strict=True)
+            )
+    stride, stride_problem = sizes_of(steps)
     if (
         not stride and not stride_problem and not dtype.startswith("q")
     ):  # torch takes missing strides for those of a contiguous tensor
         stride = contiguous(shape)
     problem = problem or stride_problem
-    if type(offset) is not int or not 0 <= offset <= _MOST:
-        offset, problem = 0, problem or "its offset is not valid"
+    odd = _odd_number(offset)
+    if odd:
+        offset, problem = 0, problem or f"its offset is {odd}"
     problem = problem or _misfit(storage, dtype, offset, shape, stride)
     return TensorFacts(
         device_label(storage.location),
@@ -262,10 +289,10 @@ def _misfit(
 ) -> str | None:
     """Return why a view cannot lie within its storage, or None if it can."""
     if len(shape) != len(stride):
-        return f"it has {len(shape)} sizes but {len(stride)} strides"
+        return f"it has {len(shape)} {_UNEVEN} {len(stride)} strides"
     _, end = _span(dtype, offset, shape, stride)
     if end > storage.nbytes:
-        return shared_text(f"it runs past its storage: {int_text(end)} of {int_text(storage.nbytes)} bytes")
+        return shared_text(f"{PAST}: {int_text(end)} of {int_text(storage.nbytes)} bytes")
     return None
 
 
@@ -278,6 +305,11 @@ def shared_text(text: str) -> str:
 
 _TEXTS: dict[str, str] = {}
 _MOST_TEXTS = 64
+
+
+def end_of(row: Tensor) -> int:
+    """Return how many bytes of its storage a tensor needs."""
+    return _span(row.dtype, row.storage_offset or 0, row.shape, row.stride or ())[1]
 
 
 def _span(dtype: str, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, int]:
@@ -302,17 +334,35 @@ def sizes_of(value: Value) -> tuple[tuple[int, ...], str | None]:
         raise NoTensorError
     if len(value) > _MOST_DIMENSIONS:
         return (), f"it claims {len(value):,} dimensions"
+    if bool in map(type, value[1:]):  # but for the first, True is a number to torch
+        value = (value[0], *(int(size) if type(size) is bool else size for size in value[1:]))
     sizes = tuple(size for size in value if type(size) is int and 0 <= size <= _MOST)
     if len(sizes) < len(value):
-        return (), "its sizes or strides are not all sensible numbers"
+        return (), f"one of its sizes or strides is {next(filter(None, map(_odd_number, value)))}"
     return (cast("tuple[int, ...]", value) if type(value) is tuple else sizes), None  # shared as in the file
+
+
+def _odd_number(value: Value) -> str:
+    """Return what keeps a value from being a size or a place; empty where nothing does."""
+    if type(value) is not int:
+        return _NO_NUMBER
+    return "" if 0 <= value <= _MOST else _NEGATIVE if value < 0 else _HUGE
+
+
+def torch_words(problem: str) -> str:
+    """Return what torch raises on making a tensor with that problem, or its beginning; empty for none.
+
+    See `set_` of `ATen/native/TensorShape.cpp` and `resize_bytes_nocuda` of `ATen/native/Resize.cpp`: the
+    storage of a record cannot grow.
+    """
+    return next((words for end, words in _WORDS.items() if end in problem), "")
 
 
 def shape_of(value: Value) -> tuple[tuple[int, ...], str | None]:
     """Read sizes as `sizes_of` does, and see whether their product can be counted."""
     shape, problem = sizes_of(value)
     if prod(shape) > _MOST:
-        return shape, "it has more elements than 64 bits can count"
+        return shape, _COUNTLESS
     return shape, problem
 
 

@@ -186,7 +186,7 @@ def test_few_long_names_are_refused_at_once() -> None:
 
 
 def test_calls_are_remembered_but_for_those_that_make_plain_tensors() -> None:
-    tensor = call("torch._utils._rebuild_tensor_v2")
+    tensor = call("torch._utils._rebuild_tensor_v2", *[NONE] * 6)
     dropped = call("os.system", text("id")) + op("POP")
     found = read(
         MARK,

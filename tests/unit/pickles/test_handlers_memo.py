@@ -7,6 +7,7 @@ import pytest
 
 from inspector.errors import PickleError
 from inspector.pickles.machine import read_pickle
+from inspector.pickles.oddities import StreamFault
 from tests.builders.pickles import MARK, NONE, kinds, name, number, op, proto, read, root, stream, text
 from tests.sweep import table
 
@@ -118,7 +119,7 @@ def test_protocol_is_the_highest_declared() -> None:
 def test_unknown_protocol() -> None:
     # torch's restricted unpickler goes on, and CPython's stops.
     found = read(proto(2), proto(6), NONE)
-    assert (found.protocol, [oddity.kind for oddity in found.oddities]) == (2, ["unknown-protocol"])
+    assert (found.protocol, found.oddities, found.faults) == (2, (), {StreamFault.UNKNOWN_PROTOCOL})
 
 
 def frame(*parts: bytes, nbytes: int | None = None) -> bytes:

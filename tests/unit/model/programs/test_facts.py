@@ -45,7 +45,7 @@ def test_uses_are_those_of_all_programs() -> None:
 
 
 def test_no_program_but_the_objects_may_refer_to_storages() -> None:
-    for kind, expected in (("part", {(PERSISTENT_ID, Verb.LOAD)}), ("object", set()), ("nested", set())):
+    for kind, expected in (("part", {(PERSISTENT_ID, Verb.MISREAD)}), ("object", set()), ("nested", set())):
         uses: Uses = set()
         note_program_uses(
             uses, [program(storage(), kind=kind)], Arguments(), Limits().counted().look, math.inf

@@ -47,7 +47,7 @@ def test_files_that_no_argument_opens() -> None:
         ),
         ("zip/proto4.pt", "", "refused", "Only for a file whose maker you trust"),
         ("old/t1.4_py27_zip_cuda_sd.pt", "", "load-fails", "The file itself stops torch.load"),
-        ("legacy/nested.pt", ", mmap=True", "load-fails", "mmap=True does not go"),
+        ("legacy/tied.pt", ", mmap=True", "load-fails", "mmap=True does not go"),
     ]
     for file, more, kind, said in rows:
         checkpoint = open_checkpoint(str(CORPUS / file))
