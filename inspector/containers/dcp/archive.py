@@ -48,6 +48,7 @@ from inspector.units import format_count
 
 METADATA = ".metadata"
 _MOST_OTHERS, _MOST_CHUNKS = 64, 1_000  # a chunk takes half a millisecond
+_LATE = frozenset({"safetensors", "transformed"})  # what came later than the restriction of chunks
 _HARMLESS = OWN_NAMES | {"torch.Size", "torch.serialization._get_layout"}
 _MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of them
 _NO_ZIP = "UnpicklingError: Weights only load failed."
@@ -314,7 +315,7 @@ class _Joining:
         others, left = Values(self._files.programs, self._limits, self._progress), _MOST_CHUNKS
         for name, info in sorted(self._chunks, key=lambda one: one[1][:2]):
             place = self._place(info)
-            if place.packing == "safetensors" or info.transforms:  # both came later than the restriction
+            if place.packing in _LATE:
                 continue
             if not left:
                 self._files.programs.miss("further chunks", f"{_MOST_CHUNKS:,} are read", restricted=True)
