@@ -219,7 +219,7 @@ class Commands(QObject):
         self.error_wanted.emit()
 
     def on_check_script(self) -> None:
-        """Ask for a script to follow with the file."""
+        """Ask for a script to judge with the file."""
         folder = self._folder()
         path, _ = QFileDialog.getOpenFileName(self._window, "Check a script", folder, _SCRIPTS)
         if path and self.session:

@@ -66,7 +66,7 @@ class Check:
         return check_document(self._found)
 
     def __bool__(self) -> bool:
-        """Return whether it loads and is safe, and a script that was given works with it."""
+        """Return whether it loads and is safe; where a script was given, whether nothing of that fails."""
         return self._found.is_good
 
     @override
@@ -81,13 +81,14 @@ class Check:
         return f"<Check of {path} on {target}: loads={self.loads}, safe={self.safe}>"
 
 
-def check(
+def check(  # noqa: PLR0913 - what is asked, as on the command line
     source: CheckpointLike,
     *,
     target: str = THIS,
     python: Path | None = None,
     error_text: str | None = None,
     script: Path | None = None,
+    script_args: str | None = None,
     progress: Told = None,
 ) -> Check:
     """Find out whether `torch.load(path)` works on a machine, without loading anything.
@@ -98,6 +99,7 @@ def check(
         python: The Python whose torch `this` means; the one that runs this, if it is None.
         error_text: An error message or traceback to be explained.
         script: A Python script or notebook: which line of it fails with the file. It is not executed.
+        script_args: The words that the script is run with, such as `"--resume best.pth"`.
         progress: Called with each `Step` of the work; what it raises ends the work.
 
     Raises:
@@ -123,22 +125,27 @@ def check(
             findings=diagnose(facts, load.safety, machine),
             explanation=explanation,
             diagnoses=() if machine.evidence is None else examine(machine),
-            script=None if text is None else _follow(text, facts, machine),
+            script=None
+            if text is None
+            else _judged(text, os.fsdecode(script or ""), script_args, facts, machine),
         )
     )
 
 
 def _read(script: Path) -> tuple[str, str]:
     """Return the name and text of a script; what is none is refused before the file is opened."""
-    from inspector.diagnose.script.reading import parse_script, read_script  # noqa: PLC0415 - seldom used
+    from inspector.diagnose.script.read import parse_script, read_script  # noqa: PLC0415 - seldom used
 
     name, text = read_script(os.fsdecode(script))
     parse_script(text, name)
     return name, text
 
 
-def _follow(script: tuple[str, str], facts: Checkpoint, machine: Profile) -> ScriptAnswer:
+def _judged(
+    script: tuple[str, str], path: str, words: str | None, facts: Checkpoint, machine: Profile
+) -> ScriptAnswer:
     from inspector.diagnose.script.answer import answer_script  # noqa: PLC0415 - as above
 
     name, text = script
-    return answer_script(text, name, facts, machine)
+    folder = os.path.dirname(path) or "."  # noqa: PTH120 - a text, as it was given
+    return answer_script(text, name, facts, machine, folder=folder, arguments=words)

@@ -69,7 +69,12 @@ def _reduce(state: State, data: bytes, pos: int) -> int:
     args = stack.pop()
     func = stack[-1]
     node = stack[-1] = Call(func, args, "reduce")
-    if type(func) is not Global or not func.common or type(args) is not tuple or not 0 <= len(args) - func.arity <= 1:
+    if (
+        type(func) is not Global
+        or not func.common
+        or type(args) is not tuple
+        or not 0 <= len(args) - func.arity <= 1
+    ):
         _note_call(state, node)
     return pos
 

@@ -66,9 +66,8 @@ class Check:
 
     @property
     def is_good(self) -> bool:
-        """Whether the file loads on the target, holds nothing but weights, and the script works."""
-        works = self.script is None or self.script.is_good
-        return self.loads and self.load.is_safe and works
+        """Whether the file loads on the target and holds only weights; with a script, whether that works."""
+        return self.loads and self.load.is_safe if self.script is None else self.script.is_good
 
     @property
     def loads(self) -> bool:
@@ -130,12 +129,16 @@ def _fix_document(fix: Fix | None, judged: Judged | None) -> Document | None:
     return {**fix_document(fix), "lines": lines}
 
 
-def _script(answer: ScriptAnswer | None) -> Iterator[Block]:
-    """Yield what a script does with the file."""
-    if answer is not None:
-        from inspector.report.scripts import script_lines  # noqa: PLC0415 - most runs follow no script
+def _script(answer: ScriptAnswer, check: Check) -> Iterator[Block]:
+    """Yield what a script does with the file, and the file's own verdict in a line."""
+    from inspector.report.scripts import script_lines  # noqa: PLC0415 - most runs judge no script
 
-        yield from script_lines(answer)
+    yield from script_lines(answer)
+    yield Line("")
+    does = "loads" if check.loads else "does not load"
+    yield from prose(
+        f"{check.checkpoint.path} by itself {does} there by default. {safety_sentence(check.load)}", ""
+    )
 
 
 def format_check(check: Check) -> str:
@@ -147,8 +150,10 @@ def check_page(check: Check) -> Page:
     """Return the answer: the verdict and its error, the explanation, the machine, the findings."""
     failure = check.load.last_error
     needs_device = failure is not None and failure.finding in DEVICE_FINDINGS
+    if check.script is not None:
+        explained = () if check.explanation is None else explanation_lines(check.explanation, check.judged)
+        return page_of(_script(check.script, check), explained)
     return page_of(
-        _script(check.script),
         _verdict(check),
         () if check.explanation is None else explanation_lines(check.explanation, check.judged),
         machine_lines(check.diagnoses, is_asked=needs_device or is_about_machine(check.explanation)),

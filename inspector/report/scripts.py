@@ -8,7 +8,13 @@ from inspector.diagnose.script.answer import ScriptAnswer
 from inspector.records import as_document
 from inspector.report.jsonable import Document
 from inspector.report.page.blocks import Line, Role, lines_of, prose
-from inspector.report.words.scripts import further_sentences, patch_note, script_headline, script_limits
+from inspector.report.words.scripts import (
+    further_sentences,
+    message_lines,
+    patch_note,
+    script_headline,
+    script_limits,
+)
 
 _INDENT = "  "
 
@@ -33,19 +39,25 @@ def script_document(answer: ScriptAnswer) -> Document:
         "assumed": list(answer.assumed),
         "dangerous": answer.is_dangerous,
         "notebook": answer.is_notebook,
+        "load_line": answer.load_line or None,
+        "file": answer.file or None,
+        "leaves": answer.leaves,
+        "also": list(answer.also),
+        "unjudged": list(answer.unjudged),
     }
 
 
 def script_lines(answer: ScriptAnswer) -> Iterator[Line]:
     """Yield the answer as text: the line, what torch says there, why, and the patch."""
     yield Line(f"The script {answer.name}", "heading")
-    is_bad = answer.outcome == "fails" or answer.is_dangerous
+    is_bad = answer.outcome in {"fails", "silent"} or answer.is_dangerous
     role: Role = "bad" if is_bad else "good" if answer.outcome == "works" else "caution"
     yield from (line._replace(role=role) for line in prose(script_headline(answer), _INDENT))
-    if answer.line:
-        yield from prose(f"{answer.line}: {answer.source}", "      ")
-        for line in answer.message.split("\n"):
-            yield from prose(line.strip(), "      ")
+    if answer.source:
+        yield from prose(f"{answer.line or answer.load_line}: {answer.source}", "      ")
+    if answer.kind:
+        for line in message_lines(answer):
+            yield from prose(line, "      ")
         yield from prose(answer.why, _INDENT)
         for sentence in further_sentences(answer):
             yield from prose(sentence, _INDENT)
@@ -56,4 +68,4 @@ def script_lines(answer: ScriptAnswer) -> Iterator[Line]:
         yield from prose(sentence, _INDENT)
     if answer.diff:
         yield Line("")
-        yield from lines_of(answer.diff.rstrip("\n").split("\n"), "code")
+        yield from lines_of(answer.diff.rstrip("\n").replace("\r", "").split("\n"), "code")

@@ -172,6 +172,7 @@ CODES = {
     "check best.pth --target cuda@24gb": 1,
     "check best.pth --error-file traceback.txt": 1,
     "check best.pth --script train.py": 1,
+    'check best.pth --script train.py --args "--resume best.pth --gpu 0"': 1,
     "diff epoch-1.pth epoch-2.pth": 1,
     "diff model.safetensors best.pth --values --filter role:parameter": 1,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -36,10 +37,14 @@ EXAMPLES = (
     "check best.pth --target cuda@24gb",
     "check best.pth --error-file traceback.txt",
     "check best.pth --script train.py",
+    'check best.pth --script train.py --args "--resume best.pth --gpu 0"',
     "check runs/*.pth --target cpu",
     "check - < best.pth",
 )
-NOTES = f"Exits with 1 where a file does not load there, or holds more than weights. {MANY}"
+NOTES = (
+    "Exits with 1 where a file does not load there, or holds more than weights; "
+    f"with --script, where a line of it fails. {MANY}"
+)
 _MOST_CHARS = 1 << 22
 """Of an error file: more than is looked at, and little enough to be read from anything."""
 
@@ -61,10 +66,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="F.py",
         help="which line of this Python script or notebook fails with the file; - is standard input",
     )
+    group.add_argument("--args", metavar="WORDS", help="the words that the script is run with, in quotes")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the answer; 1 means that the file does not load there, or holds more than weights."""
+    """Print the answer; 1 means that it is no, see `NOTES`."""
     from inspector.cli.streams import refuse_twice
     from inspector.pythons import name_python
     from inspector.target.machine.wish import parse_wish
@@ -143,14 +149,14 @@ def _error_text(options: argparse.Namespace) -> str | None:
 
 
 def _script(path: str | None) -> tuple[str, str] | None:
-    """Return the name and text of the script to follow; None without one.
+    """Return the name and text of the script; None without one.
 
     Raises:
         CheckpointError: It cannot be read.
     """
     if path is None:
         return None
-    from inspector.diagnose.script.reading import parse_script, read_script
+    from inspector.diagnose.script.read import parse_script, read_script
 
     name, text = ("stdin", sys.stdin.read(_MOST_CHARS)) if path == "-" else read_script(path)
     parse_script(text, name)  # what is no script is refused before the file is opened
@@ -182,18 +188,21 @@ def _look(
         findings=diagnose(checkpoint, load.safety, machine),
         explanation=explanation,
         diagnoses=_examine(machine),
-        script=_follow(script, checkpoint, machine),
+        script=_judge(script, options, checkpoint, machine),
     )
 
 
-def _follow(script: tuple[str, str] | None, checkpoint: Checkpoint, machine: Profile) -> ScriptAnswer | None:
-    """Follow a script with the file."""
+def _judge(
+    script: tuple[str, str] | None, options: argparse.Namespace, checkpoint: Checkpoint, machine: Profile
+) -> ScriptAnswer | None:
+    """Judge a script with the file."""
     if script is None:
         return None
     from inspector.diagnose.script.answer import answer_script
 
     name, text = script
-    return answer_script(text, name, checkpoint, machine)
+    folder = None if options.script == "-" else os.path.dirname(options.script) or "."  # noqa: PTH120 - a text, as given
+    return answer_script(text, name, checkpoint, machine, folder=folder, arguments=options.args)
 
 
 def _examine(machine: Profile) -> tuple[Diagnosis, ...]:

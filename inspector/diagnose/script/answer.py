@@ -1,29 +1,55 @@
-"""The answer to a script: the first line that fails or silently does nothing, why, and the patch."""
+"""The answer to a script: the load of this file, what becomes of it, and the patch."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from inspector.diagnose.script.edits import apply_edits
+from inspector.diagnose.script.edits import Problem, apply_edits
+from inspector.diagnose.script.options import Words
 from inspector.diagnose.script.places import Places
-from inspector.diagnose.script.problems import Lost, Problem
-from inspector.diagnose.script.reading import Script, parse_script
-from inspector.diagnose.script.simulate.context import Known, Which
-from inspector.diagnose.script.simulate.follow import Course, follow
+from inspector.diagnose.script.read import Project, Script, parse_script
+from inspector.diagnose.script.uses import Judge, Load, names_file
 from inspector.errors import ModelError
 from inspector.model.checkpoint import Checkpoint
-from inspector.records import dataclass, replace
+from inspector.records import dataclass
 from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
 from inspector.units import cut_text, escape_text
 
 Outcome = Literal["fails", "silent", "works", "lost", "not-loaded"]
 _MOST_PATCHES = 6
-_MOST_STEPS = 200_000
-"""After which no further patch is tried."""
 _MOST_LINE = 200
-_LINE_ENDS = str.maketrans("", "", "\n\t")
+_MOST_PATCH = 18  # lines; of a longer one, what mends the load
+_LINE_ENDS = str.maketrans("", "", "\n\t\r")
+_BOLD = ("\x1b[1m", "\x1b[0m")
+_OTHERS = frozenset(
+    {
+        "cache",
+        "vector",
+        "vectors",
+        "vocab",
+        "vocabulary",
+        "data",
+        "dataset",
+        "embedding",
+        "embeddings",
+        "glove",
+    }
+    | {"stats", "feature", "features", "anchors", "labels", "vgg", "lpips", "inception", "fid", "pretrained"}
+    | {"backbone", "teacher", "discriminator", "disc", "netd"}
+)
+_OWN = frozenset({"resume", "checkpoint", "ckpt", "model", "weights", "state", "best", "last", "snapshot"})
+_MOST_ALSO = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """What decides, and is not known: the line, and what it is."""
+
+    line: int
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +58,24 @@ class ScriptAnswer:
 
     Attributes:
         name: The script.
-        outcome: `fails` and `silent`: at `line`. `works`: followed to its end. `lost`: nothing goes
-            wrong up to where it cannot be followed. `not-loaded`: nothing in it loads this file.
+        outcome: `fails` and `silent`: at `line`. `works`: the load at `line` works, and so does what follows
+            as far as it was judged. `lost`: something that is not known decides. `not-loaded`: nothing in it
+            loads this file.
         kind: The id of the problem; empty without one.
         line: Its line, counted from 1; 0 without one.
+        load_line: The line of the load that is judged; 0 where there is none.
+        file: The module of the project that these lines stand in; empty for the script.
         source: That line.
         message: What torch says there; empty where it says nothing.
         why: Why.
         advice: What to do, beyond the patch.
-        diff: The patch as a unified diff; the patched script was followed again, without a problem. Or empty.
-        further: What goes wrong once that is mended, each with its line in the script patched so far.
-        lost: From where on the script cannot be followed, or None.
-        assumed: Conditions that were taken for true.
+        diff: The patch as a unified diff; the patched script was judged again. Or empty.
+        leaves: Whether the load works with the patch, and other lines still fail.
+        further: What else goes wrong, each with its line.
+        lost: What decides and is not known, or None.
+        assumed: What the branch needs, and what else was taken for true.
+        also: Further lines that fail in the same way.
+        unjudged: What could not be judged.
         is_dangerous: Whether loading the file can run commands; then there is no patch.
         is_notebook: Whether lines are counted over the code cells of a notebook.
     """
@@ -52,124 +84,316 @@ class ScriptAnswer:
     outcome: Outcome
     kind: str = ""
     line: int = 0
+    load_line: int = 0
+    file: str = ""
     source: str = ""
     message: str = ""
     why: str = ""
     advice: str = ""
     diff: str = ""
+    leaves: bool = False
     further: tuple[Problem, ...] = ()
     lost: Lost | None = None
     assumed: tuple[str, ...] = ()
+    also: tuple[int, ...] = ()
+    unjudged: tuple[str, ...] = ()
     is_dangerous: bool = False
     is_notebook: bool = False
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing goes wrong as far as the script can be followed."""
+        """Whether nothing is known to go wrong."""
         return not self.is_dangerous and self.outcome in {"works", "lost", "not-loaded"}
 
 
-def answer_script(text: str, name: str, checkpoint: Checkpoint, target: Profile) -> ScriptAnswer:
-    """Follow a script with a file on a machine.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """What is judged."""
+
+    project: Project
+    checkpoint: Checkpoint
+    places: Places
+    target: Profile
+    words: Words
+
+
+def answer_script(
+    text: str,
+    name: str,
+    checkpoint: Checkpoint,
+    target: Profile,
+    *,
+    folder: str | None = None,
+    arguments: str | None = None,
+) -> ScriptAnswer:
+    """Judge a script with a file on a machine.
+
+    Args:
+        text: The script, or a notebook as it is stored.
+        name: What it is called.
+        checkpoint: The file.
+        target: The machine.
+        folder: Where the modules lie that it imports; without it only the script is read.
+        arguments: The words it is run with; without them the defaults of its options hold.
 
     Raises:
         ModelError: It is no Python script, or too large or deep to be one.
+        PlanError: The words have no end.
     """
-    script = parse_script(text, name)
-    known = Known(script=script, checkpoint=checkpoint, target=target, places=Places(checkpoint))
-    course = _course(known)
+    project = Project(parse_script(text, name), folder)
+    case = _Case(
+        project=project,
+        checkpoint=checkpoint,
+        places=Places(checkpoint),
+        target=target,
+        words=Words(arguments),
+    )
+    judge, loads = _judged(case)
     is_dangerous = judge_for(checkpoint, target).may_harm
-    if not course.problems:
-        return _fine(script, course, is_dangerous=is_dangerous and bool(course.loads))
-    first = course.problems[0]
-    patched, further = _patched(known, course)
+    return _answer(case, judge, loads, is_dangerous=is_dangerous)
+
+
+def _judged(case: _Case) -> tuple[Judge, list[Load]]:
+    """Find the calls that load this file, then judge what follows from them alone."""
+    first = Judge(case.project, case.checkpoint, case.places, case.target, case.words)
+    first.run()
+    sites = frozenset(load.site for load in _best(case.checkpoint, first.loads))
+    judge = Judge(case.project, case.checkpoint, case.places, case.target, case.words, sites)
+    judge.run()
+    for load in judge.loads:
+        if names_file(case.checkpoint, load.path) is False:
+            load.assumed.append(f"the file that line {load.line} loads is this one")
+    return judge, judge.loads
+
+
+def _best(checkpoint: Checkpoint, loads: Sequence[Load]) -> list[Load]:
+    """Return the loads that are of this file: by its name, else by that of the option and the keys used."""
+    named = [
+        load for load in loads if names_file(checkpoint, load.path) and (load.is_main or load.is_reached)
+    ]
+    if named:
+        return named
+    unnamed = [load for load in loads if names_file(checkpoint, load.path) is None]
+    if not unnamed:
+        others = [load for load in loads if load.found and not load.missing]
+        return others or (list(loads) if len({load.site for load in loads}) == 1 else [])
+    most = max(_fit(load) for load in unnamed)
+    best = {(load.source, load.function) for load in unnamed if _fit(load) == most}
+    return [load for load in unnamed if _fit(load) == most or (load.source, load.function) in best]
+
+
+def _fit(load: Load) -> tuple[int, ...]:
+    """Return how well a load of an unknown path fits: by the words of its argument, and the keys used."""
+    words = set(
+        load.source.lower().replace(".", " ").replace("_", " ").replace("(", " ").replace(")", " ").split()
+    )
+    is_other = bool(words & _OTHERS) and not words & {"resume", "checkpoint", "ckpt"}
+    keys = min(load.found, 1) - min(load.missing, 1)
+    return (-int(is_other), int(load.is_main), keys, int(bool(words & _OWN)))
+
+
+def _answer(case: _Case, judge: Judge, loads: list[Load], *, is_dangerous: bool) -> ScriptAnswer:
+    script = case.project.script
+    old = _of_python2(script)
+    problems = _problems(judge, loads)
+    base = {
+        "name": script.name,
+        "is_dangerous": is_dangerous and bool(loads),
+        "is_notebook": script.is_notebook,
+    }
+    if not problems:
+        if old is not None:
+            problems = [old]
+        else:
+            return _without_problem(case, judge, loads, base)
+    first = problems[0]
+    load = loads[first.load] if first.load >= 0 else None
+    diff, leaves = ("", False) if is_dangerous or old is not None else _patched(case, judge, problems)
+    also = tuple(
+        sorted(
+            {
+                one.line
+                for one in problems[1:]
+                if (one.kind, one.message, one.file) == (first.kind, first.message, first.file)
+                and one.line != first.line
+            }
+        )
+    )
+    more = [one for one in problems[1:] if one.line not in also or one.file != first.file]
+    rest = ([old] if old is not None and first is not old else []) + more
     return ScriptAnswer(
-        name=script.name,
+        **base,  # type: ignore[arg-type]
         outcome="silent" if first.is_silent else "fails",
         kind=first.kind,
         line=first.line,
-        source=escape_text(cut_text(script.line(first.line), _MOST_LINE)),
-        message=first.message,
+        load_line=0 if load is None else load.line,
+        file=first.file,
+        source=_shown(judge, first.file, first.line),
+        message=_plain(first.message),
         why=first.why,
         advice=first.advice,
-        diff="" if is_dangerous else _diff(script, patched),
-        further=further,
-        lost=course.lost,
-        assumed=course.assumed,
-        is_dangerous=is_dangerous,
-        is_notebook=script.is_notebook,
+        diff=diff,
+        leaves=leaves,
+        further=tuple(_once(rest, first)),
+        assumed=_assumed(load),
+        also=also[:_MOST_ALSO],
+        unjudged=tuple(judge.unjudged),
     )
 
 
-def _fine(script: Script, course: Course, *, is_dangerous: bool) -> ScriptAnswer:
-    outcome: Outcome = "lost" if course.lost is not None else "works" if course.loads else "not-loaded"
+def _without_problem(
+    case: _Case, judge: Judge, loads: list[Load], base: Mapping[str, object]
+) -> ScriptAnswer:
+    unknown = next((load for load in loads if load.unknown), None)
+    load = unknown or (loads[0] if loads else None)
+    if load is None:
+        return ScriptAnswer(**base, outcome="not-loaded", why=_not_loaded(case))  # type: ignore[arg-type]
+    lost = None
+    if unknown is not None:
+        lost = Lost(
+            line=unknown.line,
+            why=f"whether it loads hangs on {unknown.unknown}, which the script does not tell",
+        )
+    file = "" if load.script is case.project.script else load.script.name
     return ScriptAnswer(
-        name=script.name,
-        outcome=outcome,
-        lost=course.lost,
-        assumed=course.assumed,
-        is_dangerous=is_dangerous,
-        is_notebook=script.is_notebook,
+        **base,  # type: ignore[arg-type]
+        outcome="works" if lost is None else "lost",
+        load_line=load.line,
+        file=file,
+        source=_shown(judge, file, load.line),
+        lost=lost,
+        assumed=_assumed(load),
+        unjudged=tuple(judge.unjudged),
     )
 
 
-def _course(known: Known) -> Course:
-    """Find the calls that load the file, then follow the script with it."""
-    survey = follow(replace(known, loads="survey"))
-    takes_loads = not survey.sites
-    if takes_loads:
-        survey = follow(replace(known, loads="survey", takes_loads=True))
-    which = _which(survey.sites)
-    course = follow(replace(known, loads=which, takes_loads=takes_loads))
-    if which == "only" and False in survey.sites.values():
-        taken = f"the file that line {min(survey.sites)} loads is this one"
-        course = replace(course, assumed=(taken, *course.assumed))
-    if which != "none" or not survey.sites or course.problems:
-        return course
-    several = ", ".join(str(line) for line in sorted(survey.sites)[:8])
-    why = f"none of the files loaded at lines {several} has the name of this one"
-    return replace(course, lost=course.lost or Lost(line=min(survey.sites), why=why))
+def _not_loaded(case: _Case) -> str:
+    survey = Judge(case.project, case.checkpoint, case.places, case.target, case.words)
+    survey.run()
+    lines = sorted({load.line for load in survey.loads})
+    if not lines:
+        return "No call in it is torch.load or another function that loads a checkpoint."
+    return f"It loads other files, at line {', '.join(map(str, lines[:8]))}: none has the name of this one."
 
 
-def _which(sites: dict[int, bool | None]) -> Which:
-    """Return which calls load this file: those that name it, else those that may, else the only one."""
-    found = set(sites.values())
-    if True in found:
-        return "named"
-    return "unnamed" if None in found else "only" if len(sites) == 1 else "none"
+def _problems(judge: Judge, loads: list[Load]) -> list[Problem]:
+    """Return what goes wrong: the load itself leads, then what no branch needs, then in order."""
+    found = [one for one in judge.problems if _is_met(one, loads)]
+    order = {id(one): place for place, one in enumerate(judge.problems)}
+
+    def rank(one: Problem) -> tuple[int, int, int, int]:
+        load = loads[one.load] if one.load >= 0 else None
+        conditions = 0 if load is None else len(load.when)
+        is_load = one.load >= 0 and one.kind in {"load-fails", "refused"}
+        return (0 if is_load else 1, 0 if load is None or load.is_reached else 1, conditions, order[id(one)])
+
+    return sorted(found, key=rank)
 
 
-def _patched(known: Known, course: Course) -> tuple[str, tuple[Problem, ...]]:
-    """Mend one problem after the other; return the text (empty where something is left) and what came up."""
-    text = known.script.text
-    further: list[Problem] = []
-    steps = course.steps
+def _is_met(problem: Problem, loads: Sequence[Load]) -> bool:
+    """Return whether a problem is met where the load is: what another branch does is another matter."""
+    rows = loads if problem.load < 0 else [loads[problem.load]]
+    return any(set(problem.when) <= set(load.when) for load in rows) or not (rows or problem.when)
+
+
+def _of_python2(script: Script) -> Problem | None:
+    line, why = script.old
+    if not line:
+        return None
+    return Problem(kind="python-2", line=line, message="SyntaxError: invalid syntax", why=f"{why}.")
+
+
+def _assumed(load: Load | None) -> tuple[str, ...]:
+    if load is None:
+        return ()
+    rows = [f"{one.words} (line {one.line})" for one in load.when if one.words]
+    return tuple(escape_text(cut_text(row, 100)) for row in dict.fromkeys([*rows, *load.assumed]))
+
+
+def _once(problems: Sequence[Problem], first: Problem) -> list[Problem]:
+    seen = {(first.line, first.file)}
+    found = []
+    for one in problems:
+        if (one.line, one.file) not in seen:
+            seen.add((one.line, one.file))
+            found.append(one)
+    return found[:8]
+
+
+def _plain(message: str) -> str:
+    for code in _BOLD:
+        message = message.replace(code, "")
+    return message
+
+
+def _script(judge: Judge, file: str) -> Script:
+    return next((one for one in judge.project.read if one.name == file), judge.project.script)
+
+
+def _shown(judge: Judge, file: str, line: int) -> str:
+    return escape_text(cut_text(" ".join(_script(judge, file).line(line).split()), _MOST_LINE))
+
+
+# --- the patch ----------------------------------------------------------------------------------------------
+
+
+def _patched(case: _Case, judge: Judge, problems: Sequence[Problem]) -> tuple[str, bool]:
+    """Mend one problem after the other, judging again; return the patch, and whether other lines still fail.
+
+    Without the load itself mended there is none.
+    """
+    before = {script.name: script for script in [case.project.script, *judge.project.read]}
+    texts: dict[str, str] = {}
+    project, mends = case.project, ""
     for _ in range(_MOST_PATCHES):
-        problem = course.problems[0]
-        mended = apply_edits(text, problem.edits) if problem.edits else None
-        if mended is None or mended == text or steps > _MOST_STEPS:
-            return "", tuple(further)
+        edits = problems[0].edits
+        name = problems[0].file or case.project.script.name
+        script = next((one for one in [project.script, *project.read] if one.name == name), None)
+        mended = apply_edits(script.text, edits) if edits and script is not None else None
+        if mended is None or (script is not None and mended == script.text):
+            return mends, bool(mends)
+        texts[name] = mended
         try:
-            script = parse_script(mended, known.script.name)
+            main = parse_script(
+                texts.get(case.project.script.name, case.project.script.text), case.project.script.name
+            )
         except ModelError:
-            return "", tuple(further)
-        text = mended
-        course = _course(replace(known, script=script))
-        steps += course.steps
-        if not course.is_whole:
-            return "", tuple(further)
-        if not course.problems:
-            return text, tuple(further)
-        further.append(course.problems[0])
-    return "", tuple(further)
+            return mends, bool(mends)
+        project = Project(main, case.project.folder, texts)
+        again, loads = _judged(
+            _Case(
+                project=project,
+                checkpoint=case.checkpoint,
+                places=case.places,
+                target=case.target,
+                words=case.words,
+            )
+        )
+        problems = _problems(again, loads)
+        if any(load.unknown for load in loads) or not loads:
+            break
+        whole = _diff(before, texts)
+        if not problems and (not mends or whole.count("\n") <= _MOST_PATCH):
+            return whole, False
+        if not problems:
+            break
+        if not mends and not any(one.kind in {"load-fails", "refused"} for one in problems):
+            mends = whole
+    return mends, bool(mends)
 
 
-def _diff(script: Script, patched: str) -> str:
-    if not patched:
-        return ""
-    before, after = script.text.splitlines(keepends=True), patched.splitlines(keepends=True)
-    lines = difflib.unified_diff(before, after, f"a/{script.name}", f"b/{script.name}")
-    ended = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-    patch = "".join(ended)
+def _diff(before: Mapping[str, Script], texts: Mapping[str, str]) -> str:
+    patch = ""
+    for name, mended in texts.items():
+        script = before[name]
+        ending = "\r\n" if script.has_crlf else "\n"
+        rows = [
+            [line.replace("\n", ending) for line in one.splitlines(keepends=True)]
+            for one in (script.text, mended)
+        ]
+        lines = difflib.unified_diff(rows[0], rows[1], f"a/{name}", f"b/{name}", n=1)
+        patch += "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+        )
     # A terminal would obey what is not printable in there, and escaped it would not apply.
     return patch if patch.translate(_LINE_ENDS).isprintable() else ""

@@ -5,9 +5,59 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from inspector.diagnose.script.problems import Edit
-from inspector.diagnose.script.reading import Script
+from inspector.diagnose.script.read import Script
 from inspector.model.checkpoint import Key
+from inspector.records import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A change of the text of a script: what stands from `start` to `end` is replaced."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A condition that nothing tells, or that is another by default: its line, and in words."""
+
+    line: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that goes wrong.
+
+    Attributes:
+        kind: Its stable id, such as `load-fails`.
+        line: The line, counted from 1.
+        message: What torch or Python says; empty where nothing is said.
+        why: Why, in one or two sentences.
+        advice: What to do, where that is more than the patch.
+        edits: What mends it; empty where nothing in the script does, or it takes a decision.
+        file: The module it stands in; empty for the script itself.
+        load: The number of the load it comes of; -1 for none.
+        when: What it takes to come there.
+    """
+
+    kind: str
+    line: int
+    message: str
+    why: str
+    advice: str = ""
+    edits: tuple[Edit, ...] = ()
+    file: str = ""
+    load: int = -1
+    when: tuple[When, ...] = ()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is raised."""
+        return not self.message
+
 
 _COUNTERS = frozenset(
     {"epoch", "step", "iteration", "iter", "global_step", "start_epoch", "best_acc", "best_loss"}
@@ -35,23 +85,6 @@ def line_before(script: Script, node: ast.stmt, text: str) -> Edit:
     if indent.strip():  # behind another statement, as in `a = 1; b = 2`, or behind a colon
         return Edit(start=at, end=at, text=f"{text}; ")
     return Edit(start=start, end=start, text=f"{indent}{text}\n")
-
-
-def line_after(script: Script, node: ast.stmt, text: str) -> Edit:
-    """Add a line below a statement, with its indentation."""
-    start = script.starts[node.lineno - 1]
-    at, end = script.span(node)
-    indent = script.text[start:at]
-    if indent.strip():
-        return Edit(start=end, end=end, text=f"; {text}")
-    last = node.end_lineno or node.lineno
-    below = min(script.starts[last], len(script.text))
-    rest = script.text[end:below].strip()
-    if rest and not rest.startswith("#"):  # `a = 1; b = 2`
-        return Edit(start=end, end=end, text=f"; {text}")
-    if below == len(script.text) and not script.text.endswith("\n"):
-        return Edit(start=below, end=below, text=f"\n{indent}{text}")
-    return Edit(start=below, end=below, text=f"{indent}{text}\n")
 
 
 def removed_line(script: Script, node: ast.stmt) -> Edit | None:
@@ -107,12 +140,46 @@ def _guarded(script: Script, statement: ast.Expr, condition: str) -> list[Edit]:
     return [Edit(start=start, end=end, text=f"{condition}\n{indent}{step}{script.text[start:end]}")]
 
 
+def imported(script: Script, lines: Sequence[str]) -> Edit:
+    """Add imports behind the last plain import at the top, and other lines behind all imports there."""
+    is_import = lines[0].startswith("import ")
+    last = 0
+    for node in script.tree.body:
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and not last
+        is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if (
+            is_text
+            or is_future
+            or isinstance(node, ast.Import if is_import else (ast.Import, ast.ImportFrom))
+        ):
+            last = node.end_lineno or node.lineno
+        elif not isinstance(node, ast.If | ast.Try | ast.ImportFrom):
+            break
+    start = min(script.starts[last], len(script.text))
+    return Edit(start=start, end=start, text="".join(f"{line}\n" for line in lines))
+
+
 def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
     """Return a text with its changes made; None where two of them are about the same place."""
     last = len(text)
-    for edit in sorted(set(edits), key=lambda one: (one.start, one.end), reverse=True):
+    order = {edit: place for place, edit in reversed(list(enumerate(edits)))}
+    for edit in sorted(order, key=lambda one: (one.start, one.end, order[one]), reverse=True):
         if edit.end > last:
             return None
         text = text[: edit.start] + edit.text + text[edit.end :]
         last = edit.start
     return text
+
+
+def share_names(script: Script, one: ast.stmt, two: ast.stmt) -> bool:
+    """Return whether a statement means the same at the place of another."""
+    if script.source(two).startswith("self.") and script.source(one).startswith("self."):
+        return True
+    functions = [
+        node for node in ast.walk(script.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    inside = [
+        {id(node) for node in functions if node.lineno <= each.lineno <= (node.end_lineno or 0)}
+        for each in (one, two)
+    ]
+    return inside[0] == inside[1]

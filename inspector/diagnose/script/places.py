@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from inspector.model.checkpoint import Checkpoint, Key, Tensor, ValueRow
 
@@ -25,7 +25,6 @@ class Places:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.root = Branch()
-        self.rows = {id(row): place for place, row in enumerate(checkpoint.tensors)}
         for tensor in checkpoint.tensors:
             if tensor.part_of is None:
                 self._add(tensor)
@@ -39,10 +38,6 @@ class Places:
             found = found.children.get(key) if isinstance(found, Branch) else None
         return found
 
-    def index(self, row: Row) -> int:
-        """Return the place of a tensor among the rows of the file."""
-        return self.rows[id(row)]
-
     def _add(self, row: Row) -> None:
         at = self.root
         if _METADATA in row.keys:  # an attribute of the dictionary that `state_dict()` returns
@@ -54,27 +49,6 @@ class Places:
             at = below
         if row.keys:
             at.children.setdefault(row.keys[-1], row)
-
-
-def tensors_in(branch: Branch) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors of a state dict by name; nothing of what stands deeper."""
-    for key, row in branch.children.items():
-        if isinstance(row, Tensor):
-            yield str(key), row
-
-
-def module_tensors(branch: Branch, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-    """Yield parameters and buffers of a pickled module by their dotted names."""
-    for kind in ("._parameters", "._buffers"):
-        held = branch.children.get(kind)
-        if isinstance(held, Branch):
-            for name, row in tensors_in(held):
-                yield prefix + name, row
-    below = branch.children.get("._modules")
-    if isinstance(below, Branch):
-        for key, child in below.children.items():
-            if isinstance(child, Branch):
-                yield from module_tensors(child, f"{prefix}{key}.")
 
 
 def state_dicts(places: Places, most: int = 8) -> list[tuple[Key, ...]]:

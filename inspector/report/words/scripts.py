@@ -5,37 +5,59 @@ from __future__ import annotations
 from inspector.diagnose.script.answer import ScriptAnswer
 from inspector.units import cut_text
 
-_MOST_CHARS = 200
+_MOST_CHARS = 160
+_DANGER = "Do not run this script: loading this file can run commands on your computer."
 
 
 def script_headline(answer: ScriptAnswer) -> str:
     """Return the answer in one sentence."""
-    lost = answer.lost
-    where = "cell line" if answer.is_notebook else "line"
+    place = _place(answer, answer.line or answer.load_line)
+    where = place if answer.file else place[:1].upper() + place[1:]
     if answer.outcome == "fails":
-        return f"{where.capitalize()} {answer.line} fails."
+        return f"{where} fails{_when(answer)}."
     if answer.is_dangerous and answer.outcome in {"works", "lost"}:
-        return "Do not run this script: loading this file can run commands on your computer."
+        return _DANGER
     if answer.outcome == "silent":
-        return f"{where.capitalize()} {answer.line} raises nothing, and does nothing."
-    if lost is not None:
-        return f"Nothing fails before {where} {lost.line}. From there on it cannot be followed: {lost.why}."
+        return f"{where} raises nothing, and does nothing."
+    if answer.lost is not None:
+        return f"Not known: {place} loads this file, and {answer.lost.why}."
     if answer.outcome == "works":
-        return "Nothing in this script fails with this file on this target."
-    return "No call of torch.load in this script loads this file."
+        return f"{where} loads this file on this target{_when(answer)}."
+    return f"Nothing in this script loads this file. {answer.why}".strip()
+
+
+def _place(answer: ScriptAnswer, line: int) -> str:
+    word = f"{'cell line' if answer.is_notebook else 'line'} {line}"
+    return f"{answer.file}, {word}" if answer.file else word
+
+
+def _when(answer: ScriptAnswer) -> str:
+    """Return which branch the answer needs: `, when run with ...`."""
+    ran = [
+        one.partition(" (line ")[0].removeprefix("run with ")
+        for one in answer.assumed
+        if one.startswith("run with ")
+    ]
+    return f", when run with {' and '.join(ran[:2])}" if ran else ""
 
 
 def further_sentences(answer: ScriptAnswer) -> tuple[str, ...]:
-    """Return what goes wrong once the first problem is mended, a sentence for each line.
-
-    What else a line raises, patched so far, belongs to tries that did not mend it.
-    """
-    first = {one.line: one for one in reversed(answer.further)}
-    return tuple(
-        f"Then line {one.line}: {_summary(one.message) or one.why}"
-        for one in answer.further
-        if one is first[one.line]
+    """Return what goes wrong beside the first problem: a sentence for each, with its lines."""
+    found: dict[str, list[str]] = {}
+    for one in answer.further:
+        place = f"{one.file} {one.line}" if one.file and one.file != answer.file else str(one.line)
+        found.setdefault(one.why if one.kind == "python-2" else _summary(one.message) or one.why, []).append(
+            place
+        )
+    also = [str(line) for line in answer.also]
+    return (
+        *((f"The same fails at {_lines(also)}.",) if also else ()),
+        *(f"Also {_lines(places)}: {words}" for words, places in list(found.items())[:3]),
     )
+
+
+def _lines(places: list[str]) -> str:
+    return f"line{'s' if len(places) > 1 else ''} {', '.join(places)}"
 
 
 def _summary(message: str) -> str:
@@ -45,18 +67,36 @@ def _summary(message: str) -> str:
     return cut_text(f"{first} {more}".strip(), _MOST_CHARS)
 
 
+def message_lines(answer: ScriptAnswer) -> tuple[str, ...]:
+    """Return what torch says there, as much as fits: its sentences of advice are left out."""
+    lines = [line.strip() for line in answer.message.split("\n") if line.strip()]
+    named = [line for line in lines[1:] if "rror:" in line or "key(s)" in line]
+    first = lines[0] if lines else ""
+    cut = first.find(". ")
+    return tuple(
+        cut_text(one, 240)
+        for one in (first[: cut + 1] if 40 < cut < len(first) else first, *named[:2])
+        if one
+    )
+
+
 def script_limits(answer: ScriptAnswer) -> tuple[str, ...]:
-    """Return what the answer rests on: conditions taken for true, and where following ended."""
+    """Return what the answer rests on, and what was not judged."""
     found = []
-    if answer.assumed:
-        found.append(f"Taken for true: {'; '.join(answer.assumed)}.")
-    if answer.lost is not None and answer.outcome in {"fails", "silent"}:
-        found.append(f"From line {answer.lost.line} on not all is known: {answer.lost.why}.")
+    rest = [one for one in answer.assumed if not one.startswith("run with ")]
+    if rest:
+        found.append(f"Taken for true: {'; '.join(rest)}.")
+    if answer.unjudged and answer.outcome == "works":
+        found.append(f"Not judged: {'; '.join(answer.unjudged)}.")
     return tuple(found)
 
 
 def patch_note(answer: ScriptAnswer) -> str:
     """Return what is to be known of the patch."""
-    if answer.diff:
-        return "With this patch, nothing in the script fails any more, as far as it can be followed."
-    return answer.advice or "No small change of the script mends this."
+    if not answer.diff:
+        return answer.advice or "No small change of the script mends this."
+    if answer.leaves:
+        return "With this patch the load works; the other lines that are named still fail."
+    if answer.unjudged:
+        return f"With this patch the load works; not judged: {'; '.join(answer.unjudged)}."
+    return "With this patch nothing in the script fails any more, as far as it was judged."

@@ -42,7 +42,7 @@ class Files(Machines):
     """The intentions about the file."""
 
     def open(self, path: str) -> None:
-        """Open a file in place of the current one; a profile becomes its target, a script is followed."""
+        """Open a file in place of the current one; a profile becomes its target, a script is judged."""
         if is_script_name(path):
             self.open_script(path)
             return
@@ -60,8 +60,8 @@ class Files(Machines):
         start(self._desk, sniffing, lambda _: is_profile(path), take, take)
 
     def open_script(self, path: str) -> None:
-        """Read a script and follow it with the open file, or with the next one."""
-        from inspector.diagnose.script.reading import read_script  # noqa: PLC0415 - few windows are asked
+        """Read a script and judge it with the open file, or with the next one."""
+        from inspector.diagnose.script.read import read_script  # noqa: PLC0415 - few windows are asked
 
         reading = Job(kind="script", about=None, progress=Progress("reading a script"))
         start(self._desk, reading, lambda _: read_script(path), self._on_script, self._on_no_script)
@@ -75,7 +75,7 @@ class Files(Machines):
         self._show(replace(self._state, waiting=script))
         if self._state.phase != "opening":
             what = f"{cut_text(escape_text(name), 80)} is a script, and no checkpoint is open"
-            remedy = "open the file that it loads: the script is then followed with it"
+            remedy = "open the file that it loads: the script is then judged with it"
             error = CheckpointError(what, remedy=remedy)
             self._desk.view.show_notice(failure_page(error, _WHICH_FILE))
 

@@ -1,4 +1,4 @@
-"""The card that answers a script: the line that fails, why, and the patch."""
+"""The card that answers a script: the load or the line that fails, why, and the patch."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _PASTED = "script.py"
 
 
 def script_card(text: str, name: str, checkpoint: Checkpoint, target: Profile) -> FindingRow:
-    """Follow a script with a file, and return the card with the answer."""
+    """Judge a script with a file, and return the card with the answer."""
     try:
         answer = answer_script(text, name or _PASTED, checkpoint, target)
     except CheckpointError as error:
         return FindingRow(
             id="script",
             tone="warning",
-            title="This script cannot be followed",
+            title="This script cannot be read",
             detail=escape_text(f"{error.what}: {error.where}" if error.where else error.what),
         )
     return FindingRow(
         id=answer.kind or "script",
         tone="bad" if answer.is_dangerous else _TONES[answer.outcome],
         title=script_headline(answer),
-        detail=f"{answer.line}: {answer.source}" if answer.line else "",
+        detail=f"{answer.line or answer.load_line}: {answer.source}" if answer.source else "",
         facts=_facts(answer),
         patch=answer.diff,
     )

@@ -36,6 +36,29 @@ def test_script_that_fails_means_no_where_the_file_loads(cli, script) -> None:
     assert cli("check", CUDA, "--target", "cuda", "--script", script).code == 1
 
 
+def test_script_that_works_means_yes_where_the_file_alone_does_not_load(cli, script) -> None:
+    script.write_text('import torch\nsd = torch.load("sd_cuda.pth", "cpu")\n', encoding="utf-8")
+    answer = cli("check", CUDA, "--target", "cpu", "--script", script)
+    assert answer.code == 0
+    assert "Findings" not in answer.out
+    assert len(answer.out.splitlines()) < 8
+    said = " ".join(answer.out.split())
+    assert "sd_cuda.pth by itself does not load there by default. SAFE: nothing in it runs code." in said
+
+
+def test_words_and_modules_of_the_script(cli, script) -> None:
+    (script.parent / "lib.py").write_text("import torch\ndef get(p, d): return torch.load(p, d)\n")
+    script.write_text(
+        "import argparse, lib\np = argparse.ArgumentParser()\np.add_argument('--d')\np.add_argument('--p')\n"
+        "args = p.parse_args()\nlib.get(args.p, args.d)\n",
+        encoding="utf-8",
+    )
+    given = ("check", CUDA, "--target", "cpu", "--script", script)
+    assert "lib.py, line 2 fails" in cli(*given).out
+    assert cli(*given, "--args", "--p sd_cuda.pth --d cpu").code == 0
+    assert cli(*given, "--args", "--p 'x").code == 2
+
+
 def test_script_from_a_pipe(cli, script, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(script.read_text(encoding="utf-8")))
     assert "The script stdin\n" in cli("check", CUDA, "--target", "cpu", "--script", "-").out

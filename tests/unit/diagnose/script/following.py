@@ -12,7 +12,6 @@ from inspector.records import replace
 from inspector.target.machine.profile import Profile
 
 FILES = Path(__file__).parents[3] / "data" / "scripts" / "files"
-STEPS = FILES.parent / "steps"
 MACHINES = {"cpu": (), "cuda": (("cuda", 1),), "2cuda": (("cuda", 2),), "mps": (("mps", 1),)}
 NET = """import torch
 from torch import nn, optim
@@ -41,29 +40,21 @@ def machine(name: str, version: str | None = None) -> Profile:
 
 
 def follow(
-    text: str, file: str = "sd_cpu.pth", target: str = "cpu", version: str | None = None
+    text: str,
+    file: str = "sd_cpu.pth",
+    target: str = "cpu",
+    version: str | None = None,
+    **more: str | None,
 ) -> ScriptAnswer:
-    return answer_script(text, "train.py", opened(file), machine(target, version))
+    return answer_script(text, "train.py", opened(file), machine(target, version), **more)
 
 
-def said(text: str, file: str = "sd_cpu.pth", target: str = "cpu") -> str:
-    """The answer in a word or two: `works`, `lost 12`, or the kind and line of the problem."""
-    answer = follow(text, file, target)
+def said(text: str, file: str = "sd_cpu.pth", target: str = "cpu", **more: str | None) -> str:
+    """The answer in a word or two: `works 2`, `lost 12`, or the kind and line of the problem."""
+    answer = follow(text, file, target, **more)
     if answer.line:
         return f"{answer.kind} {answer.line}"
-    return f"lost {answer.lost.line}" if answer.lost is not None else answer.outcome
-
-
-def check(steps: str) -> None:
-    """Follow each script of a file of `steps/`: behind `NET`, with a file, on a machine."""
-    wrong = []
-    for part in (STEPS / f"{steps}.txt").read_text(encoding="utf-8").split("=== ")[1:]:
-        head, lines = part.split("\n", 1)
-        file, target, wanted = head.split(" | ")
-        found = said(NET + lines, file, target)
-        if found != wanted:
-            wrong.append((lines, found, wanted))
-    assert wrong == []
+    return f"{answer.outcome} {answer.load_line}" if answer.load_line else answer.outcome
 
 
 def loaded_as(file: str, **changes: object) -> Checkpoint:

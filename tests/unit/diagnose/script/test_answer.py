@@ -2,93 +2,184 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.errors import ModelError
-from tests.unit.diagnose.script.following import LOADED, NET, follow, said
+from inspector.model.build import open_checkpoint
+from inspector.report.page.blocks import plain_lines
+from inspector.report.scripts import script_lines
+from inspector.target.machine.profile import CPU_ONLY
+from tests.corpus import CORPUS
+from tests.unit.diagnose.script.following import follow, loaded_as, machine, opened, said
+
+LOAD = 'import torch\nsd = torch.load("sd_cuda.pth")'
 
 
-def test_first_line_that_fails_and_its_patch() -> None:
-    answer = follow('import torch\nsd = torch.load("sd_cuda.pth")\n', "sd_cuda.pth")
-    assert (answer.outcome, answer.line, answer.kind) == ("fails", 2, "load-fails")
+def shown(answer: ScriptAnswer) -> str:
+    return "\n".join(plain_lines(script_lines(answer)))
+
+
+def test_line_that_fails_and_its_patch() -> None:
+    answer = follow(f"{LOAD}\n", "sd_cuda.pth")
+    assert (answer.outcome, answer.line, answer.load_line, answer.kind) == ("fails", 2, 2, "load-fails")
     assert answer.source == 'sd = torch.load("sd_cuda.pth")'
     assert answer.message.startswith("RuntimeError: Attempting to deserialize object on a CUDA device")
     assert '+sd = torch.load("sd_cuda.pth", map_location="cpu")' in answer.diff
     assert not answer.is_good
 
 
-def test_patch_of_a_last_line_without_an_end() -> None:
-    answer = follow('import torch\nsd = torch.load("sd_cuda.pth")', "sd_cuda.pth")
-    assert answer.diff.count("\\ No newline at end of file") == 2
+def test_patch_keeps_the_ends_of_lines() -> None:
+    assert follow(LOAD, "sd_cuda.pth").diff.count("\\ No newline at end of file") == 2
+    crlf = follow(f"{LOAD}\n".replace("\n", "\r\n"), "sd_cuda.pth").diff
+    assert crlf.count("\r\n") == 3
+    assert '+sd = torch.load("sd_cuda.pth", map_location="cpu")\r\n' in crlf
 
 
-def test_several_patches_make_one() -> None:
-    text = 'import torch\nsd = torch.load("sd_cuda.pth")\nx = torch.zeros(2).cuda()\n'
-    answer = follow(text, "sd_cuda.pth")
+def test_one_patch_for_all_that_fails() -> None:
+    answer = follow(f"{LOAD}\nx = f().cuda()\n", "sd_cuda.pth")
     assert [(one.line, one.kind) for one in answer.further] == [(3, "no-device")]
-    assert "+x = torch.zeros(2).to(" in answer.diff
+    assert '+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")' in answer.diff
+    assert "+x = f().to(device)" in answer.diff
+    assert not answer.leaves
 
 
-def test_no_patch_where_something_is_left() -> None:
-    text = 'import torch\nsd = torch.load("sd_cuda.pth")\nraise ValueError("no")\n'
+def test_patch_that_leaves_something_says_so() -> None:
+    answer = follow(f'{LOAD}["nothing"]\nx = 1\n', "sd_cuda.pth")
+    assert [one.kind for one in answer.further] == []
+    answer = follow(f"{LOAD}\nsd.eval()\n", "sd_cuda.pth")
+    assert answer.leaves
+    assert answer.diff.count("\n+") == 2
+    assert "With this patch the load works; the other lines that are named still fail." in shown(answer)
+
+
+@pytest.mark.parametrize("count", [5, 9])
+def test_a_long_patch_is_cut_down_to_the_load(count: int) -> None:
+    text = f"{LOAD}\n" + "".join(f"x{number} = f().cuda()\n\n\n" for number in range(count))
     answer = follow(text, "sd_cuda.pth")
-    assert [(one.line, one.message) for one in answer.further] == [(3, "ValueError: no")]
-    assert answer.diff == ""
+    assert answer.leaves
+    assert "+x" not in answer.diff
 
 
-def test_no_patch_where_the_mended_script_is_too_much() -> None:
-    text = f'import torch\nsd = torch.load("sd_cuda.pth")\nx = {"f(" * 70}1{")" * 70}\n'
+def test_a_name_that_is_taken_is_no_name_for_a_device() -> None:
+    text = f'{LOAD}\nf().cuda()\ndef g():\n    device = "cuda"\n'
     answer = follow(text, "sd_cuda.pth")
-    assert (answer.kind, answer.line, answer.diff, answer.further) == ("load-fails", 2, "", ())
+    assert '+f().to("cuda" if torch.cuda.is_available() else "cpu")' in answer.diff
+    text = 'import torch\ndevice = torch.device("cpu")\nf().cuda()\ntorch.load("sd_cuda.pth", device)\n'
+    assert "+f().to(device)" in follow(text, "sd_cuda.pth").diff
+    assert "-xpu().xpu()" in follow("import torch\ntorch.load('sd_cpu.pth')\nxpu().xpu()\n").diff
 
 
-def test_no_patch_where_the_mended_script_is_too_long() -> None:
-    text = 'import torch\nsd = torch.load("sd_cuda.pth")\n#'
-    answer = follow(text.ljust(1 << 20, "#"), "sd_cuda.pth")
-    assert (answer.kind, answer.line, answer.diff, answer.further) == ("load-fails", 2, "", ())
+def test_no_patch_where_none_helps() -> None:
+    too_long = f"{LOAD}\n#".ljust(1 << 20, "#")
+    too_deep = f"{LOAD}\nx = {'f(' * 99}1{')' * 99}\n"
+    for text in (too_long, too_deep.replace('"sd_cuda.pth")', '"sd_cuda.pth")')):
+        answer = follow(text, "sd_cuda.pth")
+        assert (answer.kind, answer.line) == ("load-fails", 2)
+    assert follow(too_long, "sd_cuda.pth").diff == ""
+    assert follow('import torch\ntorch.load("sd_cuda.pth", **{})\n', "sd_cuda.pth").diff == ""
+    evil = follow('import torch\ntorch.load("sd_cuda.pth")  # \x1b\n', "sd_cuda.pth")
+    assert (evil.kind, evil.diff) == ("load-fails", "")
+    assert "\x1b" not in shown(evil)
 
 
-def test_what_stands_in_a_dictionary_of_arguments_is_not_mended_by_moving_the_dictionary() -> None:
-    for call in ("model(**more)", "model(*[more['x']])"):
-        answer = follow(NET + f'model.cuda()\nmore = {{"x": torch.zeros(2, 4)}}\n{call}\n', target="cuda")
-        assert (answer.kind, answer.diff) == ("device-mix", ""), call
+def test_a_patch_is_not_given_for_what_is_not_known_then() -> None:
+    text = 'import torch\ndef f(d):\n    torch.load("sd_cuda.pth", d)\ntorch.load("sd_cuda.pth")\n'
+    answer = follow(text, "sd_cuda.pth")
+    assert (answer.line, answer.diff) == (4, "")
+
+
+def test_names_are_allowed_one_a_line_and_imports_stand_at_the_top() -> None:
+    text = '"""Text."""\nfrom __future__ import annotations\nimport torch\nif x:\n    m = torch.load("whole_cpu.pth")\n'
+    answer = follow(text.replace("if x", "class Net: pass\nif x"), "whole_cpu.pth")
+    assert "+    torch.serialization.add_safe_globals([\n+        Net,\n+        torch.nn" in answer.diff
+    assert "Net, torch.nn.modules" in answer.why
+    single = follow('import torch\nm = torch.load("args_cuda.pth", "cpu")\n', "args_cuda.pth")
+    assert "+import argparse\n+torch.serialization.add_safe_globals([argparse.Namespace])\n" in single.diff
+    withheld = follow(text, "whole_cpu.pth", version="2.4")
+    assert withheld.kind == "class-missing"
+    assert "Define or import Net" in withheld.advice
+
+
+def test_an_import_where_all_are_imports() -> None:
+    text = 'import torch\nif x:\n    torch.load("args_cuda.pth", "cpu")\n'
+    assert "@@ -1,3 +1,5 @@\n import torch\n+import argparse\n" in follow(text, "args_cuda.pth").diff
+
+
+def test_options_of_the_call() -> None:
+    mapped = follow('import torch\nx = torch.load("old.pth", mmap=True)\n', "sd_cpu.pth", version="2.0")
+    assert mapped.kind == "load-fails"
+    assert '+x = torch.load("old.pth", mmap=False)' in mapped.diff
+    wrong = follow("import torch\nx = torch.load('sd_cuda.pth', 3)\n", "sd_cuda.pth")
+    assert wrong.why == "map_location is something that torch.load cannot work with."
+
+
+def test_python_2() -> None:
+    rows = {
+        "print 'a', 1": "print is a function in Python 3",
+        "x.cuda(async = True)": "async is a keyword since Python 3.7: write non_blocking",
+        "try: pass\nexcept E, e: pass": "Python 3 writes except ... as ...",
+        "raise E, 'x'": "Python 3 raises an exception that a call makes",
+        "exec 'x'": "exec is a function in Python 3",
+        "a <> 1": "Python 3 writes !=",
+        "a = 10L": "numbers have no L in Python 3",
+    }
+    for line, why in rows.items():
+        answer = follow(f"# print x\n{LOAD}\n{line}\n", "sd_cuda.pth")
+        assert (answer.line, answer.further[-1].why, answer.diff) == (3, f"{why}.", ""), line
+        good = follow(f"# print x\n{LOAD}\n{line}\n", "sd_cuda.pth", "cuda")
+        assert (good.kind, good.why, good.outcome) == ("python-2", f"{why}.", "fails"), line
+        assert why in shown(answer)
 
 
 def test_outcomes() -> None:
-    rows = {
-        LOADED: "works",
-        NET: "not-loaded",
-        NET + "helper(model)\n": "lost 12",
-        "import torch\ntorch.load('a.pth')\ntorch.load('b.pth')\n": "lost 2",
-        "import torch\nx = torch.load('other.pth')\n": "works",
-        "import torch\nx = torch.load(path)\n": "works",
-    }
-    assert {text: said(text) for text in rows} == rows
-
-
-def test_flags_that_guard_a_load_are_taken_as_given() -> None:
-    text = (
-        "import argparse, torch\np = argparse.ArgumentParser()\n"
-        "p.add_argument('--resume', action='store_true')\n"
-        "args = p.parse_args()\nif args.resume:\n    c = torch.load('sd_cuda.pth')\n"
-    )
-    answer = follow(text, "sd_cuda.pth")
-    assert (answer.line, answer.assumed) == (6, ("line 5: args.resume",))
-
-
-def test_files_of_other_names() -> None:
-    text = "import torch\nx = torch.load('vgg.pth')\ny = torch.load('sd_cuda.pth')\n"
-    assert said(text, "sd_cuda.pth") == "load-fails 3"
-
-
-def test_what_is_no_script() -> None:
+    answer = follow("import torch\ntorch.load('a.pth')\ntorch.load('b.pth')\n")
+    assert (answer.outcome, answer.load_line) == ("not-loaded", 0)
+    assert "It loads other files, at line 2, 3: none has the name of this one." in answer.why
+    assert "No call in it is torch.load" in shown(follow("x = 1\n"))
+    works = follow("import torch\ntorch.load('sd_cpu.pth')\n")
+    assert shown(works).endswith("Line 2 loads this file on this target.\n      2: torch.load('sd_cpu.pth')")
     with pytest.raises(ModelError):
         follow("def f(:\n")
 
 
-def test_number_of_a_device_is_mended_behind_a_condition() -> None:
-    text = (
-        'import torch\nd = "cuda:1" if torch.cuda.is_available() else "cpu"\n'
-        'x = torch.load("sd_cuda.pth", map_location="cpu")\ntorch.zeros(2).to(d)\n'
+def test_files_that_torch_load_is_not_for() -> None:
+    path = next((CORPUS / "safetensors").glob("*.safetensors"))
+    checkpoint = open_checkpoint(str(path))
+    text = f"from safetensors.torch import load_file\nload_file({path.name!r})\n"
+    assert answer_script(text, "a.py", checkpoint, CPU_ONLY).outcome == "works"
+    wrong = f"from safetensors.torch import load_file\nload_file({path.name!r}, device='cuda')\n"
+    answer = answer_script(wrong, "a.py", checkpoint, CPU_ONLY)
+    assert answer.kind == "load-fails"
+    assert "device=" in answer.diff
+    lost = answer_script(wrong.replace("'cuda'", "what"), "a.py", checkpoint, CPU_ONLY)
+    assert "device, which is what" in shown(lost)
+
+
+def test_a_file_that_stops_every_load() -> None:
+    first, *rest = opened("sd_cpu.pth").storages
+    other = loaded_as("sd_cpu.pth", storages=(first._replace(missing=True), *rest))
+    answer = answer_script("import torch\ntorch.load('sd_cpu.pth', 'cpu')\n", "a.py", other, CPU_ONLY)
+    assert (answer.kind, answer.why) == (
+        "load-fails",
+        "The file itself stops this call, whatever the script does.",
     )
-    answer = follow(text, "sd_cuda.pth", "cuda")
-    assert (answer.kind, answer.line) == ("no-device", 4)
-    assert "+d = 'cuda:0' if torch.cuda.is_available() else \"cpu\"" in answer.diff
+
+
+def test_a_file_that_runs_commands_is_offered_nothing() -> None:
+    evil = open_checkpoint(str(CORPUS / "hostile" / "os_system.pt"))
+    answer = answer_script("import torch\ntorch.load('os_system.pt')\n", "a.py", evil, CPU_ONLY)
+    assert (answer.kind, answer.diff, answer.is_dangerous) == ("refused", "", True)
+
+
+def test_other_roots() -> None:
+    tensor = loaded_as("sd_cpu.pth", root="tensor")
+    text = "import torch\nt = torch.load('sd_cpu.pth')\nt.eval()['x']\n"
+    assert answer_script(text, "a.py", tensor, machine("cpu")).outcome == "works"
+    several = loaded_as("sd_cpu.pth", root="sequence")
+    assert answer_script(text, "a.py", several, machine("cpu")).outcome == "works"
+    assert answer_script(text.replace("t.eval()", "t"), "a.py", several, machine("cpu")).outcome == "works"
+    empty = loaded_as("sd_cpu.pth", tensors=())
+    assert (
+        answer_script(text.replace(".eval()['x']", ".items()"), "a.py", empty, machine("cpu")).outcome
+        == "works"
+    )
+    assert said("import torch\ntorch.jit.load('sd_cpu.pth')\n") == "works 2"

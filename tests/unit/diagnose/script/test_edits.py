@@ -3,17 +3,16 @@ from __future__ import annotations
 import ast
 
 from inspector.diagnose.script.edits import (
+    Edit,
     appended,
     apply_edits,
     argument,
     key_edits,
-    line_after,
     line_before,
     removed_line,
     replaced,
 )
-from inspector.diagnose.script.problems import Edit
-from inspector.diagnose.script.reading import Script, parse_script
+from inspector.diagnose.script.read import Script, parse_script
 
 
 def first(script: Script, kind: type[ast.AST]) -> ast.AST:
@@ -29,10 +28,6 @@ def changed(text: str, place: int, make: object, *more: object) -> str | None:
 def test_lines_keep_their_indentation_and_company() -> None:
     assert changed("a = 1\nb = 2\n", 1, line_before, "x") == "a = 1\nx\nb = 2\n"
     assert changed("a = 1; b = 2\n", 1, line_before, "x") == "a = 1; x; b = 2\n"
-    assert changed("a = 1  # one\nb = 2\n", 0, line_after, "x") == "a = 1  # one\nx\nb = 2\n"
-    assert changed("a = 1; b = 2", 0, line_after, "x") == "a = 1; x; b = 2"
-    assert changed("a = 1; b = 2", 1, line_after, "x") == "a = 1; b = 2; x"
-    assert changed("a = 1", 0, line_after, "x") == "a = 1\nx"
     assert changed("a = 1\nb = 2\n", 0, removed_line) == "b = 2\n"
     assert changed("a = 1; b = 2\n", 0, removed_line) is None
 

@@ -28,8 +28,8 @@ def test_it_follows_the_target_and_ends_with_the_text(session, tmp_path) -> None
     session.open(write(tmp_path))
     session.set_target("2xcuda")
     assert session.screen.explanation.tone == "good"
-    session.explain_error(SCRIPT + "raise ValueError\n")
-    assert "ValueError" in session.screen.explanation.facts[0][1]
+    session.explain_error(SCRIPT + "x = f().to('xpu')\n")
+    assert "XPU" in session.screen.explanation.facts[0][1]
     session.explain_error("RuntimeError: what")
     assert session.screen.explanation.title == "This message is not recognized"
     session.explain_error("")

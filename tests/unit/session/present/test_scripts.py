@@ -18,13 +18,14 @@ def test_card_of_a_line_that_fails() -> None:
 
 def test_card_of_a_script_that_works() -> None:
     card = script_card(LOADED, "", opened("sd_cpu.pth"), machine("cpu"))
-    assert (card.id, card.tone, card.detail, card.patch) == ("script", "good", "", "")
-    assert card.facts == ()
+    assert (card.id, card.tone, card.patch) == ("script", "good", "")
+    assert card.detail.startswith("12: model.load_state_dict(")
+    assert card.facts == (("Limits", "Not judged: whether all names and shapes fit the model."),)
 
 
 def test_card_of_what_is_no_script() -> None:
     card = script_card("import torch\ndef (:", "", opened("sd_cpu.pth"), machine("cpu"))
-    assert (card.tone, card.title) == ("warning", "This script cannot be followed")
+    assert (card.tone, card.title) == ("warning", "This script cannot be read")
     assert card.detail == "this is not valid Python: invalid syntax: script.py, line 2"
     long = script_card("import torch\n" + "x" * (2 << 20), "", opened("sd_cpu.pth"), machine("cpu"))
     assert long.detail.startswith("this script is too long")

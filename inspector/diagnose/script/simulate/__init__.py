@@ -1,1 +1,0 @@
-"""Follows a script: statements, expressions, calls, and the functions of other packages."""

@@ -1,7 +1,0 @@
-from __future__ import annotations
-
-from tests.unit.diagnose.script.following import check
-
-
-def test_expressions() -> None:
-    check("evaluator")
