@@ -82,7 +82,7 @@ JUDGED = frozenset(one.dotted for one in REBUILDS if one.judged)
 _COMMON = {"collections.OrderedDict": -1, **{one.dotted: one.arity for one in REBUILDS if one.common}}
 EXPECTED = Expected(
     common=_COMMON,
-    stateful=_COMMON.keys() | {"_codecs.encode", "torch.serialization._get_layout"},
+    stateful=frozenset(_COMMON) | {"_codecs.encode", "torch.serialization._get_layout"},
     package="torch",
 )
 """What the pickle machine is told of torch's pickles: it knows no name by itself."""

@@ -242,6 +242,13 @@ def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
         return Obstacle(ObstacleKind.LEGACY_TYPE, _NOT_IN_LEGACY[named.name])
     if _has(checkpoint, NoteKind.NO_KEYS):
         return Obstacle(ObstacleKind.CUT_OFF, "EOFError")
+    found = _legacy_storage_obstacle(checkpoint)
+    if found is None and _has(checkpoint, NoteKind.ODD_KEYS):
+        return Obstacle(ObstacleKind.ODD_KEYS, "AssertionError: storage key")
+    return found
+
+
+def _legacy_storage_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     past = [row for row in checkpoint.tensors if (row.problem or "").startswith(PAST)]
     for storage in checkpoint.storages if past or is_damaged(checkpoint) else ():
         if storage.missing and storage.nbytes:
@@ -250,8 +257,6 @@ def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
         ends = [end_of(row) for row in past if row.storage == storage.key]
         if max(declared, *ends, 0) != storage.nbytes:  # it grows with the tensors that need more
             return Obstacle(ObstacleKind.TENSOR, "RuntimeError: storage has wrong byte size: expected ")
-    if _has(checkpoint, NoteKind.ODD_KEYS):
-        return Obstacle(ObstacleKind.ODD_KEYS, "AssertionError: storage key")
     return None
 
 
@@ -275,7 +280,7 @@ def _tensor_obstacle(checkpoint: Checkpoint, row: Tensor) -> Obstacle | None:
 
 
 def pickle_obstacle(checkpoint: Checkpoint, *, restricted: bool) -> Obstacle | None:
-    """Return what an unpickler raises that may import every name: the restricted one of torch, or Python's."""
+    """Return what an unpickler raises that may import every name: torch's restricted one, or Python's."""
     needs = checkpoint.needs
     words = [_OF_FAULT[fault][not restricted] for fault in needs.faults if fault in _OF_FAULT]
     words += [_words_of_use(checkpoint, name, verb, restricted=restricted) for name, verb in needs.uses]

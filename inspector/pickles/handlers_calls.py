@@ -69,13 +69,9 @@ def _reduce(state: State, data: bytes, pos: int) -> int:
     args = stack.pop()
     func = stack[-1]
     node = stack[-1] = Call(func, args, "reduce")
-    if (
-        type(func) is not Global
-        or not func.common
-        or type(args) is not tuple
-        or not 0 <= len(args) - func.arity <= 1
-    ):
-        _note_call(state, node)
+    if type(func) is Global and func.common and type(args) is tuple and 0 <= len(args) - func.arity <= 1:
+        return pos
+    _note_call(state, node)
     return pos
 
 

@@ -28,8 +28,8 @@ class Expected(NamedTuple):
     """What is known beforehand of the streams of one program.
 
     Attributes:
-        common: Functions that it calls for each of many values, and that do nothing but make it, with how many
-            arguments, or one more. Such calls are not listed.
+        common: Functions that it calls for each of many values, and that do nothing but make it, with how
+            many arguments, or one more. Such calls are not listed.
         stateful: Functions whose results are looked into when their state is set, be it to None.
         package: The package whose names are no news.
     """

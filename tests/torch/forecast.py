@@ -1,4 +1,4 @@
-"""Our forecast beside what `torch.load` does, for files made at random: honest ones, and what mutations leave.
+"""Our forecast beside what `torch.load` does, for files made at random: honest ones, and mutated.
 
 `python -m tests.torch.forecast --files 3000 --seed N` prints the table of docs/simulation.md.
 """
@@ -34,8 +34,8 @@ class Row(NamedTuple):
     Attributes:
         title: The file.
         weights_only: The argument.
-        ours: `loads`, `unsure` where programs read different things or nobody should load it, `refused` where we do not open it, or the
-            error that we foretell.
+        ours: `loads`, `unsure` where programs read different things or nobody should load it, `refused` where
+            we do not open it, or the error that we foretell.
         theirs: `loads`, or the error.
     """
 
@@ -113,7 +113,8 @@ def table(found: Iterable[Row]) -> str:
             rows_of = [row for row in found if form in {row.form, "all"} and row.weights_only is weights_only]
             both = [row for row in rows_of if row.quotes]
             lines.append(
-                f"| {form} | {weights_only} | {len(rows_of):,} | {sum(row.theirs == LOADS for row in rows_of):,} "
+                f"| {form} | {weights_only} | {len(rows_of):,} "
+                f"| {sum(row.theirs == LOADS for row in rows_of):,} "
                 f"| {sum(row.agrees for row in rows_of):,} | {sum(row.is_false_promise for row in rows_of)} "
                 f"| {sum(row.same_error for row in both):,} of {len(both):,} |"
             )

@@ -205,17 +205,7 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
     """Describe a view that is not plain, and say why it cannot be true if it cannot."""
     offset = geometry[0]
     shape, problem = shape_of(geometry[1])
-    steps = () if geometry[2] is None else geometry[2]
-    if isinstance(steps, tuple | list) and len(steps) == len(shape) and not problem:
-        # Where no step is taken torch minds no negative one.
-        still = [size == 1 or 0 in shape for size in shape]
-        odd = [at for at, step in zip(still, steps, strict=True) if at and type(step) is int and step < 0]
-        if odd:
-            steps = tuple(
-                0 if at and type(one) is int and one < 0 else one
-                for at, one in zip(still, steps, strict=True)
-            )
-    stride, stride_problem = sizes_of(steps)
+    stride, stride_problem = sizes_of(_steps(shape, geometry[2]))
     if (
         not stride and not stride_problem and not dtype.startswith("q")
     ):  # torch takes missing strides for those of a contiguous tensor
@@ -236,6 +226,17 @@ def _doubtful(storage: StorageId, dtype: str, geometry: Geometry, *, requires_gr
         storage=storage,
         span=(0, storage.nbytes) if problem else _span(dtype, offset, shape, stride),
         problem=problem,
+    )
+
+
+def _steps(shape: tuple[int, ...], steps: Value) -> Value:
+    """Return strides with 0 for what is negative where no step is taken: torch does not mind it there."""
+    if not isinstance(steps, tuple | list) or len(steps) != len(shape):
+        return () if steps is None else steps
+    is_empty = 0 in shape
+    return tuple(
+        0 if type(step) is int and step < 0 and (is_empty or size == 1) else step
+        for size, step in zip(shape, steps, strict=True)
     )
 
 
