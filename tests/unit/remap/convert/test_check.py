@@ -8,8 +8,10 @@ from inspector.errors import CancelledError, ExportError
 from inspector.progress import Progress
 from inspector.remap.convert import check as form_check
 from inspector.remap.convert import export as form_export
+from inspector.remap.convert import planner
 from inspector.remap.convert.export import export_form
 from inspector.remap.convert.forms import Form
+from tests.unit.remap import samples
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 
 ROOT = mapping({"a": tensor("0"), "b": tensor("1"), "part": tensor("1", geometry="2;1;1")})
@@ -89,3 +91,20 @@ def test_checking_can_be_cancelled(tmp_path, monkeypatch) -> None:
     with pytest.raises(CancelledError):
         export_form(str(source), tmp_path / "out.pt", None, FORMS[0], Progress())
     assert not (tmp_path / "out.pt").exists()
+
+
+def test_a_value_that_was_damaged_while_it_was_written_is_noticed(tmp_path, monkeypatch) -> None:
+    """Character 5,000 of a text: no row shows it, and no tensor is another."""
+    long = "x" * 9000
+    body = samples.mapping(t=samples.tensor(samples.text("cpu")), note=samples.text(long))
+    source = samples.written(tmp_path, samples.zip_of(samples.stream(body), {"0": bytes(samples.NBYTES)}))
+    real = planner.write_pickle
+
+    def damaged(root, how) -> bytes:
+        return real(root, how).replace(b"x" * 5000, b"x" * 4999 + b"y", 1)
+
+    export_form(str(source), tmp_path / "good.pt", None, Form(container="legacy"))
+    monkeypatch.setattr(planner, "write_pickle", damaged)
+    with pytest.raises(ExportError, match="not as planned: values other than tensors"):
+        export_form(str(source), tmp_path / "bad.pt", None, Form(container="legacy"))
+    assert not (tmp_path / "bad.pt").exists()
