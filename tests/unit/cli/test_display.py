@@ -9,7 +9,7 @@ import pytest
 from inspector.cli.common import bars
 from inspector.cli.display import Display, add_display_options, display_for
 from inspector.progress import Progress
-from inspector.report.page.blocks import Line, page_of
+from inspector.report.page.blocks import Line, Page, page_of
 
 PAGE = page_of([Line("a")])
 
@@ -62,3 +62,13 @@ def test_options_say_how() -> None:
     assert (display.color, display.pages, display.is_quiet) == ("never", False, True)
     display = display_for(argparse.Namespace())
     assert (display.color, display.pages, display.is_quiet) == ("auto", True, False)
+
+
+def test_no_text_of_a_file_is_obeyed_by_the_terminal(capsys) -> None:
+    """Whatever a finding forgot to escape: the last door does."""
+    evil = "\x1b[2J\x9b31m\r\x08\u202e\u2066\0\ud800"
+    Display().show(Page(sections=((Line(f"a{evil}b\tc"), Line("d")),)))
+    out = capsys.readouterr().out
+    assert out.replace("\n", "").replace("\t", "").isprintable()
+    assert out.startswith("a\\u001b[2J")
+    assert out.endswith("b\tc\nd\n")

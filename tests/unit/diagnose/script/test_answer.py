@@ -88,7 +88,8 @@ def test_a_patch_is_not_given_for_what_is_not_known_then() -> None:
 
 
 def test_names_are_allowed_one_a_line_and_imports_stand_at_the_top() -> None:
-    text = '"""Text."""\nfrom __future__ import annotations\nimport torch\nif x:\n    m = torch.load("whole_cpu.pth")\n'
+    text = '"""Text."""\nfrom __future__ import annotations\nimport torch\nif x:\n'
+    text += '    m = torch.load("whole_cpu.pth")\n'
     answer = follow(text.replace("if x", "class Net: pass\nif x"), "whole_cpu.pth")
     assert "+    torch.serialization.add_safe_globals([\n+        Net,\n+        torch.nn" in answer.diff
     assert "Net, torch.nn.modules" in answer.why

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.diagnose.script.read import read_script
 from inspector.diagnose.script import calls, evaluate
+from inspector.diagnose.script.read import read_script
 from inspector.errors import ModelError
 from inspector.report.page.blocks import plain_lines
 from inspector.report.scripts import script_lines
