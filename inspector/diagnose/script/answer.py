@@ -160,17 +160,18 @@ def _judged(case: _Case) -> tuple[Judge, list[Load]]:
     sites = frozenset(load.site for load in _best(case.checkpoint, first.loads))
     judge = Judge(case.project, case.checkpoint, case.places, case.target, case.words, sites)
     judge.run()
+    is_named = any(names_file(case.checkpoint, load.path) for load in judge.loads)
     for load in judge.loads:
-        if names_file(case.checkpoint, load.path) is False:
+        if names_file(case.checkpoint, load.path) is False and not is_named:
             load.assumed.append(f"the file that line {load.line} loads is this one")
     return judge, judge.loads
 
 
 def _best(checkpoint: Checkpoint, loads: Sequence[Load]) -> list[Load]:
     """Return the loads that are of this file: by its name, else by that of the option and the keys used."""
-    named = [
-        load for load in loads if names_file(checkpoint, load.path) and (load.is_main or load.is_reached)
-    ]
+    own = [load for load in loads if load.is_main]
+    loads = [load for load in loads if load.is_main or load.is_reached or not own]
+    named = [load for load in loads if names_file(checkpoint, load.path)]
     if named:
         return named
     unnamed = [load for load in loads if names_file(checkpoint, load.path) is None]
@@ -245,7 +246,8 @@ def _without_problem(
     case: _Case, judge: Judge, loads: list[Load], base: Mapping[str, object]
 ) -> ScriptAnswer:
     unknown = next((load for load in loads if load.unknown), None)
-    load = unknown or (loads[0] if loads else None)
+    first = [load for place, load in enumerate(loads) if place not in judge.retried] or loads
+    load = unknown or (first[0] if first else None)
     if load is None:
         return ScriptAnswer(**base, outcome="not-loaded", why=_not_loaded(case))  # type: ignore[arg-type]
     lost = None

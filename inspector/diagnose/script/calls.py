@@ -225,15 +225,14 @@ class Walk(Evaluator):
             retries = bool(raised) and _catches(self.script, handler, raised) and _retries(handler)
             kept, self.vars = self.vars, dict(before)
             if retries:
+                self.retried |= {one.load for one in self.problems[start:]}
                 del self.problems[start:]
             else:
                 self.when = (*outside, When(handler.lineno, "the lines of the try block fail"))
             handler_ended = self.body(handler.body)
             self.when = outside
             ended = ended and handler_ended
-            kept, self.vars = (self.vars, kept) if retries else (kept, kept)
-            if retries:
-                self._join(kept, is_known=True)
+            self.vars = {**kept, **self.vars} if retries else kept
         self.body(node.orelse)
         return self.body(node.finalbody) or ended
 

@@ -91,6 +91,8 @@ class Evaluator:
         self.script = project.script
         self.vars: Vars = {}
         self.problems: list[Problem] = []
+        self.retried: set[int] = set()
+        """The loads that fail in a `try`, behind which another is tried."""
         self.when: tuple[When, ...] = ()
         self.work = 0
         self.touched = False
@@ -380,6 +382,10 @@ class Evaluator:
         self.when = (*outside, *self._condition(node, is_true=False))
         second = self.eval(node.orelse)
         self.when = outside
+        one, two = self.pairs(first), self.pairs(second)
+        both = None if one is None or two is None else joined(one, two, is_known=False)
+        if isinstance(both, Pairs):
+            return self.make_dict(both.items, whole=both.whole)
         return first if first == second else Unknown(self.script.source(node))
 
     def _boolop(self, node: ast.BoolOp) -> Value:

@@ -72,6 +72,7 @@ _NO_PERSISTENT = (
     "_pickle.UnpicklingError: A load persistent id instruction was encountered, "
     "but no persistent_load function was specified."
 )
+_NO_SCRIPT = "RuntimeError: PytorchStreamReader failed locating file constants.pkl: file not found"
 _SHAPES = "whether all names and shapes fit the model"
 _MOST_NAMED = 4
 _MIXED = (
@@ -155,7 +156,7 @@ class Judge(Walk):
 
     def _load(self, name: str, args: Args) -> Value:
         load = Load(self, args)
-        if self._only is not None and load.site not in self._only:
+        if (self._only is not None and load.site not in self._only) or "BytesIO(" in load.source:
             return UNKNOWN
         number = len(self.loads)
         self.loads.append(load)
@@ -164,7 +165,11 @@ class Judge(Walk):
         trusts = given if isinstance(given, bool) else None
         if name == "torch.jit.load" or name.endswith(_FROM_CHECKPOINT) or "pickle_module" in args.named:
             trusts = bool(trusts)
-        if place is not UNKNOWN and args.whole:
+        if name == "torch.jit.load" and self.checkpoint.format != "torchscript":
+            load.missing += 1
+            why = "The file is no TorchScript archive: torch.load reads it."
+            self._problem("load-fails", args.node, _NO_SCRIPT, why, load=number)
+        elif place is not UNKNOWN and args.whole:
             failure = self._failure(name, args, place, trusts=trusts)
             is_refused = failure is not None and failure.finding in _REFUSALS
             if is_refused and (isinstance(given, Unknown) or ("ext", "torch.load") in self.vars):

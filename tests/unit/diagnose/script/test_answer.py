@@ -88,8 +88,7 @@ def test_a_patch_is_not_given_for_what_is_not_known_then() -> None:
 
 
 def test_names_are_allowed_one_a_line_and_imports_stand_at_the_top() -> None:
-    text = '"""Text."""\nfrom __future__ import annotations\nimport torch\nif x:\n'
-    text += '    m = torch.load("whole_cpu.pth")\n'
+    text = '"""Text."""\nfrom __future__ import annotations\nimport torch\nif x:\n    m = torch.load("whole_cpu.pth")\n'  # noqa: E501
     answer = follow(text.replace("if x", "class Net: pass\nif x"), "whole_cpu.pth")
     assert "+    torch.serialization.add_safe_globals([\n+        Net,\n+        torch.nn" in answer.diff
     assert "Net, torch.nn.modules" in answer.why
@@ -183,4 +182,15 @@ def test_other_roots() -> None:
         answer_script(text.replace(".eval()['x']", ".items()"), "a.py", empty, machine("cpu")).outcome
         == "works"
     )
-    assert said("import torch\ntorch.jit.load('sd_cpu.pth')\n") == "works 2"
+
+
+def test_what_is_no_archive_of_torchscript() -> None:
+    text = (
+        "import torch\ntry:\n    m = torch.jit.load(p).eval()\n"
+        "except RuntimeError:\n    m = torch.load(p, 'cpu')\n"
+    )
+    assert said(text, "sd_cuda.pth") == "works 5"
+    assert said("import torch\nm = torch.jit.load(p)\n", "sd_cuda.pth") == "load-fails 2"
+    assert said("import io, torch\nm = torch.jit.load(io.BytesIO(p))\n", "sd_cuda.pth") == "not-loaded"
+    own = loaded_as("sd_cpu.pth", format="torchscript")
+    assert answer_script("import torch\ntorch.jit.load(p)\n", "a.py", own, CPU_ONLY).load_line == 2

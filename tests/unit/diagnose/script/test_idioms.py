@@ -1,4 +1,4 @@
-"""The ways in which people write a load: each idiom, and the 99 scripts of which torch knows the line."""
+"""The ways in which people write a load: each idiom, and 99 scripts of which torch knows the line."""
 
 from __future__ import annotations
 

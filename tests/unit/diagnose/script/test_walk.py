@@ -198,7 +198,7 @@ def test_a_variable_that_says_where_is_named_in_the_reason() -> None:
         ("with a as b, c:\n    LOAD\n", "load-fails 4"),
         ("async def f():\n    async with a: await g(LOAD)\n    async for x in y: pass\n", "load-fails 4"),
         ("match x:\n    case 1:\n        LOAD\n", "load-fails 5"),
-        ("try:\n    LOAD\nexcept (RuntimeError, OSError):\n    torch.load('sd_cuda.pth', 'cpu')\n", "works 4"),
+        ("try:\n    LOAD\nexcept (RuntimeError, OSError):\n    torch.load('sd_cuda.pth', 'cpu')\n", "works 6"),
         ("try:\n    LOAD\nexcept KeyError:\n    torch.load('sd_cuda.pth', 'cpu')\n", "load-fails 4"),
         ("try:\n    LOAD\nexcept:\n    pass\n", "load-fails 4"),
         ("try:\n    pass\nexcept E as e:\n    LOAD\nelse:\n    pass\nfinally:\n    pass\n", "load-fails 6"),
@@ -229,6 +229,7 @@ def test_a_variable_that_says_where_is_named_in_the_reason() -> None:
         ("if what:\n    d = {'map_location': 'cpu'}\nelse:\n    d = {'map_location': 'cpu', 'mmap': False}\ntorch.load('sd_cuda.pth', **d)\n", "lost 7"),
         ("d = {'map_location': 'cpu'}\nif what:\n    d['mmap'] = True\ntorch.load('sd_cuda.pth', **d)\n", "works 6"),
         ("m = None\nif what:\n    m = Net()\nLOAD\n", "load-fails 6"),
+        ("d = {'weights_only': True} if what else {}\ntorch.load('sd_cuda.pth', 'cpu', **d)\n", "works 4"),
         ("torch.load('sd_cuda.pth', *what)\n", "lost 3"),
         ("torch.load('sd_cuda.pth', **what)\n", "lost 3"),
         ("from torch import load as get\nget('sd_cuda.pth')\n", "load-fails 4"),
@@ -571,3 +572,9 @@ def test_work_has_an_end() -> None:
     assert judge.work <= MOST_WORK + 1
     assert len(judge.loads) == 2  # the third is not come to the end of
     assert follow(text, "sd_cuda.pth").kind == "load-fails"
+
+
+def test_a_load_of_the_script_comes_before_one_in_a_module_that_nothing_calls(project: Path) -> None:
+    text = 'import torch\nfrom lib.io import load\ntorch.load("other.pth", "cpu")\n'
+    answer = follow(text, "sd_cuda.pth", folder=str(project))
+    assert (answer.outcome, answer.load_line, answer.file) == ("works", 3, "")

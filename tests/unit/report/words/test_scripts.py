@@ -59,8 +59,7 @@ def test_what_else_fails_is_said_once_for_each_message() -> None:
 
 
 def test_torch_is_quoted_without_its_advice() -> None:
-    refusal = "UnpicklingError: Weights only load failed. (1) Do this, or that.\n"
-    refusal += "\tUnpickler error: GLOBAL a.B\n  more"
+    refusal = "UnpicklingError: Weights only load failed. (1) Do this.\n\tUnpickler error: GLOBAL a.B\n  more"
     assert message_lines(ScriptAnswer(name="a", outcome="fails", message=refusal)) == (
         "UnpicklingError: Weights only load failed.",
         "Unpickler error: GLOBAL a.B",
