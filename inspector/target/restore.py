@@ -152,9 +152,24 @@ def send_failure(device: str, target: Profile) -> Failure | None:
     if name == "cuda" and target.count(name):
         error = "AcceleratorError" if release_of(target.torch_version) >= (2, 8) else "RuntimeError"
         return kind.out_of_range, f"{error}: CUDA error: invalid device ordinal"
-    if name == "cuda" and is_cuda_build(target):
-        return kind.missing, "RuntimeError: Found no NVIDIA driver on your system."
-    return kind.missing, kind.word(kind.send_error)
+    said = said_without_gpu(target) if name == "cuda" else None
+    return kind.missing, said[0] if said else kind.word(kind.send_error)
+
+
+def said_without_gpu(target: Profile) -> tuple[str, str] | None:
+    """Return what a build for CUDA says where no GPU can be used; None unless a probe met that there.
+
+    First what it raised as it set CUDA up, then what those parts of torch raise that ask CUDA at once.
+    """
+    found = target.evidence.torch if target.evidence else None
+    if found is None or not found.cuda or found.cuda_available or not found.cuda_messages:
+        return None
+    said = found.cuda_messages[-1]
+    error = "AcceleratorError" if release_of(target.torch_version) >= (2, 8) else "RuntimeError"
+    cause = "CUDA driver version is insufficient for CUDA runtime version"
+    if "No CUDA GPUs" in said:
+        cause = "no CUDA-capable device is detected"
+    return f"RuntimeError: {said}", f"{error}: CUDA error: {cause}"
 
 
 def is_cuda_build(target: Profile) -> bool:
@@ -168,6 +183,5 @@ def generator_failure(device: str, target: Profile) -> Failure | None:
     if name != "meta" and target.offers(name, int(index) if index.isdecimal() else None):
         return None
     kind = device_type(name)
-    if name == "cuda" and is_cuda_build(target):
-        return kind.missing, "AcceleratorError: CUDA error: CUDA driver version is insufficient"
-    return kind.missing, kind.word(kind.generator_error)
+    said = said_without_gpu(target) if name == "cuda" else None
+    return kind.missing, said[1] if said else kind.word(kind.generator_error)

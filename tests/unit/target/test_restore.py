@@ -9,6 +9,7 @@ from inspector.records import replace
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.restore import generator_failure, landing_place, restore_failure, send_failure
 from tests.sweep import table
+from tests.torches import here
 
 torch = pytest.importorskip("torch")
 
@@ -34,7 +35,7 @@ TAGS = (
 
 def test_restoring_on_a_cpu() -> None:
     for tag in (*TAGS.split(), ""):
-        ours, theirs = restore_failure(tag, CPU_ONLY), said_by_torch(tag)
+        ours, theirs = restore_failure(tag, here()), said_by_torch(tag)
         assert (ours is None) == (theirs is None), (tag, ours, theirs)
         assert ours is None or (theirs or "").split("\n", 1)[0].startswith(ours[1]), (tag, ours, theirs)
 
@@ -72,7 +73,7 @@ THIS_BUILD = replace(CPU_ONLY, torch_version=torch.__version__)
 
 def test_sending_on_a_cpu() -> None:
     for device in ("cpu", "cuda:0", "xpu:0", "mps", "xla:0", "nonsense"):
-        ours, theirs = send_failure(device, THIS_BUILD), sent_by_torch(device)
+        ours, theirs = send_failure(device, here()), sent_by_torch(device)
         assert (ours is None) == (theirs is None), (device, ours, theirs)
         assert ours is None or (theirs or "").startswith(ours[1][:60]), (device, ours, theirs)
 
@@ -112,7 +113,7 @@ def test_generators(device: str, finding: str | None) -> None:
 
 @table("device", ["cpu", "cuda:0", "xpu:0", "mps", "meta", "xla:0"])
 def test_generators_against_torch(device: str) -> None:
-    failure = generator_failure(device, THIS_BUILD)
+    failure = generator_failure(device, here())
     try:
         torch.Generator(device)
     except Exception as error:  # noqa: BLE001 - whatever torch raises is what is compared
