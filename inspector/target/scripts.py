@@ -20,8 +20,8 @@ _RESTORED = frozenset({"cuda", "xpu", "hpu", "mtia", "mps", "privateuseone"})
 _ALWAYS = frozenset({"cpu", "meta"})
 # torch.export.load only logs the RuntimeError that stopped it.
 _CAUGHT = (
-    "RuntimeError: We ran into an error when deserializing the saved file. Please check the warnings above for "
-    "possible errors."
+    "RuntimeError: We ran into an error when deserializing the saved file. Please check the warnings above "
+    "for possible errors."
 )
 
 
