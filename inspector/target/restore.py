@@ -12,6 +12,7 @@ import re
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.roles.device_types import DeviceType, device_type
 from inspector.target import versions
+from inspector.target.machine.evidence import TorchFound
 from inspector.target.machine.profile import Profile
 from inspector.target.versions import Release, release_of
 
@@ -157,24 +158,21 @@ def send_failure(device: str, target: Profile) -> Failure | None:
 
 
 def said_without_gpu(target: Profile) -> tuple[str, str] | None:
-    """Return what a build for CUDA says where no GPU can be used; None unless a probe met that there.
+    """Return what a build for CUDA says where no GPU can be used; None for another build.
 
-    First what it raised as it set CUDA up, then what those parts of torch raise that ask CUDA at once.
+    First what it raises as it sets CUDA up, as a probe met it, then what those parts of torch raise that ask
+    CUDA at once.
     """
-    found = target.evidence.torch if target.evidence else None
-    if found is None or not found.cuda or found.cuda_available or not found.cuda_messages:
+    found = target.evidence.torch if target.evidence else TorchFound()
+    is_for_cuda = found.cuda or "+cu" in (target.torch_version or "")
+    if not is_for_cuda or found.cuda_available:
         return None
-    said = found.cuda_messages[-1]
+    said = (found.cuda_messages or ("Found no NVIDIA driver on your system.",))[-1]
     error = "AcceleratorError" if release_of(target.torch_version) >= (2, 8) else "RuntimeError"
     cause = "CUDA driver version is insufficient for CUDA runtime version"
     if "No CUDA GPUs" in said:
         cause = "no CUDA-capable device is detected"
     return f"RuntimeError: {said}", f"{error}: CUDA error: {cause}"
-
-
-def is_cuda_build(target: Profile) -> bool:
-    """Return whether a machine's torch was built with CUDA, as pip's for Linux is: it asks for the driver."""
-    return "+cu" in (target.torch_version or "")
 
 
 def generator_failure(device: str, target: Profile) -> Failure | None:

@@ -76,7 +76,5 @@ def land_exported(tag: str, _place: str | None, target: Profile, current: int) -
     failure = None if tag.partition(":")[0] in _ALWAYS else send_failure(tag, target)
     if failure is None:
         return landing_place(tag, current), None
-    is_caught = not failure[1].startswith(
-        ("AssertionError", "ModuleNotFoundError")
-    )  # the rest are RuntimeErrors
+    is_caught = not failure[1].startswith(("AssertionError", "ModuleNotFoundError"))
     return "", (failure[0], _CAUGHT) if is_caught else failure

@@ -27,7 +27,6 @@ from inspector.target.machine.wish import parse_target
 from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
 from inspector.target.restore import send_failure
 from inspector.target.simulate import LoadOutcome, simulate
-from tests.builds import plays_gpus
 from tests.corpus import CORPUS
 from tests.torch.remapping import tagged
 from tests.torches import here, run_with_torch
@@ -285,7 +284,6 @@ def explanation(cell: Cell, result: str) -> str | None:
     return next((text for text, fits in EXPLAINED.items() if fits(cell, result)), None)
 
 
-@plays_gpus
 def test_every_cell_agrees_or_is_explained(answers: Answers) -> None:
     assert len(answers.results) > 5000
     differing = {cell: result for cell, result in answers.results.items() if result not in AGREEING}
@@ -322,7 +320,6 @@ def test_devices_are_looked_up_in_torch(answers: Answers) -> None:
     assert sum(device is None for device in found) < len(found) / 20
 
 
-@plays_gpus
 def test_the_summary_is_the_documents(answers: Answers, request: pytest.FixtureRequest) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.builds import plays_gpus
 from tests.hostile.agreement import EXPLAINED, NAMES, QUICK, Row, rows, table
 from tests.hostile.constructed import THEMES
 from tests.hostile.making_arguments import asked, recorded
@@ -43,7 +42,6 @@ def nearly_all_constructed_files_agree(found: list[Row]) -> None:
     assert sum(row.agrees for row in rows) >= 0.98 * len(rows), table(found)
 
 
-@plays_gpus
 def test_the_table_of_arguments_is_still_that_of_torch() -> None:
     wanted = recorded()[::29]
     assert len(wanted) > 700

@@ -69,10 +69,6 @@ def sent_by_torch(device: str) -> str | None:
     return None
 
 
-THIS_BUILD = replace(CPU_ONLY, torch_version=torch.__version__)
-"""A machine without a GPU, with the build of torch that is asked: pip's has CUDA, and says other things."""
-
-
 def test_sending_on_a_cpu() -> None:
     for device in ("cpu", "cuda:0", "xpu:0", "mps", "xla:0", "nonsense"):
         ours, theirs = send_failure(device, here()), sent_by_torch(device)
@@ -148,11 +144,7 @@ def test_a_build_for_cuda_without_a_gpu(version: str, message: str, made: str) -
     exported = land_exported("cuda:0", None, machine, 0)[1] or ("", "")
     assert exported[1].startswith("RuntimeError: We ran into an error")
     assert send_failure("xpu:0", machine) == send_failure("xpu:0", CPU_ONLY)
-    for other in (
-        replace(found, cuda=None),
-        replace(found, cuda_available=True),
-        replace(found, cuda_messages=()),
-    ):
+    for other in (replace(found, cuda=None), replace(found, cuda_available=True)):
         without = replace(machine, evidence=Evidence(torch=other))
         assert send_failure("cuda:0", without) == send_failure("cuda:0", CPU_ONLY)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import getpass
-import importlib.metadata
 import json
 import os
 import socket
