@@ -100,8 +100,8 @@ $(READY)/test-$(KEY):
 # The exact versions of the present environment; run it after trying newer ones.
 pins: $(READY)/test-$(KEY)
 	@mkdir -p build
-	@{ head -n 1 packaging/constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable | \
-	  sed -e '/^pip==/d' -e 's/+cpu$$//' | sort -f; } > build/pins.txt
+	@{ head -n 1 packaging/constraints.txt; $(BIN)/python -m pip list --format=freeze --exclude-editable | \
+	  sed -e '/^pip==/d' -e 's/+.*//' | sort -f; } > build/pins.txt
 	mv build/pins.txt packaging/constraints.txt
 
 dist:

@@ -19,6 +19,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from inspector.progress import Progress
+from inspector.target.machine.profile import Profile
+from inspector.target.machine.this_machine import probe_this_machine
+
 _ROOT = Path(__file__).parents[1]
 
 
@@ -46,6 +50,12 @@ class _Server:
 @functools.cache
 def _server() -> _Server:
     return _Server()
+
+
+@functools.cache
+def here() -> Profile:
+    """This machine as the probe finds it: what torch says depends on what it was built for."""
+    return probe_this_machine(Progress(), sys.executable)
 
 
 def run_with_torch(

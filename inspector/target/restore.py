@@ -12,6 +12,7 @@ import re
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.roles.device_types import DeviceType, device_type
 from inspector.target import versions
+from inspector.target.machine.evidence import TorchFound
 from inspector.target.machine.profile import Profile
 from inspector.target.versions import Release, release_of
 
@@ -152,14 +153,26 @@ def send_failure(device: str, target: Profile) -> Failure | None:
     if name == "cuda" and target.count(name):
         error = "AcceleratorError" if release_of(target.torch_version) >= (2, 8) else "RuntimeError"
         return kind.out_of_range, f"{error}: CUDA error: invalid device ordinal"
-    if name == "cuda" and is_cuda_build(target):
-        return kind.missing, "RuntimeError: Found no NVIDIA driver on your system."
-    return kind.missing, kind.word(kind.send_error)
+    said = said_without_gpu(target) if name == "cuda" else None
+    return kind.missing, said[0] if said else kind.word(kind.send_error)
 
 
-def is_cuda_build(target: Profile) -> bool:
-    """Return whether a machine's torch was built with CUDA, as pip's for Linux is: it asks for the driver."""
-    return "+cu" in (target.torch_version or "")
+def said_without_gpu(target: Profile) -> tuple[str, str] | None:
+    """Return what a build for CUDA says where no GPU can be used; None for another build.
+
+    First what it raises as it sets CUDA up, as a probe met it, then what those parts of torch raise that ask
+    CUDA at once.
+    """
+    found = target.evidence.torch if target.evidence else TorchFound()
+    is_for_cuda = found.cuda or "+cu" in (target.torch_version or "")
+    if not is_for_cuda or found.cuda_available:
+        return None
+    said = (found.cuda_messages or ("Found no NVIDIA driver on your system.",))[-1]
+    error = "AcceleratorError" if release_of(target.torch_version) >= (2, 8) else "RuntimeError"
+    cause = "CUDA driver version is insufficient for CUDA runtime version"
+    if "No CUDA GPUs" in said:
+        cause = "no CUDA-capable device is detected"
+    return f"RuntimeError: {said}", f"{error}: CUDA error: {cause}"
 
 
 def generator_failure(device: str, target: Profile) -> Failure | None:
@@ -168,6 +181,5 @@ def generator_failure(device: str, target: Profile) -> Failure | None:
     if name != "meta" and target.offers(name, int(index) if index.isdecimal() else None):
         return None
     kind = device_type(name)
-    if name == "cuda" and is_cuda_build(target):
-        return kind.missing, "AcceleratorError: CUDA error: CUDA driver version is insufficient"
-    return kind.missing, kind.word(kind.generator_error)
+    said = said_without_gpu(target) if name == "cuda" else None
+    return kind.missing, said[1] if said else kind.word(kind.generator_error)

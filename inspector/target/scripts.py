@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from inspector.model.roles.device_types import device_type
 from inspector.target.machine.profile import Profile
-from inspector.target.restore import Failure, landing_place, send_failure
+from inspector.target.restore import Failure, landing_place, said_without_gpu, send_failure
 
 _TYPES = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, "
@@ -18,6 +18,11 @@ _TYPES = (
 _KNOWN = frozenset(_TYPES.split(", "))
 _RESTORED = frozenset({"cuda", "xpu", "hpu", "mtia", "mps", "privateuseone"})
 _ALWAYS = frozenset({"cpu", "meta"})
+# torch.export.load only logs the RuntimeError that stopped it.
+_CAUGHT = (
+    "RuntimeError: We ran into an error when deserializing the saved file. Please check the warnings above "
+    "for possible errors."
+)
 
 
 def land_script(tag: str, place: str | None, target: Profile, current: int) -> tuple[str, Failure | None]:
@@ -51,6 +56,9 @@ def _missing(name: str, tag: str, target: Profile, *, has_index: bool) -> Failur
     failure = send_failure(tag, target)
     if target.count(name) and failure is not None:
         return failure
+    without_gpu = said_without_gpu(target) if name == "cuda" else None
+    if without_gpu:
+        return kind.missing, without_gpu[0 if has_index else 1]
     if name == "mps" or not has_index:
         return kind.missing, f"RuntimeError: PyTorch is not linked with support for {name} devices"
     backend = "PrivateUse1" if name == "privateuseone" else name.upper()
@@ -66,4 +74,7 @@ def land_exported(tag: str, _place: str | None, target: Profile, current: int) -
     See `_build_file_map` in torch's `torch/export/pt2_archive/_package.py`.
     """
     failure = None if tag.partition(":")[0] in _ALWAYS else send_failure(tag, target)
-    return ("", failure) if failure is not None else (landing_place(tag, current), None)
+    if failure is None:
+        return landing_place(tag, current), None
+    is_caught = not failure[1].startswith(("AssertionError", "ModuleNotFoundError"))
+    return "", (failure[0], _CAUGHT) if is_caught else failure

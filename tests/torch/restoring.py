@@ -269,6 +269,8 @@ def faked() -> Iterator[None]:
         (torch.cuda, "device_count", lambda: GPUS),
         (torch.cuda, "current_device", lambda: 0),
         (torch.cuda._utils, "_get_device_index", index),
+        # A build for CUDA asks the driver whether a graph is being captured.
+        (torch.optim.Optimizer, "_accelerator_graph_capture_health_check", lambda optimizer: None),
         (torch.utils.weakref, "getweakrefs", lambda tensor: []),
     ]
     before = [(place, name, getattr(place, name)) for place, name, _ in replaced]

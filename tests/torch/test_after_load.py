@@ -25,7 +25,6 @@ from inspector.target.load_call import LoadCall
 from inspector.target.machine.profile import Profile
 from inspector.target.map_location import MapLocation, TagMap
 from inspector.target.simulate import simulate
-from tests.builds import plays_gpus
 from tests.sweep import tries
 from tests.torches import run_with_torch
 
@@ -179,7 +178,6 @@ def ask(folder: Path, wanted: Iterable[Cell]) -> list[Result]:
     return results
 
 
-@plays_gpus
 def test_what_follows_from_a_file_follows_in_torch(tmp_path: Path) -> None:
     kinds: dict[tuple[object, ...], list[Cell]] = {}
     for cell in cells():

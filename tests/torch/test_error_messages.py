@@ -88,8 +88,8 @@ def test_devices_that_the_call_asked_for(tmp_path: Path) -> None:
     assert "it was the argument map_location" in found.here
     assert explained(lambda: torch.device("gpu"), path).id == "device-string"
     assert explained(lambda: torch.device("cuda0"), path).id == "device-string"
-    said = "torch-without-device" if torch.version.cuda is None else "no-driver"
-    assert explained(lambda: torch.ones(2).cuda(), path).id == said
+    id_ = "torch-without-device" if torch.version.cuda is None else "no-driver"
+    assert explained(lambda: torch.ones(2).cuda(), path).id == id_
 
 
 def test_map_locations_that_a_file_does_not_take() -> None:

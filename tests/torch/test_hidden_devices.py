@@ -134,7 +134,9 @@ class Place(NamedTuple):
 
 
 NO_CUDA = "Attempting to deserialize object on a CUDA device"
-NO_BUILD = "Torch not compiled with CUDA enabled" if torch.version.cuda is None else "Found no NVIDIA driver"
+IS_FOR_CUDA = torch.version.cuda is not None
+NO_BUILD = "Found no NVIDIA driver" if IS_FOR_CUDA else "Torch not compiled with CUDA enabled"
+NO_GENERATOR = "CUDA error: CUDA driver version" if IS_FOR_CUDA else "Cannot get CUDA generator"
 PLACES = {
     "a storage's persistent id": Place(lambda _: torch.ones(3), True, (), NO_CUDA, "default"),
     "a bare typed storage": Place(
@@ -174,7 +176,7 @@ PLACES = {
     ),
     "a mesh": Place(mesh, False, (("", MESH),)),
     "a distributed tensor": Place(dtensor, True, (("/._spec/.mesh", MESH),), NO_CUDA),
-    "a generator": Place(generator, False, (("", "torch.Generator"),), "Cannot get CUDA generator", "never"),
+    "a generator": Place(generator, False, (("", "torch.Generator"),), NO_GENERATOR, "never"),
     "a text": Place(module, False, (("/.device", "the text"),), "", "never"),
     "a class of tensors": Place(
         lambda device: torch.FloatTensor if device == "cpu" else torch.cuda.FloatTensor,

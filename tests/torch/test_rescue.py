@@ -360,7 +360,7 @@ def test_torchscript_goes_to_one_device(start, tmp_path: Path) -> None:
             if name.endswith(".pkl"):
                 data = data.replace(b"X\x03\0\0\0cpu", b"X\x06\0\0\0cuda:1")
             new.writestr(name, data)
-    with pytest.raises(RuntimeError, match=r"CUDA|NVIDIA driver"):
+    with pytest.raises(RuntimeError, match=r"CUDA|NVIDIA"):
         torch.jit.load(path)
     hook = start()
     for source in (str(path), io.BytesIO(path.read_bytes())):

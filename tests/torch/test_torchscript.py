@@ -13,8 +13,8 @@ from torch import nn
 from inspector.cli import main
 from inspector.model.build import open_checkpoint
 from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.simulate import simulate
+from tests.torches import here
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -200,7 +200,7 @@ def test_what_torch_says_to_tags(files: dict[str, Path], tmp_path: Path) -> None
         path = retagged(files["script"], tag, tmp_path / "tag.pt")
         for place in (None, "cpu"):
             outcome = simulate(
-                open_checkpoint(str(path)), CPU_ONLY, LoadCall(map_location=place, weights_only=False)
+                open_checkpoint(str(path)), here(), LoadCall(map_location=place, weights_only=False)
             )
             said = "" if outcome.failure is None else outcome.failure.message
             try:

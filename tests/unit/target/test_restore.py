@@ -6,9 +6,12 @@ import pytest
 
 from inspector.containers.persistent_ids import NO_DEVICE, own_location
 from inspector.records import replace
+from inspector.target.machine.evidence import Evidence, TorchFound
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.restore import generator_failure, landing_place, restore_failure, send_failure
+from inspector.target.scripts import land_exported, land_script
 from tests.sweep import table
+from tests.torches import here
 
 torch = pytest.importorskip("torch")
 
@@ -34,7 +37,7 @@ TAGS = (
 
 def test_restoring_on_a_cpu() -> None:
     for tag in (*TAGS.split(), ""):
-        ours, theirs = restore_failure(tag, CPU_ONLY), said_by_torch(tag)
+        ours, theirs = restore_failure(tag, here()), said_by_torch(tag)
         assert (ours is None) == (theirs is None), (tag, ours, theirs)
         assert ours is None or (theirs or "").split("\n", 1)[0].startswith(ours[1]), (tag, ours, theirs)
 
@@ -66,13 +69,9 @@ def sent_by_torch(device: str) -> str | None:
     return None
 
 
-THIS_BUILD = replace(CPU_ONLY, torch_version=torch.__version__)
-"""A machine without a GPU, with the build of torch that is asked: pip's has CUDA, and says other things."""
-
-
 def test_sending_on_a_cpu() -> None:
     for device in ("cpu", "cuda:0", "xpu:0", "mps", "xla:0", "nonsense"):
-        ours, theirs = send_failure(device, THIS_BUILD), sent_by_torch(device)
+        ours, theirs = send_failure(device, here()), sent_by_torch(device)
         assert (ours is None) == (theirs is None), (device, ours, theirs)
         assert ours is None or (theirs or "").startswith(ours[1][:60]), (device, ours, theirs)
 
@@ -112,7 +111,7 @@ def test_generators(device: str, finding: str | None) -> None:
 
 @table("device", ["cpu", "cuda:0", "xpu:0", "mps", "meta", "xla:0"])
 def test_generators_against_torch(device: str) -> None:
-    failure = generator_failure(device, THIS_BUILD)
+    failure = generator_failure(device, here())
     try:
         torch.Generator(device)
     except Exception as error:  # noqa: BLE001 - whatever torch raises is what is compared
@@ -120,6 +119,34 @@ def test_generators_against_torch(device: str) -> None:
         assert f"{type(error).__name__}: {error}".startswith(failure[1][:50])  # noqa: PT017
     else:
         assert failure is None
+
+
+NO_DRIVER = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU"
+NO_GPU = "No CUDA GPUs are available"
+
+
+@table(
+    ("version", "message", "made"),
+    [
+        ("2.13.0", NO_DRIVER, "AcceleratorError: CUDA error: CUDA driver version is insufficient"),
+        ("2.7.1", NO_DRIVER, "RuntimeError: CUDA error: CUDA driver version is insufficient"),
+        ("2.13.0", NO_GPU, "AcceleratorError: CUDA error: no CUDA-capable device is detected"),
+    ],
+)
+def test_a_build_for_cuda_without_a_gpu(version: str, message: str, made: str) -> None:
+    """The last message is what was raised; else the words are those of a build without CUDA."""
+    found = TorchFound(cuda="13.0", cuda_available=False, cuda_messages=("a warning", message))
+    machine = replace(CPU_ONLY, torch_version=version, evidence=Evidence(torch=found))
+    assert send_failure("cuda:0", machine) == ("cuda-unavailable", f"RuntimeError: {message}")
+    assert (generator_failure("cuda:0", machine) or ("", ""))[1].startswith(made)
+    for index, said in (("", made), (":0", f"RuntimeError: {message}")):
+        assert (land_script(f"cuda{index}", None, machine, 0)[1] or ("", ""))[1].startswith(said)
+    exported = land_exported("cuda:0", None, machine, 0)[1] or ("", "")
+    assert exported[1].startswith("RuntimeError: We ran into an error")
+    assert send_failure("xpu:0", machine) == send_failure("xpu:0", CPU_ONLY)
+    for other in (replace(found, cuda=None), replace(found, cuda_available=True)):
+        without = replace(machine, evidence=Evidence(torch=other))
+        assert send_failure("cuda:0", without) == send_failure("cuda:0", CPU_ONLY)
 
 
 # --- other releases: texts read in their sources, see `inspector.target.versions` ---------------------------
