@@ -67,6 +67,11 @@ class _Callable(ModuleType):
     def __call__(self, *given: object, **named: object) -> object:
         return _function(self)(*given, **named)
 
+    @override
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        """Be found by name in another process, as any function is: modules are not pickled."""
+        return import_module, (self.__name__,)
+
     @property
     @override
     def __doc__(self) -> str | None:  # type: ignore[override]

@@ -233,6 +233,16 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         tie=nothing_to_see,
     ),
     ErrorKind(
+        id="transformers-adamw",
+        title="transformers has no optimizer of its own any more",
+        pattern=r"cannot import name 'AdamW' from 'transformers",
+        cause="AdamW was taken out of transformers in 4.50; it was that of torch with other defaults. An "
+        "upgrade does not bring it back.",
+        advice="from torch.optim import AdamW (its weight_decay is 0.01 by default, and was 0.0). A saved "
+        "state loads into it: the slots are the same.",
+        tie=nothing_to_see,
+    ),
+    ErrorKind(
         id="transformers-too-old",
         title="transformers does not know this model",
         pattern=r"Transformers does not recognize this architecture|"

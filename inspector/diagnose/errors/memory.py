@@ -12,6 +12,7 @@ from inspector.model.roles.devices import is_accelerator
 from inspector.model.totals import device_totals
 from inspector.units import format_nbytes
 
+_LITTLE_NBYTES = 100_000_000  # no machine that runs torch ends at less
 _UNITS = {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "kb": 1e3, "mb": 1e6, "gb": 1e9}
 _SIZE = r"(?P<{}>\d{{1,6}}(?:\.\d{{1,4}})?) ?(?P<{}_unit>[KMGT]i?B)"
 _TRIED = re.compile(rf"Tried to allocate {_SIZE.format('n', 'n')}", re.IGNORECASE)
@@ -101,10 +102,13 @@ _HUGE_NBYTES = 100 << 30
 def _host_memory(context: Context) -> Tied:
     """Report how much of the machine's memory this file takes."""
     nbytes = sum(storage.nbytes for storage in context.checkpoint.storages)
+    if nbytes < _LITTLE_NBYTES:
+        here = f"The tensors of this file take {format_nbytes(nbytes)}: that is not what filled the memory."
+        return Tied(fits="no", here=here)
     here = (
         f"The tensors of this file take {format_nbytes(nbytes)}; a model in memory takes about as much again."
     )
-    return Tied(fits="yes" if nbytes else "no", here=here, fix=Fix(option=("mmap", "True")))
+    return Tied(fits="yes", here=here, fix=Fix(option=("mmap", "True")))
 
 
 def _of_machine(told: Told) -> Said:

@@ -20,6 +20,18 @@ NOTICE_ERRORS: tuple[ErrorKind, ...] = (
         is_wrapper=True,
     ),
     ErrorKind(
+        id="scheduler-before-optimizer",
+        title="The learning rate is one step ahead of the optimizer",
+        pattern=r"call of '?lr_scheduler\.step\(\)'? before",
+        cause="The first value of the schedule is skipped, and each later one comes a step early. After a "
+        "resume it also comes where the scheduler was made anew and stepped before the first optimizer "
+        "step, or where a GradScaler skipped that step.",
+        advice="Call optimizer.step() first, then scheduler.step(). To resume, load the scheduler's state "
+        "instead of stepping it to where it was.",
+        tie=nothing_to_see,
+        is_wrapper=True,
+    ),
+    ErrorKind(
         id="load-warning",
         title="A warning that can be ignored: the file is loaded all the same",
         pattern=r"Model was trained with .{1,60} yours is|Bad things (?:might|may) happen unless|"
@@ -27,7 +39,7 @@ NOTICE_ERRORS: tuple[ErrorKind, ...] = (
         r"You are using '?torch\.load'? with '?weights_only=False|"
         r"Torch was not compiled with flash attention|"
         r"Trying to unpickle estimator|'?torch\.cuda\.amp\.\w{1,20}\(args|"
-        r"call of '?lr_scheduler\.step\(\)'? before|NumPy array is not writ",
+        r"NumPy array is not writ",
         cause="It announces a change in a later version, or says that another version wrote the file. It is "
         "no error: what stops the program, if anything does, stands elsewhere in the output.",
         advice="Go on. If the results are wrong, install the versions that the message names. For a file "

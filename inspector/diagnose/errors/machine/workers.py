@@ -13,6 +13,15 @@ _CODE = about_code(
 def _worker(told: Told) -> Said:
     """Explain what ended the worker, where the message has the signal."""
     text = told.pasted.flat.lower()
+    if "bus error" in text and not ("worker" in text or "shm" in text or "shared memory" in text):
+        return Said(
+            title="The process read what a file or the shared memory no longer has (bus error)",
+            cause="A file that is mapped (torch.load(mmap=True), safetensors, numpy's mmap_mode) was cut or "
+            "replaced while it was read, or its disk failed or filled up. Where workers hand batches over, "
+            "it is /dev/shm that is full.",
+            advice="Write checkpoints under another name and rename them when they are whole; load without "
+            "mmap. In a container start with --shm-size=8g, or use num_workers=0.",
+        )
     if "bus error" in text or "shared memory" in text or "shm" in text:
         return Said(
             cause="The workers hand batches over in shared memory (/dev/shm), and there is not enough: a "

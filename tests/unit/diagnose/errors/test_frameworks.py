@@ -31,8 +31,11 @@ def test_memory_of_the_gpu() -> None:
 
 def test_memory_of_the_computer() -> None:
     text = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 67108864 bytes."
-    found = explained(text, on(("a", "cpu")), id_="host-memory")
+    large = checkpoint(storage("0", nbytes=2_000_000_000), tensor("a", storage="0"))
+    found = explained(text, large, id_="host-memory")
     assert (found.fits, found.fix) == ("yes", Fix(option=("mmap", "True")))
+    small = explained(text, on(("a", "cpu")), id_="host-memory")
+    assert (small.fits, small.fix, "not what filled" in small.here) == ("no", None, True)
     assert explained(text, on(), id_="host-memory").fits == "no"
 
 
