@@ -226,6 +226,8 @@ def _replaced(mode: Devices) -> list[tuple[Any, str, Any]]:
         (torch, "set_default_device", lambda device: setattr(mode, "default", mode.real(device))),
         (torch.backends.mps, "is_available", lambda: bool(machine.counts["mps"])),
         (torch.Tensor, "to", _REAL_TO),  # the mode sees it
+        # A build for CUDA asks the driver whether a graph is being captured.
+        (torch.optim.Optimizer, "_accelerator_graph_capture_health_check", lambda optimizer: None),
         (torch, "save", lambda *_, **__: None),
         (torch, "compile", lambda model, **_: model),
         (builtins, "print", lambda *_, **__: None),

@@ -16,7 +16,6 @@ import pytest
 from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.model.build import open_checkpoint
 from inspector.target.machine.profile import Profile
-from tests.builds import plays_gpus
 from tests.sweep import tries
 from tests.torch.scripting import Found, run_script
 from tests.torch.simulating import Machine
@@ -90,7 +89,6 @@ def beginning(message: str) -> str:
     return message[:60]
 
 
-@plays_gpus
 def test_scripts_that_fail(folder: Path) -> None:
     wrong, found, patched = [], Counter[str](), 0
     for place, row in enumerate(TABLE["fails"]):
@@ -119,7 +117,6 @@ def test_scripts_that_fail(folder: Path) -> None:
     assert len(found) >= 12
 
 
-@plays_gpus
 def test_scripts_that_work(folder: Path) -> None:
     wrong, followed = [], 0
     for row in TABLE["works"]:
