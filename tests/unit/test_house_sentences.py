@@ -29,6 +29,7 @@ REASONED = {
     ("inspector.gui.theme.theme", "Sans Serif"): "a family of fonts",
     ("inspector.gui.theme.theme", "DejaVu Sans"): "a family of fonts",
     ("inspector.safety.weights_only", "<persistent id>"): "stands where a name would",
+    ("inspector.target.restore", "No CUDA GPUs"): "torch's own message",
 }
 
 Constants = dict[tuple[str, str], ast.expr]
