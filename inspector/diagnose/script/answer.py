@@ -74,6 +74,7 @@ class ScriptAnswer:
         further: What else goes wrong, each with its line.
         lost: What decides and is not known, or None.
         assumed: What the branch needs, and what else was taken for true.
+        runs: Those of these that say what the script is run with.
         also: Further lines that fail in the same way.
         unjudged: What could not be judged.
         is_dangerous: Whether loading the file can run commands; then there is no patch.
@@ -95,6 +96,7 @@ class ScriptAnswer:
     further: tuple[Problem, ...] = ()
     lost: Lost | None = None
     assumed: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
     also: tuple[int, ...] = ()
     unjudged: tuple[str, ...] = ()
     is_dangerous: bool = False
@@ -236,7 +238,7 @@ def _answer(case: _Case, judge: Judge, loads: list[Load], *, is_dangerous: bool)
         diff=diff,
         leaves=leaves,
         further=tuple(_once(rest, first)),
-        assumed=_assumed(load),
+        **_assumed(load),  # type: ignore[arg-type]
         also=also[:_MOST_ALSO],
         unjudged=tuple(judge.unjudged),
     )
@@ -264,7 +266,7 @@ def _without_problem(
         file=file,
         source=_shown(judge, file, load.line),
         lost=lost,
-        assumed=_assumed(load),
+        **_assumed(load),  # type: ignore[arg-type]
         unjudged=tuple(judge.unjudged),
     )
 
@@ -305,11 +307,14 @@ def _of_python2(script: Script) -> Problem | None:
     return Problem(kind="python-2", line=line, message="SyntaxError: invalid syntax", why=f"{why}.")
 
 
-def _assumed(load: Load | None) -> tuple[str, ...]:
+def _assumed(load: Load | None) -> dict[str, tuple[str, ...]]:
+    """Return what a load takes, as an answer has it."""
     if load is None:
-        return ()
-    rows = [f"{one.words} (line {one.line})" for one in load.when if one.words]
-    return tuple(escape_text(cut_text(row, 100)) for row in dict.fromkeys([*rows, *load.assumed]))
+        return {}
+    rows = [(f"{one.words} (line {one.line})", one.is_run) for one in load.when]
+    rows += [(one, False) for one in load.assumed]
+    shown = {escape_text(cut_text(row, 100)): is_run for row, is_run in rows}
+    return {"assumed": tuple(shown), "runs": tuple(row for row, is_run in shown.items() if is_run)}
 
 
 def _once(problems: Sequence[Problem], first: Problem) -> list[Problem]:

@@ -21,10 +21,17 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A condition that nothing tells, or that is another by default: its line, and in words."""
+    """A condition that nothing tells, or that is another by default.
+
+    Attributes:
+        line: Its line.
+        words: The condition in words.
+        is_run: Whether these say what the script is run with.
+    """
 
     line: int
     words: str
+    is_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -214,8 +214,8 @@ class Evaluator:
         return value, is_fact
 
     def _condition(self, node: ast.If | ast.IfExp, *, is_true: bool) -> tuple[When, ...]:
-        words = _condition_words(self.script, node.test, is_true=is_true)
-        return (When(node.lineno, words),) if words else ()
+        words, is_run = _condition_words(self.script, node.test, is_true=is_true)
+        return (When(node.lineno, words, is_run),) if words else ()
 
     def _rule_out(self, nodes: Sequence[ast.AST]) -> None:
         """Note the calls in a branch that the machine or the file does not take."""
@@ -807,20 +807,23 @@ def _is_module(cls: Class, depth: int = 8) -> bool:
     return is_own or (depth > 0 and any(_is_module(base, depth - 1) for base in above))
 
 
-def _condition_words(script: Script, test: ast.expr, *, is_true: bool) -> str:
-    """Return a condition as an answer names the branch it needs; empty for a file that has to be there."""
+def _condition_words(script: Script, test: ast.expr, *, is_true: bool) -> tuple[str, bool]:
+    """Return a condition as an answer names the branch it needs, and whether that is what it is run with.
+
+    Empty for a file that has to be there.
+    """
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, is_true = test.operand, not is_true
     source = " ".join(script.source(test).split())
     if is_true and any(word in source for word in ("isfile", "exists", "is_file", "isdir")):
-        return ""
+        return "", False
     if isinstance(test, ast.Attribute) and is_true and "arg" in script.source(test.value):
-        return f"run with `--{test.attr}`"
+        return f"run with `--{test.attr}`", True
     if isinstance(test, ast.Compare) and isinstance(test.comparators[0], ast.Constant):
         value, left = test.comparators[0].value, test.left
         is_same = isinstance(test.ops[0], ast.Eq) == is_true and isinstance(test.ops[0], ast.Eq | ast.NotEq)
         if is_same and isinstance(value, str) and "argv" in source:
-            return f"run with `{value}`"
+            return f"run with `{value}`", True
         if is_same and isinstance(value, str) and isinstance(left, ast.Attribute) and "arg" in source:
-            return f"run with `--{left.attr} {value}`"
-    return f"`{source}` is {'true' if is_true else 'false'}"
+            return f"run with `--{left.attr} {value}`", True
+    return f"`{source}` is {'true' if is_true else 'false'}", False

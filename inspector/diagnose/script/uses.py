@@ -165,7 +165,7 @@ class Judge(Walk):
         trusts = given if isinstance(given, bool) else None
         if name == "torch.jit.load" or name.endswith(_FROM_CHECKPOINT) or "pickle_module" in args.named:
             trusts = bool(trusts)
-        if name == "torch.jit.load" and self.checkpoint.format != "torchscript":
+        if name == "torch.jit.load" and self._safety.archive is None:
             load.missing += 1
             why = "The file is no TorchScript archive: torch.load reads it."
             self._problem("load-fails", args.node, _NO_SCRIPT, why, load=number)

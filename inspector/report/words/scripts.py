@@ -33,12 +33,7 @@ def _place(answer: ScriptAnswer, line: int) -> str:
 
 def _when(answer: ScriptAnswer) -> str:
     """Return which branch the answer needs: `, when run with ...`."""
-    ran = [
-        one.partition(" (line ")[0].removeprefix("run with ")
-        for one in answer.assumed
-        if one.startswith("run with ")
-    ]
-    return f", when run with {' and '.join(ran[:2])}" if ran else ""
+    return f", when {' and '.join(answer.runs[:2])}" if answer.runs else ""
 
 
 def further_sentences(answer: ScriptAnswer) -> tuple[str, ...]:
@@ -83,7 +78,7 @@ def message_lines(answer: ScriptAnswer) -> tuple[str, ...]:
 def script_limits(answer: ScriptAnswer) -> tuple[str, ...]:
     """Return what the answer rests on, and what was not judged."""
     found = []
-    rest = [one for one in answer.assumed if not one.startswith("run with ")]
+    rest = [one for one in answer.assumed if one not in answer.runs]
     if rest:
         found.append(f"Taken for true: {'; '.join(rest)}.")
     if answer.unjudged and answer.outcome == "works":

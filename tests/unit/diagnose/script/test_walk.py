@@ -278,7 +278,7 @@ def test_the_branch_that_is_needed_is_named() -> None:
         found[text] = answer.assumed[0] if answer.assumed else None
     assert found == rows
     answer = follow(TORCH + "if args.resume:\n    torch.load('sd_cuda.pth')\n", "sd_cuda.pth")
-    assert "Line 4 fails, when run with `--resume`." in "\n".join(plain_lines(script_lines(answer)))
+    assert "Line 4 fails, when run with `--resume` (line 3)." in "\n".join(plain_lines(script_lines(answer)))
 
 
 def test_repeats_are_collapsed() -> None:
@@ -536,7 +536,7 @@ def test_a_walk_by_itself_judges_nothing() -> None:
 
 
 def test_what_doubles_takes_little_work_and_memory() -> None:
-    """Without the limit of a sequence, and of what Python works out of constants, each takes over 50 MB."""
+    """Without the limit of a sequence, and of what Python works out of constants, one takes 2 to 100 MB."""
     checkpoint = opened("sd_cpu.pth")
     starts = {
         "x = (1, 2)\n": "x = (x, x)\n",
@@ -544,10 +544,12 @@ def test_what_doubles_takes_little_work_and_memory() -> None:
         "x = 'ab'\n": "x = x + x\n",
         "x = 'ab' \n": "x = '{}{}'.format(x, x)\n",
         "x = 'aa'\n": "x = x.replace('a', x)\n",
+        f"x = '{'a' * 3000}'\n": "x = x.replace('a', x)\n",
+        "x = 'ab'  \n": "x = ''.join([x, x])\n",
         "x = {1: 2}\n": "x = {1: x, 2: x}\n",
     }
     for start, line in starts.items():
-        text = f"import torch\n{start}{line * 24}y = x == 1\nz = str(x)\ntorch.load(x)\n"
+        text = f"import torch\n{start}{line * 20}y = x == 1\nz = str(x)\ntorch.load(x)\n"
         judge = Judge(
             Project(parse_script(text)), checkpoint, Places(checkpoint), machine("cpu"), Words(None)
         )
@@ -557,14 +559,14 @@ def test_what_doubles_takes_little_work_and_memory() -> None:
         tracemalloc.stop()
         assert judge.loads, start
         assert judge.work < 1000, start
-        assert peak < 4 << 20, start
+        assert peak < 2 << 20, start
 
 
 def test_work_has_an_end() -> None:
     """Loads that were not come to are judged as they stand."""
     checkpoint = opened("sd_cuda.pth")
     loops = "".join(f"{' ' * depth}for a{depth} in range(9):\n" for depth in range(8))
-    text = f"import torch\nl = [{'1, ' * 300}]\n" + "for a in l:\n for b in l:\n  for c in l: x = a\n"
+    text = f"import torch\nl = [{'1, ' * 300}]\n" + "for a in l:\n for b in l: x = a\n"
     text += f"{loops}{' ' * 8}pass\ntorch.load('sd_cuda.pth')\ntorch.load({'f(' * 60}1{')' * 60})\n"
     text += "torch.load([d for a in l for b in l for d in l])\n"
     judge = Judge(Project(parse_script(text)), checkpoint, Places(checkpoint), machine("cpu"), Words(None))

@@ -19,8 +19,14 @@ def test_headlines() -> None:
         (ScriptAnswer(name="a", outcome="fails", line=3, is_notebook=True), "Cell line 3 fails."),
         (ScriptAnswer(name="a", outcome="fails", line=3, file="lib/a.py"), "lib/a.py, line 3 fails."),
         (
-            ScriptAnswer(name="a", outcome="fails", line=3, assumed=("run with `eval` (line 1)", "b")),
-            "Line 3 fails, when run with `eval`.",
+            ScriptAnswer(
+                name="a",
+                outcome="fails",
+                line=3,
+                assumed=("run with `eval` (line 1)", "b"),
+                runs=("run with `eval` (line 1)",),
+            ),
+            "Line 3 fails, when run with `eval` (line 1).",
         ),
         (ScriptAnswer(name="a", outcome="silent", line=3), "Line 3 raises nothing, and does nothing."),
         (
