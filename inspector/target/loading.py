@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import pickle_obstacle
 from inspector.pickles.instructions import CODES
@@ -50,7 +51,8 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
     places = {present_name(use.name): use.storages_before for use in reversed(checkpoint.globals)}
     first = next(iter(safety.answer.names), "")
     before = places.get(first, len(checkpoint.storages))
-    raised = None if first else pickle_obstacle(checkpoint, restricted=True)
+    is_read = format_of(checkpoint.format).loads_restricted  # else that is said before any instruction
+    raised = None if first or not is_read else pickle_obstacle(checkpoint, restricted=True)
     error = "" if raised is None else raised.message
     return Refusal(finding=finding, name=first, error=error, storages_before=before)
 

@@ -512,7 +512,7 @@ CASES: tuple[Row, ...] = (
         24,
         "a persistent id in the system's facts",
         _legacy(info=stream(proto(), legacy_storage())),
-        {"answer": "errors", "reason": "only storages as persistent ids"},
+        {"answer": "errors", "reason": "written in a way that torch cannot read"},
     ),
     (
         24,

@@ -27,7 +27,7 @@ NAMES = frozenset({row.name for row in FORMATS} | {"torchscript", "package", "pt
 OTHERS = {
     "containers/zip/archive.py": {"form"},  # the kind of archive that has no data.pkl of its own
     "containers/zip/salvage.py": {"error.form"},  # the word of a lookalike
-    "containers/dcp/archive.py": {"self._packings.values()"},  # how its tensors are written
+    "containers/dcp/archive.py": {"self._packings.values()", "place.packing"},  # how its tensors are written
     "diagnose/errors/python/code.py": {"package"},  # a package of Python, named like a format
     "diagnose/errors/python/modules.py": {"top"},  # a package of Python 2
     "diagnose/errors/python/objects.py": {"kind.lower()"},  # a type of Python

@@ -28,6 +28,11 @@ REASONED = {
     ("inspector.doctor.symptoms", "found version ("): "CUDA's own message",
     ("inspector.gui.theme.theme", "Sans Serif"): "a family of fonts",
     ("inspector.gui.theme.theme", "DejaVu Sans"): "a family of fonts",
+    (
+        "inspector.model.obstacles",
+        "it runs past",
+    ): "a problem of `model.tensors.views`, by its constant",
+    ("inspector.target.simulate", "RuntimeError: Trying"): "torch's own message, by its constant",
     ("inspector.safety.weights_only", "<persistent id>"): "stands where a name would",
     ("inspector.target.restore", "No CUDA GPUs"): "torch's own message",
 }

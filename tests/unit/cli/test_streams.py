@@ -188,7 +188,7 @@ def test_what_is_piped_is_compared_and_measured(cli, tmp_path, small, folder) ->
     assert cli("remap", small, "-o", plain).code == 0
     with piped(plain.read_bytes()):
         answer = cli("verify", "-", "--against", small)
-    assert (answer.code, answer.out.startswith("stdin: the same; ")) == (0, True)
+    assert (answer.code, answer.out.startswith("stdin: the same but for devices; ")) == (0, True)
     with piped(data):
         answer = cli("verify", plain, "--against", "-", "--json")
     assert json.loads(answer.out)["against"] == "-"
