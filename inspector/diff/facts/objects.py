@@ -58,9 +58,10 @@ def digest_objects(
 
 
 def faults_of(container: Container) -> tuple[object, ...]:
-    """Return what readers say to a container, whatever is in it: a damaged copy is none."""
+    """Return what readers say to a container, and unpicklers to its pickles: a damaged copy is none."""
     kinds = sorted({note.kind.name for note in container.notes if note.kind is not NoteKind.PART_OF})
-    return container.refusal, container.refused, kinds
+    stops = sorted({fault for program in container.programs for fault in program.stream.faults})
+    return container.refusal, container.refused, kinds, stops
 
 
 def _are_keys(root: Value, container: Container) -> bool:
