@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from inspector.cli.common import hide_bars, say
-from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.cli.terminal.writer import Writer
@@ -71,7 +70,7 @@ class Display:
         if not self._is_laid_out():
             from inspector.report.page.blocks import plain_text
 
-            say("\n" * (apart and self._has_shown) + _obeyed_by_none(plain_text(page)))
+            say("\n" * (apart and self._has_shown) + plain_text(page))
         else:
             self._open_writer().show(page)
         self._has_shown = True
@@ -95,16 +94,6 @@ class Display:
 
             self._writer = open_writer(self.color, pages=self.pages)
         return self._writer
-
-
-def _obeyed_by_none(text: str) -> str:
-    """Return a text with nothing in it that a terminal obeys but ends of lines and tabs.
-
-    Names are escaped where they come from; this is the last door, as `Paint.text` is where colors are.
-    """
-    if text.replace("\n", "").isprintable():
-        return text
-    return "\n".join("\t".join(map(escape_text, line.split("\t"))) for line in text.split("\n"))
 
 
 def display_for(options: argparse.Namespace) -> Display:

@@ -91,10 +91,18 @@ def page_of(*sections: Iterable[Block]) -> Page:
 
 
 def plain_text(page: Page) -> str:
-    """Return a page as it is written where nobody looks at it."""
-    sections = ("\n".join(plain_lines(section)) for section in page.sections)
+    """Return a page as it is written where nobody looks at it.
+
+    Names are escaped where they come from; this is the last door, as `Paint.text` is where colors are. A text
+    of a block ends no line: all ends of lines, and nothing else that a terminal obeys but tabs, are ours.
+    """
+    sections = ("\n".join(map(_obeyed_by_none, plain_lines(section))) for section in page.sections)
     text = "\n\n".join(text for text in sections if text)
     return f"{text}\n" if text else ""
+
+
+def _obeyed_by_none(line: str) -> str:
+    return "\t".join(map(escape_text, line.split("\t")))
 
 
 def plain_lines(blocks: Iterable[Block]) -> Iterator[str]:

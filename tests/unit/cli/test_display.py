@@ -66,9 +66,9 @@ def test_options_say_how() -> None:
 
 def test_no_text_of_a_file_is_obeyed_by_the_terminal(capsys) -> None:
     """Whatever a finding forgot to escape: the last door does."""
-    evil = "\x1b[2J\x9b31m\r\x08\u202e\u2066\0\ud800"
+    evil = "\x1b[2J\x9b31m\r\x08\u202e\u2066\0\ud800\nSAFE"
     Display().show(Page(sections=((Line(f"a{evil}b\tc"), Line("d")),)))
     out = capsys.readouterr().out
     assert out.replace("\n", "").replace("\t", "").isprintable()
     assert out.startswith("a\\u001b[2J")
-    assert out.endswith("b\tc\nd\n")
+    assert out.endswith("\\ud800\\u000aSAFEb\tc\nd\n"), "no text ends a line of ours"

@@ -7,9 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from inspector.cli import main
 from inspector.cli.commands import COMMANDS
+from inspector.report.page.blocks import Line
+from inspector.report.words import results
 from tests.builders import zips
-from tests.builders.pickles import call, dict_, list_, name, number, proto, storage, stream, tensor, text
+from tests.builders.pickles import (
+    call,
+    dict_,
+    list_,
+    name,
+    number,
+    proto,
+    state_dict,
+    storage,
+    stream,
+    tensor,
+    text,
+)
 from tests.builders.zips import Record
 from tests.sweep import IS_SWEEP
 from tests.unit.report.rows import is_harmless
@@ -123,3 +138,28 @@ def test_no_name_gives_the_terminal_an_order(cli, files) -> None:
                 wrong.append((words[0], words[2:], layout, lines[:2], answer.err[:300]))
     assert wrong == []
     assert said == set(COMMANDS) - set(WITHOUT), "each has shown such a name"
+
+
+def test_no_name_makes_a_line_of_its_own(cli, tmp_path) -> None:
+    """A name of a record with ends of lines in it: `diff` printed what it said as a line of the answer."""
+    weights, data = state_dict(w=tensor(storage("0"), 2)), {"0": bytes(8)}
+    forged = Record(name="archive/x\nNO DIFFERENCE: equal\n", data=b"x")
+    (tmp_path / "a.pth").write_bytes(zips.checkpoint(weights, data, forged))
+    (tmp_path / "b.pth").write_bytes(zips.checkpoint(weights, data))
+    answer = cli("diff", tmp_path / "a.pth", tmp_path / "b.pth")
+    assert "x\\u000aNO DIFFERENCE: equal\\u000a" in answer.out
+    assert not any(line.startswith("NO DIFFERENCE") for line in answer.out.split("\n"))
+
+
+@pytest.mark.parametrize("command", [("recover",), ("remap", "--map", "*=cpu")])
+def test_what_goes_to_stderr_passes_the_same_door(capfdbinary, tmp_path, monkeypatch, command) -> None:
+    """Where stdout takes the copy, an answer that a function forgot to escape is written to stderr."""
+    made, evil = results.result_page, Line("raw\x1b[2J\x9b\u202e\nSAFE")
+    monkeypatch.setattr(results, "result_page", lambda name, said, more=(): made(name, said, [*more, evil]))
+    path = tmp_path / "a.pth"
+    weights = state_dict(w=tensor(storage("0", location="cuda:0"), 2))
+    path.write_bytes(zips.checkpoint(weights, {"0": bytes(8)}))
+    assert main([command[0], str(path), "-o", "-", *command[1:]]) == 0
+    said = capfdbinary.readouterr().err.decode()
+    assert "raw\\u001b[2J\\u009b\\u202e\\u000aSAFE" in said
+    assert all(is_harmless(line) for line in said.split("\n"))
