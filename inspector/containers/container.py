@@ -173,8 +173,16 @@ class Container:
         return self.stream
 
 
-def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str, StorageId]:
+def first_storage_ids(
+    nodes: Iterable[PersistentId], limits: Limits, forgotten: list[StorageId] | None = None
+) -> dict[str, StorageId]:
     """Return the first persistent id of each storage, by key and in order; views have keys of their own.
+
+    Args:
+        nodes: All persistent ids, in order.
+        limits: How many storages there may be.
+        forgotten: Gets the later ids of storages that torch's zip reader does not remember by their key,
+            since they have no address, or the key is no str: it reads the records again, as each id says.
 
     Raises:
         ContainerError: There are more storages than the limits allow.
@@ -182,9 +190,12 @@ def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str
     found: dict[str, StorageId] = {}
     for piece in in_pieces(tuple(nodes)):
         ids = parse_storage_ids(piece)
+        is_odd = ids is None and forgotten is not None and any(map(_has_odd_key, piece))
         for storage_id in map(parse_storage_id, piece) if ids is None else ids:
             if storage_id is not None:
-                found.setdefault(storage_id.key, storage_id)
+                first = found.setdefault(storage_id.key, storage_id)
+                if forgotten is not None and first is not storage_id and (is_odd or _has_no_address(first)):
+                    forgotten.append(storage_id)
                 if storage_id.view is not None:
                     found.setdefault(storage_id.view[0], storage_id.viewed())
     if len(found) > limits.storages:
@@ -193,6 +204,15 @@ def first_storage_ids(nodes: Iterable[PersistentId], limits: Limits) -> dict[str
             remedy="save its tensors in several files, or as safetensors",
         )
     return found
+
+
+def _has_odd_key(node: PersistentId) -> bool:
+    """Return whether a key is no str: torch reads the record of 0 again that it has read as that of "0"."""
+    return not isinstance(node.pid, tuple) or any(type(key) is not str for key in node.pid[2:3])
+
+
+def _has_no_address(one: StorageId) -> bool:
+    return not one.numel or one.location == "meta"
 
 
 def damage_note(storage_ids: Mapping[str, StorageId], stored: Mapping[str, StoredBytes]) -> Note | None:

@@ -302,12 +302,27 @@ class CallUse(NamedTuple):
     path: str | None
 
 
+class UnusualOpcode(NamedTuple):
+    """An opcode that not every restricted unpickler knows, where a file uses it first.
+
+    Attributes:
+        name: pickletools' name.
+        storages_before: How many storages are loaded before.
+        names_before: How many of the file's names are imported before.
+    """
+
+    name: str
+    storages_before: int
+    names_before: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Safety:
     """What a pickle needs in order to load, as far as reading alone can tell.
 
     Attributes:
         opcodes: Names of the opcodes used, in the order of their first use.
+        unusual: Those that not every restricted unpickler knows, with their places.
         protocol: The pickle protocol that the stream declares; 0 without a declaration.
         oddities: What no honest writer does, or readers understand differently.
         uses: What is done with a name besides importing it; the name is empty for what has none. Tensors
@@ -328,6 +343,7 @@ class Safety:
     protocol: int
     oddities: tuple[Oddity, ...]
     unread: tuple[str, ...]
+    unusual: tuple[UnusualOpcode, ...] = ()
     uses: tuple[tuple[str, Verb], ...] = ()
     calls: tuple[CallUse, ...] = ()
     calls_made: int = 0

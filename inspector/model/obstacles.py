@@ -35,14 +35,15 @@ _NOT_IN_LEGACY = {
     # It reads the sizes when their bytes are not there yet, and says what it makes of the noise.
     "torch._utils._rebuild_nested_tensor": "RuntimeError",
 }
+_HANGS = "(no message: it does not come back)"
 _CALLED_WRONGLY = "TypeError"
 _PRESENT_NAMES = 3  # from this protocol on Python takes names of Python 2 as they are
 # What the restricted unpickler says, and Python's.
 _OF_FAULT: dict[Fault, tuple[str, str]] = {
     KeyFault.UNHASHABLE: ("TypeError: unhashable type", "TypeError: unhashable type"),
-    KeyFault.ENDLESS: ("RecursionError", "RecursionError"),
-    KeyFault.ALIKE: ("KeyboardInterrupt", "KeyboardInterrupt"),
-    KeyFault.DEEP: ("RecursionError", "RecursionError"),
+    KeyFault.ENDLESS: (_HANGS, _HANGS),
+    KeyFault.ALIKE: (_HANGS, _HANGS),
+    KeyFault.DEEP: ("Segmentation fault", "Segmentation fault"),
     StreamFault.UNDECODABLE_NAME: ("UnicodeDecodeError", "UnicodeDecodeError"),
     StreamFault.UNDECODABLE_TEXT: ("UnicodeDecodeError", "UnicodeDecodeError"),
     StreamFault.ARGUMENTS: ("", "TypeError: argument list must be a tuple"),
@@ -250,9 +251,11 @@ def legacy_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
 
 def _legacy_storage_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     past = [row for row in checkpoint.tensors if (row.problem or "").startswith(PAST)]
-    for storage in checkpoint.storages if past or is_damaged(checkpoint) else ():
-        if storage.missing and storage.nbytes:
+    for storage in checkpoint.storages:
+        if storage.missing:  # also where nothing but its length is
             return Obstacle(ObstacleKind.CUT_OFF, "RuntimeError: unexpected EOF")
+        if not past and storage.expected_nbytes is None:
+            continue
         declared = storage.nbytes if storage.expected_nbytes is None else storage.expected_nbytes
         ends = [end_of(row) for row in past if row.storage == storage.key]
         if max(declared, *ends, 0) != storage.nbytes:  # it grows with the tensors that need more
@@ -273,7 +276,7 @@ def tensor_obstacles(checkpoint: Checkpoint) -> dict[int, Obstacle]:
 
 def _tensor_obstacle(checkpoint: Checkpoint, row: Tensor) -> Obstacle | None:
     problem = row.problem or ""
-    if format_of(checkpoint.format).is_stream and problem.startswith(PAST):
+    if format_of(checkpoint.format).is_stream and problem.startswith(PAST) and row.dtype[:1] != "q":
         return None
     words = torch_words(problem)
     return Obstacle(ObstacleKind.TENSOR, words) if words else None

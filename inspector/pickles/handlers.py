@@ -40,6 +40,6 @@ def first_use(state: State, data: bytes, pos: int) -> int:
     So the table ends up telling which opcodes a stream uses, which costs nothing for each instruction.
     """
     code = data[pos - 1]
-    state.firsts[code] = pos - 1
+    state.firsts[code] = len(state.persistent_ids), len(state.globals)
     handler = state.table[code] = _RUNNING[code]
     return handler(state, data, pos)

@@ -71,15 +71,9 @@ def _reduce(state: State, data: bytes, pos: int) -> int:
     node = stack[-1] = Call(func, args, "reduce")
     if type(func) is Global and func.common and type(args) is tuple and 0 <= len(args) - func.arity <= 1:
         return pos
-    _note_call(state, node)
-    return pos
-
-
-def _note_call(state: State, node: Call) -> None:
     state.calls.append(node)
-    state.hand_over(node.args)
-    if type(node.args) is not tuple and type(node.args) is not Call:
-        state.faults.add(StreamFault.ARGUMENTS)
+    state.hand_over(args)
+    return pos
 
 
 def _newobj(state: State, data: bytes, pos: int) -> int:
@@ -87,7 +81,8 @@ def _newobj(state: State, data: bytes, pos: int) -> int:
     state.created += 1
     args = stack.pop()
     node = stack[-1] = Call(stack[-1], args, "newobj")
-    _note_call(state, node)
+    state.calls.append(node)
+    state.hand_over(args)
     return pos
 
 

@@ -139,7 +139,8 @@ def _proto(state: State, data: bytes, pos: int) -> int:
 def _frame(state: State, data: bytes, pos: int) -> int:
     nbytes = U8.unpack_from(data, pos)[0]
     if pos - 1 < state.frame_end:
-        state.note(OddityKind.FRAME_IN_FRAME, pos)
+        is_whole = not pos < state.frame_end < pos + 8
+        state.note(OddityKind.FRAME_IN_FRAME if is_whole else OddityKind.FRAME_STRADDLE, pos)
     state.frame_end = pos + 8 + nbytes
     return pos + 8
 

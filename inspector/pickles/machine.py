@@ -54,7 +54,8 @@ class Stream:
         calls: Every call but those that make plain tensors, in the order in which they would be made.
         faults: What stops real unpicklers and is no oddity.
         opcodes: Bytes of the opcodes used.
-        firsts: The same in the order of their first use, each with the offset of that.
+        firsts: The same in the order of their first use, each with how many persistent ids and how many names
+            stand before that.
         protocol: The protocol declared; 0 without a declaration.
         oddities: What no honest writer does, or readers understand differently.
     """
@@ -67,7 +68,7 @@ class Stream:
     calls: tuple[Call, ...]
     faults: frozenset[StreamFault]
     opcodes: frozenset[int]
-    firsts: Mapping[int, int]
+    firsts: Mapping[int, tuple[int, int]]
     protocol: int
     oddities: tuple[Oddity, ...]
 

@@ -353,7 +353,7 @@ def _is_true(columns: _Columns, slots: bytes, start: int) -> bool:
     )
 
 
-def _numbers_of(raw: bytes, before: int, used: Mapping[int, int]) -> _Numbers | None:
+def _numbers_of(raw: bytes, before: int, used: Mapping[int, object]) -> _Numbers | None:
     """Read numbers, of which so many stand before the sizes; None where they are no such numbers."""
     numbers: list[int] = []
     marks: list[int] = []

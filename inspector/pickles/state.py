@@ -124,7 +124,7 @@ class State:
         persistent_ids: Every persistent id, in order.
         calls: Every call of what is not common, in order, those with dropped results included.
         faults: What stops real unpicklers and is no oddity.
-        firsts: Where each opcode byte stands first, in that order.
+        firsts: Each opcode byte met, in that order, with how many persistent ids and names stand before it.
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
         literals: How many numbers and short strs; long ones count once more for each 16 bytes.
@@ -181,7 +181,7 @@ class State:
         self.persistent_ids: list[PersistentId] = []
         self.calls: list[Call] = []
         self.faults: set[StreamFault] = set()
-        self.firsts: dict[int, int] = {}
+        self.firsts: dict[int, tuple[int, int]] = {}
         self.table = table or []
         self.ends_s = math.inf
         self.expected = Expected()

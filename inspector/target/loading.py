@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.containers.formats import format_of
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, UnusualOpcode
 from inspector.model.obstacles import pickle_obstacle
 from inspector.pickles.instructions import CODES
 from inspector.pickles.python2 import present_name
@@ -12,7 +12,6 @@ from inspector.target.load_call import LoadCall
 from inspector.target.map_location import MapLocation
 from inspector.target.refusal import Refusal
 
-_BYTES = frozenset({"BINBYTES", "SHORT_BINBYTES", "BINBYTES8"})
 _FINDINGS = {"needs-allow-list": "needs-allow-list", "dangerous": "dangerous-global"}
 
 
@@ -42,25 +41,15 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
         return None
     finding = _FINDINGS.get(safety.verdict, "runs-code")
     opcode = safety.answer.opcode
-    # The bytes of tensors and arrays in a plain pickle are handed to a name, which stands before them.
-    is_after_name = bool(safety.loader and safety.answer.names) and opcode in _BYTES
-    if opcode and not is_after_name:
-        before = int(opcode == "INT" and not _begins_with_truth(checkpoint))
-        return Refusal(finding=finding, opcode=CODES[opcode], storages_before=before)
+    first = next(iter(safety.answer.names), "")
+    names = [present_name(use.name) for use in checkpoint.globals]
+    place = next((one for one in checkpoint.needs.unusual if one.name == opcode), UnusualOpcode(opcode, 0, 0))
+    if opcode and first not in names[: place.names_before]:
+        return Refusal(finding=finding, opcode=CODES[opcode], storages_before=place.storages_before)
     # Where a name is asked for that the file does not hold is not known: the type of a NumPy element.
     places = {present_name(use.name): use.storages_before for use in reversed(checkpoint.globals)}
-    first = next(iter(safety.answer.names), "")
     before = places.get(first, len(checkpoint.storages))
     is_read = format_of(checkpoint.format).loads_restricted  # else that is said before any instruction
     raised = None if first or not is_read else pickle_obstacle(checkpoint, restricted=True)
     error = "" if raised is None else raised.message
     return Refusal(finding=finding, name=first, error=error, storages_before=before)
-
-
-def _begins_with_truth(checkpoint: Checkpoint) -> bool:
-    """Return whether True or False stands before the first tensor.
-
-    Old protocols spell them with INT, which the restricted unpickler does not know; and every tensor ends
-    with one, whether it requires a gradient, when its storage is there already.
-    """
-    return any(value.type == "bool" and not value.after for value in checkpoint.values)

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import pickle
+import struct
 from pathlib import Path
 
 import pytest
+import torch
 
-from tests.builders.pickles import call, dict_, number, text, tuple_
+from inspector.model.build import open_checkpoint
+from inspector.safety.verdict import judge
+from inspector.target.loading import load_call
+from inspector.target.simulate import first_failure
+from tests.builders import legacy, zips
+from tests.builders.pickles import (
+    MARK,
+    NONE,
+    call,
+    dict_,
+    legacy_storage,
+    name,
+    number,
+    op,
+    proto,
+    state_dict,
+    storage,
+    stream,
+    tensor,
+    text,
+    tuple_,
+)
 from tests.hostile.constructed import legacy_file, zip_file
 from tests.hostile.palette import FALSE, OD, floating, stored
 from tests.sweep import tries
-from tests.torch.forecast import LOADS, rows, table
+from tests.torch.forecast import HERE, LOADS, rows, table
 from tests.torch.forecast_files import Made, made
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -65,3 +89,116 @@ def test_tensors_that_cannot_be_are_not_called_loadable(tmp_path: Path, form: st
     for row in found:
         assert (row.ours != LOADS, row.theirs != LOADS) == (True, True), row
         assert row.same_error, row
+
+
+def two_ids(first: bytes, second: bytes, **records: bytes) -> bytes:
+    """A zip of two tensors, each by an id of its own, with these records."""
+    return zips.checkpoint(state_dict(a=tensor(first, 0), b=tensor(second, 0)), records)
+
+
+def nested(*steps: int) -> bytes:
+    """A zip of a nested tensor of one row, whose strides are a tensor with these steps."""
+    rows = [storage(key, "torch.LongStorage", numel=4) for key in "12"]
+    sizes, strides = (_strided(rows[0], (2, 1), (1, 1)), _strided(rows[1], (2, 1), steps))
+    offsets = _strided(storage("3", "torch.LongStorage"), (2,), (1,))
+    push = call("torch._utils._rebuild_nested_tensor", tensor(storage(), 2), sizes, strides, offsets)
+    records = {"0": bytes(8), "1": bytes(32), "2": bytes(32), "3": bytes(16)}
+    return zips.checkpoint(stream(proto(), push), records)
+
+
+def _strided(storage_push: bytes, sizes: tuple[int, ...], steps: tuple[int, ...]) -> bytes:
+    given = (storage_push, number(0), tuple_(*map(number, sizes)), tuple_(*map(number, steps)), FALSE, OD)
+    return call("torch._utils._rebuild_tensor_v2", *given)
+
+
+_AFFINE = tuple_(name("torch.per_tensor_affine"), floating(1.0), number(0))
+NOT_LOADED = {
+    "zip: an empty storage's key again": two_ids(storage(numel=0), storage(numel=4), **{"0": b""}),
+    "zip: an empty storage's key again elsewhere": two_ids(
+        storage(numel=0), storage(numel=0, location="cuda"), **{"0": b""}
+    ),
+    "zip: a meta storage's key again": two_ids(
+        storage(numel=2, location="meta"), storage(numel=4), **{"0": bytes(8)}
+    ),
+    "zip: a key that is a number again": two_ids(storage(numel=2), storage(0, numel=4), **{"0": bytes(8)}),
+    "legacy: the length of an empty storage cut": legacy.checkpoint(
+        state_dict(a=tensor(legacy_storage(numel=0), 0)), ("0", 0, b"")
+    )[:-5],
+    "legacy: a quantized tensor past its storage": legacy.checkpoint(
+        stream(
+            proto(),
+            call(
+                "torch._utils._rebuild_qtensor",
+                legacy_storage(cls="torch.QInt32Storage"),
+                *(number(0), tuple_(number(6)), tuple_(number(1)), _AFFINE, FALSE, OD),
+            ),
+        ),
+        ("0", 6, bytes(24)),
+    ),
+    "zip: a nested tensor with a gap between its strides": nested(2, 1),
+}
+
+
+@pytest.mark.parametrize("title", NOT_LOADED)
+def test_a_file_that_stops_is_not_called_loadable(tmp_path: Path, title: str) -> None:
+    found = rows([Made(f"0 {title}", NOT_LOADED[title], False)], tmp_path)
+    assert len(found) == 2
+    for row in found:
+        assert (row.ours != LOADS, row.theirs != LOADS) == (True, True), row
+
+
+def test_what_is_like_them_loads(tmp_path: Path) -> None:
+    files = {
+        "zip: an empty storage's key again": two_ids(storage(numel=0), storage(numel=0), **{"0": b""}),
+        "zip: a key again": two_ids(storage(numel=2), storage(numel=4), **{"0": bytes(8)}),
+        "zip: a nested tensor": nested(1, 1),
+        "legacy: an empty storage": legacy.checkpoint(
+            state_dict(a=tensor(legacy_storage(numel=0), 0)), ("0", 0, b"")
+        ),
+    }
+    found = rows([Made(f"0 {title}", data, False) for title, data in files.items()], tmp_path)
+    assert {(row.title, row.ours, row.theirs) for row in found} == {
+        (f"0 {title}", LOADS, LOADS) for title in files
+    }
+
+
+def frame(nbytes: int) -> bytes:
+    return op("FRAME", struct.pack("<Q", nbytes))
+
+
+UNRESTRICTED = {
+    "arguments that a call makes, and no tuple": op("POP")
+    + name("collections.OrderedDict")
+    + call("collections.OrderedDict")
+    + op("REDUCE"),
+    "a frame that begins within the end of another": frame(7) + frame(1),
+}
+
+
+@pytest.mark.parametrize("title", UNRESTRICTED)
+def test_what_stops_only_pythons_own_unpickler(tmp_path: Path, title: str) -> None:
+    data = zips.checkpoint(stream(proto(4), NONE, UNRESTRICTED[title]))
+    own = next(row for row in rows([Made(f"0 zip: {title}", data, False)], tmp_path) if not row.weights_only)
+    assert (own.ours != LOADS, own.theirs != LOADS) == (True, True), own
+
+
+ORDERS = {
+    "an instruction before a name": (op("POP_MARK"), name("net.Net")),
+    "a name before an instruction": (name("net.Net"), op("POP_MARK")),
+    "an instruction before a storage": (op("POP_MARK"), storage(location="cuda:0")),
+    "an instruction behind a storage": (storage(location="cuda:0"), op("POP_MARK")),
+    "a name behind a storage": (storage(location="cuda:0"), name("net.Net")),
+}
+
+
+@pytest.mark.parametrize("title", ORDERS)
+def test_of_what_stops_it_the_first_is_told(tmp_path: Path, title: str) -> None:
+    data = zips.checkpoint(stream(proto(), MARK, MARK, *ORDERS[title], op("TUPLE")), {"0": bytes(8)})
+    path = tmp_path / "a.pt"
+    path.write_bytes(data)
+    found = open_checkpoint(str(path))
+    failure = first_failure(found, HERE, load_call(found, judge(found), weights_only=True))
+    with pytest.raises((RuntimeError, pickle.UnpicklingError)) as raised:
+        torch.load(path, weights_only=True)
+    assert failure is not None
+    assert failure.message == f"{raised.type.__name__}: {raised.value}"

@@ -112,7 +112,7 @@ class PlainMachine(Machine):
         self._origin = start  # where the data begins in the source: it is a window that moves along
         self._read_nbytes = _FIRST_NBYTES
         self._passed = 0  # bytes that were in the window
-        self._settled = 0, 0
+        self._settled = 0
         self.frames: list[tuple[int, int]] = []
         self._use("FRAME", self._framed)
         self._use("REDUCE", self._hooked("REDUCE", hooks.reduced))
@@ -165,7 +165,7 @@ class PlainMachine(Machine):
         code = CODES[opcode]
 
         def first(state: State, data: bytes, pos: int) -> int:
-            state.firsts[code] = pos - 1
+            state.firsts[code] = len(state.persistent_ids), len(state.globals)
             state.table[code] = handler
             return handler(state, data, pos)
 
@@ -288,14 +288,11 @@ class PlainMachine(Machine):
 
     def _settle(self) -> None:
         """Count what was noted in the window from the start of the stream, since the window moves."""
-        state, shift = self.state, self._origin - self.start
-        firsts, oddities = self._settled
-        for code in list(state.firsts)[firsts:] if len(state.firsts) > firsts else ():
-            state.firsts[code] += shift
-        for number in range(oddities, len(state.oddities)):
-            one = state.oddities[number]
-            state.oddities[number] = replace(one, offset=one.offset + shift)
-        self._settled = len(state.firsts), len(state.oddities)
+        oddities, shift = self.state.oddities, self._origin - self.start
+        for number in range(self._settled, len(oddities)):
+            one = oddities[number]
+            oddities[number] = replace(one, offset=one.offset + shift)
+        self._settled = len(oddities)
 
     @override
     def _stream(self, end: int) -> Stream:

@@ -177,7 +177,7 @@ class Folded:
         self._calls: list[Call] = []
         self._oddities: list[Oddity] = []
         self._faults: set[StreamFault] = set()
-        self._firsts: dict[int, int] = {}
+        self._firsts: dict[int, tuple[int, int]] = {}
 
     def add(self, streams: Iterable[Stream]) -> None:
         """Add what some streams do."""

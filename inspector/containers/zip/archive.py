@@ -68,8 +68,10 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
 
     stream, crc, doubt = read_object(source, entry, limits, progress)
     most = limits.storages if records.alike is None else limits.alike
-    storage_ids = first_storage_ids(stream.persistent_ids, replace(limits, storages=most))
+    again: list[StorageId] = []
+    storage_ids = first_storage_ids(stream.persistent_ids, replace(limits, storages=most), again)
     places = find_storages(source, records, storage_ids, progress)
+    _take_what_stops(storage_ids, again, places.stored)
     metadata = read_metadata(source, records.get, records.prefix, records.told)
     if rivals:
         from inspector.containers.zip.duplicates import read_rivals  # noqa: PLC0415 - few files have any
@@ -107,6 +109,17 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         refused=tuple(places.refused.items()),
     )
     return container, records
+
+
+def _take_what_stops(
+    storage_ids: dict[str, StorageId], again: Sequence[StorageId], stored: Mapping[str, StoredBytes]
+) -> None:
+    """Let the first id that does not fit its record speak for a storage that torch reads again and again."""
+    for one in again:
+        place = stored.get(one.key)
+        fits = place is not None and storage_ids[one.key].nbytes == place.nbytes
+        if place is not None and fits and (one.nbytes, one.location) != (place.nbytes, "cpu"):
+            storage_ids[one.key] = one
 
 
 def _run_others(source: Source, records: Records, limits: Limits, progress: Progress) -> None:

@@ -11,7 +11,14 @@ from inspector.diagnose.case import Case, Rule
 from inspector.diagnose.listing import plain
 from inspector.model.agents import loader_of
 from inspector.model.findings import Finding, Fix, finding
-from inspector.model.obstacles import ObstacleKind, find_obstacle, has_wrong_checksum, lost_directory
+from inspector.model.obstacles import (
+    ObstacleKind,
+    find_obstacle,
+    has_wrong_checksum,
+    legacy_obstacle,
+    lost_directory,
+)
+from inspector.model.tensors.views import torch_words
 from inspector.model.totals import wasted_nbytes
 from inspector.quoting import command, file_word
 from inspector.target.loading import load_call
@@ -40,7 +47,9 @@ def _truncated(case: Case) -> Iterator[Finding]:
     """Find tensors whose bytes are not in the file, or say that its end is all that it lost."""
     missing = {storage.key for storage in case.checkpoint.storages if storage.missing and storage.nbytes}
     kinds = {note.kind for note in case.checkpoint.notes}
-    if missing or lost_directory(case.checkpoint) or NoteKind.CUT_PICKLE in kinds:
+    obstacle = legacy_obstacle(case.checkpoint)
+    is_cut = obstacle is not None and obstacle.kind is ObstacleKind.CUT_OFF
+    if missing or is_cut or lost_directory(case.checkpoint):
         behind = "What stood behind its last complete value is lost. " if NoteKind.CUT_PICKLE in kinds else ""
         yield finding(
             "truncated",
@@ -55,13 +64,15 @@ def _truncated(case: Case) -> Iterator[Finding]:
 
 
 def _invalid(case: Case) -> Iterator[Finding]:
-    """Find tensors that cannot be what the pickle says."""
+    """Find tensors that cannot be what the pickle says, or whose description is longer than is read."""
     wrong = [tensor for tensor in case.checkpoint.tensors if tensor.problem is not None]
+    wrong.sort(key=lambda tensor: not torch_words(tensor.problem or ""))
     if wrong:
+        is_impossible = bool(torch_words(wrong[0].problem or ""))
         yield finding(
             "invalid-tensor",
-            "error",
-            "Tensors with an impossible description",
+            "error" if is_impossible else "warning",
+            "Tensors with an impossible description" if is_impossible else "Tensors that are not described",
             f"For example {wrong[0].path}: {wrong[0].problem}.",
             [tensor.path for tensor in wrong],
         )

@@ -12,6 +12,7 @@ from math import prod
 from inspector.model.arguments.kinds import PARAMETER, STORAGE, TENSOR, UNKNOWN, kind_of, listed_name
 from inspector.model.arguments.values import Args, items_of
 from inspector.model.tensors.dtypes import is_whole
+from inspector.model.tensors.elements import is_contiguous
 from inspector.model.tensors.numpy_arrays import describe_bytes
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import TensorFacts
@@ -190,6 +191,11 @@ def _takes_nested(args: Args) -> bool:
     if buffer is not None and len(buffer.shape) != 1:
         return False
     if len({facts.shape[:1] for facts in parts if facts is not None}) > 1:
+        return False
+    known = [facts for facts in parts[:_PAIR] if facts is not None]
+    if len({facts.shape for facts in known}) > 1 or not all(
+        facts.stride is None or is_contiguous(facts.shape, facts.stride) for facts in known
+    ):
         return False
     return all(
         facts is None or (facts.dtype == "int64" and len(facts.shape) == dimensions)

@@ -11,19 +11,38 @@ from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.programs import Program, count_globals
 from inspector.errors import CheckpointError
 from inspector.model.arguments.check import Arguments
-from inspector.model.checkpoint import Checkpoint, Fault, GlobalUse, KeyFault, Safety, Verb
+from inspector.model.arguments.kinds import UNKNOWN, kind_of
+from inspector.model.checkpoint import (
+    Checkpoint,
+    Fault,
+    GlobalUse,
+    KeyFault,
+    Safety,
+    UnusualOpcode,
+    Verb,
+)
 from inspector.model.programs.calls import MOST_OF_ONE_NAME, list_calls, note_calls
 from inspector.model.programs.constructing import split_by_use
 from inspector.model.programs.uses import PERSISTENT_ID, Uses, note_attributes
 from inspector.model.values.text import cut_name
 from inspector.pickles.instructions import OPCODES
 from inspector.pickles.machine import Stream
-from inspector.pickles.oddities import Oddity
+from inspector.pickles.oddities import Oddity, StreamFault
 from inspector.pickles.values import Global
 from inspector.records import replace
 
 UNREAD = "unread"
 """The format of what stands for a file that cannot be read."""
+KNOWN_OPCODES = frozenset(
+    {
+        *("APPEND", "APPENDS", "BINGET", "BININT", "BININT1", "BININT2", "BINPERSID", "BINPUT"),
+        *("BINUNICODE", "BUILD", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_SET", "EMPTY_TUPLE", "GLOBAL", "LONG1"),
+        *("LONG_BINGET", "LONG_BINPUT", "MARK", "NEWFALSE", "NEWOBJ", "NEWTRUE", "NONE", "PROTO", "REDUCE"),
+        *("SETITEM", "SETITEMS", "SHORT_BINSTRING", "STOP", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"),
+    }
+)
+"""What the restricted unpickler of every torch knows: no load stops there."""
+_MAY_BE_TUPLES = frozenset({"tuple", "Size", UNKNOWN})
 _MOST_SECONDS = 1.0
 
 
@@ -91,7 +110,12 @@ def _parts_by_name(programs: Sequence[Program]) -> dict[str, str]:
 
 def _storages_before(stream: Stream) -> dict[str, int]:
     """Return, by name, how many storages a stream loads before it asks for the name."""
-    most = max((node.after for node in stream.globals), default=0)
+    loaded = _storages_loaded(stream, max((node.after for node in stream.globals), default=0))
+    return {node.dotted: loaded[node.after] for node in stream.globals}
+
+
+def _storages_loaded(stream: Stream, most: int) -> list[int]:
+    """Return how many storages a stream has loaded after each of its first persistent ids, `most` at most."""
     keys: set[str] = set()
     loaded = [0]
     for node in stream.persistent_ids[:most]:  # nearly always a few: the names come with the first tensors
@@ -100,7 +124,21 @@ def _storages_before(stream: Stream) -> dict[str, int]:
             keys.add(storage_id.key)
             keys.update(() if storage_id.view is None else storage_id.view[:1])
         loaded.append(len(keys))
-    return {node.dotted: loaded[node.after] for node in stream.globals}
+    return loaded
+
+
+def _find_unusual(streams: Sequence[Stream]) -> tuple[UnusualOpcode, ...]:
+    """Return the opcodes that not every restricted unpickler knows, in the order of their first use."""
+    found: dict[str, UnusualOpcode] = {}
+    names: set[str] = set()
+    for stream in streams:
+        for code, (ids, asked) in stream.firsts.items():
+            name = OPCODES[code].name
+            if name not in KNOWN_OPCODES and name not in found:
+                before = names.union(node.dotted for node in stream.globals[:asked])
+                found[name] = UnusualOpcode(name, _storages_loaded(stream, ids)[-1], len(before))
+        names.update(node.dotted for node in stream.globals)
+    return tuple(found.values())
 
 
 def describe_safety(  # noqa: PLR0913 - each is told by another reader of the file
@@ -131,8 +169,11 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
     odd = tuple(dict.fromkeys((*oddities, *(one for stream in streams for one in stream.oddities))))
     known: set[Fault] = {one.kind for one in odd}
     known.update(faults, *(one.faults for one in streams))
+    if any(type(call.args) is not tuple and kind_of(call.args) not in _MAY_BE_TUPLES for call in calls):
+        known.add(StreamFault.ARGUMENTS)
     return Safety(
         opcodes=tuple(dict.fromkeys(OPCODES[code].name for stream in streams for code in stream.firsts)),
+        unusual=_find_unusual(streams),
         protocol=protocol,
         oddities=odd,
         uses=tuple(sorted((cut_name(name), verb) for name, verb in uses)),

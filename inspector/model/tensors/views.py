@@ -334,7 +334,7 @@ def sizes_of(value: Value) -> tuple[tuple[int, ...], str | None]:
     if not isinstance(value, tuple | list):
         raise NoTensorError
     if len(value) > _MOST_DIMENSIONS:
-        return (), f"it claims {len(value):,} dimensions"
+        return (), f"it has {len(value):,} dimensions, and {_MOST_DIMENSIONS:,} at most are read"
     if bool in map(type, value[1:]):  # but for the first, True is a number to torch
         value = (value[0], *(int(size) if type(size) is bool else size for size in value[1:]))
     sizes = tuple(size for size in value if type(size) is int and 0 <= size <= _MOST)

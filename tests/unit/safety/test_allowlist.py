@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.model.programs.facts import KNOWN_OPCODES
 from inspector.safety import allowlist
 from inspector.safety.allowlist import allow_list, default_allow_list
 from tests.sweep import table
@@ -65,6 +66,7 @@ def test_releases_differ_as_their_notes_say() -> None:
     assert "torch._utils._rebuild_sparse_csr_tensor" in allow_list("1.13").names
     assert "BINFLOAT" not in allow_list("1.13").opcodes
     assert allow_list("2.0").opcodes == default_allow_list().opcodes
+    assert allow_list("1.13").opcodes & default_allow_list().opcodes == KNOWN_OPCODES
 
 
 def test_names_can_be_allowed_since_2_4() -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+import torch
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import GlobalUse, Safety, Verb
+from inspector.model.checkpoint import GlobalUse, Safety, UnusualOpcode, Verb
 from inspector.pickles.instructions import CODES
+from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.loading import load_call, refusal_of
 from inspector.target.refusal import Refusal
 from tests.corpus import CORPUS
 from tests.sweep import table
-from tests.unit.report.rows import checkpoint, storage, tensor, value
+from tests.unit.report.rows import checkpoint, storage, tensor
 
 INT = Safety(opcodes=("INT", "STOP"), protocol=1, oddities=(), unread=())
 
@@ -50,14 +51,28 @@ def test_the_first_instruction_that_is_not_known(
     assert refusal(found) == Refusal(finding="runs-code", opcode=CODES[opcode])
 
 
-@pytest.mark.parametrize(
-    ("row", "before"),
-    [(value("epoch"), 1), (value("flag", type="bool"), 0)],
+@table(
+    ("opcode", "asked", "expected"),
+    [
+        ("INT", 1, Refusal(finding="runs-code", name="net.Net", storages_before=1)),
+        ("INT", 0, Refusal(finding="runs-code", opcode=CODES["INT"], storages_before=2)),
+        ("POP", 0, Refusal(finding="needs-allow-list", opcode=CODES["POP"])),
+    ],
 )
-def test_old_truth_comes_with_the_first_tensor_or_before_it(row, before: int) -> None:
-    found = refusal(checkpoint(row, tensor("w"), value("later", type="bool"), safety=INT))
-    assert found is not None
-    assert (found.opcode, found.storages_before) == (CODES["INT"], before)
+def test_an_instruction_stops_it_where_it_stands_unless_a_name_stands_before(
+    opcode: str, asked: int, expected: Refusal
+) -> None:
+    safety = replace(INT, opcodes=(opcode, "STOP"), unusual=(UnusualOpcode("INT", 2, asked),))
+    rows = storage("0"), storage("1"), storage("2")
+    listed = (GlobalUse(name="net.Net", count=1, storages_before=1),)
+    assert refusal(checkpoint(*rows, globals=listed, safety=safety)) == expected
+
+
+def test_where_unusual_instructions_stand_is_read_from_the_stream(tmp_path: Path) -> None:
+    path = tmp_path / "old.pt"
+    torch.save({"a": torch.ones(2), "b": 1 << 70, "c": torch.ones(2)}, path, pickle_protocol=1)
+    unusual = open_checkpoint(str(path)).needs.unusual
+    assert [*unusual] == [UnusualOpcode("INT", 1, 2), UnusualOpcode("LONG", 1, 3)]
 
 
 def test_the_name_that_the_file_asks_for_first_is_the_one() -> None:

@@ -177,7 +177,6 @@ def test_places_in_errors_and_oddities_are_the_file_s(monkeypatch: pytest.Monkey
     assert f"byte {len(head):,}" in str(caught.value.where)
     odd = machine(head + op("EXT1", b"\1") + op("POP") + b".", 6).run()
     assert [(one.kind, one.offset) for one in odd.oddities] == [(OddityKind.EXTENSION_CODE, len(head) - 6)]
-    assert odd.firsts[op("EXT1")[0]] == len(head) - 6
 
 
 def test_a_payload_that_crosses_its_frame_is_odd() -> None:

@@ -41,7 +41,7 @@ BIG = 1 << 62
         ({"size": tuple_(op("NEWTRUE"))}, "one of its sizes or strides is no whole number"),
         ({"size": numbers(1 << 64)}, "one of its sizes or strides is too large"),
         ({"size": numbers(BIG, 4), "stride": numbers(0, 0)}, "it has more elements than 64 bits can count"),
-        ({"size": numbers(*[1] * 1025), "stride": numbers(*[1] * 1025)}, "it claims 1,025 dimensions"),
+        ({"size": numbers(*[1] * 1025), "stride": numbers(*[1] * 1025)}, "it has 1,025 dimensions"),
         ({"size": numbers(BIG), "stride": numbers(1 << 61)}, "it runs past its storage: "),
     ],
 )
