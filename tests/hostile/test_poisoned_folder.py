@@ -128,6 +128,27 @@ def test_no_way_to_start_runs_what_lies_there(
     assert done.stdout
 
 
+@pytest.mark.parametrize("start", ["the installed command", "the module", "the file without -P"])
+def test_a_search_path_that_names_the_folder_counts_no_longer_than_python_itself_starts(
+    folder: Path, marks: Path, environment: dict[str, str], start: str
+) -> None:
+    """`PYTHONPATH=.`: what is imported before our first line is not there; all else is."""
+    path = os.pathsep.join([".", str(ROOT)])
+    asked = [sys.executable, "-P", "-c", "import inspector, re, runpy, sys; print(*sys.modules)"]
+    taken = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    before = {name.partition(".")[0] for name in taken} | {"inspector", "sitecustomize", "usercustomize"}
+    shutil.rmtree(folder / "inspector")
+    for module in folder.glob("*.py"):
+        if module.stem in before:
+            module.unlink()
+    assert {"argparse", "json", "pickle", "pathlib"} <= {module.stem for module in folder.glob("*.py")}
+    done = subprocess.run(
+        STARTS[start], capture_output=True, cwd=folder, env={**environment, "PYTHONPATH": path}, check=False
+    )
+    assert ran(marks) == ""
+    assert done.returncode == 0, done.stderr
+
+
 WHERE = """
 from importlib.util import find_spec
 def answer(head, blocks):

@@ -28,7 +28,7 @@ def test_wheel_holds_the_package_its_resources_and_the_command(tmp_path: Path) -
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "inspector").rglob("*.py")}
     assert modules | {"inspector/py.typed"} <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "packaging/"))]
-    assert "checkpoint-inspector = inspector.cli:main" in entry_points
+    assert "checkpoint-inspector = inspector.__main__:start" in entry_points
     description = metadata.split("\n\n", 1)[1]
     assert "# Checkpoint Inspector" in description
     assert not [part for part in ("](", "![", "<!--") if part in description], "links to what a wheel has not"

@@ -56,7 +56,6 @@ def test_the_first_instruction_that_is_not_known(
     [
         ("INT", 1, Refusal(finding="runs-code", name="net.Net", storages_before=1)),
         ("INT", 0, Refusal(finding="runs-code", opcode=CODES["INT"], storages_before=2)),
-        ("POP", 0, Refusal(finding="needs-allow-list", opcode=CODES["POP"])),
     ],
 )
 def test_an_instruction_stops_it_where_it_stands_unless_a_name_stands_before(
