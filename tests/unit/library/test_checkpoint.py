@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import pickle
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -134,6 +136,15 @@ def test_its_text_is_that_of_show(demo: inspector.Checkpoint) -> None:
 
 def test_a_notebook_shows_a_page(demo: inspector.Checkpoint) -> None:
     assert demo._repr_html_().startswith('<div class="ckpt-inspector">')
+
+
+def test_functions_are_sent_to_other_processes(demo: inspector.Checkpoint) -> None:
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawned) as pool:
+        snippet = pool.submit(inspector.snippet, demo.path)
+        checked = pool.submit(inspector.check, demo.path, target="cpu")
+        assert snippet.result() == inspector.snippet(demo.path)
+        assert repr(checked.result()) == repr(inspector.check(demo.path, target="cpu"))
 
 
 def test_other_processes_can_be_asked(demo: inspector.Checkpoint) -> None:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
-from inspector.diagnose.errors.ties import about_code
+import re
 
+from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
+from inspector.diagnose.errors.ties import about_code
+from inspector.model.findings import Fix
+from inspector.model.obstacles import is_damaged
+
+_BUS_ERROR = re.compile(
+    r"bus error|\bsigbus\b|signal 7\b|exit(?:ed)?(?: with)? (?:code|status):? ?(?:135|-7)\b"
+)
 _CODE = about_code(
     "Nothing in this file brings it about: it is about the code that loads data and starts processes."
 )
@@ -13,7 +20,7 @@ _CODE = about_code(
 def _worker(told: Told) -> Said:
     """Explain what ended the worker, where the message has the signal."""
     text = told.pasted.flat.lower()
-    if "bus error" in text and not ("worker" in text or "shm" in text or "shared memory" in text):
+    if _is_of_map(text):
         return Said(
             title="The process read what a file or the shared memory no longer has (bus error)",
             cause="A file that is mapped (torch.load(mmap=True), safetensors, numpy's mmap_mode) was cut or "
@@ -35,6 +42,29 @@ def _worker(told: Told) -> Said:
             advice="Use fewer workers (num_workers=0 or 2) or a smaller batch.",
         )
     return Said()
+
+
+def _is_of_map(text: str) -> bool:
+    """Return whether a text of small letters has a bus error, and nothing of workers or shared memory."""
+    is_bus_error = _BUS_ERROR.search(text) is not None
+    return is_bus_error and not ("worker" in text or "shm" in text or "shared memory" in text)
+
+
+def _tie_worker(context: Context) -> Tied:
+    """Report whether the file may be the one that was shorter than its map."""
+    if not _is_of_map(context.pasted.flat.lower()):
+        return _CODE(context)
+    if is_damaged(context.checkpoint):
+        return Tied(
+            fits="yes",
+            here="Bytes of this file are missing: a program that maps it (mmap=True) and reads them ends so.",
+            finding="truncated",
+            fix=Fix(recovers=True),
+        )
+    return Tied(
+        fits="unknown",
+        here="This file is whole now; whether it was while the program ran cannot be told from it.",
+    )
 
 
 def _is_in_worker(told: Told) -> bool:
@@ -141,13 +171,14 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         r"received 0 items of ancdata|unable to (?:open|allocate|write to file|resize file|"
         r"mmap).{0,40}(?:shared memory|/torch_)|"
         r"Too many open files|insufficient shared memory|DataLoader timed out|"
-        r"Couldn'?t open shared file mapping|No space left on device.{0,40}shm|bus error",
+        r"Couldn'?t open shared file mapping|No space left on device.{0,40}shm|"
+        rf"{_BUS_ERROR.pattern}",
         cause="A process that loads data ended without an error of Python's: too little shared memory "
         "(/dev/shm, usual in containers), too little memory, too many open files, or a crash in a library.",
         advice="Try num_workers=0: it either works or shows the real error. In a container use "
         "--shm-size=8g or --ipc=host. Against too many open files: "
         "torch.multiprocessing.set_sharing_strategy('file_system').",
-        tie=_CODE,
+        tie=_tie_worker,
         say=_worker,
     ),
     ErrorKind(
