@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 from inspector.remap.compare.planned import compare_files
+from tests.builders.archives import archive
 from tests.builders.folders import trainer
+from tests.builders.pickles import proto, storage, stream, tensor
 
 
 def differences(tmp_path: Path) -> tuple[str, ...]:
@@ -44,3 +46,18 @@ def test_files_beside_are_compared_to_their_end(tmp_path: Path) -> None:
     assert differences(tmp_path) == ()
     (tmp_path / "copy" / "vocab.txt").write_bytes(bytes((3 << 20) - 1) + b"x")
     assert differences(tmp_path) == ("The file vocab.txt differs.",)
+
+
+def add_stranger(folder: Path, location: str) -> None:
+    """Have a folder hold a file that is no part of its checkpoint, and so in no row."""
+    push = tensor(storage("0", location=location), 2)
+    (folder / "mine.pth").write_bytes(archive(stream(proto(), push), {"0": bytes(8)}))
+
+
+def test_devices_that_no_row_of_a_folder_shows_are_compared(tmp_path: Path) -> None:
+    add_stranger(trainer(tmp_path / "run"), "cuda:0")
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    paths = str(tmp_path / "copy"), str(tmp_path / "run")
+    assert compare_files(*paths, []).is_same
+    add_stranger(tmp_path / "copy", "cuda:7")
+    assert compare_files(*paths, []).differences == ("A device that no row shows differs.",)
