@@ -49,6 +49,8 @@ _OF_FAULT: dict[Fault, tuple[str, str]] = {
     StreamFault.ARGUMENTS: ("", "TypeError: argument list must be a tuple"),
     StreamFault.LONG_FRAME: ("", "UnpicklingError: pickle data was truncated"),
     StreamFault.UNKNOWN_PROTOCOL: ("", "ValueError: unsupported pickle protocol: "),
+    StreamFault.NO_NUMBER: ("", "ValueError: could not convert string to "),
+    OddityKind.OUT_OF_BAND_BUFFER: ("", "UnpicklingError: pickle stream refers to out-of-band data but no "),
     # Its reader in C takes other instructions there, see `docs/security.md`.
     OddityKind.FRAME_STRADDLE: ("", "UnpicklingError"),
     OddityKind.ODD_ITEMS: ("IndexError: list index out of range", "UnpicklingError: odd number of items"),

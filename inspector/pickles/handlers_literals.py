@@ -92,6 +92,10 @@ def _parse_int(state: State, pos: int, text: bytes) -> Value:
     if digits.isdigit() and (digits == b"0" or not digits.startswith(b"0")):
         return int(text)
     state.note(OddityKind.TEXT_INT, pos)
+    try:
+        int(text, 8 if text.lstrip(b"+-").startswith(b"0") and text.isdigit() else 0)
+    except ValueError:
+        state.faults.add(StreamFault.NO_NUMBER)
     return Blob("digits", pos, len(text))
 
 

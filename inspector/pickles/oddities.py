@@ -42,6 +42,8 @@ class StreamFault(StrEnum):
     ARGUMENTS = "arguments"
     """Arguments of a call are no tuple: torch's restricted unpickler takes any collection."""
     BUILD_OF_NONE = "build-of-none"
+    NO_NUMBER = "no-number"
+    """A number in digits is none."""
     LONG_FRAME = "long-frame"
     """A frame goes on behind the end: Python reads it whole."""
     UNDECODABLE_NAME = "undecodable-name"

@@ -111,6 +111,19 @@ def _strided(storage_push: bytes, sizes: tuple[int, ...], steps: tuple[int, ...]
     return call("torch._utils._rebuild_tensor_v2", *given)
 
 
+def sparse(*size: int, values: int = 4, row: int = 0, flag: bytes = NONE) -> bytes:
+    """A zip of a tensor of four coordinates in two dimensions."""
+    wide = (values, row) if row else (values,)
+    indices = _strided(storage("1", "torch.LongStorage", numel=8), (2, 4), (4, 1))
+    parts = tuple_(indices, tensor(storage(numel=12), *wide), tuple_(*map(number, size or (3, 3))), flag)
+    push = call(
+        "torch._utils._rebuild_sparse_tensor",
+        call("torch.serialization._get_layout", text("torch.sparse_coo")),
+        parts,
+    )
+    return zips.checkpoint(stream(proto(), push), {"0": bytes(48), "1": bytes(64)})
+
+
 _AFFINE = tuple_(name("torch.per_tensor_affine"), floating(1.0), number(0))
 NOT_LOADED = {
     "zip: an empty storage's key again": two_ids(storage(numel=0), storage(numel=4), **{"0": b""}),
@@ -136,6 +149,11 @@ NOT_LOADED = {
         ("0", 6, bytes(24)),
     ),
     "zip: a nested tensor with a gap between its strides": nested(2, 1),
+    "zip: fewer values than indices": sparse(values=2),
+    "zip: fewer dimensions than indices": sparse(3),
+    "zip: values of other dimensions": sparse(3, 3, 2, row=3),
+    "zip: a flag that is a number": sparse(flag=number(0)),
+    "zip: a nested tensor with a stride too few": nested(1),
 }
 
 
@@ -152,6 +170,8 @@ def test_what_is_like_them_loads(tmp_path: Path) -> None:
         "zip: an empty storage's key again": two_ids(storage(numel=0), storage(numel=0), **{"0": b""}),
         "zip: a key again": two_ids(storage(numel=2), storage(numel=4), **{"0": bytes(8)}),
         "zip: a nested tensor": nested(1, 1),
+        "zip: a sparse tensor": sparse(),
+        "zip: a sparse tensor of rows": sparse(3, 3, 3, row=3, flag=FALSE),
         "legacy: an empty storage": legacy.checkpoint(
             state_dict(a=tensor(legacy_storage(numel=0), 0)), ("0", 0, b"")
         ),
@@ -171,6 +191,8 @@ UNRESTRICTED = {
     + name("collections.OrderedDict")
     + call("collections.OrderedDict")
     + op("REDUCE"),
+    "digits that are no number": b"I':1\n",
+    "a buffer that is elsewhere": op("NEXT_BUFFER"),
     "a frame that begins within the end of another": frame(7) + frame(1),
 }
 

@@ -183,7 +183,28 @@ def _takes_sparse(args: Args) -> bool:
     parts = 2 if name == _COO else 3
     if len(data) not in counts or not all(kind_of(part) in _TENSORS | {UNKNOWN} for part in data[:parts]):
         return False
-    return kind_of(data[parts]) in {"tuple", "list", "Size"} and _are_sizes(data[parts])
+    if kind_of(data[parts]) not in {"tuple", "list", "Size"} or not _are_sizes(data[parts]):
+        return False
+    return name != _COO or _fit_together(*data)
+
+
+def _fit_together(indices: Value, values: Value, size: Value, is_coalesced: Value = None) -> bool:
+    """Return whether indices, values and size are those of one tensor of coordinates."""
+    where, what, sizes = facts_of(indices), facts_of(values), tuple(items_of(size))
+    if kind_of(is_coalesced) not in {"bool", "None", UNKNOWN}:
+        return False
+    if where is None or what is None:
+        return True
+    dense = (what.shape or (1,))[1:]
+    return (
+        len(where.shape) == _PAIR
+        and where.shape[1:] == (what.shape or (1,))[:1]
+        and len(sizes) == where.shape[0] + len(dense)
+        and all(
+            type(one) is not int or one == other
+            for one, other in zip(sizes[where.shape[0] :], dense, strict=True)
+        )
+    )
 
 
 def _takes_nested(args: Args) -> bool:
@@ -194,7 +215,9 @@ def _takes_nested(args: Args) -> bool:
         return False
     known = [facts for facts in parts[:_PAIR] if facts is not None]
     if len({facts.shape for facts in known}) > 1 or not all(
-        facts.stride is None or is_contiguous(facts.shape, facts.stride) for facts in known
+        facts.stride is None
+        or (len(facts.stride) == len(facts.shape) and is_contiguous(facts.shape, facts.stride))
+        for facts in known
     ):
         return False
     return all(
