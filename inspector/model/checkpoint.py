@@ -176,12 +176,14 @@ class GlobalUse:
         count: How often the pickles ask for it.
         storages_before: How many storages are loaded before they do so first.
         part: The file that asks for it first, where a checkpoint consists of several.
+        elsewhere: Whether only what other readers than the file's own unpickle asks for it.
     """
 
     name: str
     count: int
     storages_before: int = 0
     part: str = ""
+    elsewhere: bool = False
 
 
 class HiddenPlace(StrEnum):

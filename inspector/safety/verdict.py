@@ -158,10 +158,9 @@ def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
     offers = offers_for(checkpoint, wanted)
     withheld = [name for name in offers.withheld if judge_global(name) != "dangerous"]
     reasons = []
-    if dangerous:
-        reasons.append(
-            f"Loading it with weights_only=False imports {listed(dangerous)}, which can run anything."
-        )
+    own = [name for name in dangerous if name not in _elsewhere(checkpoint)]
+    if own:
+        reasons.append(f"Loading it with weights_only=False imports {listed(own)}, which can run anything.")
     if wanted:
         reasons.append(f"It imports names that are not on torch's allowlist: {listed(wanted)}.")
     reasons.extend(_asking(checkpoint, {*wanted, *dangerous}))
@@ -309,13 +308,19 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
     return "unknown" if harmless else "dangerous"
 
 
+def _elsewhere(checkpoint: Checkpoint) -> list[str]:
+    """Return the names that only what other readers unpickle asks for."""
+    return [use.name for use in checkpoint.globals if use.elsewhere]
+
+
 def _doubts(checkpoint: Checkpoint) -> list[str]:
     """Return what keeps a list of names from being enough."""
     doubts = _doubts_of_contents(checkpoint)
     if checkpoint.needs.rivals:
-        doubts.append(
-            f"Other programs run what this file's own loader does not: {listed(checkpoint.needs.rivals)}."
-        )
+        dangerous = [name for name in _elsewhere(checkpoint) if judge_global(name) == "dangerous"]
+        named = f"; it imports {listed(dangerous)}, which can run anything" if dangerous else ""
+        rivals = listed(checkpoint.needs.rivals)
+        doubts.append(f"Other programs run what this file's own loader does not: {rivals}{named}.")
     if any(present_name(use.name) == _GETATTR for use in checkpoint.globals):
         doubts.append("It imports getattr: allowing that would allow anything.")
     return doubts

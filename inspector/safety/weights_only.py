@@ -100,6 +100,6 @@ def names_to_allow(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...
     Among them are the types of NumPy's elements and random generators, which the file does not name but torch
     asks for.
     """
-    wanted = [present_name(use.name) for use in checkpoint.globals]
+    wanted = [present_name(use.name) for use in checkpoint.globals if not use.elsewhere]
     wanted += [name for name, _ in checkpoint.needs.uses if _is_unnamed(name)]
     return tuple(dict.fromkeys(name for name in wanted if name not in allowed.names))

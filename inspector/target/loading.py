@@ -39,6 +39,8 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
     """
     if safety.weights_only or safety.is_unsure or safety.archive is not None:
         return None
+    if checkpoint.needs.rivals and safety.answer.kind == "accepts":
+        return None  # what others would run is not what torch runs
     finding = _FINDINGS.get(safety.verdict, "runs-code")
     opcode = safety.answer.opcode
     first = next(iter(safety.answer.names), "")

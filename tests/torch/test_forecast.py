@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
 import pickle
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -224,3 +227,29 @@ def test_of_what_stops_it_the_first_is_told(tmp_path: Path, title: str) -> None:
         torch.load(path, weights_only=True)
     assert failure is not None
     assert failure.message == f"{raised.type.__name__}: {raised.value}"
+
+
+def test_what_other_readers_would_run_stops_no_load_and_is_dangerous_all_the_same(tmp_path: Path) -> None:
+    """An array of objects beside the pickle: numpy.load runs it, torch.load never opens it."""
+    data = io.BytesIO()
+    np.save(data, np.array([Evil()], dtype=object), allow_pickle=True)
+    state = state_dict(a=tensor(storage(), 2))
+    path = tmp_path / "a.pt"
+    path.write_bytes(
+        zips.checkpoint(state, {"0": bytes(8)}, zips.Record(name="archive/x.npy", data=data.getvalue()))
+    )
+    assert [*torch.load(path, weights_only=True)] == [*torch.load(path, weights_only=False)] == ["a"]
+    found = open_checkpoint(str(path))
+    safety = judge(found)
+    for weights_only in (True, False):
+        assert first_failure(found, HERE, load_call(found, safety, weights_only=weights_only)) is None
+    assert safety.verdict == "dangerous"
+    assert any("x.npy" in text and "posix.system" in text for text in safety.reasons)
+    assert not any("weights_only=False" in text for text in safety.reasons)
+
+
+class Evil:
+    """What runs a command when it is unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.system, ("true",)

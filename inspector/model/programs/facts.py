@@ -46,6 +46,11 @@ _MAY_BE_TUPLES = frozenset({"tuple", "Size", UNKNOWN})
 _MOST_SECONDS = 1.0
 
 
+def own_programs(programs: Iterable[Program]) -> list[Program]:
+    """Return those that the file's own loader runs."""
+    return [one for one in programs if one.kind != "rival"]
+
+
 def _count_nothing(_parts: int) -> None:
     """Count no work: of a file that cannot be read only the first calls of each name are looked at."""
 
@@ -70,7 +75,7 @@ def note_program_uses(
         ModelError: It is more work than the limits allow.
         CancelledError: The work was cancelled.
     """
-    for program in programs:
+    for program in own_programs(programs):
         stream = program.stream
         note_calls(uses, stream.calls, arguments, look)
         note_attributes(uses, stream, ends_s)
@@ -90,9 +95,14 @@ def list_globals(
     """
     parts = _parts_by_name(programs) if in_parts else {}
     before = {} if stream is None else _storages_before(stream)
+    own = count_globals(own_programs(programs))
     return tuple(
         GlobalUse(
-            name=cut_name(name), count=count, storages_before=before.get(name, 0), part=parts.get(name, "")
+            name=cut_name(name),
+            count=count,
+            storages_before=before.get(name, 0),
+            part=parts.get(name, ""),
+            elsewhere=name not in own,
         )
         for name, count in count_globals(programs).items()
     )
@@ -163,6 +173,7 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
         places: Paths of the values that have a row, by their `id`.
     """
     streams = [program.stream for program in programs]
+    own = [program.stream for program in own_programs(programs)]
     calls = tuple(call for stream in streams for call in stream.calls)
     constructed, called = split_by_use(calls, look)
     look(len(calls))
@@ -172,8 +183,8 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
     if any(type(call.args) is not tuple and kind_of(call.args) not in _MAY_BE_TUPLES for call in calls):
         known.add(StreamFault.ARGUMENTS)
     return Safety(
-        opcodes=tuple(dict.fromkeys(OPCODES[code].name for stream in streams for code in stream.firsts)),
-        unusual=_find_unusual(streams),
+        opcodes=tuple(dict.fromkeys(OPCODES[code].name for stream in own for code in stream.firsts)),
+        unusual=_find_unusual(own),
         protocol=protocol,
         oddities=odd,
         uses=tuple(sorted((cut_name(name), verb) for name, verb in uses)),

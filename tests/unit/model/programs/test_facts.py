@@ -31,17 +31,22 @@ LOOK = Limits().counted().look
 EVIL = call("posix.system", text("id"))
 
 
-def test_uses_are_those_of_all_programs() -> None:
+def test_uses_are_those_of_all_programs_that_its_own_loader_runs() -> None:
     uses: Uses = set()
     reach = call("builtins.getattr", name("my.Color"), text("RED"))
     note_program_uses(
         uses,
-        [program(EVIL), program(reach + op("POP") + NONE, kind="rival")],
+        [
+            program(EVIL),
+            program(reach + op("POP") + NONE, kind="nested"),
+            program(call("b.F"), kind="rival"),
+        ],
         Arguments(),
         Limits().counted().look,
         math.inf,
     )
     assert uses >= {("posix.system", Verb.CALL), ("my.Color.RED", Verb.GETATTR)}
+    assert ("b.F", Verb.CALL) not in uses
 
 
 def test_no_program_but_the_objects_may_refer_to_storages() -> None:
