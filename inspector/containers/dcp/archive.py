@@ -6,7 +6,6 @@ looked up when they are wanted: 50,000 tensors of 100 ranks would be as many sma
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterator
 
@@ -21,7 +20,7 @@ from inspector.containers.dcp.metadata import (
 from inspector.containers.dcp.names import OWN_NAMES
 from inspector.containers.dcp.nesting import Nesting
 from inspector.containers.dcp.values import Values
-from inspector.containers.folders.folder import Folder
+from inspector.containers.folders.folder import Folder, leads_out
 from inspector.containers.folders.naming import are_files, listed, shown
 from inspector.containers.gathered.chunks import Chunk, Gathered
 from inspector.containers.gathered.tiling import tile
@@ -233,9 +232,9 @@ class _Joining:
 
     def _place(self, info: Stored) -> _Place:
         """Find the file that something is in, and what it is packed in there."""
-        name = self._locate(info.path)
+        name = self._files.locate(info.path)
         if name is None:
-            (self._outside if _leads_out(info.path) else self._missing)[info.path.removeprefix("./")] = None
+            (self._outside if leads_out(info.path) else self._missing)[info.path.removeprefix("./")] = None
             return _Place(-1)
         number = self._numbers.setdefault(name, len(self._numbers))
         if info.transforms:
@@ -245,16 +244,6 @@ class _Joining:
             self._short[name] = None
             return _Place(-1, file=name)
         return _Place(number, self._packing(name, info.offset), name)
-
-    def _locate(self, path: str) -> str | None:
-        """Return the name of the file of the folder that a path leads to, as the loader joins them."""
-        name = path.removeprefix("./")
-        if name in self._files.sizes or "\0" in name:
-            return name if name in self._files.sizes else None
-        root = os.path.realpath(self._files.root)
-        found = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - a text, as it was given
-        name = os.path.relpath(found, root).replace(os.sep, "/")
-        return name if name in self._files.sizes else None
 
     def _packing(self, name: str, offset: int) -> str:
         """Return what the tensors of a file are packed in: the same for all of them."""
@@ -288,8 +277,7 @@ class _Joining:
         place, programs = self._place_of_value(info), self._files.programs
         unread = PersistentId(("value", name))
         if not place.file:
-            path = os.path.join(self._files.root, info.path)  # noqa: PTH118 - a text, as it was given
-            if "\0" not in path and (_leads_out(info.path) or os.path.lexists(path)):
+            if self._files.leads_elsewhere(info.path):
                 programs.miss(shown(name), "it is in a file that is not within the folder")
             return unread
         if place.packing:
@@ -324,7 +312,7 @@ class _Joining:
             try:
                 if place.part >= 0:
                     others.read(self._source(place.file), place.part, info.offset, info.length, name)
-                elif place.file or _leads_out(info.path):
+                elif place.file or self._files.leads_elsewhere(info.path):
                     raise ContainerError("a chunk of it is not whole" if place.file else "it is elsewhere")
             except CancelledError:
                 raise
@@ -332,7 +320,7 @@ class _Joining:
                 self._files.programs.miss(f"the tensor {shown(name)}", error.what)
 
     def _place_of_value(self, info: Stored) -> _Place:
-        name = self._locate(info.path) or ""
+        name = self._files.locate(info.path) or ""
         known = self._packings.get(name)
         place = self._place(info)
         if known is None:  # values stand before the tensors, and are files of torch.save whatever those are
@@ -374,9 +362,3 @@ class _Joining:
         if ranks:
             files = format_count(len(self._numbers), "file")
             yield Note(NoteKind.RANKS, (format_count(len(ranks), "rank"), files))
-
-
-def _leads_out(name: str) -> bool:
-    """Return whether a name is that of a file somewhere else."""
-    steps = name.replace("\\", "/").split("/")
-    return ".." in steps or steps[0] == "" or steps[0].endswith(":")

@@ -74,6 +74,24 @@ class Folder(Source):
             raise ContainerError("no such file in the folder", where=self.path_of(name))
         return FileSource(self.path_of(name))
 
+    def locate(self, path: str) -> str | None:
+        """Return the file to which a path leads that stands in one of the files; None for none.
+
+        Loaders join it with the folder's path: `./a`, `b/../a` and a link lead to `a`, too.
+        """
+        if path in self.sizes or "\0" in path:
+            return path if path in self.sizes else None
+        root = os.path.realpath(self.root)
+        found = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - a text, as it was given
+        name = os.path.relpath(found, root).replace(os.sep, "/")
+        return name if name in self.sizes else None
+
+    def leads_elsewhere(self, path: str) -> bool:
+        """Return whether a path that leads to none of its files may lead a loader to another one."""
+        if leads_out(path) or path in self.outside:
+            return True
+        return "\0" not in path and os.path.lexists(os.path.join(self.root, path))  # noqa: PTH118 - as above
+
     def path_of(self, name: str) -> str:
         """Return the path of a file."""
         return os.path.join(self.root, *name.split("/"))  # noqa: PTH118 - a text, as it was given
@@ -114,6 +132,12 @@ class Folder(Source):
                 )
             each.update(f"{name}\0{stamp}\n".encode("utf-8", "surrogateescape"))
         return newest, total, int.from_bytes(each.digest(), "little") >> 1
+
+
+def leads_out(path: str) -> bool:
+    """Return whether a path that a file of a folder names is that of a file somewhere else."""
+    steps = path.replace("\\", "/").split("/")
+    return ".." in steps or steps[0] == "" or steps[0].endswith(":")
 
 
 def _entries(folder: str, prefix: str, depth: int, room: list[int]) -> Iterator[tuple[str, int]]:

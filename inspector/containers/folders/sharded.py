@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from inspector.containers.container import Container
-from inspector.containers.folders.folder import Folder
+from inspector.containers.folders.folder import Folder, leads_out
 from inspector.containers.folders.joined import Member, join
 from inspector.containers.folders.naming import are_files, listed, shown
 from inspector.containers.folders.small_json import Members, read_json
@@ -97,7 +97,8 @@ class _Reading:
 
     def __init__(self, folder: Folder, index: Index, limits: Limits, progress: Progress) -> None:
         self._folder = folder
-        self._index = index
+        places = {file: folder.locate(file) or file for file in dict.fromkeys(index.files.values())}
+        self._index = index = index._replace(files={name: places[file] for name, file in index.files.items()})
         self._limits = limits
         self._progress = progress
         self._wanted: dict[str, list[str]] = {}
@@ -133,8 +134,8 @@ class _Reading:
     def _read_file(self, file: str) -> None:
         if file not in self._folder.sizes:
             self._missing.append(file)
-            if leads_out(file) or file in self._folder.outside:
-                self._folder.programs.miss(file, "it is in another folder")
+            if self._folder.leads_elsewhere(file):
+                self._folder.programs.miss(file, "it is not among the files of the folder")
             return
         with self._folder.open(file) as source:
             try:
@@ -232,12 +233,6 @@ def _one_by_one(members: list[Member]) -> Iterator[Member]:
     members.reverse()
     while members:
         yield members.pop()
-
-
-def leads_out(name: str) -> bool:
-    """Return whether a name is that of a file somewhere else."""
-    steps = name.replace("\\", "/").split("/")
-    return ".." in steps or steps[0] == "" or steps[0].endswith(":")
 
 
 def _pairs_of(root: Value) -> list[tuple[str, Value]] | None:

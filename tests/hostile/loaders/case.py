@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tests.torches import run_with_torch
 
 MARK = "payload-ran"
-"""The folder that a payload makes where the loader runs."""
+"""The folder, or the file, that a payload makes where the loader runs."""
 
 
 class Payload:
@@ -61,7 +61,7 @@ def run_all(cases: Sequence[Case], paths: Sequence[Path], folder: Path) -> list[
         home.mkdir(parents=True)
     jobs = [(str(home), str(path), case.load) for home, path, case in zip(homes, paths, cases, strict=True)]
     run_with_torch("-c", _LOADING, given=json.dumps(jobs), cwd=folder)
-    return [(home / MARK).is_dir() for home in homes]
+    return [(home / MARK).exists() for home in homes]
 
 
 _LOADING = """
