@@ -191,9 +191,13 @@ def first_storage_ids(
     for piece in in_pieces(tuple(nodes)):
         ids = parse_storage_ids(piece)
         is_odd = ids is None and forgotten is not None and any(map(_has_odd_key, piece))
-        for storage_id in map(parse_storage_id, piece) if ids is None else ids:
+        for node, storage_id in zip(piece, map(parse_storage_id, piece) if ids is None else ids, strict=True):
             if storage_id is not None:
                 first = found.setdefault(storage_id.key, storage_id)
+                if first.dtype != storage_id.dtype and not _has_no_address(
+                    first
+                ):  # torch hands out the first one's storage for both
+                    node.meaning = storage_id._replace(dtype=first.dtype, itemsize=first.itemsize)
                 if forgotten is not None and first is not storage_id and (is_odd or _has_no_address(first)):
                     forgotten.append(storage_id)
                 if storage_id.view is not None:

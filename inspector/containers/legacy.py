@@ -337,7 +337,7 @@ def _notes(
         yield Note(NoteKind.GZIP, (source.packing,))
     if layout.data_start == layout.object_end:
         yield Note(NoteKind.NO_KEYS)
-    if any(key not in storage_ids for key in layout.keys):
+    if len(set(layout.keys)) < len(layout.keys) or any(key not in storage_ids for key in layout.keys):
         yield Note(NoteKind.ODD_KEYS)
     damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     if damage is not None:

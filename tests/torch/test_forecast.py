@@ -7,6 +7,7 @@ import os
 import pickle
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,14 +100,14 @@ def two_ids(first: bytes, second: bytes, **records: bytes) -> bytes:
     return zips.checkpoint(state_dict(a=tensor(first, 0), b=tensor(second, 0)), records)
 
 
-def nested(*steps: int) -> bytes:
-    """A zip of a nested tensor of one row, whose strides are a tensor with these steps."""
+def nested(*steps: int, before: bytes = NONE) -> bytes:
+    """A zip of a nested tensor of one row, whose strides are a tensor with these steps, behind a value."""
     rows = [storage(key, "torch.LongStorage", numel=4) for key in "12"]
     sizes, strides = (_strided(rows[0], (2, 1), (1, 1)), _strided(rows[1], (2, 1), steps))
     offsets = _strided(storage("3", "torch.LongStorage"), (2,), (1,))
     push = call("torch._utils._rebuild_nested_tensor", tensor(storage(), 2), sizes, strides, offsets)
     records = {"0": bytes(8), "1": bytes(32), "2": bytes(32), "3": bytes(16)}
-    return zips.checkpoint(stream(proto(), push), records)
+    return zips.checkpoint(stream(proto(), tuple_(before, push)), records)
 
 
 def _strided(storage_push: bytes, sizes: tuple[int, ...], steps: tuple[int, ...]) -> bytes:
@@ -114,17 +115,36 @@ def _strided(storage_push: bytes, sizes: tuple[int, ...], steps: tuple[int, ...]
     return call("torch._utils._rebuild_tensor_v2", *given)
 
 
-def sparse(*size: int, values: int = 4, row: int = 0, flag: bytes = NONE) -> bytes:
-    """A zip of a tensor of four coordinates in two dimensions."""
+def _sparse_push(*size: int, values: int = 4, row: int = 0, flag: bytes = NONE) -> bytes:
     wide = (values, row) if row else (values,)
     indices = _strided(storage("1", "torch.LongStorage", numel=8), (2, 4), (4, 1))
     parts = tuple_(indices, tensor(storage(numel=12), *wide), tuple_(*map(number, size or (3, 3))), flag)
-    push = call(
-        "torch._utils._rebuild_sparse_tensor",
-        call("torch.serialization._get_layout", text("torch.sparse_coo")),
-        parts,
-    )
+    layout = call("torch.serialization._get_layout", text("torch.sparse_coo"))
+    return call("torch._utils._rebuild_sparse_tensor", layout, parts)
+
+
+def sparse(*before: bytes, **given: Any) -> bytes:
+    """A zip of a tensor of four coordinates in two dimensions, behind other values."""
+    size = given.pop("size", ())
+    push = tuple_(*before, _sparse_push(*size, **given))
     return zips.checkpoint(stream(proto(), push), {"0": bytes(48), "1": bytes(64)})
+
+
+def channels(cls: str) -> bytes:
+    """A zip of a tensor of two channels, whose scales are of this type."""
+    scheme = name("torch.per_channel_affine")
+    scales, zeros = tensor(storage("1", cls), 2), tensor(storage("2", "torch.LongStorage"), 2)
+    given = (
+        number(0),
+        tuple_(number(2)),
+        tuple_(number(1)),
+        tuple_(scheme, scales, zeros, number(0)),
+        FALSE,
+        OD,
+    )
+    push = call("torch._utils._rebuild_qtensor", storage(cls="torch.QInt8Storage"), *given)
+    nbytes = 16 if "Long" in cls else 8
+    return zips.checkpoint(stream(proto(), push), {"0": bytes(2), "1": bytes(nbytes), "2": bytes(16)})
 
 
 _AFFINE = tuple_(name("torch.per_tensor_affine"), floating(1.0), number(0))
@@ -153,9 +173,14 @@ NOT_LOADED = {
     ),
     "zip: a nested tensor with a gap between its strides": nested(2, 1),
     "zip: fewer values than indices": sparse(values=2),
-    "zip: fewer dimensions than indices": sparse(3),
-    "zip: values of other dimensions": sparse(3, 3, 2, row=3),
+    "zip: fewer dimensions than indices": sparse(size=(3,)),
+    "zip: values of other dimensions": sparse(size=(3, 3, 2), row=3),
     "zip: a flag that is a number": sparse(flag=number(0)),
+    "zip: sizes in a storage of other elements": nested(1, 1, before=tensor(storage("1", numel=8), 2)),
+    "legacy: a key twice": legacy.checkpoint(
+        state_dict(a=tensor(legacy_storage(), 2)), ("0", 2, bytes(8)), keys=["0", "0"]
+    ),
+    "zip: steps of channels that are whole numbers": channels("torch.LongStorage"),
     "zip: a nested tensor with a stride too few": nested(1),
 }
 
@@ -174,7 +199,8 @@ def test_what_is_like_them_loads(tmp_path: Path) -> None:
         "zip: a key again": two_ids(storage(numel=2), storage(numel=4), **{"0": bytes(8)}),
         "zip: a nested tensor": nested(1, 1),
         "zip: a sparse tensor": sparse(),
-        "zip: a sparse tensor of rows": sparse(3, 3, 3, row=3, flag=FALSE),
+        "zip: channels": channels("torch.FloatStorage"),
+        "zip: a sparse tensor of rows": sparse(size=(3, 3, 3), row=3, flag=FALSE),
         "legacy: an empty storage": legacy.checkpoint(
             state_dict(a=tensor(legacy_storage(numel=0), 0)), ("0", 0, b"")
         ),

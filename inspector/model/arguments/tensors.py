@@ -157,6 +157,9 @@ def _takes_channels(params: Args, sizes: Sequence[Value]) -> bool:
     _, scales, zero_points, axis = params
     if not isinstance(axis, int) or not 0 <= axis < len(sizes):
         return False
+    steps = facts_of(scales)
+    if steps is not None and is_whole(steps.dtype):
+        return False
     return all(_length(part) in {None, sizes[axis]} for part in (scales, zero_points))
 
 
