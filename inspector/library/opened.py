@@ -16,6 +16,7 @@ from inspector.model.checkpoint import Checkpoint, Storage
 from inspector.model.findings import Finding
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.report.words.verdicts import LEVELS
 from inspector.safety.unread import advice, judge_unread
 from inspector.safety.verdict import SafetyVerdict, judge
 
@@ -78,6 +79,5 @@ def telling_what_runs() -> Iterator[None]:
         if seen is not None:
             error.remedy = advice(error, seen) or None
             if seen.sentence:
-                worst = "DANGEROUS" if seen.verdict == "dangerous" else "NOT SAFE"
-                error.add_note(f"{worst}: {seen.sentence}")
+                error.add_note(f"{LEVELS[seen.verdict].upper()}: {seen.sentence}")
         raise

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 from inspector.containers.formats import format_of
+from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.model.obstacles import find_obstacle, is_ambiguous, is_gzipped
+from inspector.model.roles.processes import find_shards
 from inspector.quoting import command, file_word, python_text, shell_word
 from inspector.records import dataclass, replace
-from inspector.remap.convert.forms import SAFETENSORS_SUFFIX
+from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, Form, FormPreview
 from inspector.remap.files.naming import device_word, free_folder, free_path, record_path
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.rules import parse_rule
@@ -32,6 +34,7 @@ from inspector.target.simulate import first_failure, simulate
 
 _INDEX = ".index.json"
 _MOST_PAIRS = 4
+_MOST_LINES = 12
 _MOST_RULE_CHARS = 300
 
 
@@ -50,7 +53,7 @@ class Remedy:
     @property
     def language(self) -> Literal["python", "shell"]:
         """Where it is pasted to."""
-        return "python" if self.kind == "load" else "shell"
+        return "python" if self.kind in {"load", "trusted"} else "shell"
 
 
 def remedies_for(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
@@ -66,6 +69,55 @@ def remedies_for(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
         out = file_word(_beside(path, "recovered"))
         return (Remedy(kind="recover", text=command("recover", file_word(path), "-o", out)),)
     return (_code(judged, fix.style),)
+
+
+def first_remedies(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
+    """Return the lines that an answer begins with: the code itself, where it is short and asks for trust."""
+    found = remedies_for(fix, judged)
+    trusted = _trusted(judged)
+    if trusted is None:
+        return found
+    return (trusted, *(one for one in found if one.kind != "code"), *_weights(judged.checkpoint))
+
+
+def _trusted(judged: Judged) -> Remedy | None:
+    """Return the code that loads a file which asks for more than weights; None where it takes more."""
+    checkpoint, load, target = judged.checkpoint, judged.load, judged.target
+    is_plain = format_of(checkpoint.format).torch_loads and load.safety.archive is None
+    if load.way not in {"names", "full"} or not is_plain or checkpoint.parts or is_gzipped(checkpoint):
+        return None
+    places = (None, target.destination, "cpu")
+    calls = ((place, replace(load.code, map_location=place)) for place in places)
+    works = (place for place, call in calls if first_failure(checkpoint, target, call) is None)
+    place = next(works, "")
+    if place == "" or find_shards(checkpoint) is not None:
+        return None
+    from inspector.snippet.loading import short_load  # noqa: PLC0415 - most files ask for nothing
+
+    text = short_load(checkpoint.path, load.safety, target, place)
+    return Remedy(kind="trusted", text=text) if text.count("\n") < _MOST_LINES else None
+
+
+def _weights(checkpoint: Checkpoint) -> tuple[Remedy, ...]:
+    """Return what takes the weights out of a pickled model: they ask for nobody's trust."""
+    if weights_alone(checkpoint) is None:
+        return ()
+    path = file_word(checkpoint.path)
+    out = file_word(_beside(checkpoint.path, "weights"))
+    return (Remedy(kind="weights", text=command("remap", path, "-o", out, "--only", "weights")),)
+
+
+def weights_alone(checkpoint: Checkpoint) -> FormPreview | None:
+    """Return what would be written of the weights of a model that was pickled whole; None for other files."""
+    if checkpoint.module_class is None:
+        return None
+    from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - few files are models
+
+    try:
+        found = preview_form(checkpoint, Form(only_weights=True))
+    except PlanError:
+        return None
+    return None if found.refusals else found
 
 
 # --- calls of torch.load ------------------------------------------------------------------------------------

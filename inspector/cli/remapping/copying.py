@@ -135,7 +135,7 @@ def undo(options: argparse.Namespace) -> Answer:
 def _remark_on_safety(path: str) -> None:
     """Write to stderr what loading a file would run that was restored although its record looked wrong."""
     from inspector.model.build import open_checkpoint
-    from inspector.report.words.verdicts import SAFETY
+    from inspector.report.words.verdicts import shouted, words_of
     from inspector.safety.verdict import judge
 
     try:
@@ -144,4 +144,4 @@ def _remark_on_safety(path: str) -> None:
         remark(f"{path}: it cannot be read: {error.what}")
     else:
         if verdict != "weights-only":
-            remark(f"{path}: {SAFETY[verdict]}")
+            remark(f"{path}: {shouted(words_of(verdict))}")

@@ -43,7 +43,7 @@ def page_of(checkpoint: Checkpoint, safety: SafetyVerdict, findings: Collection[
 def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[str]:
     tensors = format_count(len(checkpoint.tensors), "tensor")
     facts = f"{checkpoint.format}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}"
-    kind = "line" if safety.weights_only or not safety.has_pickles else "line bad"
+    kind = "line bad" if safety.may_harm else "line"
     yield f'<div class="head">{text_of(checkpoint.path, _MOST_PATH)}</div>'
     yield f'<div class="line soft">{text_of(facts)}</div>'
     yield f'<div class="{kind}">{text_of(verdict_words(safety), _MOST_TITLE)}</div>'

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from inspector.report.page.blocks import Block, Page, page_of
 from inspector.report.page.facts import Result
-from inspector.report.words.verdicts import SAFETY
+from inspector.report.words.verdicts import shouted, words_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _checksums(done: Recovery) -> str:
 
 def recovered_safety(done: Recovery) -> str:
     """Return what loading the new file runs; empty where it holds weights only."""
-    return "" if done.verdict == "weights-only" else SAFETY[done.verdict]
+    return "" if done.verdict == "weights-only" else shouted(words_of(done.verdict))
 
 
 def lost(done: Recovery) -> str:
