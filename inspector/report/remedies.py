@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Literal
 
 from inspector.containers.formats import format_of
-from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.model.obstacles import find_obstacle, is_ambiguous, is_gzipped
 from inspector.model.roles.processes import find_shards
 from inspector.quoting import command, file_word, python_text, shell_word
 from inspector.records import dataclass, replace
-from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, Form, FormPreview
+from inspector.remap.convert.forms import SAFETENSORS_SUFFIX
 from inspector.remap.files.naming import device_word, free_folder, free_path, record_path
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.rules import parse_rule
@@ -77,7 +76,7 @@ def first_remedies(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
     trusted = _trusted(judged)
     if trusted is None:
         return found
-    return (trusted, *(one for one in found if one.kind != "code"), *_weights(judged.checkpoint))
+    return (trusted, *(one for one in found if one.kind != "code"), *weights_remedies(judged.checkpoint))
 
 
 def _trusted(judged: Judged) -> Remedy | None:
@@ -98,26 +97,15 @@ def _trusted(judged: Judged) -> Remedy | None:
     return Remedy(kind="trusted", text=text) if text.count("\n") < _MOST_LINES else None
 
 
-def _weights(checkpoint: Checkpoint) -> tuple[Remedy, ...]:
+def weights_remedies(checkpoint: Checkpoint) -> tuple[Remedy, ...]:
     """Return what takes the weights out of a pickled model: they ask for nobody's trust."""
-    if weights_alone(checkpoint) is None:
+    from inspector.remap.convert.preview import can_be_weights  # noqa: PLC0415 - few files are models
+
+    if checkpoint.module_class is None or not can_be_weights(checkpoint):
         return ()
     path = file_word(checkpoint.path)
     out = file_word(_beside(checkpoint.path, "weights"))
     return (Remedy(kind="weights", text=command("remap", path, "-o", out, "--only", "weights")),)
-
-
-def weights_alone(checkpoint: Checkpoint) -> FormPreview | None:
-    """Return what would be written of the weights of a model that was pickled whole; None for other files."""
-    if checkpoint.module_class is None:
-        return None
-    from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - few files are models
-
-    try:
-        found = preview_form(checkpoint, Form(only_weights=True))
-    except PlanError:
-        return None
-    return None if found.refusals else found
 
 
 # --- calls of torch.load ------------------------------------------------------------------------------------
