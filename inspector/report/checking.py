@@ -147,14 +147,13 @@ def check_page(check: Check, *, is_full: bool = False) -> Page:
         check: What was found.
         is_full: Whether to say all that is known: every finding, the machine, torch's whole errors.
     """
-    is_asked = is_about_machine(check.explanation)
     if check.script is None and check.explanation is None:
         head: list[Iterable[Block]] = [_verdict(check, is_full=is_full)]
     else:
         head = [_danger(check), *_asked(check), _in_a_line(check)]
     return page_of(
         *head,
-        machine_lines(check.diagnoses if is_asked or is_full else _ailing(check)),
+        machine_lines(check.diagnoses if is_full else _ailing(check)),
         _findings(check, check.findings if is_full else tuple(_further(check))),
     )
 
@@ -231,6 +230,7 @@ def _ailing(check: Check) -> Iterator[Diagnosis]:
     """Yield what the verdict does not say: why a device is not there that the load needs, what is broken."""
     stop = check.load.last_error
     needs_device = stop is not None and stop.finding in DEVICE_FINDINGS
+    needs_device |= is_about_machine(check.explanation)
     for one in check.diagnoses:
         if one.severity == "error" or (needs_device and one.id not in _WELL):
             yield one
@@ -249,7 +249,7 @@ def _verdict(check: Check, *, is_full: bool) -> Iterator[Block]:
         role: Role = "good" if load.is_safe else "caution"
         yield Line(escape_text(safety_sentence(load)), role, _INDENT, wraps=True)
     first = _first(check)
-    yield from _remedies(first if is_full else [one for one in first if one.kind != "in-place"])
+    yield from _remedies(first, is_full=is_full)
     if load.failure is None and check.overflow is not None:
         says = check.overflow.detail
         yield from prose(says.partition(": ")[2] if check.overflow.id == "does-not-fit" else says, _INDENT)
@@ -342,8 +342,9 @@ def _findings(check: Check, findings: Sequence[Finding]) -> Iterator[Block]:
         yield from _remedies(remedies)
 
 
-def _remedies(remedies: Iterable[Remedy]) -> Iterator[Block]:
-    """Yield lines to be pasted, each on a line of its own, whatever its length."""
-    for number, remedy in enumerate(remedies):
+def _remedies(remedies: Iterable[Remedy], *, is_full: bool = False) -> Iterator[Block]:
+    """Yield lines to be pasted, each on a line of its own, whatever its length; the file is changed last."""
+    shown = [one for one in remedies if is_full or one.kind != "in-place"]
+    for number, remedy in enumerate(shown):
         yield Line(before(remedy.kind, is_first=not number), indent="     ")
         yield from (Line(line, "code", "       ") for line in remedy.text.split("\n"))

@@ -69,6 +69,10 @@ def test_an_error_about_a_device_names_what_ails_the_machine(cli, tmp_path) -> N
         assert "The NVIDIA driver is too old for this torch" in answer.out
         found = json.loads(cli("check", file, "--target", old, "--error-text", CUDA_ERROR, "--json").out)
         assert [row["id"] for row in found["diagnoses"]] == ["driver-too-old"]
+    works = PROFILES / "works-one-of-two-3090.json"
+    asked = cli("check", WEIGHTS, "--target", works, "--error-text", CUDA_ERROR).out
+    assert "torch sees 1 of 2 GPUs" in asked
+    assert "torch can use the GPU" not in asked
     answer = cli("check", damaged, "--target", old, "--error-text", "KeyError: 'model'")
     assert "The machine" not in answer.out
     assert "The machine" not in cli("check", damaged, "--target", "cpu", "--error-text", CUDA_ERROR).out
