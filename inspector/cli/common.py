@@ -139,7 +139,7 @@ def remark_runs(error: CheckpointError) -> None:
     """Write to stderr what loading a file would run that could not be read, if any of it was seen."""
     seen = _unread(error)
     if seen is not None and seen.sentence:
-        from inspector.report.words.verdicts import LEVELS
+        from inspector.safety.words import LEVELS
 
         remark(f"{LEVELS[seen.verdict].upper()}: {seen.sentence}")
 

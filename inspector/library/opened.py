@@ -16,9 +16,9 @@ from inspector.model.checkpoint import Checkpoint, Storage
 from inspector.model.findings import Finding
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.report.words.verdicts import LEVELS
 from inspector.safety.unread import advice, judge_unread
 from inspector.safety.verdict import SafetyVerdict, judge
+from inspector.safety.words import LEVELS
 
 
 class Opened:

@@ -157,8 +157,8 @@ def undo(options: argparse.Namespace) -> Answer:
 def _remark_on_safety(path: str) -> None:
     """Write to stderr what loading a file would run that was restored although its record looked wrong."""
     from inspector.model.build import open_checkpoint
-    from inspector.report.words.verdicts import shouted, words_of
     from inspector.safety.verdict import judge
+    from inspector.safety.words import shouted, words_of
 
     try:
         verdict = judge(open_checkpoint(path)).verdict

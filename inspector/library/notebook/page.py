@@ -15,8 +15,8 @@ from inspector.model.findings import Finding
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.report.colors import device_colors, device_name
 from inspector.report.tree import build_tree
-from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.words import verdict_words
 from inspector.units import format_count, format_nbytes
 
 _MOST_DEVICES, _MOST_FINDINGS = 16, 4

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from inspector.containers.formats import format_of
 from inspector.report.page.blocks import Block, Page, page_of
 from inspector.report.page.facts import Result
-from inspector.report.words.verdicts import shouted, verdict_words, words_of
 from inspector.safety.verdict import judge
+from inspector.safety.words import shouted, verdict_words, words_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 if TYPE_CHECKING:

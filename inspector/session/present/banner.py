@@ -15,17 +15,9 @@ from inspector.model.totals import DeviceTotal
 from inspector.report.colors import device_name
 from inspector.report.words.formats import nothing_to_map
 from inspector.report.words.results import as_lines
-from inspector.report.words.verdicts import (
-    LEVELS,
-    Verdict,
-    assumed,
-    few,
-    load_verdict,
-    place,
-    shown_message,
-    verdict_words,
-)
+from inspector.report.words.verdicts import Verdict, assumed, load_verdict, place, shown_message
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
+from inspector.safety.words import LEVELS, few, verdict_words
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document, load_of
 from inspector.session.screen import Banner, Chip, Tone

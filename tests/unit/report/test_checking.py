@@ -129,7 +129,7 @@ def test_a_file_that_asks_for_trust_is_answered_with_the_code() -> None:
     whole = format_check(asked, is_full=True)
     assert "Check the documentation of torch.load to learn more" in " ".join(whole.split())
     assert "--full" not in whole
-    assert "This file loads with weights_only=True once its classes are allowed" in whole
+    assert "Needs your trust: it uses m.Net, which must be importable" in whole
 
 
 def test_what_stops_it_after_the_refusal_is_said_too() -> None:

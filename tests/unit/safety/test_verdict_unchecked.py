@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from inspector.model.build import open_checkpoint
-from inspector.report.words.verdicts import load_verdict, verdict_words
+from inspector.report.words.verdicts import load_verdict
 from inspector.safety.verdict import judge
+from inspector.safety.words import verdict_words
 from inspector.target.default_load import Judged, judge_load
 from inspector.target.loading import load_call
 from inspector.target.machine.profile import CPU_ONLY

@@ -46,7 +46,7 @@ def test_what_only_differs_from_reader_to_reader_is_said_as_such(cli, tmp_path: 
     assert "  LOADS on a machine without a GPU: as far as it could be read.\n" in answer.out
     assert "  NEEDS YOUR TRUST: programs read different things from this file." in answer.out
     whole = cli("check", path, "--target", "cpu", "--full").out
-    assert " ! Programs read different things from this file\n" in whole
+    assert " ! Needs your trust: programs read different things from this file\n" in whole
     assert "weights_only=False" not in answer.out
     assert "programs read different things" in cli("show", path).out
     assert "# Programs read different things from this file" in cli("snippet", path).out

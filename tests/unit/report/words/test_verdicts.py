@@ -11,20 +11,15 @@ from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.pythons import Python
 from inspector.records import replace
 from inspector.report.words.verdicts import (
-    LEVELS,
-    SAFETY,
     assumed,
-    few,
     load_verdict,
     place,
     safety_sentence,
-    shouted,
     shown_message,
     understood,
-    verdict_words,
-    words_of,
 )
 from inspector.safety.verdict import FileVerdict, judge
+from inspector.safety.words import LEVELS, SAFETY, few, shouted, verdict_words, words_of
 from inspector.target.default_load import DefaultLoad, Judged, judge_load
 from inspector.target.machine.evidence import Evidence, TorchFound
 from inspector.target.machine.profile import CPU_ONLY, Profile
