@@ -31,7 +31,7 @@ from inspector.report.words.verdicts import (
 from inspector.target.default_load import DefaultLoad, Judged
 from inspector.target.machine.profile import Profile
 from inspector.target.opening import OTHER_LOADER
-from inspector.target.refusal import CUT, short_message
+from inspector.target.refusal import CUT, behind_message, short_message
 from inspector.target.simulate import LoadFailure
 from inspector.units import escape_text
 
@@ -274,7 +274,7 @@ def _way_out(check: Check) -> str:
     if stop is None or check.load.safety.may_harm:
         return ""
     detail = next((one.detail for one in check.findings if one.id == stop.finding), "")
-    return detail.rpartition(stop.message)[2].lstrip(". ")
+    return behind_message(detail, stop.message)
 
 
 def _loading(check: Check) -> Verdict:
@@ -347,4 +347,6 @@ def _remedies(remedies: Iterable[Remedy], *, is_full: bool = False) -> Iterator[
     shown = [one for one in remedies if is_full or one.kind != "in-place"]
     for number, remedy in enumerate(shown):
         yield Line(before(remedy.kind, is_first=not number), indent="     ")
-        yield from (Line(line, "code", "       ") for line in remedy.text.split("\n"))
+        lines = remedy.text.split("\n")
+        indent = "" if lines[1:] else "       "  # Python takes no second line that is indented
+        yield from (Line(line, "code", indent) for line in lines)

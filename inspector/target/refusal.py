@@ -83,6 +83,13 @@ def short_message(message: str) -> str:
     return cut_text(first, _MOST_CHARS) + (f"{dot} {CUT}" if rest.strip() else dot)
 
 
+def behind_message(text: str, message: str) -> str:
+    """Return what a text says behind torch's message, which it quotes whole, in short, or not at all."""
+    for quoted in (message, short_message(message)):
+        text = text.rpartition(quoted)[2]
+    return text.lstrip(". ")
+
+
 def refusal_message(refusal: Refusal, release: Release) -> str:
     """Return torch's text with the exception's name; only its beginning where the reason is neither."""
     if refusal.error:

@@ -1170,7 +1170,7 @@ def answer(row: Situation) -> Answer:
     fixes = [place + 1 for place, line in enumerate(lines) if place >= start and line.endswith(" with:")]
     first = fixes[0] if fixes and is_check else len(lines)
     end = next((place for place in range(first, len(lines)) if not lines[place]), len(lines))
-    code_lines = takewhile(lambda line: line.startswith("       "), lines[first:])
+    code_lines = takewhile(lambda line: line[:1] != " " or line.startswith(" " * 7), lines[first:])
     return Answer(
         code=code,
         whole=_joined(lines),

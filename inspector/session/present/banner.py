@@ -23,6 +23,7 @@ from inspector.session.document import Document, load_of
 from inspector.session.screen import Banner, Chip, Tone
 from inspector.target.default_load import DefaultLoad, Judged
 from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.refusal import behind_message
 from inspector.target.simulate import restore_failure
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
@@ -66,7 +67,7 @@ def banner(
     if failure is not None:
         if failure.device not in dict(device_map.going):  # no map of storages can help
             detail = next((found.detail for found in findings if found.id == failure.finding), "")
-            advice = _plain(detail.rpartition(failure.message)[2].lstrip(". "))  # the error is said already
+            advice = _plain(behind_message(detail, failure.message))  # the error is said already
         if ailment and failure.finding in DEVICE_FINDINGS:
             advice = f"{ailment}. {advice}".strip()
         text = escape_text(shown_message(load, failure))

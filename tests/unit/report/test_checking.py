@@ -116,10 +116,10 @@ def test_a_file_that_asks_for_trust_is_answered_with_the_code() -> None:
         "  DOES NOT LOAD on a machine without a GPU: refused until 1 name is allowed.",
         "  NEEDS YOUR TRUST: it uses m.Net, which must be importable.",
         "     Load it, if you trust that code, with:",
-        "       import m",
-        "       import torch",
-        "       torch.serialization.add_safe_globals([m.Net])",
-        '       loaded = torch.load("best.pth", weights_only=True)',
+        "import m",
+        "import torch",
+        "torch.serialization.add_safe_globals([m.Net])",
+        'loaded = torch.load("best.pth", weights_only=True)',
     ]
     words = " ".join(format_check(asked).splitlines()[-2:]).split()
     assert " ".join(words) == (
