@@ -139,7 +139,9 @@ def remark_runs(error: CheckpointError) -> None:
     """Write to stderr what loading a file would run that could not be read, if any of it was seen."""
     seen = _unread(error)
     if seen is not None and seen.sentence:
-        remark(f"{'DANGEROUS' if seen.verdict == 'dangerous' else 'NOT SAFE'}: {seen.sentence}")
+        from inspector.safety.words import LEVELS
+
+        remark(f"{LEVELS[seen.verdict].upper()}: {seen.sentence}")
 
 
 def _unread(error: CheckpointError) -> Unread | None:

@@ -19,11 +19,11 @@ from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
 
 RULES: tuple[Rule, ...] = (
+    *FILE_RULES,  # what is missing matters before where it would go
     *WANTED_RULES,
     *DEVICE_RULES,
     *TRAINING_RULES,
     *MEMORY_RULES,
-    *FILE_RULES,
     *PROCESS_RULES,
     *CODE_RULES,
     *RUNNING_RULES,

@@ -23,8 +23,8 @@ from inspector.overriding import override
 from inspector.report.colors import device_name
 from inspector.report.jsonable import write_show
 from inspector.report.outline.parameters import count_parameters
-from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import FileVerdict
+from inspector.safety.words import verdict_words
 from inspector.units import format_count, format_nbytes
 
 if TYPE_CHECKING:

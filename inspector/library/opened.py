@@ -18,6 +18,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.safety.unread import advice, judge_unread
 from inspector.safety.verdict import SafetyVerdict, judge
+from inspector.safety.words import LEVELS
 
 
 class Opened:
@@ -78,6 +79,5 @@ def telling_what_runs() -> Iterator[None]:
         if seen is not None:
             error.remedy = advice(error, seen) or None
             if seen.sentence:
-                worst = "DANGEROUS" if seen.verdict == "dangerous" else "NOT SAFE"
-                error.add_note(f"{worst}: {seen.sentence}")
+                error.add_note(f"{LEVELS[seen.verdict].upper()}: {seen.sentence}")
         raise

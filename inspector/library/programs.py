@@ -93,7 +93,7 @@ def run(command: Sequence[Path], *, map: Map = (), target: str | None = None) ->
     return Ran(
         returncode=code,
         loads=tuple(_load(call) for call in journal.calls),
-        _text=format_journal(journal, find_needs(journal)).rstrip("\n"),
+        _text=format_journal(journal, find_needs(journal), code).rstrip("\n"),
     )
 
 

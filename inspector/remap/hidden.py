@@ -16,7 +16,7 @@ from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.roles.devices import split_device
-from inspector.model.roles.hidden import CHANGED_IN, DEVICE_CLASS, MESH_TYPE, MOVABLE
+from inspector.model.roles.hidden import CHANGED_IN, DEVICE_CLASS, MOVABLE
 from inspector.records import replace
 from inspector.remap.plan import Plan, fold, is_in_place
 from inspector.remap.rules import Rule, Rules, is_same_device
@@ -98,15 +98,6 @@ def rules_for_hidden(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...
     texts = {row.device for row in checkpoint.hidden_devices if row.what in _MOVABLE}
     moving = (text for text in sorted(texts) if split_device(text) and not is_in_place(text, target))
     return tuple(Rule(device=text, to=fold(text, target)) for text in moving)
-
-
-_TEXTS = {HiddenPlace.GENERATOR: "0", HiddenPlace.MESH: MESH_TYPE}
-
-
-def texts_of_hidden(rows: Iterable[HiddenDevice]) -> frozenset[str]:
-    """Return the paths of the values that show these devices as text."""
-    steps = ((row.path, _TEXTS.get(row.what)) for row in rows)
-    return frozenset(path if step is None else f"{path}/{step}" if path else step for path, step in steps)
 
 
 def with_hidden_moved(rows: Iterable[HiddenDevice], hidden: Mapping[int, str]) -> tuple[HiddenDevice, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inspector.diagnose.errors.explanation import Explanation
-from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
@@ -15,30 +14,35 @@ from inspector.records import as_document, dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import format_diagnosis, target_document
 from inspector.report.page.blocks import Block, Line, Page, Role, page_of, plain_text, prose
-from inspector.report.remedies import Remedy, load_text, loaded_path, remedies_for
+from inspector.report.remedies import Remedy, first_remedies, load_text, loaded_path, remedies_for
 from inspector.report.text import finding_lines, path_lines
 from inspector.report.words.fixes import before
 from inspector.report.words.machines import is_about_machine
 from inspector.report.words.verdicts import (
+    Verdict,
     assumed,
-    later_refusal,
-    load_sentence,
+    load_verdict,
+    overflow_among,
     place,
-    refusal_sentence,
     safety_sentence,
     shown_message,
     understood,
 )
 from inspector.target.default_load import DefaultLoad, Judged
 from inspector.target.machine.profile import Profile
+from inspector.target.opening import OTHER_LOADER
+from inspector.target.refusal import CUT, behind_message, short_message
 from inspector.target.simulate import LoadFailure
-from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.diagnose.script.answer import ScriptAnswer
 
 _INDENT = "  "
+_OF_CODE = frozenset({"whole-module", "needs-allow-list", "runs-code", "dangerous-global"})
+"""Findings that the two lines of the verdict say, with the names that matter."""
+_WELL = frozenset({"gpu-works", "no-gpu", "toolkit-does-not-matter"})
+"""Diagnoses of a machine on which nothing is wrong."""
 _BOLD = ("\x1b[1m", "\x1b[0m")
 
 
@@ -77,8 +81,7 @@ class Check:
     @property
     def overflow(self) -> Finding | None:
         """What does not fit: the load itself, or the map onto the device that is wanted."""
-        ids = {"does-not-fit"} if self.target.wanted is None else {"does-not-fit", MAP_DOES_NOT_FIT}
-        return next((finding for finding in self.findings if finding.id in ids), None)
+        return overflow_among(self.findings, self.target)
 
     @property
     def judged(self) -> Judged:
@@ -129,36 +132,66 @@ def _fix_document(fix: Fix | None, judged: Judged | None) -> Document | None:
     return {**fix_document(fix), "lines": lines}
 
 
-def _script(answer: ScriptAnswer, check: Check) -> Iterator[Block]:
-    """Yield what a script does with the file, and the file's own verdict in a line."""
-    from inspector.report.scripts import script_lines  # noqa: PLC0415 - most runs judge no script
-
-    yield from script_lines(answer)
-    yield Line("")
-    does = "loads" if check.loads else "does not load"
-    yield from prose(
-        f"{check.checkpoint.path} by itself {does} there by default. {safety_sentence(check.load)}", ""
-    )
-
-
-def format_check(check: Check) -> str:
+def format_check(check: Check, *, is_full: bool = False) -> str:
     """Return the answer as plain text, see `check_page`."""
-    return plain_text(check_page(check))
+    return plain_text(check_page(check, is_full=is_full))
 
 
-def check_page(check: Check) -> Page:
-    """Return the answer: the verdict and its error, the explanation, the machine, the findings."""
-    failure = check.load.last_error
-    needs_device = failure is not None and failure.finding in DEVICE_FINDINGS
-    if check.script is not None:
-        explained = () if check.explanation is None else explanation_lines(check.explanation, check.judged)
-        return page_of(_script(check.script, check), explained)
+def check_page(check: Check, *, is_full: bool = False) -> Page:
+    """Return the answer: danger, the verdict, the line that works, and what the findings say beyond that.
+
+    With a script or an error, its answer comes first, then a line about the file, then the findings that are
+    about the same tensors.
+
+    Args:
+        check: What was found.
+        is_full: Whether to say all that is known: every finding, the machine, torch's whole errors.
+    """
+    if check.script is None and check.explanation is None:
+        head: list[Iterable[Block]] = [_verdict(check, is_full=is_full)]
+    else:
+        head = [_danger(check), *_asked(check), _in_a_line(check)]
     return page_of(
-        _verdict(check),
-        () if check.explanation is None else explanation_lines(check.explanation, check.judged),
-        machine_lines(check.diagnoses, is_asked=needs_device or is_about_machine(check.explanation)),
-        _findings(check),
+        *head,
+        machine_lines(check.diagnoses if is_full else _ailing(check)),
+        _findings(check, check.findings if is_full else tuple(_further(check))),
     )
+
+
+def _asked(check: Check) -> Iterator[Iterable[Block]]:
+    """Yield the answers to a script and to an error."""
+    if check.script is not None:
+        from inspector.report.scripts import script_lines  # noqa: PLC0415 - most runs judge no script
+
+        yield script_lines(check.script)
+    if check.explanation is not None:
+        yield explanation_lines(check.explanation, check.judged)
+
+
+def _in_a_line(check: Check) -> Iterator[Block]:
+    """Yield the verdict on the file by itself."""
+    safety = "" if check.load.safety.may_harm else f" {safety_sentence(check.load)}"
+    yield from prose(f"{check.checkpoint.path} by itself: {_loading(check).sentence()}{safety}", "")
+
+
+def _danger(check: Check) -> Iterator[Block]:
+    """Yield what keeps a file from being loaded at all."""
+    if check.load.safety.may_harm:
+        yield Line(escape_text(safety_sentence(check.load)), "bad", _INDENT, wraps=True)
+
+
+def _further(check: Check) -> Iterator[Finding]:
+    """Yield the findings that say something else than the verdict and the answers before them."""
+    failures = [one for one in (check.load.failure, check.load.last_error) if one is not None]
+    said = {OTHER_LOADER, *_OF_CODE, *(one.finding for one in failures)}
+    said |= DEVICE_FINDINGS if any(one.device for one in failures) else frozenset()
+    found = [one for one in check.findings if one.id not in said and one is not check.overflow]
+    explained = check.explanation
+    if explained is not None:
+        paths = set(explained.paths)
+        yield from (one for one in found if one.id != explained.finding and paths.intersection(one.paths))
+    elif check.script is None:
+        yield from found
 
 
 def explanation_lines(explanation: Explanation, judged: Judged | None = None) -> Iterator[Block]:
@@ -185,44 +218,69 @@ def explanation_lines(explanation: Explanation, judged: Judged | None = None) ->
         yield from (Line(what, "bullet", "     - ") for what in explanation.checked)
 
 
-def machine_lines(diagnoses: tuple[Diagnosis, ...], *, is_asked: bool) -> Iterator[Block]:
-    """Yield why torch does not find a device on the machine; what works is left out where nobody asked."""
-    shown = [diagnosis for diagnosis in diagnoses if is_asked or diagnosis.severity == "error"]
-    if shown:
-        yield Line("The machine", "heading")
-    for diagnosis in shown:
+def machine_lines(diagnoses: Iterable[Diagnosis]) -> Iterator[Block]:
+    """Yield what the GPU doctor says of the machine."""
+    for number, diagnosis in enumerate(diagnoses):
+        if not number:
+            yield Line("The machine", "heading")
         yield from format_diagnosis(diagnosis)
 
 
-def _verdict(check: Check) -> Iterator[Block]:
+def _ailing(check: Check) -> Iterator[Diagnosis]:
+    """Yield what the verdict does not say: why a device is not there that the load needs, what is broken."""
+    stop = check.load.last_error
+    needs_device = stop is not None and stop.finding in DEVICE_FINDINGS
+    needs_device |= is_about_machine(check.explanation)
+    for one in check.diagnoses:
+        if one.severity == "error" or (needs_device and one.id not in _WELL):
+            yield one
+
+
+def _verdict(check: Check, *, is_full: bool) -> Iterator[Block]:
     yield Line(escape_text(check.checkpoint.path), "file")
-    target = check.target
+    yield from _danger(check)
+    target, load, verdict = check.target, check.load, _loading(check)
     if target.wanted is not None:
         yield Line(f"Target: {escape_text(understood(target))}.", indent=_INDENT)
     yield from prose(assumed(target), _INDENT)
-    where = escape_text(target.label if target.id == "this" else place(target))
-    load = check.load
-    call = _call(check)
-    if load.way == "unsure":
-        yield Line(f"LOADS on {where}, as far as it could be read.", "caution", _INDENT)
-    elif load.failure is None and check.overflow is not None:
-        what = f"{call} runs out of memory" if check.overflow.id == "does-not-fit" else check.overflow.title
-        said = escape_text(f"DOES NOT FIT on {where}: {what}.")
-        yield Line(said, "bad", _INDENT, wraps=True)
-    elif load.failure is None:
-        yield Line(f"LOADS on {where}: {call} works there.", "good", _INDENT)
+    wraps = verdict.does != "loads"  # the call is pasted
+    yield Line(escape_text(verdict.sentence()), verdict.role, _INDENT, wraps=wraps)
+    if not load.safety.may_harm:
+        role: Role = "good" if load.is_safe else "caution"
+        yield Line(escape_text(safety_sentence(load)), role, _INDENT, wraps=True)
+    first = _first(check)
+    yield from _remedies(first, is_full=is_full)
+    if load.failure is None and check.overflow is not None:
+        says = check.overflow.detail
+        yield from prose(says.partition(": ")[2] if check.overflow.id == "does-not-fit" else says, _INDENT)
+    failures = [one for one in (load.failure, load.last_error) if one is not None]
+    if not first:
+        yield from prose(_way_out(check), _INDENT)
+    speaker = _call(check) if check.checkpoint.parts else load.loader
+    if is_full:
+        for failure in dict.fromkeys(failures):
+            yield Line(f"{speaker} says:", indent=_INDENT)
+            yield from _stopped(load, failure)
     else:
-        yield Line(f"DOES NOT LOAD on {where}: {call} stops with", "bad", _INDENT)
-        yield from _stopped(load, load.failure)
-    yield from _further(load, where, is_restricted=_is_restricted(target))
-    yield from _remedies(_first(check))
-    yield Line(safety_sentence(load), _safety_role(load), _INDENT)
+        for failure in failures[:1]:
+            said = short_message(failure.message)
+            more = " (--full shows the rest)" if said.endswith(CUT) else ""
+            yield from prose(f"{speaker} says: {said}{more}", _INDENT, hang="      ")
 
 
-def _safety_role(load: DefaultLoad) -> Role:
-    if load.is_safe:
-        return "good"
-    return "bad" if load.safety.may_harm else "caution"
+def _way_out(check: Check) -> str:
+    """Return what to do where no line does it: what a finding says behind torch's own error."""
+    stop = check.load.last_error
+    if stop is None or check.load.safety.may_harm:
+        return ""
+    detail = next((one.detail for one in check.findings if one.id == stop.finding), "")
+    return behind_message(detail, stop.message)
+
+
+def _loading(check: Check) -> Verdict:
+    target = check.target
+    where = target.label if target.id == "this" else place(target)
+    return load_verdict(check.judged, check.findings, where, _call(check))
 
 
 def _call(check: Check) -> str:
@@ -248,7 +306,7 @@ def _path_of(check: Check, name: str) -> str:
 def _first(check: Check) -> tuple[Remedy, ...]:
     """Return the lines that make the file load; they are what most readers came for."""
     answer = _answer(check)
-    return () if answer is None else remedies_for(answer.fix, check.judged)
+    return () if answer is None else first_remedies(answer.fix, check.judged)
 
 
 def _answer(check: Check) -> Finding | None:
@@ -256,23 +314,6 @@ def _answer(check: Check) -> Finding | None:
     wanted = [one.finding for one in (check.load.last_error, check.load.failure) if one is not None]
     found = {finding.id: finding for finding in reversed(check.findings) if finding.fix is not None}
     return next((found[id_] for id_ in wanted if id_ in found), None)
-
-
-def _is_restricted(target: Profile) -> bool:
-    """Return whether the machine's torch takes `weights_only` for True where nothing is said."""
-    return release_of(target.torch_version) >= WEIGHTS_ONLY_DEFAULT
-
-
-def _further(load: DefaultLoad, where: str, *, is_restricted: bool) -> Iterator[Block]:
-    """Yield what happens beyond the default call: with names allowed, or with weights_only=False."""
-    stop = load.last_error
-    if load.way in {"unchecked", "names", "full"} and stop is None:
-        yield from prose(load_sentence(load, where), _INDENT)
-    elif stop is not None and load.is_refused_first:
-        yield from prose(f"{refusal_sentence(load)} Then it stops with", _INDENT)
-        yield from _stopped(load, stop)
-    elif is_restricted:
-        yield from prose(later_refusal(load), _INDENT)
 
 
 def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[Block]:
@@ -289,20 +330,23 @@ def _message(message: str) -> Iterator[Block]:
         yield from prose(line.strip(), "      ")
 
 
-def _findings(check: Check) -> Iterator[Block]:
-    if not check.findings:
-        yield Line("Nothing else to report.")
-        return
-    answer = _answer(check)
-    yield Line("Findings", "heading")
-    for finding in check.findings:
+def _findings(check: Check, findings: Sequence[Finding]) -> Iterator[Block]:
+    """Yield findings with what mends them; a line that stands above already is not repeated."""
+    if findings:
+        yield Line("Findings", "heading")
+    given = {one.text for one in _first(check)}
+    for finding in findings:
         yield from finding_lines(finding)
-        if finding is not answer:
-            yield from _remedies(remedies_for(finding.fix, check.judged))
+        remedies = [one for one in remedies_for(finding.fix, check.judged) if one.text not in given]
+        given.update(one.text for one in remedies)
+        yield from _remedies(remedies)
 
 
-def _remedies(remedies: Iterable[Remedy]) -> Iterator[Block]:
-    """Yield lines to be pasted, each on a line of its own, whatever its length."""
-    for number, remedy in enumerate(remedies):
+def _remedies(remedies: Iterable[Remedy], *, is_full: bool = False) -> Iterator[Block]:
+    """Yield lines to be pasted, each on a line of its own, whatever its length; the file is changed last."""
+    shown = [one for one in remedies if is_full or one.kind != "in-place"]
+    for number, remedy in enumerate(shown):
         yield Line(before(remedy.kind, is_first=not number), indent="     ")
-        yield Line(remedy.text, "code", "       ")
+        lines = remedy.text.split("\n")
+        indent = "" if lines[1:] else "       "  # Python takes no second line that is indented
+        yield from (Line(line, "code", indent) for line in lines)

@@ -16,8 +16,8 @@ from inspector.records import dataclass
 from inspector.report.colors import device_name
 from inspector.report.words.formats import format_label
 from inspector.report.words.places import shown_place
-from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.words import verdict_words
 from inspector.units import escape_text, format_count, format_nbytes, format_shape, shown_path
 
 _MOST_LISTED = 40

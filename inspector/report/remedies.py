@@ -16,6 +16,7 @@ from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.model.obstacles import find_obstacle, is_ambiguous, is_gzipped
+from inspector.model.roles.processes import find_shards
 from inspector.quoting import command, file_word, python_text, shell_word
 from inspector.records import dataclass, replace
 from inspector.remap.convert.forms import SAFETENSORS_SUFFIX
@@ -32,6 +33,7 @@ from inspector.target.simulate import first_failure, simulate
 
 _INDEX = ".index.json"
 _MOST_PAIRS = 4
+_MOST_LINES = 12
 _MOST_RULE_CHARS = 300
 
 
@@ -50,7 +52,7 @@ class Remedy:
     @property
     def language(self) -> Literal["python", "shell"]:
         """Where it is pasted to."""
-        return "python" if self.kind == "load" else "shell"
+        return "python" if self.kind in {"load", "trusted"} else "shell"
 
 
 def remedies_for(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
@@ -66,6 +68,44 @@ def remedies_for(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
         out = file_word(_beside(path, "recovered"))
         return (Remedy(kind="recover", text=command("recover", file_word(path), "-o", out)),)
     return (_code(judged, fix.style),)
+
+
+def first_remedies(fix: Fix | None, judged: Judged) -> tuple[Remedy, ...]:
+    """Return the lines that an answer begins with: the code itself, where it is short and asks for trust."""
+    found = remedies_for(fix, judged)
+    trusted = _trusted(judged)
+    if trusted is None:
+        return found
+    return (trusted, *(one for one in found if one.kind != "code"), *weights_remedies(judged.checkpoint))
+
+
+def _trusted(judged: Judged) -> Remedy | None:
+    """Return the code that loads a file which asks for more than weights; None where it takes more."""
+    checkpoint, load, target = judged.checkpoint, judged.load, judged.target
+    is_plain = format_of(checkpoint.format).torch_loads and load.safety.archive is None
+    if load.way not in {"names", "full"} or not is_plain or checkpoint.parts or is_gzipped(checkpoint):
+        return None
+    places = (None, target.destination, "cpu")
+    calls = ((place, replace(load.code, map_location=place)) for place in places)
+    works = (place for place, call in calls if first_failure(checkpoint, target, call) is None)
+    place = next(works, "")
+    if place == "" or find_shards(checkpoint) is not None:
+        return None
+    from inspector.snippet.loading import short_load  # noqa: PLC0415 - most files ask for nothing
+
+    text = short_load(checkpoint.path, load.safety, target, place)
+    return Remedy(kind="trusted", text=text) if text.count("\n") < _MOST_LINES else None
+
+
+def weights_remedies(checkpoint: Checkpoint) -> tuple[Remedy, ...]:
+    """Return what takes the weights out of a pickled model: they ask for nobody's trust."""
+    from inspector.remap.convert.preview import can_be_weights  # noqa: PLC0415 - few files are models
+
+    if checkpoint.module_class is None or not can_be_weights(checkpoint):
+        return ()
+    path = file_word(checkpoint.path)
+    out = file_word(_beside(checkpoint.path, "weights"))
+    return (Remedy(kind="weights", text=command("remap", path, "-o", out, "--only", "weights")),)
 
 
 # --- calls of torch.load ------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from inspector.report.page.facts import DeviceRow
 from inspector.report.page.rows import tree_rows
 from inspector.report.tree import Tree
 from inspector.report.words.fixes import before
-from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.words import verdict_words
 from inspector.units import escape_text, format_count, format_nbytes, shown_path
 
 _MOST_PATHS = 3

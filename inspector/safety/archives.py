@@ -23,7 +23,6 @@ class Archive(NamedTuple):
     Attributes:
         loader: The function that opens it.
         words: The verdict in a few words, where nothing worse is known.
-        label: The same as a label.
         otherwise: What `torch.load` does with it, behind the name of that function.
         refusal: What it says with `weights_only=True`, for the answer about that.
         own: What the names begin with that its loader looks up in the archive, and not in Python.
@@ -34,7 +33,6 @@ class Archive(NamedTuple):
 
     loader: str
     words: str
-    label: str
     otherwise: str
     refusal: str
     own: tuple[str, ...]
@@ -79,8 +77,7 @@ ARCHIVES: dict[str, Archive] = {
     "torchscript": Archive(
         loader="torch.jit.load",
         words="a TorchScript program, which runs code of the file and no Python",
-        label="TorchScript program",
-        otherwise="calls that, too, but only with weights_only=False (the default before torch 2.6)",
+        otherwise="does so only with weights_only=False",
         refusal="It refuses every TorchScript file, and hands it to torch.jit.load with weights_only=False.",
         own=("__torch__.", "torch.jit._pickle."),
         reasons=_script_reasons,
@@ -89,7 +86,6 @@ ARCHIVES: dict[str, Archive] = {
     "pt2": Archive(
         loader="torch.export.load",
         words="an exported program, whose loader unpickles whatever stands beside its graph",
-        label="exported program",
         otherwise="does not read it",
         refusal="It finds no data.pkl in it: an exported program is read by torch.export.load alone.",
         own=(),
@@ -100,7 +96,6 @@ ARCHIVES: dict[str, Archive] = {
     "package": Archive(
         loader="torch.package.PackageImporter",
         words="a package, whose loader imports whatever its pickles name",
-        label="package",
         otherwise="does not read it",
         refusal="It finds no data.pkl in it: a package is read by torch.package alone.",
         own=(),

@@ -111,15 +111,9 @@ def write_allowed(script: Script, request: Request) -> Trust:
             f"torch {request.target.torch_version} would run what is in this file: it cannot check it first",
             remedy="load it with torch 1.13 or newer",
         )
-    allowed = [split for split in map(split_global, safety.to_allow) if split is not None]
-    if knows and release_of(request.target.torch_version) >= WEIGHTS_ONLY_DEFAULT:
-        allowed = list(_import_allowed(script, allowed))
-    if allowed:
-        script.uses_torch = True
-        items = tuple(_allowed_items(script, allowed))
-        listed = Bracketed(head="[", items=items, tail="]")
-        call = Bracketed(head="torch.serialization.add_safe_globals(", items=(listed,), tail=")")
-        script.paragraph(*_condition(safety), *_needs_list(request.target), *format_code(call))
+    allowing = _allowing_lines(script, safety, request.target)
+    if allowing:
+        script.paragraph(*_condition(safety), *_needs_list(request.target), *allowing)
     write_processes(script, request.checkpoint)
     comments: tuple[str, ...] = ()
     if safety.may_harm:
@@ -130,6 +124,29 @@ def write_allowed(script: Script, request: Request) -> Trust:
     if safety.is_unsure and knows:
         comments = (_UNSURE,)
     return Trust(weights_only=code_weights_only(safety) if knows else None, comments=comments)
+
+
+def _allowing_lines(script: Script, safety: SafetyVerdict, target: Profile) -> list[str]:
+    """Import what torch must be told to allow, and return the lines that tell it."""
+    allowed = [split for split in map(split_global, safety.to_allow) if split is not None]
+    if release_of(target.torch_version) >= WEIGHTS_ONLY_DEFAULT:
+        allowed = list(_import_allowed(script, allowed))
+    if not allowed:
+        return []
+    script.uses_torch = True
+    listed = Bracketed(head="[", items=tuple(_allowed_items(script, allowed)), tail="]")
+    call = Bracketed(head="torch.serialization.add_safe_globals(", items=(listed,), tail=")")
+    return format_code(call)
+
+
+def short_load(path: str, safety: SafetyVerdict, target: Profile, map_location: str | None) -> str:
+    """Return the least code that loads a file which asks for more than weights, without empty lines."""
+    script = Script()
+    script.paragraph(*_allowing_lines(script, safety, target))
+    mapped = () if map_location is None else (f"map_location={literal(map_location)}",)
+    items = (literal(path), *mapped, f"weights_only={code_weights_only(safety)}")
+    script.paragraph(*format_code(Bracketed(head="loaded = torch.load(", items=items, tail=")")))
+    return "\n".join(line for line in script.text().split("\n") if line)
 
 
 def write_processes(script: Script, checkpoint: Checkpoint) -> None:

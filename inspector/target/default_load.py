@@ -61,12 +61,6 @@ class DefaultLoad:
         return self.stop or (self.failure if self.way == "other" else None)
 
     @property
-    def is_refused_first(self) -> bool:
-        """Whether the restricted unpickler stops the default call before that."""
-        stop = self.last_error
-        return stop is not None and self.failure is not None and self.failure.message != stop.message
-
-    @property
     def is_safe(self) -> bool:
         """Whether loading it runs nothing but what torch counts as harmless, whatever the arguments."""
         return self.safety.weights_only

@@ -7,9 +7,11 @@ that.
 
 from __future__ import annotations
 
+from inspector.patterns import pattern
 from inspector.records import dataclass
 from inspector.safety.imports import IMPORT_ERRORS
 from inspector.target.versions import BLOCKED_MODULES, SAFE_GLOBALS, WEIGHTS_ONLY_DEFAULT, Release
+from inspector.units import cut_text
 
 _BLOCKED = frozenset({"sys", "os", "posix", "nt"})
 _WHAT_HAPPENS = (
@@ -38,6 +40,17 @@ _REPORT = (
 _APART: Release = (2, 9)  # an empty line before the unpickler's own text
 
 
+_MOST_CHARS = 240
+CUT = "[\u2026]"
+"""Where a message was shortened."""
+
+# What the restricted unpickler says behind a page of advice.
+_REASON = pattern(
+    r"(?:Unsupported (?:global: GLOBAL|class|operand) \S+(?: was not an allowed global by default)?"
+    r"|Trying to load unsupported GLOBAL \S+ whose module \S+ is blocked)\.?"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """Why and where the restricted unpickler stops.
@@ -57,6 +70,24 @@ class Refusal:
     opcode: int | None = None
     error: str = ""
     storages_before: int = 0
+
+
+def short_message(message: str) -> str:
+    """Return what torch says as one line: its first sentence and the reason, without the advice around."""
+    first, dot, rest = message.replace("\n", " ").partition(". ")
+    dot = dot.strip()
+    reason = _REASON.search(message)
+    if reason is not None and reason.end() > len(first):
+        rest = message[reason.end() :].strip()
+        first, dot = f"{first}. {CUT} {reason[0].strip()}", ""
+    return cut_text(first, _MOST_CHARS) + (f"{dot} {CUT}" if rest.strip() else dot)
+
+
+def behind_message(text: str, message: str) -> str:
+    """Return what a text says behind torch's message, which it quotes whole, in short, or not at all."""
+    for quoted in (message, short_message(message)):
+        text = text.rpartition(quoted)[2]
+    return text.lstrip(". ")
 
 
 def refusal_message(refusal: Refusal, release: Release) -> str:

@@ -46,7 +46,7 @@ check best.pth --target this --json
 check whole.pt quantized.pt last.ckpt bert model.gguf unknown.pth
 check best.pth --python ENV
 check best.pth --python BARE
-check best.pth --error-text "Attempting to deserialize object on CUDA device 1"
+check best.pth --full --error-text "Attempting to deserialize object on CUDA device 1"
 check best.pth --script - < train.py
 remap best.pth -o half.safetensors --only weights --cast float16
 remap best.pth -o brain.pth --only weights --cast bfloat16 --verify torch

@@ -235,7 +235,7 @@ ROWS: tuple[Row, ...] = (
         slots=(36, 36),
         weights=12,
         code="PPO.load(",
-        check="PPO.load runs whatever this file names",
+        check="PPO.load runs whatever the file names",
         remap="sends all tensors to the device that load is given",
         in_place="sends all tensors to the device that load is given",
     ),

@@ -21,12 +21,14 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.report.checking import Check, check_document, format_check
 from inspector.safety.allowlist import allow_list
+from inspector.safety.words import LEVELS
 from inspector.session.device_map import map_devices
 from inspector.session.present.banner import banner, safety_chip
 from inspector.snippet.styles.table import render, styles
 from inspector.target.default_load import DefaultLoad, judge_load
 from inspector.target.machine.profile import Profile
 from inspector.target.machine.wish import parse_target
+from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, name, new, op, proto, storage, stream, tensor, text, tuple_
 from tests.corpus import varied
@@ -52,7 +54,7 @@ FINDINGS = {
 }
 TORCH_LOADS = {"zip", "legacy", "tar"}
 ARGUMENT = re.compile(r"weights_only=(True|False)\b")
-ALLOWED = re.compile(r"once [\d,]+ names? (is|are) allowed")
+ALLOWED = re.compile(r"until [\d,]+ names? (is|are) allowed")
 LISTED = re.compile(r"add_safe_globals\((.*?)\)\n", re.DOTALL)
 ON_GPU = tensor(storage(location="cuda:0"), 2)
 PARAMETERS = (text("_parameters"), dict_((text("w"), ON_GPU)))
@@ -135,8 +137,9 @@ def _check(checkpoint: Checkpoint, target: Profile, load: DefaultLoad, where: st
     assert document["safe"] is load.is_safe is (load.safety.verdict == "weights-only"), where
     said = " ".join(format_check(check).split())
     assert ("DOES NOT LOAD" in said) is not load.loads, where
-    assert ("NOT SAFE:" in said) is not load.is_safe, where
-    assert (ALLOWED.search(said) is not None) is (load.way == "names" and load.stop is None), where
+    assert f"{LEVELS[load.safety.verdict].upper()}: " in said, where
+    asks = load.way == "names" and release_of(target.torch_version) >= WEIGHTS_ONLY_DEFAULT
+    assert (ALLOWED.search(said) is not None) is asks, where
     if load.failure is not None and load.safety.verdict != "needs-allow-list":
         assert "safe_globals" not in said, where
 
@@ -157,11 +160,10 @@ def _banner(checkpoint: Checkpoint, target: Profile, load: DefaultLoad, where: s
     shown = banner(document, target, map_devices(document, target, ()), findings)
     is_damaged = any(finding.severity == "error" for finding in findings)
     said = shown.headline
-    assert ("run commands" in said) is (load.way == "never"), where
-    by_loader = (f"with {load.loader}", f"{load.loader} loads it")
-    says_loads = "as is" in said or any(words in said for words in by_loader)
+    assert said.startswith("Dangerous: ") is (load.way == "never"), where
+    says_loads = ". Loads" in said
     assert says_loads is (load.loads and load.way != "never" and not is_damaged), (where, said)
-    assert ("unchecked" in said) <= (load.way == "unchecked"), where
+    assert ("runs whatever the file asks for" in said) <= (load.way == "unchecked"), where
     if load.way == "never":
         assert shown.tone == "bad"
     elif load.last_error is not None:

@@ -18,6 +18,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -309,7 +310,7 @@ HANDED: tuple[Situation, ...] = (
         run="check model.pt --target cpu",
         code=1,
         says=("DOES NOT LOAD", "models.yolo.Model"),
-        fix=r"map_location=['\"]cpu['\"].*weights_only=False|snippet model\.pt|remap model\.pt",
+        fix=r"map_location=['\"]cpu['\"].*weights_only=(True|False)|snippet model\.pt|remap model\.pt",
         never=LITERAL,
     ),
     Situation(
@@ -470,7 +471,7 @@ HANDED: tuple[Situation, ...] = (
         make=apex_optimizer,
         run="check run.pt --target cpu",
         code=1,
-        says=("is_available\\(\\) is False", "snippet run.pt"),
+        says=("is_available\\(\\) is False",),
         also=("apex",),
         never=("sys.path",),
     ),
@@ -927,7 +928,7 @@ PUBLISHES: tuple[Situation, ...] = (
         has="the weights alone; are they free of code?",
         make=state_dict("cpu"),
         run="check best.pth --target cpu",
-        says=("SAFE: .*runs no code",),
+        says=("SAFE: weights only",),
     ),
     Situation(
         story="publishes",
@@ -1167,12 +1168,14 @@ def answer(row: Situation) -> Answer:
     is_check = row.run.startswith("check") and "--json" not in row.run
     start = lines.index("The error") if "The error" in lines else 0
     fixes = [place + 1 for place, line in enumerate(lines) if place >= start and line.endswith(" with:")]
-    end = fixes[0] + 1 if fixes and is_check else len(lines)
+    first = fixes[0] if fixes and is_check else len(lines)
+    end = next((place for place in range(first, len(lines)) if not lines[place]), len(lines))
+    code_lines = takewhile(lambda line: line[:1] != " " or line.startswith(" " * 7), lines[first:])
     return Answer(
         code=code,
         whole=_joined(lines),
         first=_joined(lines[start:end]),
-        fix=_joined(lines[fixes[0] : end]) if fixes else "",
+        fix=_joined([*code_lines]),
     )
 
 

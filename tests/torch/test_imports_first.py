@@ -13,10 +13,10 @@ import torch.distributed as dist
 import torch.distributed.tensor
 
 from inspector.model.build import open_checkpoint
-from inspector.report.words.verdicts import load_sentence
+from inspector.report.words.verdicts import load_verdict
 from inspector.safety.imports import IMPORT_ERRORS, IMPORTS, imports_for
 from inspector.snippet.styles.table import render
-from inspector.target.default_load import judge_load
+from inspector.target.default_load import Judged, judge_load
 from inspector.target.machine.profile import CPU_ONLY
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -63,8 +63,9 @@ def wrong_about(value: Any, module: str, path: Path) -> Iterator[str]:
     load = judge_load(checkpoint, CPU_ONLY)
     if load.failure is None or load.failure.message != error:
         yield f"torch says {error!r}, we {load.failure}"
-    if load_sentence(load, "here") != f"It loads on here once {module} is imported.":
-        yield load_sentence(load, "here")
+    said = load_verdict(Judged(checkpoint=checkpoint, target=CPU_ONLY, load=load), (), "here").why
+    if said != f"refused until {module} is imported":
+        yield said
     code = render(checkpoint, style=None, target=CPU_ONLY)
     if f"import {module}\n" not in code or "add_safe_globals" in code or "weights_only=True" not in code:
         yield code

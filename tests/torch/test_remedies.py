@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
+from inspector.cli import main as run_program
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
-from inspector.report.remedies import remedies_for
+from inspector.report.remedies import first_remedies, remedies_for
 from inspector.target.default_load import Judged, judge_load
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from tests.corpus import Case, cases
@@ -70,3 +72,22 @@ def test_names_of_every_kind_are_taken(tmp_path: Path, monkeypatch: pytest.Monke
         judged = Judged(checkpoint=checkpoint, target=CPU_ONLY, load=judge_load(checkpoint, CPU_ONLY))
         line = remedies_for(Fix(rule="cuda:0=cpu"), judged)[0].text
         assert eval(line, {"torch": torch})["w"].tolist() == [1, 1], name
+
+
+def test_the_code_for_a_model_that_was_saved_whole_loads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, CPU_ONLY)
+    monkeypatch.chdir(tmp_path)
+    save_as_if_on("cuda:0", torch.nn.Sequential(torch.nn.Linear(2, 2)), Path("net.pth"))
+    checkpoint = open_checkpoint("net.pth")
+    load = judge_load(checkpoint, CPU_ONLY)
+    judged = Judged(checkpoint=checkpoint, target=CPU_ONLY, load=load)
+    (fix,) = [one.fix for one in diagnose(checkpoint, load.safety, CPU_ONLY) if one.id == "cuda-unavailable"]
+    code, weights = first_remedies(fix, judged)
+    with torch.serialization.safe_globals([]):
+        there: dict[str, object] = {}
+        exec(code.text, there)
+    assert isinstance(there["loaded"], torch.nn.Sequential)
+    assert run_program(shlex.split(weights.text)[1:]) == 0
+    assert set(torch.load("net.weights.pth")) == {"0.weight", "0.bias"}

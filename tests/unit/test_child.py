@@ -158,7 +158,7 @@ def test_a_child_that_breaks_the_rules_is_ended(
     worker: Worker, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, code: str, why: str
 ) -> None:
     # One that goes by itself may be gone, on a busy machine, before what it said is read.
-    goes_on = "sys.stdout.flush(); import time; time.sleep(600)" if "limit" in why else ""
+    goes_on = "sys.stdout.flush(); import time; time.sleep(600)" if "ended" not in why else ""
     script = write(f"{textwrap.dedent(HOSTILE)}\n{code}\n{goes_on}")
     monkeypatch.setattr(child, "worker_script", lambda _name: script)
     with pytest.raises(WorkerError, match=why):

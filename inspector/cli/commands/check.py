@@ -55,6 +55,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - is standard input"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="all that is known: every finding, and torch's errors to their end",
+    )
     add_target_options(parser.add_argument_group("where it is to be loaded"), "this")
     group = parser.add_argument_group("what is explained as well")
     group.add_argument("--beliefs", action="store_true", help=argparse.SUPPRESS)
@@ -110,7 +115,7 @@ def _tell(options: argparse.Namespace, path: str, found: Check) -> None:
         say_json(check_document(found))
         return
     is_titled = _title(options, path)
-    options.display.show(check_page(found), apart=not is_titled)
+    options.display.show(check_page(found, is_full=options.full), apart=not is_titled)
     if is_stream(path):
         remark("stdin stands for the file that was read from there: write its name instead")
 
@@ -239,7 +244,7 @@ def _refused(
         say_json(document)
         return UNREADABLE
     if explanation is not None:
-        blocks = (*explanation_lines(explanation), *machine_lines(diagnoses, is_asked=True))
+        blocks = (*explanation_lines(explanation), *machine_lines(diagnoses))
         is_titled = _title(options, path)
         options.display.show(page_of(blocks), apart=not is_titled)
     complain_of(error, path)

@@ -49,13 +49,13 @@ def run(options: argparse.Namespace) -> int:
     rules = [parse_rule(text) for text in options.map]
     target = parse_wish(options.target or THIS)
     code, journal = run_rescued(words, rules, target, maps_missing=not rules or options.target is not None)
-    _report(journal)
+    _report(journal, code)
     return end_alike(code)
 
 
-def _report(journal: Journal) -> None:
+def _report(journal: Journal, code: int) -> None:
     """Write the report to stderr, behind what the program wrote there."""
     from inspector.report.words.rescue import format_journal
     from inspector.rescue.needs import find_needs
 
-    tell(f"{PROGRAM}: {format_journal(journal, find_needs(journal))}")
+    tell(f"{PROGRAM}: {format_journal(journal, find_needs(journal), code)}")

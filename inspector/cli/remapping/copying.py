@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from inspector.progress import Progress
     from inspector.remap.plan import Plan
     from inspector.remap.relabel.export import Export, Verify
+    from inspector.report.page.blocks import Line
 
 
 def copy(options: argparse.Namespace) -> Answer:
@@ -46,10 +48,12 @@ def copy(options: argparse.Namespace) -> Answer:
     unchecked = unchecked_by_torch(done)
     remedy = "the copy was written, and compared by this program only"
     failure = ExportError(unchecked, where=output_name(options), remedy=remedy) if unchecked else None
-    return _copied(options, done, failure)
+    return _copied(options, checkpoint, done, failure)
 
 
-def _copied(options: argparse.Namespace, done: Export, failure: CheckpointError | None = None) -> Answer:
+def _copied(
+    options: argparse.Namespace, checkpoint: Checkpoint, done: Export, failure: CheckpointError | None = None
+) -> Answer:
     from inspector.report.words.results import copied, result_page
 
     name = output_name(options)
@@ -59,7 +63,24 @@ def _copied(options: argparse.Namespace, done: Export, failure: CheckpointError 
 
         return copy_document(file_name(options), name, done)
 
-    return Answer(page=result_page(name, copied(done)), document=document, failure=failure)
+    page = result_page(name, copied(done), _still_refused(options, checkpoint))
+    return Answer(page=page, document=document, failure=failure)
+
+
+def _still_refused(options: argparse.Namespace, checkpoint: Checkpoint) -> Iterator[Line]:
+    """Yield that other devices do not make torch.load take a file, and the line that does."""
+    from inspector.report.page.blocks import Line, prose
+    from inspector.report.remedies import weights_remedies
+    from inspector.report.words.fixes import BEFORE
+    from inspector.report.words.results import still_refused
+
+    why = still_refused(checkpoint)
+    if not why:
+        return
+    yield from prose(f"{why}.", "  ")
+    for one in weights_remedies(checkpoint) if file_name(options) == options.file else ():
+        yield Line(f"{BEFORE[one.kind]}:", indent="     ")
+        yield Line(one.text, "code", "       ")
 
 
 def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan) -> Answer:
@@ -75,7 +96,7 @@ def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan
     verify: Verify = "none" if options.no_verify else options.verify
     with ended_by_signals(progress):
         done = export_folder(checkpoint, Path(options.output), plan, verify=verify, progress=progress)
-    return _copied(options, done)
+    return _copied(options, checkpoint, done)
 
 
 def _write_receipt(
@@ -102,7 +123,8 @@ def change(options: argparse.Namespace) -> Answer:
         done = patch_in_place(
             options.file, plan, force=options.force, verify=not options.no_verify, progress=progress
         )
-    page = result_page(options.file, patched(done, str(done.record)))
+    parts = patched(done, str(done.record))
+    page = result_page(options.file, parts, _still_refused(options, checkpoint))
 
     def document() -> dict[str, Any]:
         from inspector.report.documents.remapping import patch_document
@@ -135,8 +157,8 @@ def undo(options: argparse.Namespace) -> Answer:
 def _remark_on_safety(path: str) -> None:
     """Write to stderr what loading a file would run that was restored although its record looked wrong."""
     from inspector.model.build import open_checkpoint
-    from inspector.report.words.verdicts import SAFETY
     from inspector.safety.verdict import judge
+    from inspector.safety.words import shouted, words_of
 
     try:
         verdict = judge(open_checkpoint(path)).verdict
@@ -144,4 +166,4 @@ def _remark_on_safety(path: str) -> None:
         remark(f"{path}: it cannot be read: {error.what}")
     else:
         if verdict != "weights-only":
-            remark(f"{path}: {SAFETY[verdict]}")
+            remark(f"{path}: {shouted(words_of(verdict))}")

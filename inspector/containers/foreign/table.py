@@ -19,7 +19,6 @@ _CONVERT = "torch cannot read it: look for a PyTorch version of the model, or co
 _PICTURE = "this may be a preview or a result that lay beside the checkpoint: look for the .pth or .pt file"
 _INSTALL = "this is a program, never run one that came in place of a model: fetch the checkpoint again"
 _FETCH = "fetch or copy it again"
-_MOST_INFLATED = 1 << 16
 
 _TF_INDEX = re.compile(rb"\0\0[\x06-\x20]\x08[\x01-\x7f](\x10\x01)?\x1a\x02\x08\x01", re.DOTALL)
 _ONNX = re.compile(rb"\x08[\x01-\x1f](\x12[\x01-\x40][\w .+-]+[\x1a\x22\x28\x32\x3a\x42]|[\x3a\x42])")

@@ -12,12 +12,9 @@ from inspector.model.roles.devices import is_accelerator
 from inspector.pickles.python2 import present_name
 from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.words import titled, verdict_words
 
 _MOST_NAMED = 8
-_DANGERS = {
-    "loading it can read and write files": "Loading this file can read and write other files",
-    "a pickle in it is made to run commands": "A pickle in this file is made to run commands",
-}
 _NESTED = "torch.storage._load_from_bytes"
 # They come with torch and Python, so they can be imported wherever torch can.
 _ALWAYS_THERE = frozenset({"torch", "collections", "builtins", "_codecs", "copyreg", "functools"})
@@ -67,31 +64,18 @@ def modules_to_import(case: Case) -> list[str]:
 
 def _safety(case: Case) -> Iterator[Finding]:
     """Return what loading would import."""
-    reasons = " ".join(case.safety.reasons)
-    if case.safety.verdict == "dangerous":
-        title = _DANGERS.get(case.safety.danger, "Loading this file can run commands")
+    safety, reasons = case.safety, " ".join(case.safety.reasons)
+    title, code = titled(verdict_words(safety)), Fix(style="plain")
+    if safety.is_unsure and lost_directory(case.checkpoint):  # that is damage first of all
+        reasons = "Without its end, other programs may make something else of it than what is shown here."
+    if safety.verdict == "dangerous":
         yield finding("dangerous-global", "error", title, reasons, [])
-    elif case.safety.verdict == "unknown":
-        yield finding("runs-code", "error", "What loading this file runs is not known", reasons, [])
-    elif case.safety.is_unsure:
-        title = "Programs read different things from this file"
-        if lost_directory(case.checkpoint):  # that is damage first of all
-            title = "What is left of this file cannot be judged"
-            reasons = "Without its end, other programs may make something else of it than what is shown here."
-        yield finding("runs-code", "warning", title, reasons, [])
-    elif case.safety.archive is not None:
-        words = case.safety.archive.words
-        yield finding("runs-code", "warning", f"This file is {words}", reasons, [], fix=Fix(style="plain"))
-    elif case.safety.loader:
-        title = f"{case.safety.loader} runs whatever this file names"
-        yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))
-    elif case.safety.verdict == "runs-code":
-        title = "This file loads only with weights_only=False, which can run code in the file"
-        yield finding("runs-code", "warning", title, reasons, [], fix=Fix(style="plain"))
-    elif case.safety.verdict == "needs-allow-list":
-        title = "This file loads with weights_only=True once its classes are allowed"
-        detail = f"{reasons} {allowing(case.safety)}"
-        yield finding("needs-allow-list", "warning", title, detail, [], fix=Fix(style="plain"))
+    elif safety.verdict == "needs-allow-list":
+        detail = f"{reasons} {allowing(safety)}"
+        yield finding("needs-allow-list", "warning", title, detail, [], fix=code)
+    elif safety.verdict != "weights-only":
+        fix = None if safety.may_harm or safety.is_unsure else code
+        yield finding("runs-code", "error" if safety.may_harm else "warning", title, reasons, [], fix=fix)
 
 
 def allowing(safety: SafetyVerdict) -> str:

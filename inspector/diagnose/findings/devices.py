@@ -14,6 +14,7 @@ from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator
+from inspector.target.refusal import short_message
 from inspector.target.simulate import device_failures
 from inspector.units import format_count
 
@@ -44,7 +45,7 @@ def _unloadable(case: Case) -> Iterator[Finding]:
     paths = _paths_by_device(case.checkpoint) if failures else {}
     archive, form = case.safety.archive, format_of(case.checkpoint.format)
     for id_, devices in by_finding.items():
-        detail = _fails_with(case, failures[devices[0]][1], _listed(devices) or "it")
+        detail = _fails_with(case, short_message(failures[devices[0]][1]), _listed(devices) or "it")
         found = [path for device in devices for path in paths.get(device, [])]
         # One map has to reach every device that stops the load, whatever finding it belongs to.
         reached = devices if len(by_finding) == 1 else list(failures)

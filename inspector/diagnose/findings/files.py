@@ -23,6 +23,7 @@ from inspector.model.totals import wasted_nbytes
 from inspector.quoting import command, file_word
 from inspector.target.loading import load_call
 from inspector.target.opening import OTHER_LOADER, opening_failure
+from inspector.target.refusal import short_message
 from inspector.units import format_count, format_nbytes
 
 PART_OF_CHECKPOINT = "part-of-checkpoint"
@@ -47,18 +48,20 @@ def _truncated(case: Case) -> Iterator[Finding]:
     """Find tensors whose bytes are not in the file, or say that its end is all that it lost."""
     missing = {storage.key for storage in case.checkpoint.storages if storage.missing and storage.nbytes}
     kinds = {note.kind for note in case.checkpoint.notes}
+    paths = [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing]
     obstacle = legacy_obstacle(case.checkpoint)
     is_cut = obstacle is not None and obstacle.kind is ObstacleKind.CUT_OFF
     if missing or is_cut or lost_directory(case.checkpoint):
+        tensors = format_count(len(paths), "tensor")
         behind = "What stood behind its last complete value is lost. " if NoteKind.CUT_PICKLE in kinds else ""
         yield finding(
             "truncated",
             "error",
-            "Bytes of some tensors are missing" if missing else "The end of the file is missing",
+            f"Bytes of {tensors} are missing" if paths else "The end of the file is missing",
             f"{behind}The file is truncated or lost records, so {loader_of(case.checkpoint)} "
             "fails. Fetch or copy the file again; where that cannot be done, save what is intact to a new "
             "file (checkpoint-inspector recover).",
-            [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing],
+            paths,
             fix=Fix(recovers=True),
         )
 
@@ -101,18 +104,8 @@ def _other_loader(case: Case) -> Iterator[Finding]:
     failure = opening_failure(case.checkpoint, case.target, load_call(case.checkpoint, case.safety))
     if failure is not None and failure[0] == OTHER_LOADER:
         own = f"It is {form.what}: load it with {loader_of(case.checkpoint)}."
-        detail = f"{own} torch.load stops with: {_in_short(failure[1])}"
+        detail = f"{own} torch.load stops with: {short_message(failure[1])}"
         yield finding(OTHER_LOADER, "note", "torch.load does not read this file", detail, [])
-
-
-def _in_short(message: str) -> str:
-    """Return the first sentence of a message of torch, and the reason, without the advice around them."""
-    first = message.partition("\n")[0].partition(". ")[0]
-    reason = message.partition(_REASON)[2].partition(" was not an allowed")[0].partition("\n")[0]
-    return f"{first}: {reason}." if reason else f"{first.rstrip('.')}."
-
-
-_REASON = "WeightsUnpickler error: "
 
 
 def _shards(case: Case) -> Iterator[Finding]:

@@ -35,13 +35,9 @@ def find_mixed(case: Case) -> Iterator[Finding]:
     """Find models and losses that are not on one device, each with what follows from its form."""
     checkpoint = case.checkpoint
     parts = parts_of(checkpoint)
-    apart = [part for part in parts if part.kind in _MODELS and _is_apart(checkpoint, part)]
-    objects = [part for part in apart if part.form is Form.OBJECT]
-    yield from _modules(case, objects)
+    objects = (part for part in parts if part.kind in _MODELS and part.form is Form.OBJECT)
+    yield from _modules(case, [part for part in objects if _is_apart(checkpoint, part)])
     yield from _parallel(case, parts)
-    states = [part for part in apart if part.form is Form.STATE]
-    if states:
-        yield _state_dicts(checkpoint, states)
     yield from _losses(case, parts)
 
 
@@ -142,18 +138,6 @@ def _is_there(case: Case, device: str) -> bool:
 def _is_of_loss(row: Tensor) -> bool:
     """Return whether a tensor of a module is the weight of a loss within."""
     return is_loss_weight(row.keys[-1]) or any(is_loss_name(key) for key in row.keys[-4:-1])
-
-
-def _state_dicts(checkpoint: Checkpoint, parts: list[Part]) -> Finding:
-    return finding(
-        "mixed-devices",
-        "note",
-        f"{_name(parts, 'state dict')} {'was' if len(parts) == 1 else 'were'} saved from several devices",
-        "That breaks nothing by itself: load_state_dict copies each tensor to where your model has its own. "
-        "It matters with load_state_dict(assign=True), which keeps the devices of the file, and where code "
-        "uses these tensors without a model.",
-        [row.path for part in parts for row in _strays(checkpoint, part)],
-    )
 
 
 # --- losses -------------------------------------------------------------------------------------------------

@@ -5,17 +5,13 @@ from __future__ import annotations
 from inspector.errors import CheckpointError, UnsupportedFormatError
 from inspector.model.findings import Finding, Severity
 from inspector.safety.unread import advice, judge_unread
+from inspector.safety.words import titled, words_of
 
 _TITLES = {
     "html-page": "This is a web page, not the file itself",
     "lfs-pointer": "This is a pointer to the file, not the file itself",
     "not-a-checkpoint": "This is not a checkpoint",
     "truncated": "The file is damaged or incomplete",
-}
-_RUNS: dict[str, tuple[str, Severity, str]] = {
-    "dangerous": ("dangerous-global", "error", "Loading this file can run commands"),
-    "unknown": ("runs-code", "error", "What loading this file runs is not known"),
-    "runs-code": ("runs-code", "warning", "Loading this file runs code"),
 }
 
 
@@ -27,7 +23,9 @@ def diagnose_failure(error: CheckpointError) -> tuple[Finding, ...]:
     findings = []
     seen = judge_unread(error)
     if seen is not None and seen.sentence:
-        id_, severity, title = _RUNS[seen.verdict]
+        id_ = "dangerous-global" if seen.verdict == "dangerous" else "runs-code"
+        severity: Severity = "warning" if seen.verdict == "runs-code" else "error"
+        title = titled(words_of(seen.verdict))
         findings.append(Finding(id=id_, severity=severity, title=title, detail=seen.sentence))
     if error.finding is not None:
         remedy = advice(error, seen)

@@ -6,24 +6,6 @@ from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diff.facts.keys import are_same_ways
 from inspector.model.checkpoint import Tensor
 
-FACTS = (
-    "key",
-    "device",
-    "dtype",
-    "shape",
-    "stride",
-    "layout",
-    "requires_grad",
-    "role",
-    "problem",
-    "class",
-    "metadata",
-    "values",
-    "bits",
-    "unread",
-)
-"""What can differ, in the order in which it is listed; all but those of `compare_rows` are told by others."""
-
 
 def compare_rows(
     one: Tensor, other: Tensor, *, has_pickles: bool, has_roles: bool = False, has_keys: bool = True

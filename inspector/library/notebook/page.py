@@ -15,8 +15,8 @@ from inspector.model.findings import Finding
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.report.colors import device_colors, device_name
 from inspector.report.tree import build_tree
-from inspector.report.words.verdicts import verdict_words
 from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.words import verdict_words
 from inspector.units import format_count, format_nbytes
 
 _MOST_DEVICES, _MOST_FINDINGS = 16, 4
@@ -43,7 +43,7 @@ def page_of(checkpoint: Checkpoint, safety: SafetyVerdict, findings: Collection[
 def _head(checkpoint: Checkpoint, safety: SafetyVerdict) -> Iterator[str]:
     tensors = format_count(len(checkpoint.tensors), "tensor")
     facts = f"{checkpoint.format}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}"
-    kind = "line" if safety.weights_only or not safety.has_pickles else "line bad"
+    kind = "line bad" if safety.may_harm else "line"
     yield f'<div class="head">{text_of(checkpoint.path, _MOST_PATH)}</div>'
     yield f'<div class="line soft">{text_of(facts)}</div>'
     yield f'<div class="{kind}">{text_of(verdict_words(safety), _MOST_TITLE)}</div>'

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.progress import Progress
@@ -84,6 +85,14 @@ def preview_form(checkpoint: Checkpoint, form: Form, progress: Progress | None =
         value_fates=bytes(fates.values),
         unused=patterns.unused,
     )
+
+
+def can_be_weights(checkpoint: Checkpoint) -> bool:
+    """Return whether the weights of a file can be written alone."""
+    try:
+        return not preview_form(checkpoint, Form(only_weights=True)).refusals
+    except PlanError:
+        return False
 
 
 class _Fates:

@@ -27,15 +27,9 @@ from inspector.remap.relabel.overlay import Overlay
 from inspector.remap.relabel.undo import UndoRecord
 from inspector.remap.rules import Rule, check_destination
 from inspector.safety.verdict import FileVerdict, judge
+from inspector.safety.words import words_of
 
 _VERDICTS: tuple[FileVerdict, ...] = get_args(FileVerdict)  # the best first
-_WORDS: dict[FileVerdict, str] = {
-    "weights-only": "holds weights only",
-    "needs-allow-list": "imports names that torch does not know",
-    "runs-code": "runs code when it is loaded",
-    "unknown": "may run anything when it is loaded, since not all of it can be read",
-    "dangerous": "can run anything when it is loaded",
-}
 _MOST_QUESTIONS = 10_000_000
 """How often a rule may be asked about a device: some seconds."""
 
@@ -115,5 +109,5 @@ def _refuse_worse(path: str, will_be: FileVerdict, progress: Progress) -> None:
     except CheckpointError:
         now = _VERDICTS[0]
     if _VERDICTS.index(will_be) > _VERDICTS.index(now):
-        what = f"the file that the undo record gives back {_WORDS[will_be]}, unlike the present one"
+        what = f"the undo record gives back a worse file than the present one, {words_of(will_be)}"
         raise ExportError(what, where=path, remedy=_anyhow(path))

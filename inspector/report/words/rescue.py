@@ -20,6 +20,7 @@ NO_HOOK = (
 NO_TORCH = "the command never imported torch, so there was nothing to map"
 UNMAPPED = "no storage was mapped, though the program loads from devices that are not here"
 NOTHING = "no load needed another device: the command works without this"
+FAILED = "no load needed another device, and the command {ended}: what stopped it is no device of a load"
 
 WHY: dict[Why, str] = {
     "missing": "",
@@ -39,9 +40,9 @@ MENDINGS: dict[MendingKind, str] = {
 }
 
 
-def format_journal(journal: Journal, needs: tuple[Need, ...]) -> str:
-    """Return the report of a run, for stderr."""
-    lines = [_summary(journal, needs)]
+def format_journal(journal: Journal, needs: tuple[Need, ...], code: int) -> str:
+    """Return the report of a run, for stderr; of one that failed it is not said that it works."""
+    lines = [_summary(journal, needs, code)]
     for need in needs:
         lines += _need(need)
     lines += [
@@ -50,9 +51,11 @@ def format_journal(journal: Journal, needs: tuple[Need, ...]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _summary(journal: Journal, needs: tuple[Need, ...]) -> str:
+def _summary(journal: Journal, needs: tuple[Need, ...], code: int) -> str:
     if not needs:
-        return NO_HOOK if not journal.processes else NOTHING if journal.with_torch else NO_TORCH
+        ended = f"ended with exit code {code}" if code > 0 else f"was ended by signal {-code}"
+        told = FAILED.format(ended=ended) if code else NOTHING
+        return NO_HOOK if not journal.processes else told if journal.with_torch else NO_TORCH
     mapped = [move for need in needs for move in need.moves if move.to is not None]
     if not mapped:
         return UNMAPPED

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from inspector.containers.formats import format_of
 from inspector.report.page.blocks import Block, Page, page_of
 from inspector.report.page.facts import Result
-from inspector.report.words.verdicts import SAFETY
+from inspector.safety.verdict import judge
+from inspector.safety.words import shouted, verdict_words, words_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 if TYPE_CHECKING:
+    from inspector.model.checkpoint import Checkpoint
     from inspector.remap.compare.integrity import FileCheck
     from inspector.remap.compare.planned import Comparison
     from inspector.remap.compare.torch_check import TorchCheck
@@ -99,6 +102,15 @@ def patched(done: Patched, record: str) -> list[str]:
         *([_CHECKED, _IN_PLACE] if done.verified else []),
         f"can be undone as long as {escape_text(record)} exists",
     ]
+
+
+def still_refused(checkpoint: Checkpoint) -> str:
+    """Return why torch.load refuses a copy as it does its file; empty where it refuses neither."""
+    safety = judge(checkpoint)
+    is_torch_s = format_of(checkpoint.format).torch_loads and not safety.loader and safety.archive is None
+    if safety.weights_only or safety.is_unsure or not is_torch_s:
+        return ""
+    return f"torch.load still refuses it by default. {shouted(verdict_words(safety))}"
 
 
 def undone(nbytes: int) -> str:
@@ -195,7 +207,7 @@ def _checksums(done: Recovery) -> str:
 
 def recovered_safety(done: Recovery) -> str:
     """Return what loading the new file runs; empty where it holds weights only."""
-    return "" if done.verdict == "weights-only" else SAFETY[done.verdict]
+    return "" if done.verdict == "weights-only" else shouted(words_of(done.verdict))
 
 
 def lost(done: Recovery) -> str:

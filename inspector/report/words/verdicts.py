@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Literal
 
+from inspector.containers.formats import format_of
+from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
+from inspector.model.findings import Finding
 from inspector.model.roles.device_types import device_type
+from inspector.report.colors import device_names
 from inspector.safety.imports import IMPORTS, imports_for
-from inspector.safety.names import listed
-from inspector.safety.verdict import FileVerdict, SafetyVerdict
-from inspector.target.default_load import DefaultLoad
+from inspector.safety.words import LEVELS, shouted, verdict_words
+from inspector.target.default_load import DefaultLoad, Judged
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import MOST_GPUS
-from inspector.target.simulate import LoadFailure
-from inspector.units import format_count
+from inspector.target.opening import OTHER_LOADER
+from inspector.target.simulate import LoadFailure, device_failures
+from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
+from inspector.tuples import NamedTuple
+from inspector.units import escape_text, format_count
 
-SAFETY: dict[FileVerdict, str] = {
-    "weights-only": "loads with weights_only=True, runs no code",
-    "needs-allow-list": "loads with weights_only=True once its classes are allowed",
-    "runs-code": "loads only with weights_only=False, which can run code in the file",
-    "unknown": "UNKNOWN: not all that loading it would run could be read",
-    "dangerous": "DANGEROUS: loading it can run commands",
-}
-"""The verdict on the pickles of a file."""
-
-SAFETY_LABELS: dict[FileVerdict, str] = {
-    "weights-only": "safe: weights only",
-    "needs-allow-list": "needs an allowlist",
-    "runs-code": "not weights only",
-    "unknown": "unknown",
-    "dangerous": "dangerous",
-}
-"""The same in a word or two."""
-
-_UNSURE_LABEL = "ambiguous"
-_NO_PICKLE = "holds no pickle, so loading it runs no code"
-_NO_PICKLE_LABEL = "safe: no pickle"
-# A loader that restricts nothing is as safe as what the pickles name.
-_UNRESTRICTED: dict[FileVerdict, str] = {
-    "weights-only": "its pickles name nothing but tensors and plain data, so loading it runs no other code",
-    "runs-code": "its loader runs whatever the pickles name, and not all of that is known",
-}
-_UNRESTRICTED_LABEL = "safe: data only"
-
-_UNSURE = "programs read different things from this file, so it counts as running code"
 _DAMAGED = "the file is damaged, so other programs may make something else of it"
+_MOST_NAMED = 3
 _SUGGESTION = re.compile(
     r" Please use `torch\.serialization\.add_safe_globals\(.*?class/function\.", re.DOTALL
 )
@@ -89,96 +69,105 @@ def assumed(target: Profile) -> str:
 
 
 def safety_sentence(load: DefaultLoad) -> str:
-    """Return the verdict on the pickles, without a promise to load where something else stops that."""
+    """Return how safe loading a file is, for the command line."""
     said = verdict_words(load.safety)
     if load.safety.is_unsure and load.failure is not None and load.failure.finding == "truncated":
-        said = _DAMAGED
-    if load.is_safe and load.failure is not None:
-        said = "nothing in it runs code"
-    return f"{'SAFE' if load.is_safe else 'NOT SAFE'}: {said}."
+        said = f"{LEVELS[load.safety.verdict]}: {_DAMAGED}"
+    return f"{shouted(said)}."
 
 
-def verdict_words(safety: SafetyVerdict) -> str:
-    """Return the verdict on the pickles in a few words."""
-    if safety.verdict == "unknown":
-        return SAFETY["unknown"]
-    if safety.archive is not None:
-        return f"DANGEROUS: {safety.danger}" if safety.verdict == "dangerous" else safety.archive.words
-    if not safety.has_pickles and safety.weights_only:
-        return _NO_PICKLE
-    if safety.loader and safety.verdict == "runs-code":
-        return f"{safety.loader} runs whatever the file names"
-    if safety.is_unrestricted and safety.verdict in _UNRESTRICTED:
-        return _UNRESTRICTED[safety.verdict]
-    return _UNSURE if safety.is_unsure else SAFETY[safety.verdict]
+class Verdict(NamedTuple):
+    """What becomes of a load: one sentence, of which the window leaves out where.
+
+    Attributes:
+        does: What the file does: `loads`, `does not load`, `does not fit`.
+        where: The machine, or `any machine`.
+        why: What stops it, or what loads it.
+        role: Whether that is good news.
+    """
+
+    does: str
+    where: str
+    why: str
+    role: Literal["good", "caution", "bad"]
+
+    def sentence(self) -> str:
+        """Return it for the command line, with what it comes to in capitals."""
+        return f"{self.does.upper()} on {self.where}: {self.why}."
+
+    def line(self, most: int) -> str:
+        """Return it for the window; without the machine, which is named beside it, where it is too long."""
+        does = self.does[:1].upper() + self.does[1:]
+        whole = f"{does} on {self.where}: {self.why}."
+        return whole if len(whole) <= most else f"{does}: {self.why}."
 
 
-def safety_label(safety: SafetyVerdict) -> str:
-    """Return the verdict on the pickles in a word or two, as a label."""
-    if safety.archive is not None and not safety.may_harm:
-        return safety.archive.label
-    if not safety.has_pickles and safety.weights_only:
-        return _NO_PICKLE_LABEL
-    if safety.is_unrestricted and safety.verdict == "weights-only":
-        return _UNRESTRICTED_LABEL
-    return _UNSURE_LABEL if safety.is_unsure else SAFETY_LABELS[safety.verdict]
+def load_verdict(judged: Judged, findings: Sequence[Finding], where: str, call: str = "") -> Verdict:
+    """Return what becomes of a load.
+
+    Args:
+        judged: The file on the machine.
+        findings: Its findings there: what is no device and no name is explained by them.
+        where: What the machine is called.
+        call: The call that is meant, with its path; the loader's name if there is none.
+    """
+    load = judged.load
+    if load.way == "never" and load.failure is not None and not load.failure.device:
+        return Verdict("does not load", where, f"{load.loader} refuses it, and rightly", "bad")
+    if load.last_error is not None:
+        return _stopped(judged, findings, load.last_error, where)
+    if load.failure is not None:
+        return Verdict("does not load", where.replace("every", "any"), _refusal(judged), "caution")
+    full = overflow_among(findings, judged.target)
+    if full is not None:
+        why = full.detail.partition(": ")[0] if full.id == "does-not-fit" else _small(full.title)
+        return Verdict("does not fit", where, why, "bad")
+    return _loading(load, findings, where, f"{call or load.loader} works there")
 
 
-def load_sentence(load: DefaultLoad, where: str) -> str:
-    """Return in one sentence what `torch.load` does with a file, or what else loads it."""
-    if load.way == "never" and load.safety.verdict == "unknown":
-        return f"Do not load it: {load.safety.danger}."
-    if load.safety.loader and load.way != "never":
-        return f"{load.safety.loader} loads it on {where}, and runs whatever it names."
-    archive = load.safety.archive
-    if archive is not None and load.way == "never":
-        return f"Do not load it: {load.safety.danger}."
-    if archive is not None:
-        does = "loads" if load.stop is None else "does not load"
-        return f"It {does} on {where} with {archive.loader}; torch.load {archive.otherwise}."
-    return {
-        "as-it-is": f"It loads on {where} as is.",
-        "unchecked": (
-            f"It loads on {where} as is, but unchecked: before 2.6, torch.load runs whatever a file asks for."
-        ),
-        "unsure": f"As read here it loads on {where}; other programs read something else from this file.",
-        "names": f"It loads on {where} once {_allowed(load)}.",
-        "full": f"It loads on {where} only with weights_only=False, which can run code in the file.",
-        "other": f"It does not load on {where}.",
-        "never": "Loading this file can run commands on your computer.",
-    }[load.way]
+def _stopped(judged: Judged, findings: Sequence[Finding], stop: LoadFailure, where: str) -> Verdict:
+    if not stop.device:
+        title = next((one.title for one in findings if one.id == stop.finding), "")
+        why = _small(title) or f"{judged.load.loader} refuses it"
+        return Verdict("does not load", "any machine", why, "bad")
+    missing = device_failures(judged.checkpoint, judged.target)
+    saved = f"saved on {device_names(missing if stop.device in missing else [stop.device], _MOST_NAMED + 1)}"
+    refused = _refusal(judged)
+    return Verdict("does not load", where, f"{refused}, and {saved}" if refused else saved, "bad")
 
 
-def short_sentence(load: DefaultLoad, where: str) -> str:
-    """Return the same for a line that has little room: what is asked of the user, not where."""
-    if load.safety.loader or load.safety.archive is not None:
-        return load_sentence(load, where)
-    short = {
-        "unchecked": "It loads unchecked: before torch 2.6, it runs whatever a file asks for.",
-        "unsure": "As read here it loads; other programs read something else from it.",
-        "names": f"It loads once {_allowed(load)}.",
-        "full": "It loads only with weights_only=False, which can run code in it.",
-    }
-    return short.get(load.way) or load_sentence(load, where)
+def _loading(load: DefaultLoad, findings: Sequence[Finding], where: str, works: str) -> Verdict:
+    if load.way == "never":
+        return Verdict("loads", where, "and what is in it runs", "bad")
+    if load.way == "unsure":
+        return Verdict("loads", where, "as far as it could be read", "caution")
+    if load.safety.archive is not None:
+        return Verdict("loads", where, f"{works}; torch.load {load.safety.archive.otherwise}", "good")
+    if any(one.id == OTHER_LOADER for one in findings):
+        return Verdict("loads", where, f"{works}; torch.load does not read it", "good")
+    is_checked = load.way == "as-it-is"
+    why = works if is_checked else f"{works}, and runs whatever the file asks for"
+    return Verdict("loads", where, why, "good" if is_checked else "caution")
 
 
-def refusal_sentence(load: DefaultLoad) -> str:
-    """Return what the default call refuses before something else stops the load; empty where nothing does."""
-    if not load.is_refused_first:
+def overflow_among(findings: Sequence[Finding], target: Profile) -> Finding | None:
+    """Return what does not fit: the load itself, or the map onto the device that is wanted."""
+    ids = {"does-not-fit"} if target.wanted is None else {"does-not-fit", MAP_DOES_NOT_FIT}
+    return next((finding for finding in findings if finding.id in ids), None)
+
+
+def _refusal(judged: Judged) -> str:
+    """Return what the restricted unpickler waits for; empty where the default call is not stopped by it."""
+    load = judged.load
+    restricts = release_of(judged.target.torch_version) >= WEIGHTS_ONLY_DEFAULT
+    is_asked = format_of(judged.checkpoint.format).torch_loads and not load.safety.loader
+    if load.way not in {"names", "full"} or not restricts or not is_asked:
         return ""
-    if load.way == "names":
-        return f"torch.load refuses it until {_allowed(load)}."
-    return "torch.load refuses it without weights_only=False."
+    return f"refused until {_allowed(load)}" if load.way == "names" else "refused without weights_only=False"
 
 
-def later_refusal(load: DefaultLoad) -> str:
-    """Return what the default call refuses once everything is mapped; empty unless a device comes first."""
-    stop = load.last_error
-    if stop is None or not stop.device or load.is_refused_first or load.safety.loader:
-        return ""
-    if load.way == "names":
-        return f"Mapped, it is refused until {_allowed(load)}: {listed(load.safety.to_allow)}."
-    return "Mapped, it is refused without weights_only=False." if load.way == "full" else ""
+def _small(title: str) -> str:
+    return escape_text(title[:1].lower() + title[1:])
 
 
 def shown_message(load: DefaultLoad, failure: LoadFailure) -> str:
@@ -193,7 +182,7 @@ def _allowed(load: DefaultLoad) -> str:
     count = sum(name not in IMPORTS for name in load.safety.to_allow)
     parts = [f"{' and '.join(modules)} {_is(len(modules))} imported"] if modules else []
     if count or not modules:
-        parts.append(f"{format_count(count, 'name')} {_is(count)} allowed (add_safe_globals)")
+        parts.append(f"{format_count(count, 'name')} {_is(count)} allowed")
     return " and ".join(parts)
 
 

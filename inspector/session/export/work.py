@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from inspector import __version__
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.report.words import results as words
 from inspector.session.device_map import DeviceMap
 from inspector.session.export.draft import left_out_lines, omission_lines
@@ -94,7 +94,8 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         progress=progress,
         python=order.python,
     )
-    return Outcome(result=copy_result(export), copied=Copied(order=order, export=export))
+    result = _with_refusal(copy_result(export), order)
+    return Outcome(result=result, copied=Copied(order=order, export=export))
 
 
 def _copy_folder(order: Order, progress: Progress) -> Outcome:
@@ -148,7 +149,8 @@ def _patch(order: Order, progress: Progress) -> Outcome:
 
     device_map = order.device_map
     patched = patch_in_place(device_map.checkpoint.path, order.plan, progress=progress)
-    return Outcome(result=patch_result(patched), changed=patched.record is not None)
+    result = _with_refusal(patch_result(patched), order)
+    return Outcome(result=result, changed=patched.record is not None)
 
 
 def _recover(order: Order, progress: Progress) -> Outcome:
@@ -173,6 +175,12 @@ def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
         python=order.python,
     )
     return Outcome(result=form_result(written))
+
+
+def _with_refusal(result: ExportResult, order: Order) -> ExportResult:
+    """Add that torch refuses the file whatever its devices are."""
+    refused = words.still_refused(order.device_map.checkpoint)
+    return replace(result, warnings=(*result.warnings, *words.as_lines([refused]))) if refused else result
 
 
 # --- in words -----------------------------------------------------------------------------------------------

@@ -15,22 +15,15 @@ from inspector.model.totals import DeviceTotal
 from inspector.report.colors import device_name
 from inspector.report.words.formats import nothing_to_map
 from inspector.report.words.results import as_lines
-from inspector.report.words.verdicts import (
-    assumed,
-    load_sentence,
-    place,
-    refusal_sentence,
-    safety_label,
-    short_sentence,
-    shown_message,
-    verdict_words,
-)
+from inspector.report.words.verdicts import Verdict, assumed, load_verdict, place, shown_message
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
+from inspector.safety.words import LEVELS, few, verdict_words
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document, load_of
 from inspector.session.screen import Banner, Chip, Tone
-from inspector.target.default_load import DefaultLoad
+from inspector.target.default_load import DefaultLoad, Judged
 from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.refusal import behind_message
 from inspector.target.simulate import restore_failure
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
@@ -38,6 +31,8 @@ _MOST_NAMED = 3
 _MOST_CHARS = 300
 _MOST_SPEAKER = 16
 _SAID_BY_HEADLINE = frozenset({"needs-allow-list", "runs-code", "whole-module"})
+_ONE_LINE = 80
+_ROLES: dict[str, Tone] = {"good": "good", "caution": "warning", "bad": "bad"}
 _TONES: dict[FileVerdict, Tone] = {
     "weights-only": "good",
     "needs-allow-list": "warning",
@@ -66,42 +61,45 @@ def banner(
     load = load_of(document, target)
     if load.way == "never":
         return _dangerous(load, saved)
+    judged = Judged(checkpoint=document.checkpoint, target=target, load=load)
+    said = load_verdict(judged, findings, _where(document, load, target))
     failure = load.last_error
     if failure is not None:
-        where = place(target) if failure.device else "every machine"
         if failure.device not in dict(device_map.going):  # no map of storages can help
             detail = next((found.detail for found in findings if found.id == failure.finding), "")
-            advice = _plain(detail.rpartition(failure.message)[2].lstrip(". "))  # the error is said already
+            advice = _plain(behind_message(detail, failure.message))  # the error is said already
         if ailment and failure.finding in DEVICE_FINDINGS:
             advice = f"{ailment}. {advice}".strip()
-        before = refusal_sentence(load)
-        stops = f"{before} Then, on {where}, it" if before else f"On {where}, {load.loader}"
         text = escape_text(shown_message(load, failure))
-        return Banner(
-            tone="bad",
-            verdict=f"{load.loader} stops on {where}." if full is None else _overflows(load, full),
-            aside=f"{before} {text}".strip(),
-            headline=f"{saved} {stops} stops here:",
-            advice=advice,
-            error_text=text,
-            speaker=_speaker(load),
-        )
+        if full is not None:
+            said = said._replace(why=f"{said.why}; {_small(full.title)}")
+        return _banner(said, saved, advice, error=text, speaker=_speaker(load))
     damage = next((finding for finding in findings if finding.severity == "error"), None)
     if damage is not None:
-        return _damaged(damage, load, saved, target)
+        if damage.id != "does-not-fit":
+            said = said._replace(
+                does="does not load", where="any machine", why=_small(damage.title), role="bad"
+            )
+        return _banner(said, saved, _plain(damage.detail))
     warnings = [finding for finding in findings if finding.severity == "warning"]
     remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
     if remark is not None:
         advice = f"{_plain(remark.title)}. {advice}".strip()
-    is_good = load.way == "as-it-is" and not warnings and device_map.refusal is None
-    where = _where(document, load, target)
+    if said.role == "good" and (warnings or device_map.refusal is not None):
+        said = said._replace(role="caution")
+    return _banner(said, saved, advice)
+
+
+def _banner(said: Verdict, saved: str, advice: str, *, error: str | None = None, speaker: str = "") -> Banner:
+    more = {"speaker": speaker} if speaker else {}
     return Banner(
-        tone="good" if is_good else "warning",
-        verdict=short_sentence(load, where),
+        tone=_ROLES[said.role],
+        verdict=said.line(_ONE_LINE),
         aside=advice or saved,
-        headline=f"{saved} {_loads(document, load, where)}",
+        headline=f"{saved} {said.line(_MOST_CHARS)}",
         advice=advice,
-        error_text=None,
+        error_text=error,
+        **more,
     )
 
 
@@ -116,20 +114,18 @@ def saved_on(document: Document) -> str:
     if all(total.device == NO_DEVICE for total in totals):
         return "It holds no devices."
     named = _named(totals)
-    if len(named) > _MOST_NAMED + 1:
-        named = [*named[:_MOST_NAMED], f"{len(named) - _MOST_NAMED} more devices"]
-    where = f"aved on {_listed(named)}."
+    where = f"aved on {few(named, _MOST_NAMED)}."
     return f"S{where}" if module is None else f"A whole module ({_plain(module)}), s{where}"
 
 
 def safety_chip(safety: SafetyVerdict) -> Chip:
     """Return the chip of the safety verdict."""
     why = (*as_lines([verdict_words(safety)]), *map(_plain, safety.reasons))
-    return Chip(text=safety_label(safety), tone=_TONES[safety.verdict], tooltip=" ".join(why))
+    return Chip(text=LEVELS[safety.verdict], tone=_TONES[safety.verdict], tooltip=" ".join(why))
 
 
 def _dangerous(load: DefaultLoad, saved: str) -> Banner:
-    why, says = _plain(" ".join(load.safety.reasons[:1])), load_sentence(load, "")
+    why, (says,) = _plain(" ".join(load.safety.reasons[:1])), as_lines([_plain(verdict_words(load.safety))])
     return Banner(
         tone="bad",
         verdict=says,
@@ -140,35 +136,11 @@ def _dangerous(load: DefaultLoad, saved: str) -> Banner:
     )
 
 
-def _damaged(damage: Finding, load: DefaultLoad, saved: str, target: Profile) -> Banner:
-    what, detail = _small(damage.title), _plain(damage.detail)
-    is_read = damage.id in {"does-not-fit", MAP_DOES_NOT_FIT}
-    stops = f"On {place(target)}: {what}." if is_read else f"{load.loader} does not read it: {what}."
-    return Banner(
-        tone="bad",
-        verdict=f"{_plain(damage.title)}." if is_read else stops,
-        aside=detail or saved,
-        headline=f"{saved} {stops}",
-        advice=detail,
-        error_text=None,
-    )
-
-
-def _overflows(load: DefaultLoad, full: Finding) -> str:
-    """Return that the load stops, and that the way out is closed: short, for it has to be read whole."""
-    return f"{load.loader} stops, and {_small(full.title)}."
-
-
 def _where(document: Document, load: DefaultLoad, target: Profile) -> str:
     everywhere = load.way != "unchecked" and all(
         restore_failure(total.device, CPU_ONLY) is None for total in document.totals
     )
     return "every machine" if everywhere else place(target)
-
-
-def _loads(document: Document, load: DefaultLoad, where: str) -> str:
-    said = load_sentence(load, where)
-    return said if document.checkpoint.module_class is None else f"{said} Its class must be importable there."
 
 
 # --- advice -------------------------------------------------------------------------------------------------
@@ -184,16 +156,16 @@ def _advice(device_map: DeviceMap, target: Profile) -> str:
         return f"This map cannot be carried out: {_plain(device_map.refusal.what)}."
     missing = {to for _, to in device_map.going if restore_failure(to, target) is not None}
     if missing:
-        names = _listed([device_name(to) for to in sorted(missing)[:_MOST_NAMED]])
+        names = few([device_name(to) for to in sorted(missing)], _MOST_NAMED)
         return f"The map leaves tensors on {names}, and {place(target)} has no such device: choose another."
     moves, checkpoint = device_map.moves, device_map.checkpoint
     if not moves or format_of(checkpoint.format).loader_maps or nothing_to_map(checkpoint):
         return ""
     if len({to for _, to in moves}) == 1:
         runs = [name for name, _ in _runs([device for device, _ in moves])]
-        sent = f"{_listed(_few(runs))} to {moves[0][1]}"
+        sent = f"{few(runs, _MOST_NAMED)} to {moves[0][1]}"
     else:
-        sent = _listed(_few([f"{device_name(device)} to {to}" for device, to in moves]))
+        sent = few([f"{device_name(device)} to {to}" for device, to in moves], _MOST_NAMED)
     start = f"{target.wanted} is wanted: map" if target.wanted in {to for _, to in moves} else "Map"
     return f"{start} {sent}: export a fixed copy, or use the loading code."
 
@@ -230,16 +202,6 @@ def _row_of(position: int, device: str) -> tuple[str, int]:
     """Return what is the same for devices with consecutive numbers, and different for all others."""
     kind, index = split_device(device) or (device, None)
     return (kind, index - position) if index is not None else (device, -1)
-
-
-def _few(items: list[str]) -> list[str]:
-    return (
-        items if len(items) <= _MOST_NAMED + 1 else [*items[:_MOST_NAMED], f"{len(items) - _MOST_NAMED} more"]
-    )
-
-
-def _listed(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _small(title: str) -> str:

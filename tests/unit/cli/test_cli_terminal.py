@@ -93,5 +93,5 @@ def test_a_long_answer_is_paged_with_the_verdict_first(tmp_path: Path) -> None:
     assert terminal.end() == 0
     shown = ORDERS.sub("", terminal.text)
     assert shown.startswith("PAGED ")
-    assert "loads with weights_only=True" in shown
+    assert "safe: weights only" in shown
     assert shown.count("\n") == 1

@@ -18,8 +18,8 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Safety
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.report.words.verdicts import safety_label, verdict_words
 from inspector.safety.verdict import judge
+from inspector.safety.words import verdict_words
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, proto, stream, text
@@ -56,11 +56,10 @@ def test_unknown_is_worded_like_danger() -> None:
     found = checkpoint(safety=Safety(opcodes=("STOP",), protocol=2, oddities=(), unread=("a (why)",) * 9))
     safety = judge(found)
     assert (safety.verdict, safety.weights_only, safety.may_harm) == ("unknown", False, True)
-    assert verdict_words(safety).startswith("UNKNOWN: ")
-    assert safety_label(safety) == "unknown"
+    assert verdict_words(safety).startswith("unknown: ")
     assert safety.reasons[4] == "5 more could not be read."
     titles = [finding.title for finding in diagnose(found, safety, CPU_ONLY)]
-    assert "What loading this file runs is not known" in titles
+    assert "Unknown: not all that loading it would run could be read" in titles
     old = replace(found.needs, unread=(), unread_before_2_6=("a chunk (why)",))
     assert judge(replace(found, safety=old), "2.5.0").verdict == "unknown"
     assert judge(replace(found, safety=old), "2.6.0").verdict == "weights-only"

@@ -166,9 +166,9 @@ def samples() -> dict[str, Sample]:
             has=(
                 whole(a=at("cuda:0", "0", 100), b=at("cuda:1", "1"), c=at("cpu", "2")),
                 whole(a=at("cuda:0", "0"), b=at("cpu", "1")),
-                by_hand(pairs(**{"a.weight": at("cuda:0", "0"), "a.bias": at("cuda:1", "1")})),
             ),
             lacks=(
+                by_hand(pairs(**{"a.weight": at("cuda:0", "0"), "a.bias": at("cuda:1", "1")})),
                 whole(a=at("cuda:1", "0"), b=at("cuda:1", "1")),
                 whole(a=at("cuda:1", "0"), b=at("meta", "1")),
                 whole(a=at("cuda:1", "0"), n=counter("cpu")),

@@ -113,10 +113,7 @@ def test_a_query_finds_tensors(demo: inspector.Checkpoint) -> None:
 
 def test_a_line_says_what_it_is(demo: inspector.Checkpoint, tmp_path: Path) -> None:
     line = repr(demo)
-    assert line.endswith(
-        "demo.pth': zip, 283 tensors on cuda:0, cuda:1, cpu, 788 KB; "
-        "loads with weights_only=True, runs no code>"
-    )
+    assert line.endswith("demo.pth': zip, 283 tensors on cuda:0, cuda:1, cpu, 788 KB; safe: weights only>")
     many = mapping(**{f"w{n}": tensor(text(f"cuda:{n}\u202e"), key=str(n)) for n in range(9)})
     hostile = repr(opened(tmp_path, many, "a\u202e\x1b[31m" + 100 * "x" + ".pth"))
     assert hostile.isprintable()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 import inspector
+from inspector.diagnose.run import diagnose
 from inspector.library.opened import Opened, telling_what_runs
 from inspector.resources import demo_path
 from tests.unit.remap.samples import call, name, stream, tensor, text
@@ -17,7 +18,7 @@ def test_the_facts_have_the_name_that_was_given_and_the_place_is_kept(tmp_path, 
     assert opened.facts.path == "demo.pth"
     assert opened.file == opened.located.path == str(demo_path())
     assert opened.safety.verdict == "weights-only"
-    assert opened.findings
+    assert opened.findings == diagnose(opened.facts, opened.safety)
     assert opened.seconds > 0
 
 
@@ -31,7 +32,7 @@ def test_an_error_tells_what_loading_would_run_and_takes_no_advice(tmp_path) -> 
     path.write_bytes(stream(call(name("mine", "run"), text("echo")))[:-1])
     with pytest.raises(inspector.CheckpointError) as found:
         inspector.open(path)
-    assert found.value.__notes__[0].startswith("NOT SAFE: Loading it runs code")
+    assert found.value.__notes__[0].startswith("NEEDS YOUR TRUST: Loading it runs code")
 
 
 def test_an_error_of_which_nothing_was_seen_stays_as_it_is(tmp_path) -> None:

@@ -17,7 +17,6 @@ from inspector.remap.hidden import (
     could_move,
     plan_hidden,
     rules_for_hidden,
-    texts_of_hidden,
     with_hidden,
     with_hidden_moved,
 )
@@ -118,8 +117,6 @@ def test_a_target_asks_for_what_it_lacks() -> None:
 def test_rows_as_they_will_be() -> None:
     after = with_hidden_moved(ROWS, {0: "cpu"})
     assert (after[0].device, after[1:]) == ("cpu", ROWS[1:])
-    assert texts_of_hidden(ROWS[5:7]) == {"g/0", "m/._device_type"}
-    assert texts_of_hidden([ROWS[0], hidden("", "cuda:0", HiddenPlace.GENERATOR)]) == {"a", "0"}
     for wrong in (-1, len(ROWS)):
         with pytest.raises(PlanError, match="devices that are not there"):
             plan_hidden(FILE, plan_remap(FILE, ()), {wrong: "cpu"})

@@ -12,6 +12,7 @@ from inspector.report.checking import Check, check_document, explanation_documen
 from inspector.target.default_load import judge_load
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
+from inspector.target.refusal import CUT
 from inspector.target.simulate import LoadFailure
 from tests.unit.report.rows import BLANK, checkpoint, is_harmless, storage, tensor
 
@@ -34,9 +35,7 @@ def test_good_file() -> None:
     assert format_check(good) == (
         "best.pth\n"
         '  LOADS on a machine without a GPU: torch.load("best.pth") works there.\n'
-        "  SAFE: loads with weights_only=True, runs no code.\n"
-        "\n"
-        "Nothing else to report.\n"
+        "  SAFE: weights only.\n"
     )
 
 
@@ -57,25 +56,50 @@ def test_what_does_not_fit_is_not_said_to_load() -> None:
     found = diagnose(made, load.safety, target)
     bad = Check(checkpoint=made, target=target, load=load, findings=found, explanation=None)
     assert not bad.is_good
-    assert (
-        'DOES NOT FIT on a machine with 1 NVIDIA GPU of 0.5 MB: torch.load("best.pth") runs out'
-        in format_check(bad)
-    )
+    said = " ".join(format_check(bad).split())
+    takes = "torch.load takes 1.0 MB of cuda:0, which has 500 KB."
+    assert f"DOES NOT FIT on a machine with 1 NVIDIA GPU of 0.5 MB: {takes}" in said
+    assert said.count("which has 500 KB") == 1
+    assert "too much, and a model created before takes its share" in said
+    assert "Findings" not in said
     document = check_document(bad)
     assert (document["loads"], document["error"]) == (False, None)
 
 
-def test_error_stands_before_findings() -> None:
-    failure = LoadFailure(finding="x", device="cuda:0", storage="0", message="RuntimeError: no", tensor="w")
+def test_an_explanation_comes_first_then_the_file_in_a_line() -> None:
     made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))
-    bad = check(made, failure, explain_error("Torch not compiled with CUDA enabled", made, CPU_ONLY))
-    assert not bad.is_good
-    text = format_check(bad)
-    places = [
-        text.index(part) for part in ("DOES NOT LOAD", "RuntimeError: no", "at the tensor w.", "The error\n")
+    explanation = explain_error("Torch not compiled with CUDA enabled", made, CPU_ONLY)
+    explanation = replace(explanation, paths=("w",))
+    findings = (
+        finding("cuda-unavailable", "error", "Said by the verdict", "", ["w"]),
+        finding("tied-names", "note", "About the same tensor", "", ["v", "w"]),
+        finding("byteorder", "note", "About another", "", ["v"]),
+    )
+    text = format_check(check(made, explanation=explanation, findings=findings))
+    assert text.startswith("The error\n")
+    line = "best.pth by itself: LOADS on a machine without a GPU"
+    assert text.index("In this file:") < text.index(line) < text.index("About the same tensor")
+    assert "SAFE: weights only." in text
+    assert "Said by the verdict" not in text
+    assert "About another" not in text
+    assert "About another" in format_check(
+        check(made, explanation=explanation, findings=findings), is_full=True
+    )
+
+
+def test_danger_is_the_first_line_whatever_is_asked() -> None:
+    made = checkpoint(
+        globals=(GlobalUse(name="os.system", count=1),),
+        safety=replace(BLANK.safety, called=("os.system",)),
+    )
+    said = "  DANGEROUS: loading it can run commands: os.system."
+    asked = check(made, explanation=explain_error("Torch not compiled with CUDA enabled", made, CPU_ONLY))
+    assert format_check(asked).splitlines()[0] == said
+    lines = judged(made).splitlines()
+    assert lines[1:3] == [
+        said,
+        "  DOES NOT LOAD on a machine without a GPU: torch.load refuses it, and rightly.",
     ]
-    assert places == sorted(places)
-    assert text.index("In this file:") < text.index("Findings\n")
 
 
 def judged(made: Checkpoint) -> str:
@@ -83,42 +107,61 @@ def judged(made: Checkpoint) -> str:
     return format_check(Check(checkpoint=made, target=CPU_ONLY, load=load, findings=(), explanation=None))
 
 
-def test_what_helps_against_a_refusal_is_said_below_it() -> None:
+def test_a_file_that_asks_for_trust_is_answered_with_the_code() -> None:
     made = checkpoint(globals=(GlobalUse(name="m.Net", count=1),))
-    text = judged(made)
-    said = "It loads on a machine without a GPU once 1 name is allowed (add_safe_globals)."
-    assert text.index("Weights only load failed") < text.index(said) < text.index("NOT SAFE")
+    load = judge_load(made, CPU_ONLY)
+    found = diagnose(made, load.safety, CPU_ONLY)
+    asked = Check(checkpoint=made, target=CPU_ONLY, load=load, findings=found, explanation=None)
+    assert format_check(asked).splitlines()[1:-2] == [
+        "  DOES NOT LOAD on a machine without a GPU: refused until 1 name is allowed.",
+        "  NEEDS YOUR TRUST: it uses m.Net, which must be importable.",
+        "     Load it, if you trust that code, with:",
+        "import m",
+        "import torch",
+        "torch.serialization.add_safe_globals([m.Net])",
+        'loaded = torch.load("best.pth", weights_only=True)',
+    ]
+    words = " ".join(format_check(asked).splitlines()[-2:]).split()
+    assert " ".join(words) == (
+        f"torch.load says: UnpicklingError: Weights only load failed. {CUT} Unsupported global: GLOBAL m.Net "
+        f"was not an allowed global by default. {CUT} (--full shows the rest)"
+    )
+    whole = format_check(asked, is_full=True)
+    assert "Check the documentation of torch.load to learn more" in " ".join(whole.split())
+    assert "--full" not in whole
+    assert "Needs your trust: it uses m.Net, which must be importable" in whole
 
 
 def test_what_stops_it_after_the_refusal_is_said_too() -> None:
     rows = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
-    text = judged(checkpoint(*rows, globals=(GlobalUse(name="m.Net", count=1),)))
-    parts = (
-        "Weights only load failed",
-        "torch.load refuses it until 1 name is allowed (add_safe_globals). Then it stops with",
-        "Attempting to deserialize object on a CUDA device",
-        "at the tensor w.",
-    )
-    places = [text.index(part) for part in parts]
+    made = checkpoint(*rows, globals=(GlobalUse(name="m.Net", count=1),))
+    load = judge_load(made, CPU_ONLY)
+    found = diagnose(made, load.safety, CPU_ONLY)
+    asked = Check(checkpoint=made, target=CPU_ONLY, load=load, findings=found, explanation=None)
+    text = format_check(asked)
+    assert "refused until 1 name is allowed, and saved on cuda:0." in text
+    assert 'torch.load("best.pth", map_location="cpu", weights_only=True)' in text
+    assert text.count(" says: ") == 1
+    whole = " ".join(format_check(asked, is_full=True).split())
+    parts = ("Weights only load failed", "deserialize object on a CUDA device", "at the tensor w.")
+    places = [whole.index(part) for part in parts]
     assert places == sorted(places)
 
 
-def test_what_is_refused_once_it_is_mapped_is_said_too() -> None:
+def test_the_same_is_said_where_the_device_stands_before_the_name() -> None:
     rows = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
     made = checkpoint(*rows, globals=(GlobalUse(name="m.Net", count=1),))
 
     def told(shown: Checkpoint, target: Profile = CPU_ONLY) -> str:
         load = judge_load(shown, target)
-        load = replace(load, failure=load.stop)  # the device stands before the name in the file
+        load = replace(load, failure=load.stop)
         return format_check(Check(checkpoint=shown, target=target, load=load, findings=(), explanation=None))
 
-    said = "Mapped, it is refused until 1 name is allowed (add_safe_globals): m.Net."
-    text = told(made)
-    assert text.index("at the tensor w.") < text.index(said) < text.index("NOT SAFE")
+    assert ": refused until 1 name is allowed, and saved on cuda:0." in told(made)
     called = replace(made, safety=replace(BLANK.safety, called=("m.Net",)))
-    assert "Mapped, it is refused without weights_only=False." in told(called)
-    assert "Mapped" not in told(checkpoint(*rows))
-    assert "Mapped" not in told(made, replace(CPU_ONLY, torch_version="2.5.1"))  # it does not ask
+    assert ": refused without weights_only=False, and saved on cuda:0." in told(called)
+    assert ": saved on cuda:0." in told(checkpoint(*rows))
+    assert ": saved on cuda:0." in told(made, replace(CPU_ONLY, torch_version="2.5.1"))  # it does not ask
 
 
 def test_no_function_is_offered_with_torchs_words() -> None:
@@ -132,8 +175,8 @@ def test_line_breaks_of_torch_are_kept_and_its_bold_type_is_not() -> None:
     failure = LoadFailure(
         finding="x", device="", storage="", message="E: \x1b[1ma\x1b[0m\n\t(1) b\n\n\x1b[2Jc"
     )
-    lines = format_check(check(checkpoint(), failure)).splitlines()
-    assert lines[2:5] == ["      E: a", "      (1) b", r"      \u001b[2Jc"]
+    lines = format_check(check(checkpoint(), failure), is_full=True).splitlines()
+    assert lines[4:7] == ["      E: a", "      (1) b", r"      \u001b[2Jc"]
 
 
 def test_every_kind_of_fix_is_a_line_of_its_own() -> None:
@@ -162,14 +205,16 @@ def test_every_kind_of_fix_is_a_line_of_its_own() -> None:
     ]
 
 
-def test_what_makes_it_load_stands_below_the_error_and_nowhere_else() -> None:
+def test_what_makes_it_load_stands_above_the_error_and_nowhere_else() -> None:
     made = checkpoint(storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
     load = judge_load(made, CPU_ONLY)
     found = diagnose(made, load.safety, CPU_ONLY)
     text = format_check(Check(checkpoint=made, target=CPU_ONLY, load=load, findings=found, explanation=None))
     line = 'torch.load("best.pth", map_location="cpu")'
     assert text.count(line) == 1
-    assert text.index("at the tensor w.") < text.index(line) < text.index("SAFE:") < text.index("Findings")
+    assert text.index("SAFE:") < text.index(line) < text.index("torch.load says:")
+    assert "Findings" not in text
+    assert text.count("is_available()") == 1
 
 
 def test_lines_stand_in_the_document() -> None:

@@ -199,7 +199,7 @@ def test_a_file_is_described() -> None:
     assert shown["Versions in the file"] == {"version": "3", "byteorder": "little"}
     assert shown["Optimizers"] == {"(root)": "Nearly certain. All agree."}
     assert shown[f"Safety, by the rules of torch {safety.torch_version}"]["Verdict"] == (
-        "DANGEROUS: loading it can run commands"
+        "dangerous: loading it can run commands: os.system"
     )
     assert shown["Globals that loading imports"] == {
         "os.system": "dangerous, 1 ×",

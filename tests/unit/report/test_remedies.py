@@ -11,7 +11,7 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.findings import Fix
 from inspector.records import replace
-from inspector.report.remedies import load_text, remedies_for
+from inspector.report.remedies import first_remedies, load_text, remedies_for
 from inspector.target.default_load import Judged, judge_load
 from inspector.target.machine.evidence import Evidence
 from inspector.target.machine.profile import CPU_ONLY, Profile
@@ -74,6 +74,25 @@ def test_code_stands_in_for_a_call_that_torch_refuses() -> None:
     assert lines(made, Fix(option=("map_location", "'cpu'"))) == {
         "code": "checkpoint-inspector snippet best.pth --target cpu"
     }
+
+
+def test_an_answer_begins_with_code_that_is_short() -> None:
+    fix = Fix(rule="cuda:0=cpu")
+
+    def kinds(made: Checkpoint) -> list[str]:
+        judged = Judged(checkpoint=made, target=CPU_ONLY, load=judge_load(made, CPU_ONLY))
+        return [one.kind for one in first_remedies(fix, judged)]
+
+    made = checkpoint(*ROWS, globals=(GlobalUse(name="m.Net", count=1),))
+    assert kinds(made) == ["trusted"]
+    several = tuple(GlobalUse(name=f"m{number}.Net{number}", count=1) for number in range(20))
+    assert kinds(checkpoint(*ROWS, globals=several)) == ["code"]
+    assert kinds(replace(made, globals=(GlobalUse(name="os.system", count=1),))) == []
+    assert kinds(replace(made, globals=())) == ["load", "copy"]
+    gzipped = replace(made, format="legacy", notes=(Note(NoteKind.GZIP, ("gzip",)),))
+    assert kinds(gzipped) == ["code"]
+    assert kinds(replace(made, module_class="m.Net")) == ["trusted", "weights"]
+    assert kinds(replace(made, tensors=(), storages=(), module_class="m.Net")) == ["trusted"]
 
 
 def test_nothing_helps_to_load_what_must_not_be_loaded() -> None:

@@ -45,7 +45,7 @@ def test_a_whole_report() -> None:
     assert report(rows, found, finding(severity="warning"), finding(severity="note")) == [
         "best.pth",
         "  zip, torch 1.6 to 2.0, 1 tensor, 1.0 KB",
-        "  loads with weights_only=True, runs no code",
+        "  safe: weights only",
         "  Several records share bytes, which no ordinary program writes.",
         "",
         "Saved on",
@@ -93,7 +93,7 @@ def test_a_file_that_holds_nothing() -> None:
     assert report(checkpoint()) == [
         "best.pth",
         "  zip, 0 tensors, 1.0 KB",
-        "  loads with weights_only=True, runs no code",
+        "  safe: weights only",
     ]
 
 

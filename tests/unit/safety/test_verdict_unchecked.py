@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from inspector.model.build import open_checkpoint
-from inspector.report.words.verdicts import later_refusal, load_sentence, verdict_words
+from inspector.report.words.verdicts import load_verdict
 from inspector.safety.verdict import judge
-from inspector.target.default_load import judge_load
+from inspector.safety.words import verdict_words
+from inspector.target.default_load import Judged, judge_load
 from inspector.target.loading import load_call
 from inspector.target.machine.profile import CPU_ONLY
 from inspector.target.opening import OTHER_LOADER, opening_failure
@@ -57,8 +58,9 @@ def test_tensors_whose_bytes_were_read_are_harmless_and_still_unchecked() -> Non
         assert not load.is_safe
         assert load.failure is not None
         assert load.failure.finding == "cuda-unavailable"
-        assert later_refusal(load) == ""
-        assert "and runs whatever it names" in load_sentence(load, "every machine")
+        judged = Judged(checkpoint=checkpoint, target=CPU_ONLY, load=load)
+        assert load_verdict(judged, (), "a node").why == "saved on cuda:1"
+        assert verdict_words(load.safety).endswith("names, which is only tensors, arrays and plain data")
 
 
 def test_what_torch_load_says_to_a_plain_pickle(tmp_path: Path) -> None:

@@ -62,19 +62,17 @@ def test_what_stops_the_code_is_asked_apart() -> None:
     assert load.last_error is load.stop
     assert load.stop is not None
     assert load.stop.device == "cuda:0"
-    assert load.is_refused_first
 
 
-def test_nothing_is_refused_first_where_nothing_else_stops_it() -> None:
+def test_nothing_else_stops_what_is_only_refused() -> None:
     refused = judge_load(checkpoint(globals=names("m.Net")), CPU_ONLY)
-    assert (refused.last_error, refused.is_refused_first) == (None, False)
+    assert refused.last_error is None
     missing = judge_load(checkpoint(*ON_GPU), CPU_ONLY)
     assert missing.last_error is not None
-    assert not missing.is_refused_first
     script = judge_load(checkpoint(format="torchscript"), CPU_ONLY)
-    assert (script.last_error, script.is_refused_first) == (None, False)
+    assert script.last_error is None
     old = judge_load(checkpoint(globals=names("m.Net")), on("2.4"))
-    assert not old.is_refused_first
+    assert old.last_error is None
 
 
 def test_the_dangerous_is_stopped_by_its_own_refusal() -> None:

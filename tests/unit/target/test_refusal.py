@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from inspector.target.refusal import Refusal, refusal_message
+from inspector.target.refusal import CUT, Refusal, behind_message, refusal_message, short_message
 from inspector.target.versions import NEWEST
 from tests.builders import pickles
 from tests.sweep import table
@@ -76,3 +76,44 @@ def test_without_a_reason_only_the_beginning_is_said(release: tuple[int, int]) -
     beginning = refusal_message(Refusal(finding="runs-code"), release)
     assert refusal_message(OPCODE, release).startswith(beginning)
     assert "\n\nCheck" not in beginning
+
+
+@table(
+    ("refusal", "release", "said"),
+    [
+        (
+            UNKNOWN,
+            (2, 13),
+            "Unsupported global: GLOBAL argparse.Namespace was not an allowed global by default.",
+        ),
+        (UNKNOWN, (2, 3), "Unsupported class argparse.Namespace"),
+        (BLOCKED, (2, 13), "Trying to load unsupported GLOBAL os.getcwd whose module os is blocked."),
+        (OPCODE, (2, 13), "Unsupported operand 48"),
+        (OPCODE, (2, 4), "Unsupported operand 48"),
+    ],
+)
+def test_a_refusal_in_short_is_its_first_sentence_and_the_reason(
+    refusal: Refusal, release: tuple[int, int], said: str
+) -> None:
+    shown = short_message(refusal_message(refusal, release))
+    assert shown.removesuffix(f" {CUT}") == f"UnpicklingError: Weights only load failed. {CUT} {said}"
+
+
+@table(
+    ("message", "shown"),
+    [
+        ("EOFError: Ran out of input", "EOFError: Ran out of input"),
+        ("RuntimeError: no.", "RuntimeError: no."),
+        ("RuntimeError: no. Try this.", f"RuntimeError: no. {CUT}"),
+        ("RuntimeError: a\nb. c", f"RuntimeError: a b. {CUT}"),
+    ],
+)
+def test_other_messages_in_short(message: str, shown: str) -> None:
+    assert short_message(message) == shown
+    for quoted in (message, shown):
+        assert behind_message(f"It fails with: {quoted} Do that.", message) == "Do that."
+    assert behind_message("Do that.", message) == "Do that."
+
+
+def test_a_long_message_is_cut() -> None:
+    assert len(short_message(f"RuntimeError: {'x' * 1000}")) <= 240

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from inspector.progress import Progress
@@ -22,7 +23,8 @@ def test_ambiguous_file_is_safe_nowhere(cli, tmp_path: Path, name: str) -> None:
     path.write_bytes(AMBIGUOUS[name]())
     plain = cli("check", path, "--target", "cpu")
     assert plain.code == 1
-    assert "  NOT SAFE: " in plain.out
+    assert "  SAFE: " not in plain.out
+    assert re.search("^  (NEEDS YOUR TRUST|DANGEROUS): ", plain.out, re.MULTILINE)
     answer = cli("check", path, "--target", "cpu", "--json")
     assert (answer.code, json.loads(answer.out)["safe"]) == (1, False)
     shown = json.loads(cli("show", "--json", path).out)["safety"]
@@ -41,11 +43,12 @@ def test_what_only_differs_from_reader_to_reader_is_said_as_such(cli, tmp_path: 
     path = tmp_path / "file.pt"
     path.write_bytes(zips.checkpoint(pickle, {"0": bytes(8)}, twice))
     answer = cli("check", path, "--target", "cpu")
-    assert "  LOADS on a machine without a GPU, as far as it could be read.\n" in answer.out
-    assert "  NOT SAFE: programs read different things from this file, so it counts as" in answer.out
-    assert " ! Programs read different things from this file\n" in answer.out
+    assert "  LOADS on a machine without a GPU: as far as it could be read.\n" in answer.out
+    assert "  NEEDS YOUR TRUST: programs read different things from this file." in answer.out
+    whole = cli("check", path, "--target", "cpu", "--full").out
+    assert " ! Needs your trust: programs read different things from this file\n" in whole
     assert "weights_only=False" not in answer.out
     assert "programs read different things" in cli("show", path).out
     assert "# Programs read different things from this file" in cli("snippet", path).out
     chip = safety_chip(open_document(str(path), Progress()).safety)
-    assert (chip.text, chip.tone) == ("ambiguous", "warning")
+    assert (chip.text, chip.tone) == ("needs your trust", "warning")

@@ -43,7 +43,7 @@ def test_script_that_works_means_yes_where_the_file_alone_does_not_load(cli, scr
     assert "Findings" not in answer.out
     assert len(answer.out.splitlines()) < 8
     said = " ".join(answer.out.split())
-    assert "sd_cuda.pth by itself does not load there by default. SAFE: nothing in it runs code." in said
+    assert "sd_cuda.pth by itself: DOES NOT LOAD on a machine without a GPU: saved on cuda:0. SAFE:" in said
 
 
 def test_words_and_modules_of_the_script(cli, script) -> None:

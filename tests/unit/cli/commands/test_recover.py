@@ -144,6 +144,6 @@ def test_show_opens_what_is_left(cli, damaged: Path) -> None:
     (finding,) = (finding for finding in document["findings"] if finding["id"] == "truncated")
     assert finding["count"] > 0
     assert "recover" in finding["detail"]
-    assert cli("check", damaged).out.count("etch or copy") == 1
+    assert "bytes of" in cli("check", damaged).out.splitlines()[1]
     answer = cli("show", damaged)
     assert answer.code == 0

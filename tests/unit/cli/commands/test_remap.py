@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 from pathlib import Path
@@ -20,6 +21,7 @@ from inspector.remap.relabel.patches import Patch
 from inspector.remap.relabel.undo import format_undo, make_record
 from inspector.resources import demo_path
 from tests.builders import pickles, zips
+from tests.corpus import CORPUS
 
 DEMO = demo_path()
 READ_AGAIN = "written bytes read again, those of tensors not compared"
@@ -280,3 +282,22 @@ def test_times_are_kept_when_asked(cli, copy) -> None:
     assert out.stat().st_mtime_ns == 10**18
     assert cli("remap", copy, "-o", out, "--force").code == 0
     assert out.stat().st_mtime_ns > 10**18
+
+
+def test_a_copy_that_torch_still_refuses_says_so_and_offers_the_weights(cli, tmp_path: Path) -> None:
+    module, out = tmp_path / "net.pt", tmp_path / "out.pt"
+    shutil.copy(CORPUS / "zip" / "module_custom.pt", module)
+    module.chmod(0o600)
+    refused = (
+        "  torch.load still refuses it by default. NEEDS YOUR TRUST: it uses __main__.Net, which your script"
+    )
+    copied = cli("remap", module, "-o", out).out.splitlines()
+    assert copied[1] == refused
+    line = shlex.split(copied[-1])
+    assert (line[0], line[-2:]) == ("checkpoint-inspector", ["--only", "weights"])
+    assert cli(*line[1:]).code == 0
+    assert json.loads(cli("check", line[4], "--target", "cpu", "--json").out)["safe"]
+    assert "still refuses" not in cli("remap", line[4], "-o", out, "--force").out
+    assert (
+        cli("remap", module, "--in-place", "--map", "cuda:*=cpu", "--hidden-devices").out.count(refused) == 1
+    )

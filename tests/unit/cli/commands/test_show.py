@@ -19,7 +19,7 @@ def test_text_is_for_people(cli) -> None:
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
     assert lines[0] == str(DEMO)
-    assert "Findings" in lines
+    assert "Parameter names of optimizer state" in lines
     assert any(line.startswith("    conv ") for line in lines)
 
 

@@ -28,12 +28,14 @@ def test_what_loading_needs_is_what_the_code_does() -> None:
     assert "with which it can run commands" in whole_module("net.model.Net", "os.system")
     doubtful = checkpoint(module_class="net.model.Net", notes=(Note(NoteKind.SHARED_NAME),))
     assert "needs care, since programs read different" in findings(doubtful)["whole-module"].detail
-    assert findings(doubtful)["runs-code"].title == "Programs read different things from this file"
+    assert findings(doubtful)["runs-code"].title == (
+        "Needs your trust: programs read different things from this file"
+    )
 
 
 def test_damage_is_no_ambiguity() -> None:
     cut_off = checkpoint(notes=(Note(NoteKind.NO_DIRECTORY),))
-    assert findings(cut_off)["runs-code"].title == "What is left of this file cannot be judged"
+    assert findings(cut_off)["runs-code"].detail.startswith("Without its end, other programs")
 
 
 def test_many_modules_are_cut() -> None:
@@ -72,12 +74,12 @@ def test_nested_pickles_are_found_in_a_genuine_file(tmp_path) -> None:
 
 def test_archives_say_what_their_own_loader_runs() -> None:
     one = findings(checkpoint(format="torchscript"))["runs-code"]
-    assert one.title == "This file is a TorchScript program, which runs code of the file and no Python"
+    assert one.title == "Needs your trust: a TorchScript program, which runs code of the file and no Python"
     named = (GlobalUse(name="os.system", count=1),)
     titles = {
-        "A pickle in this file is made to run commands": checkpoint(format="torchscript", globals=named),
-        "Loading this file can run commands": checkpoint(format="package", globals=named),
-        "Loading this file can read and write other files": checkpoint(
+        "Dangerous: a pickle in it is made to run commands": checkpoint(format="torchscript", globals=named),
+        "Dangerous: loading it can run commands": checkpoint(format="package", globals=named),
+        "Dangerous: loading it can read and write files": checkpoint(
             format="torchscript",
             notes=(Note(NoteKind.RUNS_AT_LOAD, ("a:1",)), Note(NoteKind.FILE_ACCESS, ("b",))),
         ),

@@ -10,6 +10,7 @@ from inspector.model.findings import Finding, Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.refusal import CUT
 from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor, value
@@ -174,7 +175,7 @@ def test_other_loader() -> None:
 def test_what_torch_says_to_a_plain_pickle_is_said_in_short() -> None:
     made = open_checkpoint(str(CORPUS / "plain_pickle" / "tensor_p2.pkl"))
     (finding,) = [one for one in diagnose(made, judge(made), CPU_ONLY) if one.id == "other-loader"]
-    assert finding.detail.endswith("failed: Unsupported global: GLOBAL torch.storage._load_from_bytes.")
+    assert f"failed. {CUT} Unsupported global: GLOBAL torch.storage._load_from_bytes" in finding.detail
 
 
 def test_tied_names() -> None:

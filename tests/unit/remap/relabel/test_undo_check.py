@@ -115,14 +115,14 @@ def test_a_file_that_is_harmless_as_it_is_does_not_get_worse(
     harmless = open_checkpoint(str(written(tmp_path, zip_of(HARMLESS, STORAGES), "harmless.pt")))
     with monkeypatch.context() as patch:
         patch.setattr(undo_check, "open_checkpoint", lambda *_, **__: harmless)
-        refused(path, "gives back can run anything when it is loaded, unlike the present one")
+        refused(path, "a worse file than the present one, dangerous: loading it can run commands")
 
     def fail(*_: object, **__: object) -> None:
         raise ContainerError("half of it is there")
 
     with monkeypatch.context() as patch:
         patch.setattr(undo_check, "open_checkpoint", fail)
-        refused(path, "gives back can run anything")
+        refused(path, "than the present one, dangerous: loading it can run commands")
 
 
 @table("nbytes", [0, 1, 10, 100, 300])

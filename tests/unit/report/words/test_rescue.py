@@ -24,9 +24,9 @@ def call(**changes: object) -> Call:
     return Call(**{**given, "file": None, "storages": 2, "nbytes": 32, **changes})
 
 
-def report(*calls: Call, **changes: object) -> str:
+def report(*calls: Call, code: int = 0, **changes: object) -> str:
     journal = Journal(**{"calls": calls, "processes": 1, "with_torch": 1, "failures": (), **changes})
-    return format_journal(journal, find_needs(journal))
+    return format_journal(journal, find_needs(journal), code)
 
 
 def test_every_reason_and_way_has_its_words() -> None:
@@ -70,6 +70,10 @@ def test_one_storage_and_what_failed() -> None:
 
 def test_nothing_to_report() -> None:
     assert report() == f"{rescue.NOTHING}\n"
+    for code, ended in ((1, "ended with exit code 1"), (-9, "was ended by signal 9")):
+        failed = report(code=code)
+        assert failed.startswith(f"no load needed another device, and the command {ended}: ")
+        assert "works" not in failed
     assert report(with_torch=0) == f"{rescue.NO_TORCH}\n"
     assert report(processes=0, with_torch=0) == f"{rescue.NO_HOOK}\n"
     assert report(call(to=None, why="no-rule")).startswith(f"{rescue.UNMAPPED}\n")

@@ -5,26 +5,22 @@ from pathlib import Path
 from typing import get_args
 
 from inspector.containers.notes import Note, NoteKind
+from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.pythons import Python
 from inspector.records import replace
 from inspector.report.words.verdicts import (
-    SAFETY,
-    SAFETY_LABELS,
     assumed,
-    load_sentence,
+    load_verdict,
     place,
-    refusal_sentence,
-    safety_label,
     safety_sentence,
-    short_sentence,
     shown_message,
     understood,
-    verdict_words,
 )
 from inspector.safety.verdict import FileVerdict, judge
-from inspector.target.default_load import DefaultLoad, Way, judge_load
+from inspector.safety.words import LEVELS, SAFETY, few, shouted, verdict_words, words_of
+from inspector.target.default_load import DefaultLoad, Judged, judge_load
 from inspector.target.machine.evidence import Evidence, TorchFound
 from inspector.target.machine.profile import CPU_ONLY, Profile
 from inspector.target.machine.wish import parse_target
@@ -52,46 +48,89 @@ def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] =
 DTENSOR = "torch.distributed.tensor.DTensor"
 
 
+def said(made: Checkpoint, version: str | None = None, target: Profile = CPU_ONLY) -> str:
+    target = replace(target, torch_version=version)
+    load = judge_load(made, target)
+    judged = Judged(checkpoint=made, target=target, load=load)
+    return load_verdict(judged, diagnose(made, load.safety, target), "a node").sentence()
+
+
 @table(
     ("made", "version", "words"),
     [
-        (asking(), None, "It loads on a node as is."),
-        (checkpoint(notes=(Note(NoteKind.SHARED_NAME),)), None, "As read here it loads on a node; other"),
-        (asking("m.Net"), "2.4", "It loads on a node as is, but unchecked: before 2.6"),
-        (asking("m.Net"), None, "It loads on a node once 1 name is allowed (add_safe_globals)."),
-        (asking(DTENSOR), None, "It loads on a node once torch.distributed.tensor is imported."),
+        (asking(), None, "LOADS on a node: torch.load works there."),
+        (
+            checkpoint(notes=(Note(NoteKind.SHARED_NAME),)),
+            None,
+            "LOADS on a node: as far as it could",
+        ),
+        (
+            asking("m.Net"),
+            "2.4",
+            "LOADS on a node: torch.load works there, and runs whatever the file asks for.",
+        ),
+        (asking("m.Net"), None, "DOES NOT LOAD on a node: refused until 1 name is allowed."),
+        (asking("m.Net", "m.Head"), None, "DOES NOT LOAD on a node: refused until 2 names are allowed."),
+        (
+            asking(DTENSOR),
+            None,
+            ": refused until torch.distributed.tensor is imported.",
+        ),
         (
             asking(DTENSOR, "torch._dynamo.decorators._DimRange", "m.Net"),
             None,
-            "once torch.distributed.tensor and torch._dynamo are imported and 1 name is allowed (add_safe",
+            "refused until torch.distributed.tensor and torch._dynamo are imported and 1 name is allowed.",
         ),
-        (asking(called=("m.make",)), None, "only with weights_only=False, which can run code in the file."),
-        (asking(called=("os.system",)), None, "Loading this file can run commands"),
-        (checkpoint(*ON_GPU), None, "It does not load on a node."),
+        (asking(called=("m.make",)), None, "DOES NOT LOAD on a node: refused without weights_only=False."),
+        (
+            asking(called=("os.system",)),
+            None,
+            "DOES NOT LOAD on a node: torch.load refuses it, and rightly.",
+        ),
+        (asking(called=("os.system",)), "2.4", "LOADS on a node: and what is in it runs."),
+        (checkpoint(*ON_GPU), None, "DOES NOT LOAD on a node: saved on cuda:0."),
+        (asking("m.Net", rows=ON_GPU), None, "refused until 1 name is allowed, and saved on cuda:0."),
+        (asking(called=("m.make",), rows=ON_GPU), None, "refused without weights_only=False, and saved on"),
+        (
+            checkpoint(refusal="RuntimeError: no"),
+            None,
+            "LOAD on any machine: torch.load refuses this",
+        ),
     ],
 )
 def test_sentences(made: Checkpoint, version: str | None, words: str) -> None:
-    assert words in load_sentence(load_of(made, version), "a node")
-    short = short_sentence(load_of(made, version), "a node")
-    assert len(short) <= len(load_sentence(load_of(made, version), "a node"))
+    assert words in said(made, version)
+
+
+def test_the_window_leaves_the_machine_out_where_there_is_no_room() -> None:
+    load = load_of(made := checkpoint(*ON_GPU))
+    verdict = load_verdict(Judged(checkpoint=made, target=CPU_ONLY, load=load), (), "a node")
+    whole = "Does not load on a node: saved on cuda:0."
+    assert verdict.line(len(whole)) == whole
+    assert verdict.line(len(whole) - 1) == "Does not load: saved on cuda:0."
+
+
+def test_only_the_devices_that_stop_the_load_are_named() -> None:
+    rows = [
+        row
+        for number in range(6)
+        for row in (
+            storage(str(number), f"cuda:{number}", 8),
+            tensor(f"w{number}", device=f"cuda:{number}", storage=str(number)),
+        )
+    ]
+    one = parse_target("cuda")
+    assert said(checkpoint(*rows[:4]), target=one).endswith(": saved on cuda:1.")
+    assert said(checkpoint(*rows), target=one).endswith(": saved on cuda:1-5.")
+    assert said(checkpoint(*rows)).endswith(": saved on cuda:0-5.")
 
 
 @table(
-    ("made", "said"),
-    [
-        (asking("m.Net", rows=ON_GPU), "torch.load refuses it until 1 name is allowed"),
-        (
-            asking("m.Net", "m.Head", rows=ON_GPU),
-            "torch.load refuses it until 2 names are allowed",
-        ),
-        (asking(called=("m.make",), rows=ON_GPU), "torch.load refuses it without weights_only=False."),
-        (asking(rows=ON_GPU), ""),
-        (asking("m.Net"), ""),
-    ],
+    ("items", "text"),
+    [("a", "a"), ("ab", "a and b"), ("abc", "a, b and c"), ("abcd", "a, b and 2 more")],
 )
-def test_what_comes_before_another_error(made: Checkpoint, said: str) -> None:
-    whole = said.replace(" allowed", " allowed (add_safe_globals).")
-    assert refusal_sentence(load_of(made)) == whole
+def test_lists_of_few(items: str, text: str) -> None:
+    assert few(items, 2) == text
 
 
 @table("version", ["2.6", "2.9", "2.13"])
@@ -171,65 +210,62 @@ def test_what_is_taken_for_granted_without_a_torch() -> None:
     assert assumed(CPU_ONLY) == ""
 
 
-def test_nothing_is_said_to_load_that_another_thing_stops() -> None:
-    stopped, free = load_of(checkpoint(*ON_GPU)), load_of(asking())
-    assert safety_sentence(stopped) == "SAFE: nothing in it runs code."
-    assert safety_sentence(free) == "SAFE: loads with weights_only=True, runs no code."
-    assert safety_sentence(load_of(asking(called=("os.system",)))).startswith("NOT SAFE: DANGEROUS")
+def test_the_three_levels_of_safety_name_what_they_rest_on() -> None:
+    assert safety_sentence(load_of(asking())) == "SAFE: weights only."
+    assert safety_sentence(load_of(asking("m.Net"))) == (
+        "NEEDS YOUR TRUST: it uses m.Net, which must be importable."
+    )
+    own = asking("torch.nn.Linear", called=("__main__.make",))
+    assert safety_sentence(load_of(own)) == (
+        "NEEDS YOUR TRUST: it uses __main__.make, which your script must define."
+    )
+    data = load_of(asking("torch.Size", "torch.nn.modules.linear.Linear"))
+    assert safety_sentence(data).endswith("it uses torch.nn.modules.linear.Linear, which only hold data.")
+    assert safety_sentence(load_of(asking(called=("os.system",)))) == (
+        "DANGEROUS: loading it can run commands: os.system."
+    )
+    opcode = checkpoint(safety=Safety(opcodes=("POP",), protocol=2, oddities=(), unread=()))
+    assert safety_sentence(load_of(opcode)).startswith("NEEDS YOUR TRUST: torch's restricted unpickler")
 
 
 def test_damage_is_said_before_ambiguity() -> None:
     cut_off = load_of(checkpoint(refusal="RuntimeError: no", notes=(Note(NoteKind.NO_DIRECTORY),)))
     assert cut_off.safety.is_unsure
-    assert safety_sentence(cut_off).startswith("NOT SAFE: the file is damaged, so")
+    assert safety_sentence(cut_off).startswith("NEEDS YOUR TRUST: the file is damaged, so")
     shared = load_of(checkpoint(notes=(Note(NoteKind.SHARED_NAME),)))
-    assert safety_sentence(shared).startswith("NOT SAFE: programs read different things")
+    assert safety_sentence(shared).startswith("NEEDS YOUR TRUST: programs read different things")
 
 
 def test_every_verdict_has_its_words() -> None:
-    assert set(SAFETY) == set(get_args(FileVerdict))
-    load = load_of(asking())
-    assert all(load_sentence(replace(load, way=way), "a node") for way in get_args(Way))
-    for way in get_args(Way):
-        said = replace(load, way=way)
-        assert ("loads" in short_sentence(said, "a node")) == ("loads" in load_sentence(said, "a node"))
+    assert set(SAFETY) == set(LEVELS) == set(get_args(FileVerdict))
+    assert words_of("unknown") == "unknown: not all that loading it would run could be read"
+    assert shouted(words_of("dangerous")) == "DANGEROUS: loading it can run commands"
 
 
 def test_what_has_no_pickle_is_not_said_to_load_with_weights_only() -> None:
     load = load_of(checkpoint(tensor("w"), format="safetensors", safety=None))
-    assert safety_sentence(load) == "SAFE: holds no pickle, so loading it runs no code."
-    assert safety_label(load.safety) == "safe: no pickle"
+    assert safety_sentence(load) == "SAFE: it holds no pickle."
     assert load.loader == "safetensors.torch.load_file"
 
 
 def test_archives_are_told_with_their_loader() -> None:
-    script = checkpoint(*ON_GPU, format="torchscript")
-    assert short_sentence(load_of(script), "a node") == load_sentence(load_of(script), "a node")
-    assert load_sentence(load_of(script), "a node").startswith(
-        "It does not load on a node with torch.jit.load; "
-    )
+    assert said(checkpoint(*ON_GPU, format="torchscript")) == "DOES NOT LOAD on a node: saved on cuda:0."
     script = checkpoint(tensor("w"), format="torchscript")
-    load = load_of(script)
-    assert load_sentence(load, "a node") == (
-        "It loads on a node with torch.jit.load; torch.load calls that, too, but only with "
-        "weights_only=False (the default before torch 2.6)."
+    assert said(script) == (
+        "LOADS on a node: torch.jit.load works there; torch.load does so only with weights_only=False."
     )
-    assert safety_sentence(load).startswith("NOT SAFE: a TorchScript program")
-    assert safety_label(load.safety) == "TorchScript program"
+    assert safety_sentence(load_of(script)).startswith("NEEDS YOUR TRUST: a TorchScript program")
     evil = load_of(replace(script, globals=(GlobalUse(name="os.system", count=1),)))
-    assert load_sentence(evil, "a node") == "Do not load it: a pickle in it is made to run commands."
-    assert safety_sentence(evil) == "NOT SAFE: DANGEROUS: a pickle in it is made to run commands."
-    assert safety_label(evil.safety) == "dangerous"
+    assert safety_sentence(evil) == "DANGEROUS: a pickle in it is made to run commands."
 
 
 def test_loaders_that_restrict_nothing_are_as_safe_as_the_names(tmp_path: Path) -> None:
-    for push, words, label in (
-        (number(1), "name nothing but tensors and plain data", "safe: data only"),
-        (call("mine.Config"), "its loader runs whatever the pickles name", SAFETY_LABELS["runs-code"]),
-        (call("os.system", text("id")), SAFETY["dangerous"], SAFETY_LABELS["dangerous"]),
+    for push, words in (
+        (number(1), "safe: its pickles name nothing but tensors and plain data"),
+        (call("mine.Config"), "needs your trust: its loader runs whatever the pickles name"),
+        (call("os.system", text("id")), 'dangerous: loading it can run commands: os.system("id")'),
     ):
         saved = two_ranks()
         saved.value("extra", push)
         safety = judge(open_checkpoint(str(saved.write(tmp_path / "a"))))
         assert words in verdict_words(safety)
-        assert safety_label(safety) == label

@@ -30,7 +30,7 @@ from inspector.session.export.work import (
 from inspector.target.machine.profile import CPU_ONLY
 from tests.builders.folders import trainer
 from tests.sweep import table
-from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
+from tests.unit.remap.samples import CUDA_0, call, mapping, name, stream, tensor, text, written, zip_of
 
 
 def order(path: Path, destination: Path | str = "", **wish: object) -> Order:
@@ -71,6 +71,13 @@ def test_devices_outside_of_tensors_change_where_that_is_wished(tmp_path: Path) 
     result = carry_out(order(path, kind="in-place", hidden=True), Progress()).result
     assert "1 device outside of tensors changed." in result.lines
     assert open_checkpoint(str(path)).hidden_devices[0].device == "cpu"
+
+
+def test_a_copy_that_torch_still_refuses_is_a_warning(tmp_path: Path) -> None:
+    contents = mapping(net=call(name("mine", "Net"), text("a")), t=tensor(text("cuda:0")))
+    path = written(tmp_path, zip_of(stream(contents), {"0": bytes(16)}))
+    (warning,) = carry_out(order(path, tmp_path / "out.pt"), Progress()).result.warnings
+    assert warning.startswith("torch.load still refuses it by default. NEEDS YOUR TRUST: it uses mine.Net")
 
 
 def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:

@@ -31,7 +31,7 @@ def test_an_export_is_asked_for_done_and_reported(real, view, copy) -> None:
     assert result.lines[1] == "233 tensors relabeled."
     real.open(draft.destination)
     assert real.screen.export is None
-    assert real.screen.banner.headline.endswith("It loads on every machine as is.")
+    assert real.screen.banner.headline.endswith("Loads on every machine: torch.load works there.")
 
 
 def test_an_export_that_fails_says_why_and_leads_back(real, copy) -> None:

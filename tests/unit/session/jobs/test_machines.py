@@ -31,7 +31,7 @@ def test_the_probe_runs_once_after_the_first_file(view, runner, files) -> None:
     assert asked == ["looking for GPUs"]
     assert session.screen.targets[0].label == "This machine (2 CUDA GPUs)"
     assert session.screen.banner is not None
-    assert session.screen.banner.headline.endswith("It loads on this machine as is.")
+    assert session.screen.banner.headline.endswith("Loads on this machine: torch.load works there.")
 
 
 def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, files) -> None:

@@ -55,7 +55,7 @@ def test_a_screen_shows_the_whole_document() -> None:
     assert screen.banner is not None
     assert screen.banner.tone == "bad"
     assert screen.safety is not None
-    assert screen.safety.text == "safe: weights only"
+    assert screen.safety.text == "safe"
     assert screen.tree is document.tree
     assert screen.matches is None
     assert [row.device for row in screen.device_map] == ["cuda:0", "cpu"]
@@ -65,8 +65,8 @@ def test_a_screen_shows_the_whole_document() -> None:
         "Dtypes",
     ]
     assert screen.tensor == ()
-    assert [row.id for row in screen.findings] == ["cuda-unavailable", "mixed-devices"]
-    assert [row.tone for row in screen.findings] == ["bad", "neutral"]
+    assert [row.id for row in screen.findings] == ["cuda-unavailable"]
+    assert [row.tone for row in screen.findings] == ["bad"]
     assert screen.code is not None
     assert 'torch.load("best.pth"' in screen.code.text
     assert screen.file[0].title == "File"

@@ -61,7 +61,7 @@ def test_what_loading_runs_stands_on_the_page(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError) as caught:
         open_checkpoint(str(path))
     page = open_failure_page(caught.value, str(path), CPU_ONLY)
-    assert page.title == "Loading this file can run commands"
+    assert page.title == "Dangerous: loading it can run commands"
     assert 'it calls posix.system("id")' in page.runs
     assert page.code == ""
     assert page.remedy == "do not load it with any program"

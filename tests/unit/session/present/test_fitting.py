@@ -41,7 +41,7 @@ def test_a_map_onto_a_card_that_is_too_small_is_a_bad_verdict(state) -> None:
     assert [row.to for row in screen.device_map] == ["cuda:0"]
     banner = screen.banner
     assert banner.tone == "bad"
-    assert banner.verdict == "torch.load stops, and after the map, cuda:0 is 592 MB too small."
+    assert banner.verdict == "Does not load: saved on cuda:2; after the map, cuda:0 is 592 MB too small."
     assert "takes 892 MB of cuda:0, which has 300 MB: 592 MB too much" in banner.advice
     assert "What fits: all of it on cuda:1 (5.0 GB)" in banner.advice
     assert "Map cuda:2 to cuda:0" not in banner.advice
