@@ -29,6 +29,7 @@ __all__ = ["FileVerdict", "GlobalVerdict", "SafetyVerdict", "judge", "judge_glob
 FileVerdict = Literal["weights-only", "needs-allow-list", "runs-code", "unknown", "dangerous"]
 """The best first. `unknown`: loading would unpickle something that could not be read whole."""
 
+_DANGER = "loading it can run commands"
 _GETATTR = "builtins.getattr"
 _MOST_NAMED = 8
 _MOST_UNREAD = 4
@@ -84,7 +85,7 @@ class SafetyVerdict:
     has_pickles: bool = True
     is_unrestricted: bool = False
     archive: Archive | None = None
-    danger: str = "loading it can run commands"
+    danger: str = _DANGER
     loader: str = ""
 
     @property
@@ -149,6 +150,7 @@ def _judge_read(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
 def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
     """Return the verdict on what `torch.load` opens."""
     answer = answer_for(checkpoint, allowed)
+    rivals = checkpoint.needs.rivals
     verdicts = tuple(_judge_use(checkpoint, use.name) for use in checkpoint.globals)
     dangerous = [
         use.name for use, verdict in zip(checkpoint.globals, verdicts, strict=True) if verdict == "dangerous"
@@ -187,6 +189,7 @@ def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
         calls=call_rows(checkpoint),
         calls_made=checkpoint.needs.calls_made,
         has_pickles=checkpoint.safety is not None,
+        danger=_DANGER if own or not rivals else f"{listed(rivals)}, can run commands",
     )
 
 

@@ -14,7 +14,10 @@ import pytest
 import torch
 
 from inspector.model.build import open_checkpoint
+from inspector.report.words.verdicts import load_verdict
 from inspector.safety.verdict import judge
+from inspector.safety.words import verdict_words
+from inspector.target.default_load import Judged, judge_load
 from inspector.target.loading import load_call
 from inspector.target.simulate import first_failure
 from tests.builders import legacy, zips
@@ -272,6 +275,9 @@ def test_what_other_readers_would_run_stops_no_load_and_is_dangerous_all_the_sam
     assert safety.verdict == "dangerous"
     assert any("x.npy" in text and "posix.system" in text for text in safety.reasons)
     assert not any("weights_only=False" in text for text in safety.reasons)
+    assert verdict_words(safety).startswith("dangerous: archive/x.npy, which numpy.load reads, can run comm")
+    said = load_verdict(Judged(checkpoint=found, target=HERE, load=judge_load(found, HERE)), (), "here")
+    assert (said.does, said.why) == ("loads", "torch.load runs nothing of that")
 
 
 class Evil:
