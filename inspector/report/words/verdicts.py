@@ -138,7 +138,7 @@ def _stopped(judged: Judged, findings: Sequence[Finding], stop: LoadFailure, whe
 
 def _loading(load: DefaultLoad, findings: Sequence[Finding], where: str, works: str) -> Verdict:
     if load.way == "never":
-        return Verdict("loads", where, "and what is in it runs", "bad")
+        return Verdict("loads", where, f"{load.loader} runs what is in it", "bad")
     if load.way == "unsure":
         return Verdict("loads", where, "as far as it could be read", "caution")
     if load.safety.archive is not None:
