@@ -30,19 +30,24 @@ def device_names(devices: Iterable[str], most: int, more: str = "") -> str:
         most: How many names there are at most, the count of the others among them.
         more: What follows that count.
     """
-    runs: list[list[str]] = []
     ordered = sorted(devices, key=device_order)
-    least = 2 if len(ordered) > _MOST_APART else len(ordered) + 1
-    for device in ordered:
+    found = device_runs(ordered, 2 if len(ordered) > _MOST_APART else len(ordered) + 1)
+    names = [name for name, _ in found]
+    if len(found) > most:
+        left = sum(len(run) for _, run in found[most - 1 :])
+        names[most - 1 :] = [f"+{left}{more}"]
+    return ", ".join(names)
+
+
+def device_runs(devices: Iterable[str], least: int) -> list[tuple[str, list[str]]]:
+    """Name ordered devices, those of at least so many in a row as one: `cuda:0-7`, each with its devices."""
+    runs: list[list[str]] = []
+    for device in devices:
         if runs and device == _next_device(runs[-1][-1]):
             runs[-1].append(device)
         else:
             runs.append([device])
-    named = [name for run in runs for name in _names_of_run(run, least)]
-    if len(named) > most:
-        left = sum(count for _, count in named[most - 1 :])
-        named = [*named[: most - 1], (f"+{left}{more}", left)]
-    return ", ".join(name for name, _ in named)
+    return [pair for run in runs for pair in _names_of_run(run, least)]
 
 
 def _next_device(device: str) -> str | None:
@@ -51,10 +56,10 @@ def _next_device(device: str) -> str | None:
     return None if index is None or device != f"{kind}:{index}" else f"{kind}:{index + 1}"
 
 
-def _names_of_run(run: list[str], least: int) -> list[tuple[str, int]]:
+def _names_of_run(run: list[str], least: int) -> list[tuple[str, list[str]]]:
     if len(run) < least:
-        return [(device_name(device), 1) for device in run]
-    return [(f"{device_name(run[0])}-{run[-1].rpartition(':')[2]}", len(run))]
+        return [(device_name(device), [device]) for device in run]
+    return [(f"{device_name(run[0])}-{run[-1].rpartition(':')[2]}", run)]
 
 
 def device_colors(devices: Iterable[str]) -> dict[str, int]:

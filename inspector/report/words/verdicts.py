@@ -139,7 +139,7 @@ def _stopped(judged: Judged, findings: Sequence[Finding], stop: LoadFailure, whe
 def _loading(load: DefaultLoad, findings: Sequence[Finding], where: str, works: str) -> Verdict:
     if load.way == "never":
         is_elsewhere = load.safety.answer.kind == "accepts"  # only other readers run it
-        why = f"{load.loader} runs nothing of that" if is_elsewhere else "and what is in it runs"
+        why = f"{load.loader} runs {'nothing of that' if is_elsewhere else 'what is in it'}"
         return Verdict("loads", where, why, "bad")
     if load.way == "unsure":
         return Verdict("loads", where, "as far as it could be read", "caution")

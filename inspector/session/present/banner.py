@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.model.findings import Finding
 from inspector.model.roles.device_types import DEVICE_FINDINGS
-from inspector.model.roles.devices import split_device
 from inspector.model.totals import DeviceTotal
-from inspector.report.colors import device_name
+from inspector.report.colors import device_name, device_runs
 from inspector.report.words.formats import nothing_to_map
 from inspector.report.words.results import as_lines
 from inspector.report.words.verdicts import Verdict, assumed, load_verdict, place, shown_message
@@ -32,6 +30,8 @@ _MOST_CHARS = 300
 _MOST_SPEAKER = 16
 _SAID_BY_HEADLINE = frozenset({"needs-allow-list", "runs-code", "whole-module"})
 _ONE_LINE = 80
+_LEAST = 3
+"""Devices in a row that have one name."""
 _ROLES: dict[str, Tone] = {"good": "good", "caution": "warning", "bad": "bad"}
 _TONES: dict[FileVerdict, Tone] = {
     "weights-only": "good",
@@ -162,7 +162,7 @@ def _advice(device_map: DeviceMap, target: Profile) -> str:
     if not moves or format_of(checkpoint.format).loader_maps or nothing_to_map(checkpoint):
         return ""
     if len({to for _, to in moves}) == 1:
-        runs = [name for name, _ in _runs([device for device, _ in moves])]
+        runs = [name for name, _ in device_runs((device for device, _ in moves), _LEAST)]
         sent = f"{few(runs, _MOST_NAMED)} to {moves[0][1]}"
     else:
         sent = few([f"{device_name(device)} to {to}" for device, to in moves], _MOST_NAMED)
@@ -177,31 +177,12 @@ def _named(totals: Sequence[DeviceTotal]) -> list[str]:
     """Return devices with what is on them; a run such as cuda:0 to cuda:7 is one."""
     by_device = {total.device: total for total in totals}
     named = []
-    for name, devices in _runs(list(by_device)):
+    for name, devices in device_runs(by_device, _LEAST):
         nbytes = sum(by_device[device].nbytes for device in devices)
         count = sum(by_device[device].tensors for device in devices)
         amount = format_nbytes(nbytes) if nbytes else format_count(count, "tensor")
-        named.append(f"{name} ({amount})")
+        named.append(f"{'the CPU' if name == 'cpu' else name} ({amount})")
     return named
-
-
-def _runs(devices: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Join three or more devices with consecutive numbers: `cuda:0\u20137`."""
-    runs = []
-    numbered = enumerate(devices)
-    for _, group in groupby(numbered, key=lambda item: _row_of(*item)):
-        run = [device for _, device in group]
-        if len(run) < 3:
-            runs += [("the CPU" if device == "cpu" else device_name(device), [device]) for device in run]
-        else:
-            runs.append((f"{run[0]}\u2013{run[-1].rpartition(':')[2]}", run))
-    return runs
-
-
-def _row_of(position: int, device: str) -> tuple[str, int]:
-    """Return what is the same for devices with consecutive numbers, and different for all others."""
-    kind, index = split_device(device) or (device, None)
-    return (kind, index - position) if index is not None else (device, -1)
 
 
 def _small(title: str) -> str:

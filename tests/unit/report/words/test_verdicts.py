@@ -87,7 +87,7 @@ def said(made: Checkpoint, version: str | None = None, target: Profile = CPU_ONL
             None,
             "DOES NOT LOAD on a node: torch.load refuses it, and rightly.",
         ),
-        (asking(called=("os.system",)), "2.4", "LOADS on a node: and what is in it runs."),
+        (asking(called=("os.system",)), "2.4", "LOADS on a node: torch.load runs what is in it."),
         (checkpoint(*ON_GPU), None, "DOES NOT LOAD on a node: saved on cuda:0."),
         (asking("m.Net", rows=ON_GPU), None, "refused until 1 name is allowed, and saved on cuda:0."),
         (asking(called=("m.make",), rows=ON_GPU), None, "refused without weights_only=False, and saved on"),

@@ -24,7 +24,7 @@ from tests.unit.report.rows import checkpoint, is_harmless, value
 from tests.unit.session.documents import document_of, saved_on
 
 THEN = "export a fixed copy, or use the loading code."
-RUN = "cuda:0\u20137"
+RUN = "cuda:0-7"
 SHORT = "It stops with: RuntimeError: short. Fetch it."
 NET = {"names": ("net.Net",), "module_class": "net.Net"}
 _ONE_LINE = 80
