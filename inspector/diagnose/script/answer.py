@@ -176,10 +176,10 @@ def _best(checkpoint: Checkpoint, loads: Sequence[Load]) -> list[Load]:
     named = [load for load in loads if names_file(checkpoint, load.path)]
     if named:
         return named
-    unnamed = [load for load in loads if names_file(checkpoint, load.path) is None]
+    others = [load for load in loads if load.found and not load.missing]
+    unnamed = [load for load in loads if names_file(checkpoint, load.path) is None or load in others]
     if not unnamed:
-        others = [load for load in loads if load.found and not load.missing]
-        return others or (list(loads) if len({load.site for load in loads}) == 1 else [])
+        return list(loads) if len({load.site for load in loads}) == 1 else []
     most = max(_fit(load) for load in unnamed)
     best = {(load.source, load.function) for load in unnamed if _fit(load) == most}
     return [load for load in unnamed if _fit(load) == most or (load.source, load.function) in best]

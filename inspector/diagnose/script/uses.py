@@ -72,6 +72,7 @@ _NO_PERSISTENT = (
     "_pickle.UnpicklingError: A load persistent id instruction was encountered, "
     "but no persistent_load function was specified."
 )
+_NO_SAFETENSORS = "SafetensorError: Error while deserializing header"
 _NO_SCRIPT = "RuntimeError: PytorchStreamReader failed locating file constants.pkl: file not found"
 _SHAPES = "whether all names and shapes fit the model"
 _MOST_NAMED = 4
@@ -145,6 +146,8 @@ class Judge(Walk):
             for one in given.items if isinstance(given, Seq) else [UNKNOWN]:
                 is_own = isinstance(one, Class)
                 self._allowed.add(f"__main__.{one.node.name}" if is_own else getattr(one, "name", "*"))  # type: ignore[attr-defined]
+        elif name == "io.BytesIO":
+            return self.new("buffer")
         elif short == "consume_prefix_in_state_dict_if_present":
             pairs = self.pairs(args.at(0))
             if pairs is not None:
@@ -156,7 +159,8 @@ class Judge(Walk):
 
     def _load(self, name: str, args: Args) -> Value:
         load = Load(self, args)
-        if (self._only is not None and load.site not in self._only) or "BytesIO(" in load.source:
+        is_buffer = "BytesIO(" in load.source or (isinstance(load.path, Ref) and load.path.kind == "buffer")
+        if is_buffer or (self._only is not None and load.site not in self._only):
             return UNKNOWN
         number = len(self.loads)
         self.loads.append(load)
@@ -169,6 +173,10 @@ class Judge(Walk):
             load.missing += 1
             why = "The file is no TorchScript archive: torch.load reads it."
             self._problem("load-fails", args.node, _NO_SCRIPT, why, load=number)
+        elif name in _FILES and self.checkpoint.format not in {"safetensors", "sharded"}:
+            load.missing += 1
+            why = "The file is none of safetensors: torch.load reads it."
+            self._problem("load-fails", args.node, _NO_SAFETENSORS, why, load=number)
         elif place is not UNKNOWN and args.whole:
             failure = self._failure(name, args, place, trusts=trusts)
             is_refused = failure is not None and failure.finding in _REFUSALS

@@ -194,3 +194,31 @@ def test_what_is_no_archive_of_torchscript() -> None:
     assert said("import io, torch\nm = torch.jit.load(io.BytesIO(p))\n", "sd_cuda.pth") == "not-loaded"
     own = loaded_as("sd_cpu.pth", format="torchscript")
     assert answer_script("import torch\ntorch.jit.load(p)\n", "a.py", own, CPU_ONLY).load_line == 2
+
+
+def test_a_load_whose_keys_fit_counts_more_than_one_of_an_unknown_file() -> None:
+    """The usual path of a script is named by a default; another branch takes whatever it is given."""
+    text = (
+        "import os\nimport torch\n\n\n"
+        "def main(args, other=None):\n"
+        "    if other is not None:\n"
+        "        net.load_state_dict(torch.load(other))\n"
+        '    path = os.path.join("runs", "best_ckpt.pth") if args is None else args\n'
+        '    ckpt = torch.load(path, map_location="cpu")\n'
+        '    net.load_state_dict(ckpt["model"])\n\n\n'
+        "main(None)\n"
+    )
+    answer = follow(text, "train_cuda.pth")
+    assert (answer.outcome, answer.load_line) == ("works", 9)
+
+
+def test_bytes_of_another_program_are_no_file() -> None:
+    text = "import io\nimport torch\nbuffer = io.BytesIO(run())\nx = torch.load(buffer)\n"
+    assert follow(text, "sd_cuda.pth").outcome == "not-loaded"
+
+
+def test_what_is_no_file_of_safetensors() -> None:
+    text = 'from safetensors.torch import load_file\nx = load_file("sd_cuda.pth", device="cpu")\n'
+    answer = follow(text, "sd_cuda.pth")
+    assert (answer.outcome, answer.line) == ("fails", 2)
+    assert answer.message.startswith("SafetensorError")
