@@ -124,6 +124,7 @@ class Judge(Walk):
         self.unjudged: dict[str, None] = {}
         self._only = only
         self._safety = judge_for(checkpoint, target)
+        self._form = format_of(checkpoint.format)
         self._state_dicts = state_dicts(places)
         self._allowed: set[str] = set()
         self._optimizers: list[Ref] = []
@@ -173,7 +174,7 @@ class Judge(Walk):
             load.missing += 1
             why = "The file is no TorchScript archive: torch.load reads it."
             self._problem("load-fails", args.node, _NO_SCRIPT, why, load=number)
-        elif name in _FILES and self.checkpoint.format not in {"safetensors", "sharded"}:
+        elif name in _FILES and (self._form.has_records or self._form.is_stream):
             load.missing += 1
             why = "The file is none of safetensors: torch.load reads it."
             self._problem("load-fails", args.node, _NO_SAFETENSORS, why, load=number)
