@@ -20,7 +20,7 @@ from inspector.diagnose.errors.disk.paths import PATH_ERRORS
 from inspector.diagnose.errors.disk.serialized import SERIALIZED_ERRORS
 from inspector.diagnose.errors.disk.streams import STREAM_ERRORS
 from inspector.diagnose.errors.explanation import (
-    UNRECOGNIZED,
+    MOST_QUOTED,
     Context,
     ErrorKind,
     Explanation,
@@ -29,6 +29,7 @@ from inspector.diagnose.errors.explanation import (
     Tied,
     Told,
     first_paths,
+    read_where,
 )
 from inspector.diagnose.errors.frameworks import FRAMEWORK_ERRORS
 from inspector.diagnose.errors.hub import HUB_ERRORS
@@ -63,13 +64,15 @@ from inspector.diagnose.errors.running.scripting import SCRIPTING_ERRORS
 from inspector.diagnose.errors.running.shapes import SHAPE_ERRORS
 from inspector.diagnose.errors.running.tensors import TENSOR_ERRORS
 from inspector.diagnose.errors.running.training import TRAINING_ERRORS
+from inspector.diagnose.errors.unknown import unrecognized
 from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
 from inspector.diagnose.run import diagnose
+from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
 from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import cut_text, escape_text
 
 __all__ = ["ERROR_KINDS", "explain_error"]
 
@@ -115,7 +118,6 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *NOTICE_ERRORS,
 )
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
-_MOST_QUOTED = 300
 _MOST_ERRORS = 50
 _MOST_OF_ERROR = 16 * 1024
 _MOST_HEAD = 16 * 1024
@@ -123,41 +125,37 @@ _MOST_TAIL = 48 * 1024
 _MOST_ALSO = 4
 _MOST_LAST = 120
 _NO_FILE = "No file is open. Open the file that the error is about to see which of its tensors cause it."
-_CHECKED = (
-    "devices that are missing, misspelled or out of range",
-    "tensors on different devices",
-    "what weights_only=True refuses",
-    "names and shapes of load_state_dict",
-    "optimizer, scheduler and random generator states",
-    "damaged, truncated and foreign files",
-    "memory, safetensors, Lightning and transformers",
-    "classes, modules, packages and extensions that a file or the code needs",
-    "dtypes, shapes, tensors without data, and what NumPy does not take",
-    "GPUs, drivers and builds of torch that do not fit each other",
-    "data loading, processes and NCCL",
-    "paths, folders, downloads and saving",
-)
 
 
-def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | None = None) -> Explanation:
+def explain_error(
+    text: str,
+    checkpoint: Checkpoint | None,
+    target: Profile | None = None,
+    *,
+    unread: CheckpointError | None = None,
+) -> Explanation:
     """Explain a pasted traceback or message.
 
     Args:
         text: The text, of any length and with any noise around; nothing in it is trusted.
         checkpoint: The file that it is about; None if none is open.
         target: The machine that the file is to be loaded on, if one is chosen.
+        unread: Why the file that was given cannot be read, where `checkpoint` is None for that.
 
     Returns:
-        What it means, tied to the file. An unknown text is answered with `UNRECOGNIZED`.
+        What it means, tied to the file. An unknown text is answered with `UNRECOGNIZED`, in at most 60 words.
     """
     pasted = read_pasted(text)
     found = _recognize(pasted)
     if not found:
-        return _unrecognized(pasted, checkpoint, target)
+        worst = None
+        if checkpoint is not None:
+            worst = next(iter(diagnose(checkpoint, judge_for(checkpoint, target), target)), None)
+        return unrecognized(pasted, checkpoint, worst, _without(unread, "").here)
     recognized, *others = found
     kind, told = recognized.kind, recognized.told
     said = Said() if kind.say is None else kind.say(told)
-    tied = Tied(fits="unknown", here=_NO_FILE)
+    tied = _without(unread, _finding(recognized))
     if checkpoint is not None:
         tied = kind.tie(_context(told, checkpoint, target))
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
@@ -166,9 +164,9 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         id=kind.id,
         finding=tied.finding or _finding(recognized),
         title=said.title or kind.title,
-        quoted=escape_text(cut_text(recognized.quoted, _MOST_QUOTED)),
+        quoted=escape_text(cut_text(recognized.quoted, MOST_QUOTED)),
         cause=said.cause or kind.cause,
-        where=_where(told.scene),
+        where=read_where(told.scene),
         here=tied.here,
         fits=tied.fits,
         paths=first_paths(tied.paths),
@@ -178,6 +176,15 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         fix=_fix(None if tied.fits == "no" else tied.fix or kind.fix, checkpoint, target),
         also=(*last, *also)[:_MOST_ALSO],
     )
+
+
+def _without(unread: CheckpointError | None, finding: str) -> Tied:
+    """Tie a message to no file, or to one that cannot be read: it fits if the message is about that."""
+    if unread is None:
+        return Tied(fits="unknown", here=_NO_FILE)
+    is_it = finding and unread.finding == finding
+    here = f"The given file cannot be read: {escape_text(cut_text(unread.what, MOST_QUOTED)).rstrip('.')}."
+    return Tied(fits="yes" if is_it else "unknown", here=here)
 
 
 def _unknown_last(pasted: Pasted, found: list[Recognized]) -> tuple[str, ...]:
@@ -202,18 +209,6 @@ def _finding(recognized: Recognized) -> str:
         return kind.finding_of(recognized.told.pasted)
     key = (groups.get("kind") or groups.get("key", "")).lower()
     return kind.findings.get(key, kind.finding)
-
-
-def _where(scene: Scene) -> str:
-    """Return the user's line that led to the error, with its file and function."""
-    frame = scene.yours
-    if frame is None:
-        return ""
-    name = frame.path.replace("\\", "/").rpartition("/")[2]
-    line = f", line {frame.line}" if frame.line else ""
-    function = f", in {frame.function}" if frame.function and not frame.function.startswith("<") else ""
-    code = f": {frame.code}" if frame.code else ""
-    return escape_text(cut_text(f"{name}{line}{function}{code}", _MOST_QUOTED))
 
 
 def _context(told: Told, checkpoint: Checkpoint, target: Profile | None) -> Context:
@@ -301,33 +296,3 @@ def _compile(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """
     pattern = pattern.translate(_SMALL).replace("(?p<", "(?P<")
     return re.compile(pattern), re.compile(squeeze(pattern))
-
-
-# --- none of them -------------------------------------------------------------------------------------------
-
-
-def _unrecognized(pasted: Pasted, checkpoint: Checkpoint | None, target: Profile | None) -> Explanation:
-    """Report that nothing is known, what was looked for, and what is wrong with the file all the same."""
-    here, worst = _NO_FILE, None
-    if checkpoint is not None:
-        worst = next(iter(diagnose(checkpoint, judge_for(checkpoint, target), target)), None)
-        here = "Nothing is wrong with this file either."
-        if worst is not None:
-            here = f"What is known about this file may help anyway: {worst.title}. {worst.detail}"
-    words = format_count(sum(len(line.split()) for line in pasted.lines), "word")
-    return Explanation(
-        id=UNRECOGNIZED,
-        finding="" if worst is None else worst.id,
-        title="This message is not recognized" if pasted.lines else "There is no text",
-        quoted="",
-        cause=f"{words} were compared with {format_count(len(ERROR_KINDS), 'kind')} of messages from torch, "
-        "Python, Lightning, transformers and safetensors, and none matches.",
-        here=here,
-        fits="unknown",
-        advice="Paste the whole text, from the first 'Traceback' to the last line, in English. The last "
-        "line of a traceback matters most.",
-        paths=() if worst is None else worst.paths,
-        count=0 if worst is None else worst.count,
-        fix=None if worst is None else worst.fix,
-        checked=_CHECKED,
-    )

@@ -12,10 +12,13 @@ from inspector.model.findings import MOST_PATHS, Finding, Fix
 from inspector.records import dataclass, field
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.machine.profile import Profile
+from inspector.units import cut_text, escape_text
 
 Fit = Literal["yes", "no", "unknown"]
 """Whether the message fits the file: `no` when it must come from another file or from the user's own code."""
 
+MOST_QUOTED = 300
+"""Characters of a text that an explanation quotes at once."""
 UNRECOGNIZED = "unrecognised"
 """The id of the explanation of a text that no row of the table knows."""
 
@@ -38,7 +41,6 @@ class Explanation:
         advice: What to do.
         fix: What the window can do about it, or None.
         also: Titles of what else was recognized in the text, for instance in an error before the last.
-        checked: For an unrecognized text: what was looked for, in words.
     """
 
     id: str
@@ -54,7 +56,6 @@ class Explanation:
     advice: str
     fix: Fix | None = None
     also: tuple[str, ...] = ()
-    checked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,3 +191,15 @@ class Recognized:
 def first_paths(paths: Sequence[str]) -> tuple[str, ...]:
     """Return as many paths as an explanation names."""
     return tuple(paths[:MOST_PATHS])
+
+
+def read_where(scene: Scene) -> str:
+    """Return the user's line that led to the error, with its file and function."""
+    frame = scene.yours
+    if frame is None:
+        return ""
+    name = frame.path.replace("\\", "/").rpartition("/")[2]
+    line = f", line {frame.line}" if frame.line else ""
+    function = f", in {frame.function}" if frame.function and not frame.function.startswith("<") else ""
+    code = f": {frame.code}" if frame.code else ""
+    return escape_text(cut_text(f"{name}{line}{function}{code}", MOST_QUOTED))
