@@ -14,6 +14,7 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
+from inspector.diagnose.errors.agreeing import agree
 from inspector.diagnose.errors.devices import DEVICE_ERRORS
 from inspector.diagnose.errors.disk.files import FILE_ERRORS
 from inspector.diagnose.errors.disk.paths import PATH_ERRORS
@@ -155,12 +156,13 @@ def explain_error(
     recognized, *others = found
     kind, told = recognized.kind, recognized.told
     said = Said() if kind.say is None else kind.say(told)
-    tied = _without(unread, _finding(recognized))
+    tied, context = _without(unread, _finding(recognized)), None
     if checkpoint is not None:
-        tied = kind.tie(_context(told, checkpoint, target))
+        context = _context(told, checkpoint, target)
+        tied = kind.tie(context)
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
     last = _unknown_last(pasted, found)
-    return Explanation(
+    explanation = Explanation(
         id=kind.id,
         finding=tied.finding or _finding(recognized),
         title=said.title or kind.title,
@@ -176,6 +178,7 @@ def explain_error(
         fix=_fix(None if tied.fits == "no" else tied.fix or kind.fix, checkpoint, target),
         also=(*last, *also)[:_MOST_ALSO],
     )
+    return explanation if context is None else agree(explanation, context)
 
 
 def _without(unread: CheckpointError | None, finding: str) -> Tied:

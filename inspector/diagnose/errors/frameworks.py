@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.ties import nothing_to_see, of_finding, top_keys
 from inspector.diagnose.listing import listed, plain
@@ -23,9 +24,14 @@ def _is_of_file(told: Told) -> bool:
 
 
 def _safetensors(context: Context) -> Tied:
-    """Report that this file is no safetensors file, and so what was read was given a wrong name."""
-    form = context.checkpoint.format
-    here = f"This file is a torch checkpoint ({plain(form)} format), not a safetensors file."
+    """Report whether this is a safetensors file, and if not, whether its name says so."""
+    form = format_of(context.checkpoint.format)
+    if form.name == "safetensors":
+        if "truncated" in context.findings:
+            return of_finding(context.findings["truncated"])
+        here = "This is a safetensors file, and it was read to its end: the error is about another file."
+        return Tied(fits="no", here=here)
+    here = f"This file is in the {plain(form.name)} format, not a safetensors file."
     if context.checkpoint.path.endswith(".safetensors"):
         return Tied(fits="yes", here=f"{here} Its name wrongly ends in .safetensors: rename it.")
     return Tied(fits="no", here=f"{here} The error is about another file.")
@@ -42,6 +48,15 @@ def _header(told: Told) -> Said:
         advice="Update it first: python -m pip install -U safetensors. If that does not help, compare the "
         "file's size and checksum with the original, and fetch it again.",
     )
+
+
+def _metadata(context: Context) -> Tied:
+    """Return whether this file says which framework wrote it."""
+    if context.checkpoint.format != "safetensors":
+        return _safetensors(context)
+    if any(row.keys == (".__metadata__", "format") for row in context.checkpoint.values):
+        return Tied(fits="no", here="This file has that entry: the error is about another file.")
+    return Tied(fits="yes", here="The metadata of this file has no entry format.")
 
 
 def _parallel_parts(told: Told) -> Said:
@@ -167,7 +182,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
     ),
     ErrorKind(
         id="safetensors-header",
-        title="The file is not a safetensors file",
+        title="What was read is not a safetensors file",
         pattern=r"deserializing header: ?(?:Header ?Too ?(?:Large|Small)|Invalid ?Header\w{0,20}|header too "
         r"large|invalid (?:utf-8|json) in header)|HeaderTooLarge|InvalidHeaderDeserialization|HeaderTooSmall",
         finding="not-a-checkpoint",
@@ -217,7 +232,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "written without metadata={'format': 'pt'}.",
         advice="Write it again: save_file(load_file(path), path, metadata={'format': 'pt'}). Or update "
         "transformers, which accepts such files.",
-        tie=_safetensors,
+        tie=_metadata,
         when=lambda told: "metadata" in told.pasted.flat,
     ),
     ErrorKind(
