@@ -15,8 +15,10 @@ from inspector.pickles.values import package_of
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global
+from inspector.safety.verdict import judge
 
 _PLAIN = Fix(style="plain")
+_OLDEST = "1.13.0"  # the first with weights_only, and the shortest list
 _WHY = (
     "Since torch 2.6, torch.load accepts only tensors and plain Python values by default: a pickle can run "
     "arbitrary code, and this protects against it."
@@ -75,6 +77,9 @@ _DANGEROUS = (
 def _verdict(context: Context) -> Tied:
     """Return what the restricted unpickler would say to this file."""
     if context.safety.weights_only:
+        if not judge(context.checkpoint, _OLDEST).weights_only:
+            here = "This torch loads the file with weights_only=True; older ones refuse names in it."
+            return Tied(fits="unknown", here=here)
         here = "weights_only=True loads this file as it is: the error comes from another file."
         return Tied(fits="no", here=here)
     if context.safety.may_harm:
