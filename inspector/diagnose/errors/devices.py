@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import devices_of, fix_for, nothing_to_see, paths_on
+from inspector.diagnose.errors.ties import devices_of, fix_for, paths_on
 from inspector.diagnose.listing import listed, plain
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import is_accelerator
@@ -342,7 +342,6 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.load passes a TorchScript file on to torch.jit.load, which accepts a single device "
         "only.",
         advice="Pass one device: torch.jit.load(path, map_location='cpu').",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="jit-device",
@@ -351,7 +350,6 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.jit.load maps only to the CPU, CUDA and a few other devices, and map_location names "
         "another one, such as mps.",
         advice="Load it on the CPU and move it: torch.jit.load(path, map_location='cpu').to('mps').",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="map-location-callable",
@@ -360,6 +358,5 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         cause="The file holds tensors that name their own device (XLA tensors, tensor subclasses), and "
         "torch calls such a function for storages only.",
         advice="Pass a device instead of a function, such as map_location='cpu'.",
-        tie=nothing_to_see,
     ),
 )

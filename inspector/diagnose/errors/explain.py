@@ -125,6 +125,7 @@ _MOST_HEAD = 16 * 1024
 _MOST_TAIL = 48 * 1024
 _MOST_ALSO = 4
 _MOST_LAST = 120
+_NOTHING = Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
 _NO_FILE = "No file is open. Open the file that the error is about to see which of its tensors cause it."
 
 
@@ -159,7 +160,7 @@ def explain_error(
     tied, context = _without(unread, _finding(recognized)), None
     if checkpoint is not None:
         context = _context(told, checkpoint, target)
-        tied = kind.tie(context)
+        tied = _NOTHING if kind.tie is None else kind.tie(context)
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
     last = _unknown_last(pasted, found)
     explanation = Explanation(
@@ -280,9 +281,15 @@ def _first_match(text: str, pasted: Pasted, raised: Raised | None) -> Recognized
             continue
         scene = scene or read_scene(pasted, raised)
         told = Told(groups=_groups(match, shown), text=text, pasted=pasted, scene=scene)
-        if kind.when is None or kind.when(told):
+        if _is_supported(kind, pasted.flat) and (kind.when is None or kind.when(told)):
             return Recognized(kind=kind, quoted=shown[slice(*match.span())], told=told)
     return None
+
+
+def _is_supported(kind: ErrorKind, flat: str) -> bool:
+    """Return whether a text has what a row needs, and nothing that contradicts it."""
+    has_needs = not kind.needs or re.search(kind.needs, flat) is not None
+    return has_needs and (not kind.never or re.search(kind.never, flat) is None)
 
 
 def _groups(match: re.Match[str], text: str) -> dict[str, str]:

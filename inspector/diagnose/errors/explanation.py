@@ -147,11 +147,13 @@ class ErrorKind:
             in the text, see `tracebacks`. Repetitions are bounded, so that no text can make it slow.
         cause: Why torch says that.
         advice: What to do.
-        tie: Finds the cause in a file.
+        tie: Finds the cause in a file; None where nothing in a file decides it.
         finding: The id of the finding that speaks of the same; empty where there is none.
         findings: By the text of the group `kind` in lower case, where it decides the finding.
         finding_of: Tells the finding from the whole text, where that takes more than a group; else None.
         fix: What helps with any file, or None.
+        needs: What the whole text has to match as well, in the letters as they stand; empty for nothing.
+        never: What contradicts the row wherever it stands in the text, whatever the pattern matches.
         when: Whether the row speaks of a text that its pattern matches; None where the words are enough.
         say: What it says of one text, where the frames or the words around decide; else None.
         is_wrapper: Whether the message says only that another one, before it in the text, was raised.
@@ -162,11 +164,13 @@ class ErrorKind:
     pattern: str
     cause: str
     advice: str
-    tie: Tie
+    tie: Tie | None = None
     finding: str = ""
     findings: Mapping[str, str] = field(default_factory=dict)
     finding_of: Callable[[Pasted], str] | None = None
     fix: Fix | None = None
+    needs: str = ""
+    never: str = ""
     when: Callable[[Told], bool] | None = None
     say: Callable[[Told], Said] | None = None
     is_wrapper: bool = False

@@ -6,7 +6,7 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import nothing_to_see, of_finding, top_keys
+from inspector.diagnose.errors.ties import of_finding, top_keys
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 
@@ -85,13 +85,6 @@ def _lightning(context: Context) -> Tied:
     return Tied(fits="yes", here=here, fix=Fix(style="plain"))
 
 
-def _in_lightning(told: Told) -> bool:
-    """Return whether Lightning was creating the model."""
-    return "load_from_checkpoint" in told.pasted.flat or any(
-        "lightning" in frame.package for frame in told.pasted.frames
-    )
-
-
 def _hyper_parameters(context: Context) -> Tied:
     """Return whether this file stores the argument that is missing."""
     name = context.groups["name"]
@@ -137,7 +130,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Resume with the same number of GPUs as the saved run. For another number, take only the "
         "weights (python zero_to_fp32.py FOLDER joins ZeRO's into one file), or convert it with "
         "ds_to_universal.",
-        tie=nothing_to_see,
         say=_parallel_parts,
     ),
     ErrorKind(
@@ -154,7 +146,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Update DeepSpeed (python -m pip install -U deepspeed), and run its own zero_to_fp32.py "
         "(python -m deepspeed.utils.zero_to_fp32) on the folder that holds the file latest, with the "
         "*_optim_states.pt of all ranks.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="dcp-keys",
@@ -167,7 +158,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Build the model as in the saved run, and pass the state dict under the same keys. To load "
         "only what is there: dcp.load(state_dict, checkpoint_id=FOLDER, "
         "planner=DefaultLoadPlanner(allow_partial_load=True)).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="dtensor",
@@ -178,7 +168,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "ShardedTensor), and the other side ordinary ones.",
         advice="Load with torch.distributed.checkpoint, or set_model_state_dict(..., "
         "options=StateDictOptions(full_state_dict=True)). Save a full state dict for use without torchrun.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="safetensors-header",
@@ -221,7 +210,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         cause="Before torch 2.6, even weights_only=True could be tricked into running code "
         "(CVE-2025-32434), so transformers refuses to read pickles with such a version.",
         advice="Update torch to 2.6 or newer, or use the same model as .safetensors.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="safetensors-metadata",
@@ -233,7 +221,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Write it again: save_file(load_file(path), path, metadata={'format': 'pt'}). Or update "
         "transformers, which accepts such files.",
         tie=_metadata,
-        when=lambda told: "metadata" in told.pasted.flat,
+        needs="metadata",
     ),
     ErrorKind(
         id="peft-config",
@@ -245,7 +233,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "newer version of peft.",
         advice="Use the base model that the file names under base_model_name_or_path. For an unknown "
         "setting update peft, or take that line out of adapter_config.json.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="transformers-adamw",
@@ -255,7 +242,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "upgrade does not bring it back.",
         advice="from torch.optim import AdamW (its weight_decay is 0.01 by default, and was 0.0). A saved "
         "state loads into it: the slots are the same.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="transformers-too-old",
@@ -269,7 +255,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         cause="The model, or the code, is newer (or older) than the installed transformers.",
         advice="python -m pip install -U transformers. If the code is old, install the version that it "
         "names.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="sb3-functions",
@@ -281,7 +266,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Pass them yourself: PPO.load(path, custom_objects={'learning_rate': 0.0, 'lr_schedule': "
         "lambda _: 0.0, 'clip_range': lambda _: 0.0}), or use the Python that saved the file, or a newer "
         "stable-baselines3.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="quantized-load",
@@ -291,7 +275,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "when they are moved to the GPU.",
         advice="Move the model first (model.cuda()), then load_state_dict; or load with "
         "from_pretrained(..., load_in_8bit=True), which does both.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="lightning-hparams",
@@ -304,7 +287,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Pass it yourself: Model.load_from_checkpoint(path, NAME=...), with the value of the "
         "training run. For the next run call self.save_hyperparameters() in __init__.",
         tie=_hyper_parameters,
-        when=_in_lightning,
+        needs=r"load_from_checkpoint|[/ ](?:pytorch_)?lightning/",
     ),
     ErrorKind(
         id="lightning-version",

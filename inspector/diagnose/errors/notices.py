@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import ErrorKind
-from inspector.diagnose.errors.ties import nothing_to_see
 
 NOTICE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
@@ -16,7 +15,6 @@ NOTICE_ERRORS: tuple[ErrorKind, ...] = (
         "are those of the whole model.",
         advice="Read the names. If they are the head alone, go on (and train it). If they are nearly all, "
         "the class of the model or a prefix does not fit the file.",
-        tie=nothing_to_see,
         is_wrapper=True,
     ),
     ErrorKind(
@@ -28,7 +26,6 @@ NOTICE_ERRORS: tuple[ErrorKind, ...] = (
         "step, or where a GradScaler skipped that step.",
         advice="Call optimizer.step() first, then scheduler.step(). To resume, load the scheduler's state "
         "instead of stepping it to where it was.",
-        tie=nothing_to_see,
         is_wrapper=True,
     ),
     ErrorKind(
@@ -44,7 +41,6 @@ NOTICE_ERRORS: tuple[ErrorKind, ...] = (
         "no error: what stops the program, if anything does, stands elsewhere in the output.",
         advice="Go on. If the results are wrong, install the versions that the message names. For a file "
         "that you do not trust pass weights_only=True.",
-        tie=nothing_to_see,
         is_wrapper=True,
     ),
 )

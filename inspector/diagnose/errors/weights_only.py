@@ -7,7 +7,7 @@ The wordings: "Unsupported class" in 1.13 to 2.3, "Unsupported global: GLOBAL" s
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import nothing_to_see, of_finding
+from inspector.diagnose.errors.ties import of_finding
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.python2 import present_name
@@ -226,7 +226,6 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         "restricted mode.",
         advice="Load a TorchScript file with torch.jit.load(path, map_location='cpu'). Load a tar file "
         "with weights_only=False, if you trust it, and save it again.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="weights-only-pickle-module",
@@ -234,7 +233,6 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Can not safely load weights when explicit pickle_module",
         cause="A custom pickle module unpickles in its own way, so torch cannot restrict it.",
         advice="Pass only one of the two to torch.load.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="weights-only",

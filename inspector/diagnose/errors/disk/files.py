@@ -10,7 +10,7 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
-from inspector.diagnose.errors.ties import nothing_to_see, of_finding
+from inspector.diagnose.errors.ties import of_finding
 from inspector.diagnose.listing import plain
 from inspector.model.agents import loader_of
 from inspector.model.findings import Fix
@@ -217,7 +217,6 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="mmcv and torch's zip reader say this of a path at which there is no file (or none that they "
         "may read).",
         advice="Check the path: print(os.path.abspath(path), os.path.isfile(path)).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="checksum",
@@ -226,7 +225,6 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="A download was interrupted, or the cached file is of another version.",
         advice="Delete the cached file and have it downloaded again. If it stays so, update the package "
         "that downloads it.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="zip-invalid",
@@ -296,7 +294,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         "download or a copy was interrupted, the disk was full, or two processes saved to it at once.",
         advice=_FETCH,
         tie=_damage,
-        when=lambda told: "codec can" not in told.text,  # text that ends within a letter
+        never="codec can",  # text that ends within a letter
     ),
     ErrorKind(
         id="pickle-truncated",
@@ -352,7 +350,6 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         r"protocol",
         cause="torch.save stores the bytes of tensors outside the pickle, where only torch.load finds them.",
         advice="Read it with torch.load(path, map_location='cpu').",
-        tie=nothing_to_see,
         say=_part_of_checkpoint,
         fix=Fix(style="plain"),
     ),
@@ -372,7 +369,6 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.load was called with an open file (or, before torch 2.3, with a pathlib.Path), and it "
         "can map only files that it opens itself.",
         advice="Pass the path as a str: torch.load(str(path), mmap=True).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="pickle-protocol",
@@ -389,6 +385,5 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"You can only torch\.load from a file that is seekable",
         cause="torch.load needs a seekable file; a download stream or a pipe is not seekable.",
         advice="Read it into memory first: torch.load(io.BytesIO(stream.read())).",
-        tie=nothing_to_see,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, nothing_to_see
+from inspector.diagnose.errors.ties import about_code
 from inspector.diagnose.listing import plain
 
 _SAVED = about_code(
@@ -112,7 +112,6 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         "model.safetensors.index.json, is needed), or the weights are a checkpoint of another framework.",
         advice="Look at what the folder holds. A single .pth or .ckpt file is not for from_pretrained: "
         "build the model, and load it with load_state_dict(torch.load(path, map_location='cpu')).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="save-failed",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
-from inspector.diagnose.errors.ties import about_code, nothing_to_see
+from inspector.diagnose.errors.ties import about_code
 from inspector.diagnose.listing import plain
 
 _CODE = about_code("Nothing in this file decides it: it is about the call.")
@@ -69,7 +69,6 @@ SERIALIZED_ERRORS: tuple[ErrorKind, ...] = (
         "them was imported already; it imports nothing itself.",
         advice="Put import torch.distributed.tensor (or import torch._dynamo, torch.nested) before "
         "torch.load.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="pickle-not-of-torch",
@@ -80,7 +79,6 @@ SERIALIZED_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.load found a pickle that refers to something else than storages of torch, or is of "
         "another generation: another program wrote it, or it is damaged.",
         advice="Read it with the program that wrote it, and save the tensors with torch.save there.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="save-arguments",

@@ -178,7 +178,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         "after sleep, a restart after an update of the driver. Set CUDA_VISIBLE_DEVICES before Python "
         "starts. checkpoint-inspector target looks for the reason; until then load with map_location='cpu'.",
         tie=_INSTALLED,
-        when=lambda told: "_worker_loop" not in told.pasted.flat,
+        never="_worker_loop",
     ),
     ErrorKind(
         id="device-assert",

@@ -228,7 +228,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "process, further up.",
         advice="Paste the whole output, from the first 'Traceback' on.",
         tie=_CODE,
-        when=lambda told: "ninja" not in told.text,
+        never="ninja",
         is_wrapper=True,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, global_names, nothing_to_see
+from inspector.diagnose.errors.ties import about_code, global_names
 from inspector.diagnose.listing import listed
 
 _INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
@@ -100,6 +100,5 @@ ARRAY_ERRORS: tuple[ErrorKind, ...] = (
         "and np.load reads only numbers unless it is told otherwise.",
         advice="A checkpoint of torch is read with torch.load(path, map_location='cpu'). If it is a NumPy "
         "file that you trust: np.load(path, allow_pickle=True), which runs what is in it.",
-        tie=nothing_to_see,
     ),
 )

@@ -6,7 +6,7 @@ import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.state_names import state_dicts
-from inspector.diagnose.errors.ties import global_names, nothing_to_see
+from inspector.diagnose.errors.ties import global_names
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.values import package_of
@@ -281,7 +281,6 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Try torch.load(path, encoding='latin1'). If the file is no file of torch but a bare pickle "
         "(weights of Detectron or Caffe2, NumPy arrays): pickle.load(open(path, 'rb'), "
         "encoding='latin1').",
-        tie=nothing_to_see,
         say=_text_said,
     ),
 )

@@ -6,7 +6,7 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, global_names, nothing_to_see
+from inspector.diagnose.errors.ties import about_code, global_names
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 
@@ -61,14 +61,6 @@ def _holds_modules(context: Context) -> Tied:
         fits="no",
         here="This file holds no pickled modules: the error comes from another file, or from the code.",
     )
-
-
-def _from_load(told: Told) -> bool:
-    """Return whether the error was raised where torch.load asks map_location."""
-    frames = any(
-        "map_location(" in frame.code or frame.function == "restore_location" for frame in told.pasted.frames
-    )
-    return frames or "map_location" in told.pasted.flat
 
 
 _STREAM = re.compile(r"response|stream|reader|file|pipe|body|socket|buffer|wrapper|io$", re.IGNORECASE)
@@ -166,7 +158,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         advice="Write the device out: map_location=f'cuda:{index}', map_location=torch.device('cuda', "
         "index), or map_location='cpu'.",
         tie=_CODE,
-        when=_from_load,
+        needs="map_location|restore_location",
     ),
     ErrorKind(
         id="dict-called",
@@ -176,7 +168,6 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "called with an input.",
         advice="Create the model first, then load the weights into it: model = Net(); "
         "model.load_state_dict(torch.load(path, map_location='cpu')); model.eval().",
-        tie=nothing_to_see,
         fix=_PLAIN,
     ),
     ErrorKind(
@@ -289,7 +280,6 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "as bytecode; Stable-Baselines3 its schedules), and each version of Python has its own bytecode.",
         advice="Load it with the Python version that saved it, and save only state_dicts there. "
         "Stable-Baselines3: pass custom_objects={'lr_schedule': lambda _: 0.0, 'clip_range': lambda _: 0.2}.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="recursion",
@@ -344,7 +334,6 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "only a dictionary of weights and optimizer state.",
         advice="Create the Learner as in training and call learn.load(name), which does "
         "model.load_state_dict. Or call learn.export() where it was trained, and load that.",
-        tie=nothing_to_see,
     ),
 )
 
@@ -358,7 +347,7 @@ ATTRIBUTE_ERRORS: tuple[ErrorKind, ...] = (
         advice="In the model write hparams['NAME'], or convert them first: hparams = "
         "argparse.Namespace(**hparams).",
         tie=_CODE,
-        when=lambda told: "hparam" in told.pasted.flat or "hyper_param" in told.pasted.flat,
+        needs="hparam|hyper_param",
     ),
     ErrorKind(
         id="module-attribute",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import ErrorKind
-from inspector.diagnose.errors.ties import nothing_to_see
 
 REGISTRY_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
@@ -16,7 +15,6 @@ REGISTRY_ERRORS: tuple[ErrorKind, ...] = (
         "class was never imported, or the name is misspelled.",
         advice="Install the version of the framework that the configuration was written for, or update it. "
         "For a class of your own import its module first (custom_imports in mm* projects).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="package-versions",
@@ -28,7 +26,6 @@ REGISTRY_ERRORS: tuple[ErrorKind, ...] = (
         cause="A package wants another version of a second one than is installed.",
         advice="Install what the message asks for, both packages in one command, so that pip finds versions "
         "that go together: python -m pip install 'torch==X' 'torchvision==Y'.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="pip-version",
@@ -39,6 +36,5 @@ REGISTRY_ERRORS: tuple[ErrorKind, ...] = (
         "has none for a new Python, CUDA builds (+cu118) are not on PyPI, and there are none for 32 bits.",
         advice="Use a Python that the release supports (torch 1.x: up to 3.10), or a newer torch; for CUDA "
         "builds add --index-url https://download.pytorch.org/whl/cu121. Wheels for Jetson come from NVIDIA.",
-        tie=nothing_to_see,
     ),
 )

@@ -195,7 +195,7 @@ TRAINING_ERRORS: tuple[ErrorKind, ...] = (
         "enumerate(states[:torch.cuda.device_count()]): torch.cuda.set_rng_state(state, i). Of a Trainer or "
         "accelerate folder delete the rng_state files (random_states_*.pkl).",
         tie=_rng_sizes,
-        when=lambda told: any("set_rng_state" in frame.function for frame in told.pasted.frames),
+        needs="set_rng_state",
         fix=_RESUME,
     ),
     ErrorKind(
