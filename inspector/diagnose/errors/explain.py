@@ -18,8 +18,6 @@ from inspector.diagnose.errors.agreeing import agree
 from inspector.diagnose.errors.devices import DEVICE_ERRORS
 from inspector.diagnose.errors.disk.files import FILE_ERRORS
 from inspector.diagnose.errors.disk.paths import PATH_ERRORS
-from inspector.diagnose.errors.disk.serialized import SERIALIZED_ERRORS
-from inspector.diagnose.errors.disk.streams import STREAM_ERRORS
 from inspector.diagnose.errors.explanation import (
     MOST_QUOTED,
     Context,
@@ -39,31 +37,23 @@ from inspector.diagnose.errors.machine.crashes import CRASH_ERRORS
 from inspector.diagnose.errors.machine.gpu import GPU_ERRORS
 from inspector.diagnose.errors.machine.installing import INSTALLING_ERRORS
 from inspector.diagnose.errors.machine.kernels import KERNEL_ERRORS
-from inspector.diagnose.errors.machine.parallel import PARALLEL_ERRORS
 from inspector.diagnose.errors.machine.workers import WORKER_ERRORS
 from inspector.diagnose.errors.memory import MEMORY_ERRORS
 from inspector.diagnose.errors.names import NAME_ERRORS
-from inspector.diagnose.errors.notices import NOTICE_ERRORS
-from inspector.diagnose.errors.python.arguments import ARGUMENT_ERRORS
 from inspector.diagnose.errors.python.arrays import ARRAY_ERRORS
-from inspector.diagnose.errors.python.assigning import ASSIGNING_ERRORS
 from inspector.diagnose.errors.python.code import CODE_ERRORS
 from inspector.diagnose.errors.python.keys import KEY_ERRORS
 from inspector.diagnose.errors.python.modules import MODULE_ERRORS
 from inspector.diagnose.errors.python.objects import ATTRIBUTE_ERRORS, OBJECT_ERRORS
-from inspector.diagnose.errors.python.registries import REGISTRY_ERRORS
 from inspector.diagnose.errors.python.values import VALUE_ERRORS
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
-from inspector.diagnose.errors.running.batches import BATCH_ERRORS
 from inspector.diagnose.errors.running.calls import CALL_ERRORS
 from inspector.diagnose.errors.running.dtypes import DTYPE_ERRORS
 from inspector.diagnose.errors.running.mixing import MIXING_ERRORS
 from inspector.diagnose.errors.running.moving import MOVING_ERRORS
 from inspector.diagnose.errors.running.resuming import RESUMING_ERRORS
-from inspector.diagnose.errors.running.scripting import SCRIPTING_ERRORS
 from inspector.diagnose.errors.running.shapes import SHAPE_ERRORS
-from inspector.diagnose.errors.running.tensors import TENSOR_ERRORS
 from inspector.diagnose.errors.running.training import TRAINING_ERRORS
 from inspector.diagnose.errors.unknown import unrecognized
 from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
@@ -89,12 +79,9 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *RESUMING_ERRORS,
     *DTYPE_ERRORS,
     *MIXING_ERRORS,
-    *TENSOR_ERRORS,
     *WORKER_ERRORS,
-    *PARALLEL_ERRORS,
     *BUILD_ERRORS,
     *INSTALLING_ERRORS,
-    *SERIALIZED_ERRORS,
     *FILE_ERRORS,
     *MEMORY_ERRORS,
     *FRAMEWORK_ERRORS,
@@ -102,21 +89,14 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *MODULE_ERRORS,
     *HUB_ERRORS,
     *PATH_ERRORS,
-    *STREAM_ERRORS,
-    *REGISTRY_ERRORS,
     *CODE_ERRORS,
     *KEY_ERRORS,
     *ATTRIBUTE_ERRORS,
     *SHAPE_ERRORS,
-    *BATCH_ERRORS,
-    *SCRIPTING_ERRORS,
-    *ASSIGNING_ERRORS,
     *CALL_ERRORS,
     *VALUE_ERRORS,
-    *ARGUMENT_ERRORS,
     *KERNEL_ERRORS,
     *CRASH_ERRORS,
-    *NOTICE_ERRORS,
 )
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _MOST_ERRORS = 50

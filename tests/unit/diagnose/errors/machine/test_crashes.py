@@ -27,3 +27,16 @@ def test_a_load_that_was_killed_is_made_smaller() -> None:
 def test_what_cpp_threw_counts_more_than_that_it_threw() -> None:
     text = "terminate called after throwing an instance of 'c10::Error'\n  what(): CUDA out of memory."
     assert explain_error(text, None).id == "gpu-memory"
+
+
+def test_each_message_has_its_row() -> None:
+    ids = {
+        "Model was trained with torch 1.10.0+cu102, yours is 2.0.0. Bad things might happen": "load-warning",
+        "The following keys are missing from the checkpoint": "weights-not-used",
+    }
+    assert {text: explain_error(text, None).id for text in ids} == ids
+
+
+def test_an_error_counts_more_than_a_warning() -> None:
+    text = "UserWarning: TypedStorage is deprecated.\nRuntimeError: CUDA out of memory."
+    assert explain_error(text, None).id == "gpu-memory"

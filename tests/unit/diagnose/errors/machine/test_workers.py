@@ -59,3 +59,16 @@ def test_a_compiler_is_no_process_of_a_launcher() -> None:
     text = "subprocess.CalledProcessError: Command '['{}', '-v']' returned non-zero exit status 1."
     assert explain_error(text.format("ninja"), None).id == "extension-build"
     assert explain_error(text.format("python"), None).id == "child-failed"
+
+
+def test_gradients_that_do_not_come_are_no_matter_of_devices() -> None:
+    text = (
+        "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one."
+    )
+    found = explain_error(text, None)
+    assert found.id == "ddp-unused"
+    assert "find_unused_parameters=True" in found.advice
+    device = (
+        "ValueError: DDP's device_ids and output_device arguments only work with ... got module parameters"
+    )
+    assert explain_error(device, None).id == "ddp-device"
