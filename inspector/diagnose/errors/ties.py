@@ -22,6 +22,10 @@ def about_code(here: str) -> Tie:
     return tie
 
 
+ABOUT_CODE = about_code("Nothing in this file decides it: it is about the code.")
+ABOUT_MACHINE = about_code("Nothing in this file brings it about: it is about the machine and its packages.")
+
+
 def of_finding(found: Finding, *, in_full: bool = False) -> Tied:
     """Tie a message to a finding, by its title alone or with all it says."""
     here = f"{found.title}. {found.detail}" if in_full else f"{found.title}."

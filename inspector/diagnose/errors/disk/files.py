@@ -10,7 +10,7 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
-from inspector.diagnose.errors.ties import about_code, of_finding
+from inspector.diagnose.errors.ties import ABOUT_CODE, of_finding
 from inspector.diagnose.listing import plain
 from inspector.model.agents import loader_of
 from inspector.model.findings import Fix
@@ -198,9 +198,6 @@ _SCRIPT = re.compile(r"torch\.jit\.load|import_ir_module|torch\.jit import load"
 _LOAD_KEYS = r"invalid load key, ['\"](?P<key>\\x[0-9a-f]{2}|.)"
 
 
-_CODE = about_code("Nothing in this file decides it: it is about the call.")
-
-
 def _tensor_of_name(context: Context) -> Tied:
     """Return whether this file has the tensor that was not found."""
     name = context.groups["name"].strip("'\". ")
@@ -234,7 +231,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         "do not offer: network drives, folders that a virtual machine or a container shares.",
         advice="Copy the file to a local disk, or read it whole: safetensors.torch.load(open(path, "
         "'rb').read()), torch.load(path, mmap=False).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="safetensors-map-location",
@@ -243,7 +240,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.load hands a .safetensors file to safetensors.torch.load_file, which moves all tensors "
         "to one device; a dictionary or a function says where each goes.",
         advice="torch.load(path, map_location='cpu'), or load_file(path, device='cpu').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="safetensors-missing",
@@ -251,7 +248,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"load a safetensors file but safetensors is not installed",
         cause="torch.load hands a .safetensors file to the package safetensors, which is not there.",
         advice="python -m pip install safetensors.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="import-first",
@@ -280,7 +277,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.save takes the object first and the path second; the path is missing, or is something "
         "that cannot be written to.",
         advice="torch.save(model.state_dict(), 'model.pth').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="views-of-two-types",
@@ -289,7 +286,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="One tensor is a view of another's bytes as another dtype (x.view(torch.int8)), and both are "
         "saved in one file.",
         advice="Save a copy of one: x.clone().",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="weights-only-variables",
@@ -297,7 +294,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Only one of '?TORCH_FORCE_WEIGHTS_ONLY_LOAD",
         cause="TORCH_FORCE_WEIGHTS_ONLY_LOAD and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD are both set.",
         advice="Unset one of them; the first is the safe one.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="zip-directory",

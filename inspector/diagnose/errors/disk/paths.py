@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.ties import ABOUT_CODE, about_code
 from inspector.diagnose.listing import plain
 
 _SAVED = about_code(
@@ -62,9 +62,6 @@ _MAYBE_FOLDER = Said(
     "file, and that no other program has it open.",
 )
 _ENDINGS = frozenset({".pt", ".pth", ".ckpt", ".bin", ".tar", ".pkl", ".safetensors", ".t7", ".model"})
-
-
-_CODE = about_code("Nothing in this file decides it: it is about how it is opened, and the disk it is on.")
 
 
 PATH_ERRORS: tuple[ErrorKind, ...] = (
@@ -175,7 +172,7 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         "stream that cannot seek, or a file that was closed at the end of its with block do not serve.",
         advice="Pass the path: torch.load(path), torch.save(obj, path). Or open(path, 'rb') and read inside "
         "the with block.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="not-gzip",
@@ -186,7 +183,7 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         "under the same name, or a web page or a pointer was downloaded in its place.",
         advice="Look at it with the command file, or open it here. torch.load reads a checkpoint as it is; "
         "a .pth.tar is usually no tar archive.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="file-busy",
@@ -197,7 +194,7 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         "folder, or another run.",
         advice="Close what holds it (del the model that was loaded from it; load safetensors as bytes), save "
         "under another name, and keep checkpoints out of synchronized folders.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="disk-error",
@@ -208,6 +205,6 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         "with errors, a folder that is mounted read-only, or a name that is too long.",
         advice="Copy the file to a local disk and try again; save to another folder. dmesg shows errors of "
         "the disk.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
 )

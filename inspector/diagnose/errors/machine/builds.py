@@ -6,10 +6,8 @@ import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.machine.installing import is_of_system
-from inspector.diagnose.errors.ties import about_code, devices_of, fix_for, paths_on
+from inspector.diagnose.errors.ties import ABOUT_MACHINE, devices_of, fix_for, paths_on
 from inspector.diagnose.listing import listed, plain
-
-_INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
 
 
 def _on_cuda(context: Context) -> Tied:
@@ -240,7 +238,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         advice="Install torch and torchvision together, of the same release and CUDA: pip install -U torch "
         "torchvision --index-url https://download.pytorch.org/whl/cu124. Until then run that step on the "
         "CPU.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
         say=_backend,
     ),
     ErrorKind(
@@ -257,7 +255,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         "of the package, with the wheel for this torch and CUDA, or build it from source. After updating "
         "torch, every compiled extension must be built again. Take other CUDA folders out of "
         "LD_LIBRARY_PATH.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
         when=_is_mismatch,
         say=_mismatch,
     ),
@@ -274,7 +272,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         "of the same CUDA version as torch) or the C++ compiler is not there.",
         advice="Install the CUDA toolkit of torch.version.cuda and set CUDA_HOME to it, or install a wheel "
         "that is already built. For loading a checkpoint the extension is often not needed.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="bitsandbytes",
@@ -286,7 +284,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         "for (or no GPU at all).",
         advice="pip install -U bitsandbytes, and run python -m bitsandbytes, which says what is missing. "
         "Without an NVIDIA GPU load the model without load_in_8bit and load_in_4bit.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="torch-too-old",
@@ -297,7 +295,7 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         cause="The code uses an argument or a name that came with a later version of torch than the one "
         "installed.",
         advice="Update torch, or leave the argument out.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
         say=_too_old,
     ),
     ErrorKind(
@@ -311,6 +309,6 @@ BUILD_ERRORS: tuple[ErrorKind, ...] = (
         "torch.py does the same.",
         advice="Use the version of torch that the project asks for (its requirements.txt), or the "
         "project's newer version. See that no torch.py lies beside the script.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
     ),
 )

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
-from inspector.diagnose.errors.ties import about_code
-
-_MACHINE = about_code(
-    "Nothing in this file is known to bring it about: it is about the machine and what is installed."
-)
+from inspector.diagnose.errors.ties import ABOUT_MACHINE
 
 
 def _killed(told: Told) -> Said:
@@ -31,7 +27,7 @@ CRASH_ERRORS: tuple[ErrorKind, ...] = (
         "pip) each bring the OpenMP runtime, and it refuses to run twice in one process.",
         advice="Install the packages from one source: all with pip, or all with conda, in a new environment. "
         "KMP_DUPLICATE_LIB_OK=TRUE silences the check; results may then be wrong.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="illegal-instruction",
@@ -45,7 +41,7 @@ CRASH_ERRORS: tuple[ErrorKind, ...] = (
         "build or version of the package; python -X faulthandler shows which one crashes. On Arm boards "
         "(Jetson, Raspberry Pi) it is usually NumPy's OpenBLAS: export OPENBLAS_CORETYPE=ARMV8, or another "
         "numpy.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="process-killed",
@@ -59,7 +55,7 @@ CRASH_ERRORS: tuple[ErrorKind, ...] = (
         advice="Watch the memory while it runs (free -h). Use a smaller batch and fewer DataLoader workers, "
         "or raise the limit of the container or job. Large checkpoints: torch.load(path, "
         "map_location='cpu', mmap=True).",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
         say=_killed,
     ),
     ErrorKind(
@@ -73,7 +69,7 @@ CRASH_ERRORS: tuple[ErrorKind, ...] = (
         advice="python -X faulthandler script.py shows the line. Try python -c 'import torch' alone, then "
         "each import of the script. Install torch and its extensions again, in a new environment; import "
         "torch before the other libraries.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="cpp-terminate",
@@ -84,7 +80,7 @@ CRASH_ERRORS: tuple[ErrorKind, ...] = (
         "nobody caught.",
         advice="Paste the lines behind what(). Often another process of the same run failed first: look for "
         "the first error above.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
         is_wrapper=True,
     ),
     ErrorKind(

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.ties import ABOUT_MACHINE
 from inspector.diagnose.listing import plain
 from inspector.pickles.values import package_of
-
-_INSTALLED = about_code("Nothing in this file brings it about: it is about what is installed here.")
 
 # What pip, its build environments and uv print around the error of a package that they build.
 _BUILDING = re.compile(
@@ -148,7 +146,7 @@ INSTALLING_ERRORS: tuple[ErrorKind, ...] = (
         r"cannot load library '(?P<loaded>lib[\w+-]{1,40}\.so[.\d]{0,12})|sndfile library not found",
         cause="A package loads a shared library that is not installed here.",
         advice="Install the package of the system that brings it.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
         when=lambda told: is_of_system(_library(told)),
         say=_system,
     ),
@@ -162,7 +160,7 @@ INSTALLING_ERRORS: tuple[ErrorKind, ...] = (
         "No checkpoint is involved.",
         advice="Look at the first error above. Update pip (python -m pip install --upgrade pip setuptools "
         "wheel), or install a wheel that is already built for this Python and torch.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
         when=_is_building,
         say=_build,
     ),

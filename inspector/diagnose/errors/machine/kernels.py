@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import ErrorKind
-from inspector.diagnose.errors.ties import about_code
-
-_MACHINE = about_code("Nothing in this file brings it about: it is about the GPU and what is installed.")
+from inspector.diagnose.errors.ties import ABOUT_MACHINE
 
 KERNEL_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
@@ -21,7 +19,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         advice="Move model and inputs: model.cuda(), x = x.cuda(); in several GPUs' code set the current one "
         "with torch.cuda.set_device. Without a GPU use the project's implementation in plain torch, if it "
         "has one.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="cuda-required",
@@ -35,7 +33,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         advice="checkpoint-inspector target tells which of these it is. For a CPU-only build install one for "
         "CUDA: pip install torch --index-url https://download.pytorch.org/whl/cu128. Without a GPU look for "
         "an option of the program (--cpu, --device cpu).",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="compiler-missing",
@@ -49,7 +47,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         advice="Run without it: torch._dynamo.config.suppress_errors = True, or leave torch.compile out "
         "(for TorchScript torch.jit.fuser('fuser0')). Install the triton that belongs to this torch (on "
         "Windows triton-windows), or a newer torch for a newer GPU.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="attention-kernel",
@@ -61,7 +59,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         advice="Allow the plain one: torch.backends.cuda.enable_math_sdp(True) (or "
         "attn_implementation='eager' in from_pretrained). Use float16 or bfloat16 for the fast ones; update "
         "torch for a newer GPU.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="rocm-libraries",
@@ -72,7 +70,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         "among them, or their files are missing.",
         advice="For a GPU beside a supported one set HSA_OVERRIDE_GFX_VERSION before Python starts (10.3.0 "
         "for other RDNA 2 GPUs, 11.0.0 for other RDNA 3). Install torch for the ROCm that supports the GPU.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="directml",
@@ -84,7 +82,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         advice="Load to the CPU (map_location='cpu', load_file(path, device='cpu')) and move the model "
         "afterwards with .to(torch_directml.device()). Against too little memory lower the resolution, or "
         "use float16.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="gpu-too-old",
@@ -95,7 +93,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         "8.0), AWQ and Marlin 7.5 or 8.0, FP8 8.9.",
         advice="Choose float16 (--dtype half, torch_dtype=torch.float16), or weights that are quantized in "
         "another way.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="xpu-driver",
@@ -106,7 +104,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         "(which Arc GPUs lack), or its version does not fit torch's.",
         advice="Lower the batch size, keep everything in float32 or lower, and update the driver and "
         "torch's build for XPU together.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="quantized-engine",
@@ -117,7 +115,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         "None is set, or the file was made for the other.",
         advice="torch.backends.quantized.engine = 'qnnpack' (Arm, Apple) or 'fbgemm' (x86) before the model "
         "is loaded; torch.backends.quantized.supported_engines shows which there are.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="no-storage",
@@ -128,7 +126,7 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         "shared, pinned, copied or saved as it is.",
         advice="Convert it first: tensor.to_dense(), or take the tensor inside (DTensor: "
         "tensor.full_tensor()). Tensors made in inference_mode: clone them outside of it.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="cuda-refused",
@@ -142,6 +140,6 @@ KERNEL_ERRORS: tuple[ErrorKind, ...] = (
         "may be reported late, for an earlier operation.",
         advice="Run with CUDA_LAUNCH_BLOCKING=1 to see the true line. For several GPUs try "
         "NCCL_P2P_DISABLE=1; for DataLoader keep GPU tensors out of the workers. Update the driver.",
-        tie=_MACHINE,
+        tie=ABOUT_MACHINE,
     ),
 )

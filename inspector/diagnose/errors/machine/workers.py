@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
-from inspector.diagnose.errors.ties import about_code
-
-_CODE = about_code(
-    "Nothing in this file brings it about: it is about the code that loads data and starts processes."
-)
+from inspector.diagnose.errors.ties import ABOUT_CODE
 
 
 def _worker(told: Told) -> Said:
@@ -82,11 +78,6 @@ def _pin(told: Told) -> Said:
     )
 
 
-_CODE_parallel = about_code(
-    "Nothing in this file brings it about: it is about the code that trains in several processes."
-)
-
-
 WORKER_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="fork-cuda",
@@ -99,7 +90,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         advice="Keep the dataset on the CPU and move each batch in the training loop (load what it needs "
         "with map_location='cpu'), or use num_workers=0. Where workers must use CUDA, start them with "
         "spawn: DataLoader(..., multiprocessing_context='spawn').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         when=_is_in_worker,
     ),
     ErrorKind(
@@ -111,7 +102,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "without map_location='cpu'.",
         advice="Keep the data on the CPU (torch.load(path, map_location='cpu') in the dataset) and move "
         "each batch in the loop. Or pass pin_memory=False to the DataLoader.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="pin-memory",
@@ -124,7 +115,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="With pin_memory=True a thread copies batches into memory that the GPU reads directly. It "
         "failed: no GPU or driver is usable, the memory is full, or a sample cannot be pinned.",
         advice="Pass pin_memory=False to the DataLoader: it changes nothing but speed.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         when=_is_pinning,
         say=_pin,
         is_wrapper=True,
@@ -136,7 +127,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="The message only says where the error happened. The error itself stands below it, after "
         "'Original Traceback'.",
         advice="Paste the whole text. num_workers=0 (or a single GPU) shows the error directly.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         is_wrapper=True,
     ),
     ErrorKind(
@@ -152,7 +143,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         advice="Try num_workers=0: it either works or shows the real error. In a container use "
         "--shm-size=8g or --ipc=host. Against too many open files: "
         "torch.multiprocessing.set_sharing_strategy('file_system').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_worker,
     ),
     ErrorKind(
@@ -162,7 +153,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="On Windows and macOS each worker imports the script. What stands outside of a function runs "
         "again there, and starts workers again.",
         advice="Put the code that trains below if __name__ == '__main__':, or use num_workers=0.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="dataloader-attribute",
@@ -173,7 +164,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "DataLoader is restored from a checkpoint.",
         advice="Make a new DataLoader with the new arguments. In a subclass, call super().__init__() last. "
         "Do not save DataLoaders in checkpoints: save their settings.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="nccl-duplicate-gpu",
@@ -185,7 +176,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "saved on.",
         advice="Begin each process with torch.cuda.set_device(int(os.environ['LOCAL_RANK'])), start as "
         "many processes as there are GPUs (torchrun --nproc_per_node), and load with map_location='cpu'.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="nccl",
@@ -201,7 +192,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "open, or NCCL does not fit the driver.",
         advice="Look for the first error of any rank: it is usually the cause. Run with NCCL_DEBUG=INFO, "
         "check that each rank has its own GPU, and on one machine try NCCL_P2P_DISABLE=1.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_nccl,
     ),
     ErrorKind(
@@ -220,7 +211,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         advice="Start it with torchrun --nproc_per_node=N script.py, and call init_process_group('nccl') "
         "(or 'gloo' on a CPU or Windows) first. Against a port in use pass --master_port=0. To only load "
         "the file none of this is needed.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="child-failed",
@@ -232,7 +223,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="The launcher only reports that a process ended. The reason is in the output of that "
         "process, further up.",
         advice="Paste the whole output, from the first 'Traceback' on.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         never="ninja",
         is_wrapper=True,
     ),
@@ -244,7 +235,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="DistributedDataParallel must be given a model that is on the process's own GPU already.",
         advice="model.to(local_rank) first, then DistributedDataParallel(model, device_ids=[local_rank]). "
         "Load the checkpoint in every process, with map_location='cpu', before wrapping.",
-        tie=_CODE_parallel,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="ddp-models-differ",
@@ -257,7 +248,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "tokens), froze other layers, or did not load the checkpoint.",
         advice="Build the model from the same settings in every process, and load the same checkpoint in "
         "each (map_location='cpu') before wrapping. Do what only rank 0 does after wrapping.",
-        tie=_CODE_parallel,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="ddp-unused",
@@ -270,7 +261,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         advice="DistributedDataParallel(model, device_ids=[local_rank], find_unused_parameters=True); in "
         "Lightning strategy='ddp_find_unused_parameters_true'. Better: freeze or remove what is unused "
         "(requires_grad_(False)). TORCH_DISTRIBUTED_DEBUG=DETAIL names the parameters.",
-        tie=_CODE_parallel,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="ddp-twice",
@@ -282,6 +273,6 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         advice="Take find_unused_parameters=True away, use checkpoint(..., use_reentrant=False) "
         "(gradient_checkpointing_kwargs={'use_reentrant': False} in transformers), or call "
         "model._set_static_graph() where the graph never changes.",
-        tie=_CODE_parallel,
+        tie=ABOUT_CODE,
     ),
 )

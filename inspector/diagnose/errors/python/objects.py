@@ -6,11 +6,10 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, global_names
+from inspector.diagnose.errors.ties import ABOUT_CODE, global_names
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 
-_CODE = about_code("Nothing in this file decides it: it is about the line of code.")
 _PLAIN = Fix(style="plain")
 _BUILTIN = re.compile(
     r"nonetype|int|float|bool|str|list|tuple|set|dict|type|method|function|generator|module|"
@@ -131,7 +130,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "assigned to it. The file is fine.",
         advice="Print the name before the call. Create the optimizer (or the model) first and pass that: "
         "optimizer = torch.optim.Adam(model.parameters()). Give scripts other names than variables.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="load-argument",
@@ -143,7 +142,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "torch.load already returned.",
         advice="Print the argument before the call. Pass the path once: torch.load(path, "
         "map_location='cpu').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         when=_in_load,
         fix=_PLAIN,
     ),
@@ -157,7 +156,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "torch.cuda.current_device()), and tried to call it. (torch before 0.4 takes no text, either.)",
         advice="Write the device out: map_location=f'cuda:{index}', map_location=torch.device('cuda', "
         "index), or map_location='cpu'.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         needs="map_location|restore_location",
     ),
     ErrorKind(
@@ -181,7 +180,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "keys (None in old versions), not the model. So model = model.load_state_dict(...) loses the "
         "model. (None can also come from a function of your own that forgets to return the model.)",
         advice="Write model.load_state_dict(state_dict) on a line of its own, then model.eval().",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         when=_of_load_state_dict,
     ),
     ErrorKind(
@@ -192,7 +191,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         r"Expected state_dict to be dict-like, got <class '(?:str|pathlib\.\w{1,20})'",
         cause="load_state_dict takes the loaded dictionary, not the name of the file.",
         advice="Load the file first: model.load_state_dict(torch.load(path, map_location='cpu')).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         fix=_PLAIN,
     ),
     ErrorKind(
@@ -203,7 +202,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "it was called on the class (Net.load_state_dict instead of Net().load_state_dict), or with "
         "nothing.",
         advice="model = Net(); model.load_state_dict(torch.load(path, map_location='cpu')).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         fix=_PLAIN,
     ),
     ErrorKind(
@@ -218,7 +217,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "those are on the model inside, which is .module.",
         advice="Write model.module.NAME instead of model.NAME. Save model.module.state_dict(), whose names "
         "have no 'module.' prefix.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="not-wrapped",
@@ -229,7 +228,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "out.",
         advice="Use the model itself: model.state_dict() and model.load_state_dict(...). For both cases: "
         "getattr(model, 'module', model).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="posix-path",
@@ -289,7 +288,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "__getattr__ of a class that wraps a model calls itself while the object is not complete.",
         advice="Save the state_dict instead of the object. In a class with __getattr__, look attributes up "
         "in self.__dict__.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="script-pickled",
@@ -302,7 +301,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         cause="TorchScript models carry compiled code, which pickle does not write.",
         advice="torch.jit.save(model, path) or model.save(path); read it with torch.jit.load(path, "
         "map_location='cpu').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="jit-given",
@@ -323,7 +322,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         cause="A TorchScript file names operators and does not contain them: they are registered when the "
         "package that defines them is imported, and torch.jit.load found none of that name.",
         advice="Install that package for the installed torch, and import it before torch.jit.load.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_operator,
     ),
     ErrorKind(
@@ -346,7 +345,7 @@ ATTRIBUTE_ERRORS: tuple[ErrorKind, ...] = (
         "the model reads them as attributes (hparams.width).",
         advice="In the model write hparams['NAME'], or convert them first: hparams = "
         "argparse.Namespace(**hparams).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         needs="hparam|hyper_param",
     ),
     ErrorKind(

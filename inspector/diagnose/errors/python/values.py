@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.ties import ABOUT_CODE
 from inspector.diagnose.listing import plain
 
-_CODE = about_code("Nothing in this file decides it: it is about the value that the line of code uses.")
 _SEQUENCES = {"list", "tuple", "generator", "map", "zip", "batchencoding"}
 _OF_TENSOR = (
     r"to|cuda|cpu|size|shape|dim|ndim|unsqueeze|squeeze|view|reshape|numpy|device|dtype|detach|backward|float|"
@@ -103,7 +102,6 @@ def _root(context: Context) -> Tied:
     return Tied(fits="no", here=f"torch.load returns no list for this file (but a {plain(kind)}).")
 
 
-_CODE_arguments = about_code("Nothing in this file decides it: it is about the code that calls.")
 _OWNERS = {
     **dict.fromkeys(("load_model", "load_file", "save_file", "safe_open"), "safetensors"),
     **dict.fromkeys(("hf_hub_download", "cached_download", "snapshot_download"), "huggingface_hub"),
@@ -180,7 +178,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "a part of the model or of the configuration is missing, or a file was not found.",
         advice="Print the name in that line, and look where it is assigned. load_state_dict(), list.sort() "
         "and optimizer.step() return nothing that can be used.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_none,
     ),
     ErrorKind(
@@ -195,7 +193,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "(torch.from_numpy converts it), a class that was not called (Net instead of Net()), or a method "
         "without its parentheses.",
         advice="Print type(...) of it in that line, and convert or load it first.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_sequence,
     ),
     ErrorKind(
@@ -209,7 +207,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "that torch.load already returned, a tensor, or nothing.",
         advice="Pass the path itself, as str: the function loads the file. If it is loaded already, call "
         "model.load_state_dict with it.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="list-for-dict",
@@ -230,7 +228,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "configuration file or a library of another version, or the script was called without it.",
         advice="Use the version of the code that the checkpoint or configuration was made with, or add the "
         "option by hand before it is read: args.name = default.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="object-attribute",
@@ -242,7 +240,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "._orig_mod or .base_model.",
         advice="print(type(x)) and dir(x) show what there is. Install the versions that the project asks "
         "for. Of a pickled model, build it again and load its state_dict.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_whose,
     ),
     ErrorKind(
@@ -254,7 +252,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "a function of another version.",
         advice="Print what is on the right side: type(...) and len(...). For a checkpoint take what is "
         "there, such as state_dict = torch.load(path).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="map-location-elsewhere",
@@ -268,7 +266,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         advice="torch.load(path, map_location='cpu') for a file of torch.save; load_file(path, "
         "device='cpu') for safetensors. For a pickle with GPU tensors inside, run the script with "
         "checkpoint-inspector run -- python script.py, which maps them.",
-        tie=_CODE_arguments,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="load-without-path",
@@ -276,7 +274,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"\bload\(\) missing \d required positional arguments?: 'f'",
         cause="torch.load wants the path (or an open file) as its first argument, under the name f.",
         advice="torch.load(path, map_location='cpu').",
-        tie=_CODE_arguments,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="call-arguments",
@@ -287,7 +285,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "another version of the package, or a configuration was saved by another version of the class.",
         advice="Install the versions that the project asks for (requirements.txt), or change the call to "
         "what help(...) of the function shows.",
-        tie=_CODE_arguments,
+        tie=ABOUT_CODE,
         say=_call,
     ),
     ErrorKind(
@@ -298,7 +296,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         r"attribute '(?P<attribute>\w{1,80})'",
         cause="The installed version of the package is not the one that the code was written for.",
         advice="Install versions that belong together.",
-        tie=_CODE_arguments,
+        tie=ABOUT_CODE,
         say=_import,
     ),
 )

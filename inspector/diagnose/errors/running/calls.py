@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import ErrorKind
-from inspector.diagnose.errors.ties import about_code
-
-_CODE = about_code("Nothing in this file decides it: it is about the line of code.")
-
-
-_CODE_assigning = about_code(
-    "Nothing in this file decides it: it is about the code that builds or changes the model."
-)
-
-
-_CODE_scripting = about_code("Nothing in this file brings it about: it is about the code that is compiled.")
-
+from inspector.diagnose.errors.ties import ABOUT_CODE
 
 CALL_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
@@ -23,7 +12,7 @@ CALL_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"The following operation failed in the TorchScript interpreter",
         cause="The error itself stands below, after the lines of the serialized code.",
         advice="Paste the whole text, with its last line.",
-        tie=_CODE_scripting,
+        tie=ABOUT_CODE,
         is_wrapper=True,
     ),
     ErrorKind(
@@ -39,7 +28,7 @@ CALL_ERRORS: tuple[ErrorKind, ...] = (
         "and tuples of them as inputs and outputs, no classes of one's own.",
         advice="Trace a wrapper that takes and returns tensors only (torch.jit.trace(model, example, "
         "strict=False) for dictionaries), or annotate the types. torch.export is what replaces TorchScript.",
-        tie=_CODE_scripting,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="parameter-assigned",
@@ -50,7 +39,7 @@ CALL_ERRORS: tuple[ErrorKind, ...] = (
         "(also one that .cuda() or .to() of a parameter returned).",
         advice="Wrap it: layer.weight = torch.nn.Parameter(tensor). Or copy the values: with "
         "torch.no_grad(): layer.weight.copy_(tensor). For a state dict call load_state_dict.",
-        tie=_CODE_assigning,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="module-assigned",
@@ -60,7 +49,7 @@ CALL_ERRORS: tuple[ErrorKind, ...] = (
         cause="The name belongs to a part of the model, and the value is none: a class that was not called, "
         "a state dict where the model belongs, or None of another type.",
         advice="Assign a module (self.head = nn.Linear(...)); load weights with load_state_dict.",
-        tie=_CODE_assigning,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="module-not-initialized",
@@ -69,7 +58,7 @@ CALL_ERRORS: tuple[ErrorKind, ...] = (
         cause="The class assigns layers before super().__init__() is called, or never calls it; or its "
         "name is spelled __init_ or _init__.",
         advice="Call super().__init__() in the first line of __init__.",
-        tie=_CODE_assigning,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="no-forward",
@@ -79,7 +68,7 @@ CALL_ERRORS: tuple[ErrorKind, ...] = (
         "class forward may be misspelled or indented into another function.",
         advice="Call the layers in the list one by one, or use nn.Sequential. Compare the indentation of "
         "forward with that of __init__.",
-        tie=_CODE_assigning,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="argument-type",
@@ -92,7 +81,7 @@ CALL_ERRORS: tuple[ErrorKind, ...] = (
         "text, a float where a whole number belongs (Python's / gives floats), or None.",
         advice="Print type(...) of the arguments. outputs[0] (or .logits) of a model with several outputs; "
         "torch.from_numpy(array); // instead of / for sizes.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="name-unknown",
@@ -103,6 +92,6 @@ CALL_ERRORS: tuple[ErrorKind, ...] = (
         "import inside try, or a model that is only created for some options.",
         advice="Look where the name is assigned, and whether that line runs; restart a notebook and run all "
         "its cells in order.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
 )

@@ -10,7 +10,7 @@ from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
 from inspector.diagnose.errors.running.apart import tie_apart
 from inspector.diagnose.errors.running.steps import say_apart
 from inspector.diagnose.errors.running.types import are_apart, read_type
-from inspector.diagnose.errors.ties import about_code, devices_of, paths_on
+from inspector.diagnose.errors.ties import ABOUT_CODE, devices_of, paths_on
 from inspector.diagnose.listing import listed
 from inspector.model.findings import Fix
 from inspector.model.roles.device_types import DEVICE_TYPES
@@ -41,9 +41,6 @@ def _parallel(context: Context) -> Tied:
     others = f"; its GPU tensors are on {listed(devices)}" if devices else ""
     here = f"This file holds {held}{others}. Your code put the model there."
     return Tied(fits="unknown" if paths else "no", here=here)
-
-
-_CODE = about_code("Nothing in this file decides it: it is about the tensors that the code makes.")
 
 
 MIXING_ERRORS: tuple[ErrorKind, ...] = (
@@ -127,7 +124,7 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"'?lengths'? argument should be a 1D CPU int64 tensor|batch_sizes should always be on CPU",
         cause="pack_padded_sequence reads the lengths on the CPU, wherever the sequences are.",
         advice="pack_padded_sequence(x, lengths.cpu(), ...). Do not move lengths with the batch.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="resize-storage",
@@ -137,7 +134,7 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         "the first, or is a view of memory that torch does not own (NumPy, a slice).",
         advice="num_workers=0 shows the sizes in its message. Give all samples one shape (Resize, padding, "
         "or a collate_fn), and return copies: torch.tensor(array), x.clone().",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="set-data",
@@ -148,7 +145,7 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         "(an optimizer, apex, a flattened RNN), or .data was assigned from another device.",
         advice="Move and cast the model before the optimizer is made and before apex or DDP wraps it. Write "
         "values with torch.no_grad() and copy_(), which converts.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="tensor-elements",
@@ -163,7 +160,7 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         "a list was expected and the tensor is a single number.",
         advice="Print its shape. Use .any(), .all() or .mean() for one number, x.unsqueeze(0) for one more "
         "dimension, 'is not None' to ask whether there is a tensor.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="negative-dimension",
@@ -172,6 +169,6 @@ MIXING_ERRORS: tuple[ErrorKind, ...] = (
         cause="A size was computed from the input or from settings, and came out below zero: the input is "
         "smaller than the layer needs, or a configuration has -1.",
         advice="Print the sizes in that line, and the shape of the input.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.ties import ABOUT_CODE
 from inspector.diagnose.listing import listed
 from inspector.model.findings import Fix
 
 _RESUME = Fix(style="resume")
-_CODE = about_code("Nothing in this file decides it: it is about the code that trains.")
 _MOST_SLOTS = 12
 _OF_OPTIMIZERS = frozenset(
     {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "square_avg", "acc_delta"}
@@ -112,7 +111,7 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         advice="Create it from the model after it was moved: torch.optim.Adam(p for p in "
         "model.parameters() if p.requires_grad). Make a loose tensor a parameter where it will stay: "
         "torch.nn.Parameter(tensor.to(device)).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="scaler-state",
@@ -126,7 +125,7 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         advice="Load its state only if there is one: if checkpoint['scaler']: "
         "scaler.load_state_dict(checkpoint['scaler']). In the loop: scaler.scale(loss).backward(); "
         "scaler.step(optimizer); scaler.update().",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="scheduler-end",
@@ -136,6 +135,6 @@ RESUMING_ERRORS: tuple[ErrorKind, ...] = (
         "(or step() is called per batch instead of per epoch).",
         advice="Create the scheduler for the whole run, with total_steps=epochs * len(loader) of old and "
         "new epochs together. To go on with other settings, do not load its state.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.ties import ABOUT_CODE
 from inspector.units import format_count, format_shape
 
-_CODE = about_code("Nothing in this file brings it about: it is about the code that runs the model.")
 _MOST_SHOWN = 4
 
 
@@ -74,11 +73,6 @@ _RESUMED = re.compile(r"\b(?:resum|load)\w{0,6} (?:\w{1,20} ){0,3}optimizer", re
 _SHAPE = r"\[?(?P<shape>\d{1,9}(?:, ?\d{1,9}){1,6})\]?"
 
 
-_CODE_batches = about_code(
-    "Nothing in this file decides it: it is about the data and the code that shapes it."
-)
-
-
 SHAPE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="input-shape",
@@ -109,7 +103,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         cause="One operation got tensors whose sizes do not fit: inputs of different lengths, positions "
         "beyond the table of the model, or a layer whose output was changed.",
         advice="Print the shapes in that line. For a batch of different sizes, pad in collate_fn.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_sizes,
     ),
     ErrorKind(
@@ -122,7 +116,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         "number of classes: the tokenizer or the labels belong to another model than the weights.",
         advice="Compare ids.max() with embedding.num_embeddings, and labels.min() and labels.max() with "
         "the outputs. After adding tokens call model.resize_token_embeddings(len(tokenizer)).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="changed-in-place",
@@ -133,7 +127,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         "backward.",
         advice="Write a new tensor instead (x = x + y, x.clone() before the change), and call backward() "
         "before the step. torch.autograd.set_detect_anomaly(True) shows the line of the forward pass.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="no-grad",
@@ -150,7 +144,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Check any(p.requires_grad for p in model.parameters()) after loading, that no "
         "@torch.no_grad() stands above the training step, and model.train(). Change weights only under "
         "torch.no_grad(), by copy_().",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="target-shape",
@@ -163,7 +157,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         "changes the size of the batch.",
         advice="Print both shapes. labels.squeeze(1) or labels.argmax(1) for cross_entropy, "
         "outputs.squeeze(1) or labels.unsqueeze(1) for BCE; x.flatten(1) instead of view.",
-        tie=_CODE_batches,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="no-samples",
@@ -174,7 +168,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         cause="No sample was found: the folder of the data is wrong or empty, the files have another "
         "ending, or a filter removed all.",
         advice="Print len(dataset) and the path, and list what is in it.",
-        tie=_CODE_batches,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="batch-elements",
@@ -184,7 +178,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         cause="The default collate_fn joins tensors, arrays and numbers of equal size. The dataset returns "
         "something else: a PIL image (ToTensor() is missing), None, or lists of different lengths.",
         advice="Return tensors of one shape (transforms.ToTensor(), padding), or pass a collate_fn.",
-        tie=_CODE_batches,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="not-contiguous",
@@ -193,7 +187,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         cause="The tensor was transposed, permuted or sliced, and view() cannot describe the result without "
         "a copy. Older code meets this with newer versions of torch, whose layers return other layouts.",
         advice="Use reshape(...) instead of view(...), or x.contiguous().view(...).",
-        tie=_CODE_batches,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="overlapping-memory",
@@ -203,7 +197,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         cause="expand() and broadcasting repeat one number in memory, and an operation in place would "
         "write to it several times.",
         advice="Make a copy first: x = x.expand(...).clone().",
-        tie=_CODE_batches,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="not-a-number",
@@ -216,6 +210,6 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Look for the first: torch.autograd.set_detect_anomaly(True), and "
         "all(torch.isfinite(p).all() for p in model.parameters()) right after loading. Try float32 or "
         "bfloat16 instead of float16.",
-        tie=_CODE_batches,
+        tie=ABOUT_CODE,
     ),
 )
