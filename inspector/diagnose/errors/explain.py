@@ -14,10 +14,9 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
+from inspector.diagnose.errors import devices, frameworks, hub, memory, names, weights_only
 from inspector.diagnose.errors.agreeing import agree
-from inspector.diagnose.errors.devices import DEVICE_ERRORS
-from inspector.diagnose.errors.disk.files import FILE_ERRORS
-from inspector.diagnose.errors.disk.paths import PATH_ERRORS
+from inspector.diagnose.errors.disk import files, paths
 from inspector.diagnose.errors.explanation import (
     MOST_QUOTED,
     Context,
@@ -30,33 +29,12 @@ from inspector.diagnose.errors.explanation import (
     first_paths,
     read_where,
 )
-from inspector.diagnose.errors.frameworks import FRAMEWORK_ERRORS
-from inspector.diagnose.errors.hub import HUB_ERRORS
-from inspector.diagnose.errors.machine.builds import BUILD_ERRORS
-from inspector.diagnose.errors.machine.crashes import CRASH_ERRORS
-from inspector.diagnose.errors.machine.gpu import GPU_ERRORS
-from inspector.diagnose.errors.machine.installing import INSTALLING_ERRORS
-from inspector.diagnose.errors.machine.kernels import KERNEL_ERRORS
-from inspector.diagnose.errors.machine.workers import WORKER_ERRORS
-from inspector.diagnose.errors.memory import MEMORY_ERRORS
-from inspector.diagnose.errors.names import NAME_ERRORS
-from inspector.diagnose.errors.python.arrays import ARRAY_ERRORS
-from inspector.diagnose.errors.python.code import CODE_ERRORS
-from inspector.diagnose.errors.python.keys import KEY_ERRORS
-from inspector.diagnose.errors.python.modules import MODULE_ERRORS
-from inspector.diagnose.errors.python.objects import ATTRIBUTE_ERRORS, OBJECT_ERRORS
-from inspector.diagnose.errors.python.values import VALUE_ERRORS
+from inspector.diagnose.errors.machine import builds, gpu, kernels, workers
+from inspector.diagnose.errors.python import arrays, code, keys, modules, objects, values
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
-from inspector.diagnose.errors.running.calls import CALL_ERRORS
-from inspector.diagnose.errors.running.dtypes import DTYPE_ERRORS
-from inspector.diagnose.errors.running.mixing import MIXING_ERRORS
-from inspector.diagnose.errors.running.moving import MOVING_ERRORS
-from inspector.diagnose.errors.running.resuming import RESUMING_ERRORS
-from inspector.diagnose.errors.running.shapes import SHAPE_ERRORS
-from inspector.diagnose.errors.running.training import TRAINING_ERRORS
+from inspector.diagnose.errors.running import calls, dtypes, mixing, moving, shapes, training
 from inspector.diagnose.errors.unknown import unrecognized
-from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
@@ -69,34 +47,31 @@ __all__ = ["ERROR_KINDS", "explain_error"]
 
 # Within one error the first row that knows it counts, so what is more particular stands further up.
 ERROR_KINDS: tuple[ErrorKind, ...] = (
-    *DEVICE_ERRORS,
-    *GPU_ERRORS,
-    *WEIGHTS_ONLY_ERRORS,
-    *OBJECT_ERRORS,
-    *MOVING_ERRORS,
-    *NAME_ERRORS,
-    *TRAINING_ERRORS,
-    *RESUMING_ERRORS,
-    *DTYPE_ERRORS,
-    *MIXING_ERRORS,
-    *WORKER_ERRORS,
-    *BUILD_ERRORS,
-    *INSTALLING_ERRORS,
-    *FILE_ERRORS,
-    *MEMORY_ERRORS,
-    *FRAMEWORK_ERRORS,
-    *ARRAY_ERRORS,
-    *MODULE_ERRORS,
-    *HUB_ERRORS,
-    *PATH_ERRORS,
-    *CODE_ERRORS,
-    *KEY_ERRORS,
-    *ATTRIBUTE_ERRORS,
-    *SHAPE_ERRORS,
-    *CALL_ERRORS,
-    *VALUE_ERRORS,
-    *KERNEL_ERRORS,
-    *CRASH_ERRORS,
+    *devices.DEVICE_ERRORS,
+    *gpu.GPU_ERRORS,
+    *weights_only.WEIGHTS_ONLY_ERRORS,
+    *objects.OBJECT_ERRORS,
+    *moving.MOVING_ERRORS,
+    *names.NAME_ERRORS,
+    *training.TRAINING_ERRORS,
+    *dtypes.DTYPE_ERRORS,
+    *mixing.MIXING_ERRORS,
+    *workers.WORKER_ERRORS,
+    *builds.BUILD_ERRORS,
+    *files.FILE_ERRORS,
+    *memory.MEMORY_ERRORS,
+    *frameworks.FRAMEWORK_ERRORS,
+    *arrays.ARRAY_ERRORS,
+    *modules.MODULE_ERRORS,
+    *hub.HUB_ERRORS,
+    *paths.PATH_ERRORS,
+    *code.CODE_ERRORS,
+    *keys.KEY_ERRORS,
+    *objects.ATTRIBUTE_ERRORS,
+    *shapes.SHAPE_ERRORS,
+    *calls.CALL_ERRORS,
+    *values.VALUE_ERRORS,
+    *kernels.KERNEL_ERRORS,
 )
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _MOST_ERRORS = 50

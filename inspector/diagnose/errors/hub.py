@@ -98,6 +98,7 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "is older than the form.",
         advice="Update diffusers and peft. Check that the adapter is for this base model; LyCORIS forms "
         "need the lycoris package or a program that knows them.",
+        needs="(?i)lora|hada|lokr|lycoris|adapter",
     ),
     ErrorKind(
         id="serving-memory",
