@@ -17,6 +17,7 @@ from inspector.target.versions import release_of
 
 _SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z(\"'])|(?<=[.!?])\s+(?=\w+[.(=])")
 _NEGATED = re.compile(r"\b(?:do not|never|not help|does not|no map_location|needs a)\b", re.IGNORECASE)
+_OF_TORCH = ("torch.load", "torch.jit.", "torch.package.")
 _OTHER = re.compile(r"\b(?:another|other) (?:file|copy|object|path)\b")
 
 
@@ -49,6 +50,12 @@ def _torch(context: Context) -> str | None:
     return None if context.target is None else context.target.torch_version
 
 
+def _takes_map_location(context: Context) -> bool:
+    """Return whether what loads a file can be told where to: torch's own, and those of folders."""
+    form = format_of(context.checkpoint.format)
+    return form.torch_loads or form.loader_maps or form.loader.startswith(_OF_TORCH)
+
+
 def _loader(context: Context) -> str:
     return f"This file is loaded by {loader_of(context.checkpoint)}, as the printed code does."
 
@@ -76,7 +83,7 @@ CONTRADICTIONS = (
         instead=_loader,
     ),
     Contradiction(
-        of=lambda context: context.checkpoint.format in {"safetensors", "gguf", "npz", "dcp"},
+        of=lambda context: not _takes_map_location(context),
         said=re.compile(r"map_location ?="),
         instead=_loader,
     ),

@@ -89,10 +89,7 @@ class Context:
     """Everything that a row may look at to tie a message to a file.
 
     Attributes:
-        groups: The parts of the message that the row's pattern names, as they stand in the text.
-        text: The error in which the row was found, in one line.
-        pasted: The whole text.
-        scene: What the program was doing.
+        groups: As in `Told`, and so are the next three.
         checkpoint: The file.
         safety: The verdict on its pickle.
         target: The machine, or None.

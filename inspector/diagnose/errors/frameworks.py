@@ -10,6 +10,7 @@ from inspector.diagnose.errors.ties import of_finding, top_keys
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 
+_OWN_LOADER = "safetensors."
 _WRAPPED = (
     "This message only says that loading failed. The reason is in the error before it: paste the whole "
     "text, from the first 'Traceback' on."
@@ -26,7 +27,7 @@ def _is_of_file(told: Told) -> bool:
 def _safetensors(context: Context) -> Tied:
     """Report whether this is a safetensors file, and if not, whether its name says so."""
     form = format_of(context.checkpoint.format)
-    if form.name == "safetensors":
+    if form.loader.startswith(_OWN_LOADER):
         if "truncated" in context.findings:
             return of_finding(context.findings["truncated"])
         here = "This is a safetensors file, and it was read to its end: the error is about another file."
@@ -52,7 +53,7 @@ def _header(told: Told) -> Said:
 
 def _metadata(context: Context) -> Tied:
     """Return whether this file says which framework wrote it."""
-    if context.checkpoint.format != "safetensors":
+    if not format_of(context.checkpoint.format).loader.startswith(_OWN_LOADER):
         return _safetensors(context)
     if any(row.keys == (".__metadata__", "format") for row in context.checkpoint.values):
         return Tied(fits="no", here="This file has that entry: the error is about another file.")

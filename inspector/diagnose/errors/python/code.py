@@ -277,8 +277,10 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         title="torch.load returned a dictionary, and the code expects a model",
         pattern=r"['\"]?(?:collections\. ?)?OrderedDict['\"]? object has no attribute "
         rf"['\"]?(?P<name>(?:{_MODEL_METHODS})\b|\w{{1,60}})|"
-        rf"['\"]?dict['\"]? object has no attribute ['\"]?(?P<name2>{_MODEL_METHODS})\b",
-        cause="The file holds weights by name (a state dict), not a model: it has no eval(), to() or cuda().",
+        rf"['\"]?dict['\"]? object has no attribute ['\"]?(?P<name2>{_MODEL_METHODS})\b|"
+        r"'(?:collections\.)?(?:OrderedDict|dict)' object is not callable",
+        cause="The file holds weights by name (a state dict), not a model: it has no eval(), to() or cuda(), "
+        "and cannot be called with an input.",
         advice="Create the model first, then load the weights into it: model = Net(); "
         "model.load_state_dict(torch.load(path, map_location='cpu')); model.eval().",
         tie=_is_mapping,

@@ -160,16 +160,6 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         needs="map_location|restore_location",
     ),
     ErrorKind(
-        id="dict-called",
-        title="torch.load returned a dictionary, and the code calls it like a model",
-        pattern=r"'(?:collections\.)?(?:OrderedDict|dict)' object is not callable",
-        cause="The file holds weights by name (a state dict), not a model, and a dictionary cannot be "
-        "called with an input.",
-        advice="Create the model first, then load the weights into it: model = Net(); "
-        "model.load_state_dict(torch.load(path, map_location='cpu')); model.eval().",
-        fix=_PLAIN,
-    ),
-    ErrorKind(
         id="load-result",
         title="The result of load_state_dict was taken for the model",
         pattern=r"_IncompatibleKeys['\"]? object|got <class '[\w.]{0,60}_IncompatibleKeys|"
