@@ -213,9 +213,6 @@ def explanation_lines(explanation: Explanation, judged: Judged | None = None) ->
         yield from _remedies(remedies_for(explanation.fix, judged))
     if explanation.also:
         yield from prose(f"Also in the text: {'; '.join(explanation.also)}.", _INDENT)
-    if explanation.checked:
-        yield Line("Looked for:", indent=_INDENT)
-        yield from (Line(what, "bullet", "     - ") for what in explanation.checked)
 
 
 def machine_lines(diagnoses: Iterable[Diagnosis]) -> Iterator[Block]:

@@ -232,7 +232,7 @@ def _refused(
     if text is not None:
         from inspector.diagnose.errors.explain import explain_error
 
-        explanation = explain_error(text, None)
+        explanation = explain_error(text, None, unread=error)
     diagnoses = _causes(explanation, target, options)
     if options.json:
         document = error_document(path, error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import devices_of, fix_for, nothing_to_see, paths_on
+from inspector.diagnose.errors.ties import devices_of, fix_for, paths_on
 from inspector.diagnose.listing import listed, plain
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import is_accelerator
@@ -88,7 +88,7 @@ def _on_kind(context: Context) -> Tied:
     kind = context.groups.get("kind", "").lower() or "cuda"
     devices = devices_of(context, kind)
     if not devices:
-        return Tied(fits="no", here=_none_on(context, kind), advice=_NOT_FROM_HERE)
+        return _none_on(context, kind)
     paths = paths_on(context, devices)
     here = f"{format_count(len(paths), 'tensor')} of this file were saved on {listed(devices)}."
     if context.target is not None and all(device.endswith("cpu") for device in context.target.devices):
@@ -96,13 +96,22 @@ def _on_kind(context: Context) -> Tied:
     return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
 
 
-def _none_on(context: Context, kind: str) -> str:
+def _none_on(context: Context, kind: str) -> Tied:
+    """Acquit a file without such a device, unless something in it is not listed, or stays where it was."""
+    hidden = next((context.findings[id_] for id_ in _UNLISTED if id_ in context.findings), None)
+    if hidden is not None:
+        here = f"No tensor that is listed is on a {plain(kind)} device. But: {hidden.title}."
+        return Tied(fits="unknown", here=here)
     saved = sorted({tensor.device for tensor in context.checkpoint.tensors})
     where = f" (they are on {listed(saved)})" if saved else ""
-    return (
+    here = (
         f"No tensor of this file is on a {plain(kind)} device{where}: the error comes from another file, or "
         "from your own code, such as model.cuda() or map_location."
     )
+    return Tied(fits="no", here=here, advice=_NOT_FROM_HERE)
+
+
+_UNLISTED = ("hidden-device", "traced-device", "nested-pickle", "nested-checkpoint")
 
 
 def _on_index(context: Context) -> Tied:
@@ -123,7 +132,7 @@ def _on_index(context: Context) -> Tied:
             "from another file, or map_location asked for that index."
         )
         return Tied(fits="no", here=here)
-    return Tied(fits="no", here=_none_on(context, kind), advice=_NOT_FROM_HERE)
+    return _none_on(context, kind)
 
 
 _TOO_OLD = re.compile(
@@ -174,7 +183,7 @@ def _without(context: Context) -> Tied:
     )
     devices = devices_of(context, kind.lower())
     if not devices:
-        return Tied(fits="no", here=_none_on(context, kind.lower()), advice=_NOT_FROM_HERE)
+        return _none_on(context, kind.lower())
     paths = paths_on(context, devices)
     here = f"This file was saved on {listed(devices)}, which torch.load asks for again."
     return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
@@ -201,7 +210,7 @@ def _any_accelerator(context: Context) -> Tied:
     """Find all that is not on the CPU."""
     devices = sorted({row.device for row in context.checkpoint.storages if is_accelerator(row.device)})
     if not devices:
-        return Tied(fits="no", here=_none_on(context, "cuda"))
+        return _none_on(context, "cuda")
     paths = paths_on(context, devices)
     here = f"This file was saved on {listed(devices)}, which torch.load asks for again."
     return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
@@ -333,7 +342,6 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.load passes a TorchScript file on to torch.jit.load, which accepts a single device "
         "only.",
         advice="Pass one device: torch.jit.load(path, map_location='cpu').",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="jit-device",
@@ -342,7 +350,6 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.jit.load maps only to the CPU, CUDA and a few other devices, and map_location names "
         "another one, such as mps.",
         advice="Load it on the CPU and move it: torch.jit.load(path, map_location='cpu').to('mps').",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="map-location-callable",
@@ -351,6 +358,5 @@ DEVICE_ERRORS: tuple[ErrorKind, ...] = (
         cause="The file holds tensors that name their own device (XLA tensors, tensor subclasses), and "
         "torch calls such a function for storages only.",
         advice="Pass a device instead of a function, such as map_location='cpu'.",
-        tie=nothing_to_see,
     ),
 )

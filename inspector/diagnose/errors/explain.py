@@ -14,13 +14,11 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
-from inspector.diagnose.errors.devices import DEVICE_ERRORS
-from inspector.diagnose.errors.disk.files import FILE_ERRORS
-from inspector.diagnose.errors.disk.paths import PATH_ERRORS
-from inspector.diagnose.errors.disk.serialized import SERIALIZED_ERRORS
-from inspector.diagnose.errors.disk.streams import STREAM_ERRORS
+from inspector.diagnose.errors import devices, frameworks, hub, memory, names, weights_only
+from inspector.diagnose.errors.agreeing import agree
+from inspector.diagnose.errors.disk import files, paths
 from inspector.diagnose.errors.explanation import (
-    UNRECOGNIZED,
+    MOST_QUOTED,
     Context,
     ErrorKind,
     Explanation,
@@ -29,146 +27,104 @@ from inspector.diagnose.errors.explanation import (
     Tied,
     Told,
     first_paths,
+    read_where,
 )
-from inspector.diagnose.errors.frameworks import FRAMEWORK_ERRORS
-from inspector.diagnose.errors.hub import HUB_ERRORS
-from inspector.diagnose.errors.machine.builds import BUILD_ERRORS
-from inspector.diagnose.errors.machine.crashes import CRASH_ERRORS
-from inspector.diagnose.errors.machine.gpu import GPU_ERRORS
-from inspector.diagnose.errors.machine.installing import INSTALLING_ERRORS
-from inspector.diagnose.errors.machine.kernels import KERNEL_ERRORS
-from inspector.diagnose.errors.machine.parallel import PARALLEL_ERRORS
-from inspector.diagnose.errors.machine.workers import WORKER_ERRORS
-from inspector.diagnose.errors.memory import MEMORY_ERRORS
-from inspector.diagnose.errors.names import NAME_ERRORS
-from inspector.diagnose.errors.notices import NOTICE_ERRORS
-from inspector.diagnose.errors.python.arguments import ARGUMENT_ERRORS
-from inspector.diagnose.errors.python.arrays import ARRAY_ERRORS
-from inspector.diagnose.errors.python.assigning import ASSIGNING_ERRORS
-from inspector.diagnose.errors.python.code import CODE_ERRORS
-from inspector.diagnose.errors.python.keys import KEY_ERRORS
-from inspector.diagnose.errors.python.modules import MODULE_ERRORS
-from inspector.diagnose.errors.python.objects import ATTRIBUTE_ERRORS, OBJECT_ERRORS
-from inspector.diagnose.errors.python.registries import REGISTRY_ERRORS
-from inspector.diagnose.errors.python.values import VALUE_ERRORS
+from inspector.diagnose.errors.machine import builds, gpu, kernels, workers
+from inspector.diagnose.errors.python import arrays, code, keys, modules, objects, values
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
-from inspector.diagnose.errors.running.batches import BATCH_ERRORS
-from inspector.diagnose.errors.running.calls import CALL_ERRORS
-from inspector.diagnose.errors.running.dtypes import DTYPE_ERRORS
-from inspector.diagnose.errors.running.mixing import MIXING_ERRORS
-from inspector.diagnose.errors.running.moving import MOVING_ERRORS
-from inspector.diagnose.errors.running.resuming import RESUMING_ERRORS
-from inspector.diagnose.errors.running.scripting import SCRIPTING_ERRORS
-from inspector.diagnose.errors.running.shapes import SHAPE_ERRORS
-from inspector.diagnose.errors.running.tensors import TENSOR_ERRORS
-from inspector.diagnose.errors.running.training import TRAINING_ERRORS
-from inspector.diagnose.errors.weights_only import WEIGHTS_ONLY_ERRORS
+from inspector.diagnose.errors.running import calls, dtypes, mixing, moving, shapes, training
+from inspector.diagnose.errors.unknown import unrecognized
 from inspector.diagnose.run import diagnose
+from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
 from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import cut_text, escape_text
 
 __all__ = ["ERROR_KINDS", "explain_error"]
 
 # Within one error the first row that knows it counts, so what is more particular stands further up.
 ERROR_KINDS: tuple[ErrorKind, ...] = (
-    *DEVICE_ERRORS,
-    *GPU_ERRORS,
-    *WEIGHTS_ONLY_ERRORS,
-    *OBJECT_ERRORS,
-    *MOVING_ERRORS,
-    *NAME_ERRORS,
-    *TRAINING_ERRORS,
-    *RESUMING_ERRORS,
-    *DTYPE_ERRORS,
-    *MIXING_ERRORS,
-    *TENSOR_ERRORS,
-    *WORKER_ERRORS,
-    *PARALLEL_ERRORS,
-    *BUILD_ERRORS,
-    *INSTALLING_ERRORS,
-    *SERIALIZED_ERRORS,
-    *FILE_ERRORS,
-    *MEMORY_ERRORS,
-    *FRAMEWORK_ERRORS,
-    *ARRAY_ERRORS,
-    *MODULE_ERRORS,
-    *HUB_ERRORS,
-    *PATH_ERRORS,
-    *STREAM_ERRORS,
-    *REGISTRY_ERRORS,
-    *CODE_ERRORS,
-    *KEY_ERRORS,
-    *ATTRIBUTE_ERRORS,
-    *SHAPE_ERRORS,
-    *BATCH_ERRORS,
-    *SCRIPTING_ERRORS,
-    *ASSIGNING_ERRORS,
-    *CALL_ERRORS,
-    *VALUE_ERRORS,
-    *ARGUMENT_ERRORS,
-    *KERNEL_ERRORS,
-    *CRASH_ERRORS,
-    *NOTICE_ERRORS,
+    *devices.DEVICE_ERRORS,
+    *gpu.GPU_ERRORS,
+    *weights_only.WEIGHTS_ONLY_ERRORS,
+    *objects.OBJECT_ERRORS,
+    *moving.MOVING_ERRORS,
+    *names.NAME_ERRORS,
+    *training.TRAINING_ERRORS,
+    *dtypes.DTYPE_ERRORS,
+    *mixing.MIXING_ERRORS,
+    *workers.WORKER_ERRORS,
+    *builds.BUILD_ERRORS,
+    *files.FILE_ERRORS,
+    *memory.MEMORY_ERRORS,
+    *frameworks.FRAMEWORK_ERRORS,
+    *arrays.ARRAY_ERRORS,
+    *modules.MODULE_ERRORS,
+    *hub.HUB_ERRORS,
+    *paths.PATH_ERRORS,
+    *code.CODE_ERRORS,
+    *keys.KEY_ERRORS,
+    *objects.ATTRIBUTE_ERRORS,
+    *shapes.SHAPE_ERRORS,
+    *calls.CALL_ERRORS,
+    *values.VALUE_ERRORS,
+    *kernels.KERNEL_ERRORS,
 )
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
-_MOST_QUOTED = 300
 _MOST_ERRORS = 50
 _MOST_OF_ERROR = 16 * 1024
 _MOST_HEAD = 16 * 1024
 _MOST_TAIL = 48 * 1024
 _MOST_ALSO = 4
 _MOST_LAST = 120
+_NOTHING = Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
 _NO_FILE = "No file is open. Open the file that the error is about to see which of its tensors cause it."
-_CHECKED = (
-    "devices that are missing, misspelled or out of range",
-    "tensors on different devices",
-    "what weights_only=True refuses",
-    "names and shapes of load_state_dict",
-    "optimizer, scheduler and random generator states",
-    "damaged, truncated and foreign files",
-    "memory, safetensors, Lightning and transformers",
-    "classes, modules, packages and extensions that a file or the code needs",
-    "dtypes, shapes, tensors without data, and what NumPy does not take",
-    "GPUs, drivers and builds of torch that do not fit each other",
-    "data loading, processes and NCCL",
-    "paths, folders, downloads and saving",
-)
 
 
-def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | None = None) -> Explanation:
+def explain_error(
+    text: str,
+    checkpoint: Checkpoint | None,
+    target: Profile | None = None,
+    *,
+    unread: CheckpointError | None = None,
+) -> Explanation:
     """Explain a pasted traceback or message.
 
     Args:
         text: The text, of any length and with any noise around; nothing in it is trusted.
         checkpoint: The file that it is about; None if none is open.
         target: The machine that the file is to be loaded on, if one is chosen.
+        unread: Why the file that was given cannot be read, where `checkpoint` is None for that.
 
     Returns:
-        What it means, tied to the file. An unknown text is answered with `UNRECOGNIZED`.
+        What it means, tied to the file. An unknown text is answered with `UNRECOGNIZED`, in at most 60 words.
     """
     pasted = read_pasted(text)
     found = _recognize(pasted)
     if not found:
-        return _unrecognized(pasted, checkpoint, target)
+        worst = None
+        if checkpoint is not None:
+            worst = next(iter(diagnose(checkpoint, judge_for(checkpoint, target), target)), None)
+        return unrecognized(pasted, checkpoint, worst, _without(unread, "").here)
     recognized, *others = found
     kind, told = recognized.kind, recognized.told
     said = Said() if kind.say is None else kind.say(told)
-    tied = Tied(fits="unknown", here=_NO_FILE)
+    tied, context = _without(unread, _finding(recognized)), None
     if checkpoint is not None:
-        tied = kind.tie(_context(told, checkpoint, target))
+        context = _context(told, checkpoint, target)
+        tied = _NOTHING if kind.tie is None else kind.tie(context)
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
     last = _unknown_last(pasted, found)
-    return Explanation(
+    explanation = Explanation(
         id=kind.id,
         finding=tied.finding or _finding(recognized),
         title=said.title or kind.title,
-        quoted=escape_text(cut_text(recognized.quoted, _MOST_QUOTED)),
+        quoted=escape_text(cut_text(recognized.quoted, MOST_QUOTED)),
         cause=said.cause or kind.cause,
-        where=_where(told.scene),
+        where=read_where(told.scene),
         here=tied.here,
         fits=tied.fits,
         paths=first_paths(tied.paths),
@@ -178,6 +134,16 @@ def explain_error(text: str, checkpoint: Checkpoint | None, target: Profile | No
         fix=_fix(None if tied.fits == "no" else tied.fix or kind.fix, checkpoint, target),
         also=(*last, *also)[:_MOST_ALSO],
     )
+    return explanation if context is None else agree(explanation, context)
+
+
+def _without(unread: CheckpointError | None, finding: str) -> Tied:
+    """Tie a message to no file, or to one that cannot be read: it fits if the message is about that."""
+    if unread is None:
+        return Tied(fits="unknown", here=_NO_FILE)
+    is_it = finding and unread.finding == finding
+    here = f"The given file cannot be read: {escape_text(cut_text(unread.what, MOST_QUOTED)).rstrip('.')}."
+    return Tied(fits="yes" if is_it else "unknown", here=here)
 
 
 def _unknown_last(pasted: Pasted, found: list[Recognized]) -> tuple[str, ...]:
@@ -202,18 +168,6 @@ def _finding(recognized: Recognized) -> str:
         return kind.finding_of(recognized.told.pasted)
     key = (groups.get("kind") or groups.get("key", "")).lower()
     return kind.findings.get(key, kind.finding)
-
-
-def _where(scene: Scene) -> str:
-    """Return the user's line that led to the error, with its file and function."""
-    frame = scene.yours
-    if frame is None:
-        return ""
-    name = frame.path.replace("\\", "/").rpartition("/")[2]
-    line = f", line {frame.line}" if frame.line else ""
-    function = f", in {frame.function}" if frame.function and not frame.function.startswith("<") else ""
-    code = f": {frame.code}" if frame.code else ""
-    return escape_text(cut_text(f"{name}{line}{function}{code}", _MOST_QUOTED))
 
 
 def _context(told: Told, checkpoint: Checkpoint, target: Profile | None) -> Context:
@@ -282,9 +236,15 @@ def _first_match(text: str, pasted: Pasted, raised: Raised | None) -> Recognized
             continue
         scene = scene or read_scene(pasted, raised)
         told = Told(groups=_groups(match, shown), text=text, pasted=pasted, scene=scene)
-        if kind.when is None or kind.when(told):
+        if _is_supported(kind, pasted.flat) and (kind.when is None or kind.when(told)):
             return Recognized(kind=kind, quoted=shown[slice(*match.span())], told=told)
     return None
+
+
+def _is_supported(kind: ErrorKind, flat: str) -> bool:
+    """Return whether a text has what a row needs, and nothing that contradicts it."""
+    has_needs = not kind.needs or re.search(kind.needs, flat) is not None
+    return has_needs and (not kind.never or re.search(kind.never, flat) is None)
 
 
 def _groups(match: re.Match[str], text: str) -> dict[str, str]:
@@ -301,33 +261,3 @@ def _compile(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """
     pattern = pattern.translate(_SMALL).replace("(?p<", "(?P<")
     return re.compile(pattern), re.compile(squeeze(pattern))
-
-
-# --- none of them -------------------------------------------------------------------------------------------
-
-
-def _unrecognized(pasted: Pasted, checkpoint: Checkpoint | None, target: Profile | None) -> Explanation:
-    """Report that nothing is known, what was looked for, and what is wrong with the file all the same."""
-    here, worst = _NO_FILE, None
-    if checkpoint is not None:
-        worst = next(iter(diagnose(checkpoint, judge_for(checkpoint, target), target)), None)
-        here = "Nothing is wrong with this file either."
-        if worst is not None:
-            here = f"What is known about this file may help anyway: {worst.title}. {worst.detail}"
-    words = format_count(sum(len(line.split()) for line in pasted.lines), "word")
-    return Explanation(
-        id=UNRECOGNIZED,
-        finding="" if worst is None else worst.id,
-        title="This message is not recognized" if pasted.lines else "There is no text",
-        quoted="",
-        cause=f"{words} were compared with {format_count(len(ERROR_KINDS), 'kind')} of messages from torch, "
-        "Python, Lightning, transformers and safetensors, and none matches.",
-        here=here,
-        fits="unknown",
-        advice="Paste the whole text, from the first 'Traceback' to the last line, in English. The last "
-        "line of a traceback matters most.",
-        paths=() if worst is None else worst.paths,
-        count=0 if worst is None else worst.count,
-        fix=None if worst is None else worst.fix,
-        checked=_CHECKED,
-    )

@@ -12,10 +12,13 @@ from inspector.model.findings import MOST_PATHS, Finding, Fix
 from inspector.records import dataclass, field
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.machine.profile import Profile
+from inspector.units import cut_text, escape_text
 
 Fit = Literal["yes", "no", "unknown"]
 """Whether the message fits the file: `no` when it must come from another file or from the user's own code."""
 
+MOST_QUOTED = 300
+"""Characters of a text that an explanation quotes at once."""
 UNRECOGNIZED = "unrecognised"
 """The id of the explanation of a text that no row of the table knows."""
 
@@ -38,7 +41,6 @@ class Explanation:
         advice: What to do.
         fix: What the window can do about it, or None.
         also: Titles of what else was recognized in the text, for instance in an error before the last.
-        checked: For an unrecognized text: what was looked for, in words.
     """
 
     id: str
@@ -54,7 +56,6 @@ class Explanation:
     advice: str
     fix: Fix | None = None
     also: tuple[str, ...] = ()
-    checked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +89,7 @@ class Context:
     """Everything that a row may look at to tie a message to a file.
 
     Attributes:
-        groups: The parts of the message that the row's pattern names, as they stand in the text.
-        text: The error in which the row was found, in one line.
-        pasted: The whole text.
-        scene: What the program was doing.
+        groups: As in `Told`, and so are the next three.
         checkpoint: The file.
         safety: The verdict on its pickle.
         target: The machine, or None.
@@ -146,11 +144,13 @@ class ErrorKind:
             in the text, see `tracebacks`. Repetitions are bounded, so that no text can make it slow.
         cause: Why torch says that.
         advice: What to do.
-        tie: Finds the cause in a file.
+        tie: Finds the cause in a file; None where nothing in a file decides it.
         finding: The id of the finding that speaks of the same; empty where there is none.
         findings: By the text of the group `kind` in lower case, where it decides the finding.
         finding_of: Tells the finding from the whole text, where that takes more than a group; else None.
         fix: What helps with any file, or None.
+        needs: What the whole text has to match as well, in the letters as they stand; empty for nothing.
+        never: What contradicts the row wherever it stands in the text, whatever the pattern matches.
         when: Whether the row speaks of a text that its pattern matches; None where the words are enough.
         say: What it says of one text, where the frames or the words around decide; else None.
         is_wrapper: Whether the message says only that another one, before it in the text, was raised.
@@ -161,11 +161,13 @@ class ErrorKind:
     pattern: str
     cause: str
     advice: str
-    tie: Tie
+    tie: Tie | None = None
     finding: str = ""
     findings: Mapping[str, str] = field(default_factory=dict)
     finding_of: Callable[[Pasted], str] | None = None
     fix: Fix | None = None
+    needs: str = ""
+    never: str = ""
     when: Callable[[Told], bool] | None = None
     say: Callable[[Told], Said] | None = None
     is_wrapper: bool = False
@@ -190,3 +192,15 @@ class Recognized:
 def first_paths(paths: Sequence[str]) -> tuple[str, ...]:
     """Return as many paths as an explanation names."""
     return tuple(paths[:MOST_PATHS])
+
+
+def read_where(scene: Scene) -> str:
+    """Return the user's line that led to the error, with its file and function."""
+    frame = scene.yours
+    if frame is None:
+        return ""
+    name = frame.path.replace("\\", "/").rpartition("/")[2]
+    line = f", line {frame.line}" if frame.line else ""
+    function = f", in {frame.function}" if frame.function and not frame.function.startswith("<") else ""
+    code = f": {frame.code}" if frame.code else ""
+    return escape_text(cut_text(f"{name}{line}{function}{code}", MOST_QUOTED))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import nothing_to_see, of_finding, top_keys
+from inspector.diagnose.errors.ties import of_finding, top_keys
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 
+_OWN_LOADER = "safetensors."
 _WRAPPED = (
     "This message only says that loading failed. The reason is in the error before it: paste the whole "
     "text, from the first 'Traceback' on."
@@ -23,9 +25,14 @@ def _is_of_file(told: Told) -> bool:
 
 
 def _safetensors(context: Context) -> Tied:
-    """Report that this file is no safetensors file, and so what was read was given a wrong name."""
-    form = context.checkpoint.format
-    here = f"This file is a torch checkpoint ({plain(form)} format), not a safetensors file."
+    """Report whether this is a safetensors file, and if not, whether its name says so."""
+    form = format_of(context.checkpoint.format)
+    if form.loader.startswith(_OWN_LOADER):
+        if "truncated" in context.findings:
+            return of_finding(context.findings["truncated"])
+        here = "This is a safetensors file, and it was read to its end: the error is about another file."
+        return Tied(fits="no", here=here)
+    here = f"This file is in the {plain(form.name)} format, not a safetensors file."
     if context.checkpoint.path.endswith(".safetensors"):
         return Tied(fits="yes", here=f"{here} Its name wrongly ends in .safetensors: rename it.")
     return Tied(fits="no", here=f"{here} The error is about another file.")
@@ -42,6 +49,15 @@ def _header(told: Told) -> Said:
         advice="Update it first: python -m pip install -U safetensors. If that does not help, compare the "
         "file's size and checksum with the original, and fetch it again.",
     )
+
+
+def _metadata(context: Context) -> Tied:
+    """Return whether this file says which framework wrote it."""
+    if not format_of(context.checkpoint.format).loader.startswith(_OWN_LOADER):
+        return _safetensors(context)
+    if any(row.keys == (".__metadata__", "format") for row in context.checkpoint.values):
+        return Tied(fits="no", here="This file has that entry: the error is about another file.")
+    return Tied(fits="yes", here="The metadata of this file has no entry format.")
 
 
 def _parallel_parts(told: Told) -> Said:
@@ -68,13 +84,6 @@ def _lightning(context: Context) -> Tied:
     held = f"its top-level keys are {listed(tops)}" if tops else "it has no keys"
     here = f"This file is not a Lightning checkpoint: {held}."
     return Tied(fits="yes", here=here, fix=Fix(style="plain"))
-
-
-def _in_lightning(told: Told) -> bool:
-    """Return whether Lightning was creating the model."""
-    return "load_from_checkpoint" in told.pasted.flat or any(
-        "lightning" in frame.package for frame in told.pasted.frames
-    )
 
 
 def _hyper_parameters(context: Context) -> Tied:
@@ -122,7 +131,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Resume with the same number of GPUs as the saved run. For another number, take only the "
         "weights (python zero_to_fp32.py FOLDER joins ZeRO's into one file), or convert it with "
         "ds_to_universal.",
-        tie=nothing_to_see,
         say=_parallel_parts,
     ),
     ErrorKind(
@@ -139,7 +147,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Update DeepSpeed (python -m pip install -U deepspeed), and run its own zero_to_fp32.py "
         "(python -m deepspeed.utils.zero_to_fp32) on the folder that holds the file latest, with the "
         "*_optim_states.pt of all ranks.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="dcp-keys",
@@ -152,7 +159,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Build the model as in the saved run, and pass the state dict under the same keys. To load "
         "only what is there: dcp.load(state_dict, checkpoint_id=FOLDER, "
         "planner=DefaultLoadPlanner(allow_partial_load=True)).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="dtensor",
@@ -163,11 +169,10 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "ShardedTensor), and the other side ordinary ones.",
         advice="Load with torch.distributed.checkpoint, or set_model_state_dict(..., "
         "options=StateDictOptions(full_state_dict=True)). Save a full state dict for use without torchrun.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="safetensors-header",
-        title="The file is not a safetensors file",
+        title="What was read is not a safetensors file",
         pattern=r"deserializing header: ?(?:Header ?Too ?(?:Large|Small)|Invalid ?Header\w{0,20}|header too "
         r"large|invalid (?:utf-8|json) in header)|HeaderTooLarge|InvalidHeaderDeserialization|HeaderTooSmall",
         finding="not-a-checkpoint",
@@ -206,7 +211,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         cause="Before torch 2.6, even weights_only=True could be tricked into running code "
         "(CVE-2025-32434), so transformers refuses to read pickles with such a version.",
         advice="Update torch to 2.6 or newer, or use the same model as .safetensors.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="safetensors-metadata",
@@ -217,8 +221,8 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "written without metadata={'format': 'pt'}.",
         advice="Write it again: save_file(load_file(path), path, metadata={'format': 'pt'}). Or update "
         "transformers, which accepts such files.",
-        tie=_safetensors,
-        when=lambda told: "metadata" in told.pasted.flat,
+        tie=_metadata,
+        needs="metadata",
     ),
     ErrorKind(
         id="peft-config",
@@ -230,7 +234,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "newer version of peft.",
         advice="Use the base model that the file names under base_model_name_or_path. For an unknown "
         "setting update peft, or take that line out of adapter_config.json.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="transformers-adamw",
@@ -240,7 +243,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "upgrade does not bring it back.",
         advice="from torch.optim import AdamW (its weight_decay is 0.01 by default, and was 0.0). A saved "
         "state loads into it: the slots are the same.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="transformers-too-old",
@@ -254,7 +256,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         cause="The model, or the code, is newer (or older) than the installed transformers.",
         advice="python -m pip install -U transformers. If the code is old, install the version that it "
         "names.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="sb3-functions",
@@ -266,7 +267,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Pass them yourself: PPO.load(path, custom_objects={'learning_rate': 0.0, 'lr_schedule': "
         "lambda _: 0.0, 'clip_range': lambda _: 0.0}), or use the Python that saved the file, or a newer "
         "stable-baselines3.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="quantized-load",
@@ -276,7 +276,6 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         "when they are moved to the GPU.",
         advice="Move the model first (model.cuda()), then load_state_dict; or load with "
         "from_pretrained(..., load_in_8bit=True), which does both.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="lightning-hparams",
@@ -289,7 +288,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         advice="Pass it yourself: Model.load_from_checkpoint(path, NAME=...), with the value of the "
         "training run. For the next run call self.save_hyperparameters() in __init__.",
         tie=_hyper_parameters,
-        when=_in_lightning,
+        needs=r"load_from_checkpoint|[/ ](?:pytorch_)?lightning/",
     ),
     ErrorKind(
         id="lightning-version",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import ErrorKind, Said, Told
-from inspector.diagnose.errors.ties import nothing_to_see
 from inspector.diagnose.listing import plain
 
 
@@ -27,7 +26,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         advice="List the folder and pass the one with the weights (checkpoint-...). Join shards first: "
         "zero_to_fp32.py for DeepSpeed, accelerate merge-weights for FSDP. Save to a disk that all nodes "
         "see. An adapter is loaded with PeftModel.from_pretrained.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="set-tensor-shape",
@@ -39,7 +37,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         advice="Use the config.json that lies beside the weights. After adding tokens call "
         "model.resize_token_embeddings(len(tokenizer)) before loading, or pass "
         "ignore_mismatched_sizes=True, which leaves that tensor untrained.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="offload-folder",
@@ -49,7 +46,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         cause="device_map puts on disk what fits neither on the GPUs nor in memory.",
         advice="Pass offload_folder='offload'. Or take less memory: torch_dtype=torch.float16, 8 or 4 bits, "
         "a smaller model. Looking only: device_map='cpu'.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="device-map-unsupported",
@@ -61,7 +57,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "transformers or diffusers does not know this value of device_map.",
         advice="Leave device_map out and move the model yourself (.to('cuda')), pass device_map={'': 0}, or "
         "update transformers, diffusers and accelerate.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="package-required",
@@ -72,7 +67,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         cause="The way in which the model is loaded (device_map, low_cpu_mem_usage, quantized weights, its "
         "tokenizer) is done by another package, which is not installed or too old.",
         advice="Install what the message names, and restart the program.",
-        tie=nothing_to_see,
         say=_package,
     ),
     ErrorKind(
@@ -84,7 +78,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "transformers. The weights are not concerned.",
         advice="python -m pip install -U transformers tokenizers sentencepiece. An old LLaMATokenizer in "
         "tokenizer_config.json is LlamaTokenizer now.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="lightning-newer",
@@ -93,7 +86,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         cause="Lightning reads checkpoints of its own and older versions.",
         advice="python -m pip install -U lightning (or pytorch-lightning). The weights alone load in any "
         "version: torch.load(path)['state_dict'].",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="lora-form",
@@ -106,7 +98,7 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "is older than the form.",
         advice="Update diffusers and peft. Check that the adapter is for this base model; LyCORIS forms "
         "need the lycoris package or a program that knows them.",
-        tie=nothing_to_see,
+        needs="(?i)lora|hada|lokr|lycoris|adapter",
     ),
     ErrorKind(
         id="serving-memory",
@@ -118,7 +110,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "little is left for sequences of that length.",
         advice="Lower --max-model-len, raise --gpu-memory-utilization, use quantized weights or several GPUs "
         "(--tensor-parallel-size), and end other programs on the GPU.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="server-does-not-know",
@@ -131,7 +122,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "encoder).",
         advice="Update the program. Check that the file is the kind that is asked for (checkpoint, LoRA, "
         "VAE, text encoder), and that folder and config.json are complete.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="part-missing",
@@ -141,7 +131,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "diffusion model alone (as Flux and many quantized files), so the other outputs are None.",
         advice="Load the missing part with a loader of its own (Load VAE, DualCLIPLoader), or use a "
         "checkpoint that contains all parts.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="architectures-differ",
@@ -151,7 +140,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "and its names or shapes are not those in the checkpoint. The error above it names them.",
         advice="Use the settings of the saved run (its task, data dictionary, environment, --arch), and the "
         "version of the framework that wrote it.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="web-ui-check",
@@ -163,7 +151,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         ".data/serialization_id), and some files need classes that are not on it.",
         advice="Update the web UI, or use the .safetensors version of the file. See here first what the file "
         "would run; --disable-safe-unpickle turns the check off for all files.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="onnx-export",
@@ -174,7 +161,6 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         "version of torch, or met constants on another device than the model.",
         advice="Export on the CPU (model.cpu().eval(), inputs on the CPU), with a higher opset_version and a "
         "newer torch; do_constant_folding=False where constants are the trouble.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="engine-version",
@@ -187,6 +173,5 @@ HUB_ERRORS: tuple[ErrorKind, ...] = (
         advice="Make it again with the version that will run it: build the engine on that machine, save the "
         "mobile model with _save_for_lite_interpreter of a torch that fits (_backport_for_mobile lowers the "
         "version).",
-        tie=nothing_to_see,
     ),
 )

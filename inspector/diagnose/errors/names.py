@@ -16,10 +16,12 @@ from inspector.diagnose.errors.state_names import (
     Renaming,
     StateDict,
     best_match,
+    edited,
     find_renaming,
     state_dicts,
     wrapper_of,
 )
+from inspector.diagnose.errors.ties import global_names
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.units import format_count, format_shape
@@ -51,6 +53,8 @@ _SIZES = tuple(
     )
 )
 _MOST_NAMES = 20_000
+_FEWEST = 2
+"""Names that an edit has to explain: one alone may be of any model."""
 _PLAIN = Fix(style="plain")
 _EMPTY = format_shape((0,))
 Size = tuple[str, str, str]
@@ -191,11 +195,7 @@ def _keys(context: Context) -> Tied:
         renaming = Renaming(in_file=wrapper_of(unexpected), in_model="")
     present = [name for name in unexpected if name in row.tensors]
     if unexpected and not present:
-        here = (
-            f"None of the unexpected names ({listed(unexpected)}) is in this file: the error is about "
-            "another file."
-        )
-        return Tied(fits="no", here=here)
+        return _none_of(rows, unexpected)
     if renaming is not None:
         return _renamed(row, renaming, present)
     return _other_names(row, missing, present)
@@ -219,6 +219,21 @@ def _whole_checkpoint(context: Context, unexpected: list[str], rows: list[StateD
         advice=f"Pass only that part: model.load_state_dict(checkpoint{way}).",
         fix=_PLAIN,
     )
+
+
+def _none_of(rows: list[StateDict], unexpected: list[str]) -> Tied:
+    """Say whether names that stand nowhere in this file can be made of its names all the same."""
+    row, found = max(((row, edited(unexpected, row)) for row in rows), key=lambda pair: len(pair[1]))
+    none = f"None of the unexpected names ({listed(unexpected)}) is in this file"
+    if not found:
+        return Tied(fits="no", here=f"{none}, nor with another prefix: the error is about another file.")
+    name, held = next(iter(found.items()))
+    as_here = f"what is {plain(name)} there is {plain(held)} here"
+    if len(found) * 2 <= len(unexpected) or len(found) < _FEWEST:
+        return Tied(fits="unknown", here=f"{none}, but some are alike ({as_here}): it may be another file.")
+    here = f"{none} as it stands: the code changed the names before load_state_dict ({as_here})."
+    paths = [row.tensors[held].path for held in found.values()]
+    return Tied(fits="yes", here=here, paths=paths, advice="Take the code out that changes the names.")
 
 
 def _renamed(row: StateDict, renaming: Renaming, present: list[str]) -> Tied:
@@ -256,7 +271,8 @@ def _other_names(row: StateDict, missing: list[str], present: list[str]) -> Tied
     parts.append(
         "A prefix does not explain it: the file belongs to another model, or to another version of it."
     )
-    fits: Fit = "yes" if present else "unknown" if absent else "no"
+    # A state dict that is only a part of the file may be there under the same names twice.
+    fits: Fit = "yes" if present else "unknown" if absent or row.path else "no"
     return Tied(fits=fits, here=" ".join(parts), paths=[row.tensors[name].path for name in present])
 
 
@@ -268,18 +284,16 @@ def _sizes(context: Context) -> Tied:
     if not held:
         if not sizes:
             return Tied(fits="unknown", here="No shapes were found in the text: paste the whole message.")
-        here = (
-            f"This file has no tensor named {listed([name for name, *_ in sizes])}: the error is about "
-            "another file."
-        )
-        return Tied(fits="no", here=here)
+        return _sizes_elsewhere(context, sizes)
     same = [size for size in sizes if size[0] in held and format_shape(held[size[0]].shape) == size[1]]
     if not same:
         name, said, _ = next(size for size in sizes if size[0] in held)
-        here = (
-            f"{plain(name)} is {format_shape(held[name].shape)} in this file, not {said}: the error is about"
-        )
-        return Tied(fits="no", here=f"{here} another file.", paths=[held[name].path])
+        here = f"{plain(name)} is {format_shape(held[name].shape)} in this file, not {said}"
+        paths = [held[name].path]
+        if any(_is_slice(size[1], format_shape(held[size[0]].shape)) for size in sizes if size[0] in held):
+            here += ". One is a part of the other, as where weights are split over processes."
+            return Tied(fits="unknown", here=here, paths=paths)
+        return Tied(fits="no", here=f"{here}: the error is about another file.", paths=paths)
     shown = [f"{name}: {in_file} here, {in_model} in your model" for name, in_file, in_model in same]
     have = "has" if len(same) == 1 else "have"
     here = (
@@ -287,6 +301,34 @@ def _sizes(context: Context) -> Tied:
     )
     here += f"{'; '.join(map(plain, shown[:4]))}."
     return Tied(fits="yes", here=here, paths=[held[name].path for name, *_ in same])
+
+
+def _sizes_elsewhere(context: Context, sizes: list[Size]) -> Tied:
+    """Look for tensors of the shapes in the message that have other prefixes in this file."""
+    names = [name for name, *_ in sizes]
+    here = f"This file has no tensor named {listed(names)}"
+    for row in state_dicts(context.checkpoint):
+        found = edited(names, row)
+        same = {
+            name: found[name]
+            for name, said, _ in sizes
+            if name in found and format_shape(row.tensors[found[name]].shape) == said
+        }
+        if same:
+            held = next(iter(same.values()))
+            here += f", but {plain(held)} has that shape: the code changed the names before."
+            return Tied(fits="yes", here=here, paths=[row.tensors[held].path for held in same.values()])
+    return Tied(fits="no", here=f"{here}, nor one of that shape with another prefix: it is another file.")
+
+
+def _is_slice(said: str, held: str) -> bool:
+    """Return whether shapes differ in one dimension, and there by a whole factor."""
+    pairs = list(zip(said.split(" \u00d7 "), held.split(" \u00d7 "), strict=False))
+    apart = [(one, other) for one, other in pairs if one != other]
+    if len(apart) != 1 or said.count(" ") != held.count(" ") or not "".join(apart[0]).isdecimal():
+        return False
+    small, large = sorted(map(int, apart[0]))
+    return small > 1 and large % small == 0
 
 
 def _not_a_tensor(context: Context) -> Tied:
@@ -305,6 +347,9 @@ def _module_given(context: Context) -> Tied:
     if name is not None:
         here = f"This file is a whole pickled module, {plain(name)}: torch.load returns the model itself."
         return Tied(fits="yes", here=here, fix=Fix(style="module"), finding="whole-module")
+    if any(use.startswith("torch.nn.modules.") for use in global_names(context)):
+        here = "This file holds pickled modules: load_state_dict wants the state_dict() of one."
+        return Tied(fits="yes", here=here)
     if context.checkpoint.root == "mapping":
         here = "torch.load returns a dictionary for this file: the error comes from another file."
         return Tied(fits="no", here=here)

@@ -11,6 +11,9 @@ from inspector.records import dataclass
 
 WRAPPERS = frozenset({"module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."})
 """What DataParallel (also distributed) and torch.compile put before every name."""
+_WRAPPER_STEPS = frozenset(
+    {"module", "_orig_mod", "default", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
+)
 _NO_WEIGHTS = frozenset({"optimizer", "scheduler", "rng"})
 _SAMPLE = 6
 _MOST_COMPARED = 2000
@@ -105,6 +108,44 @@ def _candidates(want: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
             yield name[: -len(want)], ""
         elif rest and name.endswith(rest) and "." in rest and name[: -len(rest)].endswith("."):
             yield name[: -len(rest)], want[: -len(rest)]
+
+
+def edited(names: Sequence[str], row: StateDict) -> dict[str, str]:
+    """Return which names are those of a file after an edit, each with the file's name.
+
+    Tried are wrappers' steps anywhere (also PEFT's `default`), a path that was put before or cut off at any
+    depth, and a number of letters that was cut off, as `name[7:]` does where no `module.` stands.
+    """
+    bare = {_bare(name): name for name in row.tensors}
+    ends: dict[str, str] = {}
+    for short, name in bare.items():
+        for end in _ends(short):
+            ends.setdefault(end, name)
+    found: dict[str, str] = {}
+    for name in names[:_MOST_COMPARED]:
+        short = _bare(name)
+        held = bare.get(short) or ends.get(short) or next(filter(None, map(bare.get, _ends(short))), None)
+        if held is not None:
+            found[name] = held
+    if len(found) * 2 <= len(names):
+        for cut in sorted(set(map(len, WRAPPERS))):
+            pairs = {held[cut:]: held for held in row.tensors}
+            by_letters = {name: pairs[name] for name in names[:_MOST_COMPARED] if name in pairs}
+            found = max(found, by_letters, key=len)
+    return found
+
+
+def _bare(name: str) -> str:
+    return ".".join(step for step in name.split(".") if step not in _WRAPPER_STEPS)
+
+
+def _ends(name: str) -> Iterator[str]:
+    """Yield the ends of a name that say more than `weight`."""
+    for _ in range(_MOST_STEPS):
+        _, dot, name = name.partition(".")
+        if not dot or "." not in name:
+            return
+        yield name
 
 
 def wrapper_of(names: Sequence[str]) -> str:

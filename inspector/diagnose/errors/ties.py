@@ -12,12 +12,6 @@ from inspector.model.roles.devices import device_order
 from inspector.pickles.python2 import present_name
 
 
-def nothing_to_see(context: Context) -> Tied:
-    """Report nothing about the file: the message is about the code alone."""
-    del context
-    return Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
-
-
 def about_code(here: str) -> Tie:
     """Tie a message to no file: nothing in any file brings it about."""
 
@@ -26,6 +20,10 @@ def about_code(here: str) -> Tie:
         return Tied(fits="no", here=here)
 
     return tie
+
+
+ABOUT_CODE = about_code("Nothing in this file decides it: it is about the code.")
+ABOUT_MACHINE = about_code("Nothing in this file brings it about: it is about the machine and its packages.")
 
 
 def of_finding(found: Finding, *, in_full: bool = False) -> Tied:

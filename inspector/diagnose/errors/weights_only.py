@@ -7,7 +7,7 @@ The wordings: "Unsupported class" in 1.13 to 2.3, "Unsupported global: GLOBAL" s
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import nothing_to_see, of_finding
+from inspector.diagnose.errors.ties import of_finding
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.python2 import present_name
@@ -15,8 +15,10 @@ from inspector.pickles.values import package_of
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global
+from inspector.safety.verdict import judge
 
 _PLAIN = Fix(style="plain")
+_OLDEST = "1.13.0"  # the first with weights_only, and the shortest list
 _WHY = (
     "Since torch 2.6, torch.load accepts only tensors and plain Python values by default: a pickle can run "
     "arbitrary code, and this protects against it."
@@ -75,6 +77,9 @@ _DANGEROUS = (
 def _verdict(context: Context) -> Tied:
     """Return what the restricted unpickler would say to this file."""
     if context.safety.weights_only:
+        if not judge(context.checkpoint, _OLDEST).weights_only:
+            here = "This torch loads the file with weights_only=True; older ones refuse names in it."
+            return Tied(fits="unknown", here=here)
         here = "weights_only=True loads this file as it is: the error comes from another file."
         return Tied(fits="no", here=here)
     if context.safety.may_harm:
@@ -221,7 +226,6 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         "restricted mode.",
         advice="Load a TorchScript file with torch.jit.load(path, map_location='cpu'). Load a tar file "
         "with weights_only=False, if you trust it, and save it again.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="weights-only-pickle-module",
@@ -229,7 +233,6 @@ WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"Can not safely load weights when explicit pickle_module",
         cause="A custom pickle module unpickles in its own way, so torch cannot restrict it.",
         advice="Pass only one of the two to torch.load.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="weights-only",

@@ -51,8 +51,6 @@ def explanation_card(
     ]
     if explanation.also:
         facts.append(("Also in the text", "; ".join(explanation.also)))
-    if explanation.checked:
-        facts.append(("Looked for", "; ".join(explanation.checked)))
     return FindingRow(
         id=explanation.finding or explanation.id,
         tone=_FITS[explanation.fits],

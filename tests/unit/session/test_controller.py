@@ -159,7 +159,7 @@ def test_a_pasted_error_is_answered_for_this_file(opened) -> None:
     assert card.fix is not None
     assert opened.screen.error_text == ERROR
     opened.explain_error("Nothing that is known of module 7")
-    assert "Looked for" in dict(opened.screen.explanation.facts)
+    assert dict(opened.screen.explanation.facts)["Why"] == "No error stands in it."
     opened.explain_error("  ")
     assert opened.screen.explanation is None
     opened.explain_error(ERROR)

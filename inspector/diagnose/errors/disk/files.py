@@ -1,4 +1,4 @@
-"""Messages about the file itself: damaged, cut, of another kind, or of another version of torch.
+"""Messages about the file itself: damaged, cut, of another kind or version, or read by another reader.
 
 The zip reader is `caffe2/serialize/inline_container.cc`, the legacy one `_legacy_load` of
 `torch/serialization.py` with Python's unpickler behind it.
@@ -10,7 +10,7 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
-from inspector.diagnose.errors.ties import nothing_to_see, of_finding
+from inspector.diagnose.errors.ties import ABOUT_CODE, of_finding
 from inspector.diagnose.listing import plain
 from inspector.model.agents import loader_of
 from inspector.model.findings import Fix
@@ -196,7 +196,106 @@ _MOST_NEAR = 16 * 1024
 _ENDING = re.compile(r"\.(?:(safetensors|sft)|pth|pt|ckpt|bin|pkl)\b", re.IGNORECASE)  # "" for others
 _SCRIPT = re.compile(r"torch\.jit\.load|import_ir_module|torch\.jit import load")
 _LOAD_KEYS = r"invalid load key, ['\"](?P<key>\\x[0-9a-f]{2}|.)"
+
+
+def _tensor_of_name(context: Context) -> Tied:
+    """Return whether this file has the tensor that was not found."""
+    name = context.groups["name"].strip("'\". ")
+    held = [tensor.path for tensor in context.checkpoint.tensors if name in {str(k) for k in tensor.keys}]
+    if held:
+        here = f"{plain(name)} is in this file: the error comes from another file."
+        return Tied(fits="no", here=here, paths=held)
+    near = [tensor.path for tensor in context.checkpoint.tensors if tensor.path.endswith(name)]
+    if near:
+        here = f"In this file it is called {plain(near[0])}: the names have another prefix."
+        return Tied(fits="yes", here=here, paths=near)
+    return Tied(fits="yes", here=f"This file has no tensor {plain(name)}.")
+
+
 FILE_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="safetensors-key",
+        title="The safetensors file has no tensor of that name",
+        pattern=r"File does not contain tensor (?P<name>[^\s,;]{1,300})",
+        cause="The code asks for tensors by name, and this one is not in the file: it belongs to another "
+        "kind of model or adapter (SD 1.5 and SDXL, LoRA and full weights), or its names have a prefix.",
+        advice="Compare the names in the file with those that the code expects, and use a file for that "
+        "model.",
+        tie=_tensor_of_name,
+    ),
+    ErrorKind(
+        id="safetensors-mmap",
+        title="The file system does not let files be mapped into memory",
+        pattern=r"No such device \(os error 19\)|\[Errno 19\] No such device",
+        cause="safetensors (and mmap=True of torch.load) map the file into memory, which some file systems "
+        "do not offer: network drives, folders that a virtual machine or a container shares.",
+        advice="Copy the file to a local disk, or read it whole: safetensors.torch.load(open(path, "
+        "'rb').read()), torch.load(path, mmap=False).",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="safetensors-map-location",
+        title="A safetensors file takes a single device as map_location",
+        pattern=r"Loading safetensors file with (?:dict|callable) map_location is not supported",
+        cause="torch.load hands a .safetensors file to safetensors.torch.load_file, which moves all tensors "
+        "to one device; a dictionary or a function says where each goes.",
+        advice="torch.load(path, map_location='cpu'), or load_file(path, device='cpu').",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="safetensors-missing",
+        title="The package safetensors is not installed",
+        pattern=r"load a safetensors file but safetensors is not installed",
+        cause="torch.load hands a .safetensors file to the package safetensors, which is not there.",
+        advice="python -m pip install safetensors.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="import-first",
+        title="A module of torch has to be imported before the file is loaded",
+        pattern=r"torch\.[\w.]{1,40}'{0,2} must be imported to load",
+        cause="weights_only=True builds distributed and jagged tensors only where the module that defines "
+        "them was imported already; it imports nothing itself.",
+        advice="Put import torch.distributed.tensor (or import torch._dynamo, torch.nested) before "
+        "torch.load.",
+    ),
+    ErrorKind(
+        id="pickle-not-of-torch",
+        title="The file was pickled in a way that torch.load does not read",
+        pattern=r"Unknown typename for persistent_load|saved_id must be a tuple|Unknown saved id type|"
+        r"pickle storage type .{1,60} is not recognized|Invalid protocol version: |"
+        r"storage key .{1,40} not found in deserialized_objects|unsupported persistent id",
+        cause="torch.load found a pickle that refers to something else than storages of torch, or is of "
+        "another generation: another program wrote it, or it is damaged.",
+        advice="Read it with the program that wrote it, and save the tensors with torch.save there.",
+    ),
+    ErrorKind(
+        id="save-arguments",
+        title="torch.save got its arguments in the wrong order",
+        pattern=r"expected 'f' to be string, path, or a file-like object with a 'write' attribute|"
+        r"\bsave\(\) missing \d required positional arguments?: 'f'",
+        cause="torch.save takes the object first and the path second; the path is missing, or is something "
+        "that cannot be written to.",
+        advice="torch.save(model.state_dict(), 'model.pth').",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="views-of-two-types",
+        title="Tensors of two dtypes share memory, which torch.save cannot write",
+        pattern=r"Cannot save multiple tensors or storages that view the same data as different types",
+        cause="One tensor is a view of another's bytes as another dtype (x.view(torch.int8)), and both are "
+        "saved in one file.",
+        advice="Save a copy of one: x.clone().",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="weights-only-variables",
+        title="Two environment variables ask for opposite things",
+        pattern=r"Only one of '?TORCH_FORCE_WEIGHTS_ONLY_LOAD",
+        cause="TORCH_FORCE_WEIGHTS_ONLY_LOAD and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD are both set.",
+        advice="Unset one of them; the first is the safe one.",
+        tie=ABOUT_CODE,
+    ),
     ErrorKind(
         id="zip-directory",
         title="The end of the file is missing",
@@ -217,7 +316,6 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="mmcv and torch's zip reader say this of a path at which there is no file (or none that they "
         "may read).",
         advice="Check the path: print(os.path.abspath(path), os.path.isfile(path)).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="checksum",
@@ -226,7 +324,6 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="A download was interrupted, or the cached file is of another version.",
         advice="Delete the cached file and have it downloaded again. If it stays so, update the package "
         "that downloads it.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="zip-invalid",
@@ -296,7 +393,7 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         "download or a copy was interrupted, the disk was full, or two processes saved to it at once.",
         advice=_FETCH,
         tie=_damage,
-        when=lambda told: "codec can" not in told.text,  # text that ends within a letter
+        never="codec can",  # text that ends within a letter
     ),
     ErrorKind(
         id="pickle-truncated",
@@ -352,7 +449,6 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         r"protocol",
         cause="torch.save stores the bytes of tensors outside the pickle, where only torch.load finds them.",
         advice="Read it with torch.load(path, map_location='cpu').",
-        tie=nothing_to_see,
         say=_part_of_checkpoint,
         fix=Fix(style="plain"),
     ),
@@ -372,7 +468,6 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch.load was called with an open file (or, before torch 2.3, with a pathlib.Path), and it "
         "can map only files that it opens itself.",
         advice="Pass the path as a str: torch.load(str(path), mmap=True).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="pickle-protocol",
@@ -389,6 +484,5 @@ FILE_ERRORS: tuple[ErrorKind, ...] = (
         pattern=r"You can only torch\.load from a file that is seekable",
         cause="torch.load needs a seekable file; a download stream or a pipe is not seekable.",
         advice="Read it into memory first: torch.load(io.BytesIO(stream.read())).",
-        tie=nothing_to_see,
     ),
 )

@@ -1,11 +1,11 @@
-"""Messages about where a file is, and about writing one."""
+"""Messages about where a file is, how it was opened, and about writing one."""
 
 from __future__ import annotations
 
 import posixpath
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, nothing_to_see
+from inspector.diagnose.errors.ties import ABOUT_CODE, about_code
 from inspector.diagnose.listing import plain
 
 _SAVED = about_code(
@@ -63,6 +63,7 @@ _MAYBE_FOLDER = Said(
 )
 _ENDINGS = frozenset({".pt", ".pth", ".ckpt", ".bin", ".tar", ".pkl", ".safetensors", ".t7", ".model"})
 
+
 PATH_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="folder-given",
@@ -112,7 +113,6 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         "model.safetensors.index.json, is needed), or the weights are a checkpoint of another framework.",
         advice="Look at what the folder holds. A single .pth or .ckpt file is not for from_pretrained: "
         "build the model, and load it with load_state_dict(torch.load(path, map_location='cpu')).",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="save-failed",
@@ -161,5 +161,50 @@ PATH_ERRORS: tuple[ErrorKind, ...] = (
         advice="Open the link in a browser. Download the file there and pass its path; for gated models "
         "log in first (huggingface-cli login).",
         tie=about_code("The error is about a download, not about this file."),
+    ),
+    ErrorKind(
+        id="file-mode",
+        title="The file was opened in a mode that does not fit, or is closed",
+        pattern=r"a bytes-like object is required, not 'str'|file must have '?read'? and '?readline|"
+        r"UnsupportedOperation: (?:seek|read|write|not readable|fileno)|I/O operation on closed file|"
+        r"write\(\) argument must be str, not bytes",
+        cause="Checkpoints are binary and are read from anywhere in the file: open(path) without 'rb', a "
+        "stream that cannot seek, or a file that was closed at the end of its with block do not serve.",
+        advice="Pass the path: torch.load(path), torch.save(obj, path). Or open(path, 'rb') and read inside "
+        "the with block.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="not-gzip",
+        title="The file is not packed in the way that its name says",
+        pattern=r"Not a gzipped file|not a gzip file|ReadError: (?:file could not be opened|not a|invalid "
+        r"header)|LZMAError|Invalid data stream|bad magic number for (?:central|file)",
+        cause="An archive was expected (.gz, .tar, .zip), and the file is another: it was unpacked already "
+        "under the same name, or a web page or a pointer was downloaded in its place.",
+        advice="Look at it with the command file, or open it here. torch.load reads a checkpoint as it is; "
+        "a .pth.tar is usually no tar archive.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="file-busy",
+        title="Another program has the file open, or access is denied",
+        pattern=r"WinError (?:32|5|33)\b|being used by another process|Text file busy|\[Errno 26\]",
+        cause="Windows does not let a file be replaced or deleted while it is open: by this program (a "
+        "checkpoint that is mapped with mmap or safetensors stays open), a virus scanner, a synchronized "
+        "folder, or another run.",
+        advice="Close what holds it (del the model that was loaded from it; load safetensors as bytes), save "
+        "under another name, and keep checkpoints out of synchronized folders.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="disk-error",
+        title="The disk or network drive failed, or cannot be written",
+        pattern=r"\[Errno 5\]|Input/output error|Stale file handle|\[Errno 116\]|Read-only file system|"
+        r"\[Errno 30\]|Transport endpoint|File name too long|\[Errno 36\]",
+        cause="The system could not read or write at that place: a network drive that went away, a disk "
+        "with errors, a folder that is mounted read-only, or a name that is too long.",
+        advice="Copy the file to a local disk and try again; save to another folder. dmesg shows errors of "
+        "the disk.",
+        tie=ABOUT_CODE,
     ),
 )

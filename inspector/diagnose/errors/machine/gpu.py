@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, paths_with_dtype
+from inspector.diagnose.errors.ties import ABOUT_CODE, ABOUT_MACHINE, about_code, paths_with_dtype
 from inspector.units import escape_text, format_count
 
-_INSTALLED = about_code(
-    "Nothing in this file brings it about: it is about the GPU and the torch that is installed."
-)
-_CODE = about_code("Nothing in this file brings it about: it is about the code that runs.")
 _GPU = re.compile(r"(?P<name>[\w() -]{3,60}?) with CUDA capability (?P<sm>sm_\d{2,3}) is not compatible")
 _KNOWN = re.compile(r"supports CUDA capabilities (?P<list>(?:(?:sm|compute)_\d{2,3}[a-z]? ?){1,40})")
 _OLDEST_NEW = 90
@@ -145,7 +141,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         "A new GPU needs a build for newer CUDA (RTX 50: torch 2.7 or newer, cu128; RTX 30: CUDA 11.1 or "
         "newer), an old one an older torch. If only an extension fails, build it again with "
         "TORCH_CUDA_ARCH_LIST set.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
         say=_kernel_image,
     ),
     ErrorKind(
@@ -159,7 +155,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         advice="Restart the machine, or reload the module (sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset "
         "nvidia, then nvidia-smi). In a container, remove the cuda-compat package from LD_LIBRARY_PATH, or "
         "update the host's driver. Until then load with map_location='cpu'.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="cuda-start",
@@ -177,8 +173,8 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         advice="See whether nvidia-smi works. sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm helps "
         "after sleep, a restart after an update of the driver. Set CUDA_VISIBLE_DEVICES before Python "
         "starts. checkpoint-inspector target looks for the reason; until then load with map_location='cpu'.",
-        tie=_INSTALLED,
-        when=lambda told: "_worker_loop" not in told.pasted.flat,
+        tie=ABOUT_MACHINE,
+        never="_worker_loop",
     ),
     ErrorKind(
         id="device-assert",
@@ -207,7 +203,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         "late, so the line in the traceback may be another.",
         advice="Run with CUDA_LAUNCH_BLOCKING=1 to see the true line, and the same batch on the CPU. Build "
         "custom CUDA extensions again for the installed torch, or update torch.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="cudnn",
@@ -223,7 +219,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         advice="Look at nvidia-smi and lower the batch size. Take other CUDA and cuDNN folders out of "
         "LD_LIBRARY_PATH: torch brings its own. Run the same batch on the CPU, which names a wrong shape "
         "or index.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="mps-float64",
@@ -261,7 +257,7 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch does not have this operation on Apple GPUs, or not in this version of torch or macOS.",
         advice="Set PYTORCH_ENABLE_MPS_FALLBACK=1 before Python starts: such operations then run on the "
         "CPU. Or update torch and macOS, or use device='cpu'.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_mps_dtype,
     ),
     ErrorKind(
@@ -273,6 +269,6 @@ GPU_ERRORS: tuple[ErrorKind, ...] = (
         "float32, where its kernels do not run.",
         advice="Install the xformers that belongs to this torch (pip install -U xformers installs both), "
         "or turn it off: torch 2 has scaled_dot_product_attention of its own.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
 )

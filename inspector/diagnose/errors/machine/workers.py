@@ -1,19 +1,16 @@
-"""Messages of data loading and of the processes of a training run."""
+"""Messages of data loading, of the processes of a training run, and of DistributedDataParallel."""
 
 from __future__ import annotations
 
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.ties import ABOUT_CODE
 from inspector.model.findings import Fix
 from inspector.model.obstacles import is_damaged
 
 _BUS_ERROR = re.compile(
     r"bus error|\bsigbus\b|signal 7\b|exit(?:ed)?(?: with)? (?:code|status):? ?(?:135|-7)\b"
-)
-_CODE = about_code(
-    "Nothing in this file brings it about: it is about the code that loads data and starts processes."
 )
 
 
@@ -53,7 +50,7 @@ def _is_of_map(text: str) -> bool:
 def _tie_worker(context: Context) -> Tied:
     """Report whether the file may be the one that was shorter than its map."""
     if not _is_of_map(context.pasted.flat.lower()):
-        return _CODE(context)
+        return ABOUT_CODE(context)
     if is_damaged(context.checkpoint):
         return Tied(
             fits="yes",
@@ -124,7 +121,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         advice="Keep the dataset on the CPU and move each batch in the training loop (load what it needs "
         "with map_location='cpu'), or use num_workers=0. Where workers must use CUDA, start them with "
         "spawn: DataLoader(..., multiprocessing_context='spawn').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         when=_is_in_worker,
     ),
     ErrorKind(
@@ -136,7 +133,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "without map_location='cpu'.",
         advice="Keep the data on the CPU (torch.load(path, map_location='cpu') in the dataset) and move "
         "each batch in the loop. Or pass pin_memory=False to the DataLoader.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="pin-memory",
@@ -149,7 +146,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="With pin_memory=True a thread copies batches into memory that the GPU reads directly. It "
         "failed: no GPU or driver is usable, the memory is full, or a sample cannot be pinned.",
         advice="Pass pin_memory=False to the DataLoader: it changes nothing but speed.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         when=_is_pinning,
         say=_pin,
         is_wrapper=True,
@@ -161,7 +158,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="The message only says where the error happened. The error itself stands below it, after "
         "'Original Traceback'.",
         advice="Paste the whole text. num_workers=0 (or a single GPU) shows the error directly.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         is_wrapper=True,
     ),
     ErrorKind(
@@ -188,7 +185,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="On Windows and macOS each worker imports the script. What stands outside of a function runs "
         "again there, and starts workers again.",
         advice="Put the code that trains below if __name__ == '__main__':, or use num_workers=0.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="dataloader-attribute",
@@ -199,7 +196,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "DataLoader is restored from a checkpoint.",
         advice="Make a new DataLoader with the new arguments. In a subclass, call super().__init__() last. "
         "Do not save DataLoaders in checkpoints: save their settings.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="nccl-duplicate-gpu",
@@ -211,7 +208,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "saved on.",
         advice="Begin each process with torch.cuda.set_device(int(os.environ['LOCAL_RANK'])), start as "
         "many processes as there are GPUs (torchrun --nproc_per_node), and load with map_location='cpu'.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="nccl",
@@ -227,7 +224,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "open, or NCCL does not fit the driver.",
         advice="Look for the first error of any rank: it is usually the cause. Run with NCCL_DEBUG=INFO, "
         "check that each rank has its own GPU, and on one machine try NCCL_P2P_DISABLE=1.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_nccl,
     ),
     ErrorKind(
@@ -246,7 +243,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         advice="Start it with torchrun --nproc_per_node=N script.py, and call init_process_group('nccl') "
         "(or 'gloo' on a CPU or Windows) first. Against a port in use pass --master_port=0. To only load "
         "the file none of this is needed.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="child-failed",
@@ -258,8 +255,56 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         cause="The launcher only reports that a process ended. The reason is in the output of that "
         "process, further up.",
         advice="Paste the whole output, from the first 'Traceback' on.",
-        tie=_CODE,
-        when=lambda told: "ninja" not in told.text,
+        tie=ABOUT_CODE,
+        never="ninja",
         is_wrapper=True,
+    ),
+    ErrorKind(
+        id="ddp-device",
+        title="DistributedDataParallel got a model on another device",
+        pattern=r"(?:DistributedDataParallel|DDP).{0,40}device_ids and output_device arguments only work|"
+        r"input module must be on the same type of devices|module parameters \{device\(type",
+        cause="DistributedDataParallel must be given a model that is on the process's own GPU already.",
+        advice="model.to(local_rank) first, then DistributedDataParallel(model, device_ids=[local_rank]). "
+        "Load the checkpoint in every process, with map_location='cpu', before wrapping.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="ddp-models-differ",
+        title="The processes have different models",
+        pattern=r"expects same model across all ranks|"
+        r"appears not to match (?:sizes|strides|sizes of the same param) (?:of the same param )?in process 0|"
+        r"verifying shape of model params|params? shape verification",
+        cause="DistributedDataParallel compares the parameters of all processes, and they differ in number "
+        "or shape: a process built the model from other settings or data (another number of classes or of "
+        "tokens), froze other layers, or did not load the checkpoint.",
+        advice="Build the model from the same settings in every process, and load the same checkpoint in "
+        "each (map_location='cpu') before wrapping. Do what only rank 0 does after wrapping.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="ddp-unused",
+        title="DistributedDataParallel waits for gradients of parameters that the loss does not use",
+        pattern=r"Expected to have finished reduction in the prior iteration|"
+        r"parameters that were not used in producing (?:the )?loss",
+        cause="Every parameter that requires a gradient must take part in the loss of every step, in every "
+        "process. Some did not: a branch that was not taken, an output that the loss leaves out, a layer "
+        "that is never called.",
+        advice="DistributedDataParallel(model, device_ids=[local_rank], find_unused_parameters=True); in "
+        "Lightning strategy='ddp_find_unused_parameters_true'. Better: freeze or remove what is unused "
+        "(requires_grad_(False)). TORCH_DISTRIBUTED_DEBUG=DETAIL names the parameters.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="ddp-twice",
+        title="A parameter got its gradient twice in one step of DistributedDataParallel",
+        pattern=r"Expected to mark a variable ready only once",
+        cause="A parameter was used in two backward passes of one step: layers that are shared between "
+        "several forward calls, gradient checkpointing that runs a layer again, or "
+        "find_unused_parameters=True together with either.",
+        advice="Take find_unused_parameters=True away, use checkpoint(..., use_reentrant=False) "
+        "(gradient_checkpointing_kwargs={'use_reentrant': False} in transformers), or call "
+        "model._set_static_graph() where the graph never changes.",
+        tie=ABOUT_CODE,
     ),
 )

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, global_names, nothing_to_see
+from inspector.diagnose.errors.ties import ABOUT_MACHINE, global_names
 from inspector.diagnose.listing import listed
-
-_INSTALLED = about_code("Nothing in this file brings it about: it is about the packages that are installed.")
 
 
 def _numpy(context: Context) -> Tied:
@@ -60,7 +58,7 @@ ARRAY_ERRORS: tuple[ErrorKind, ...] = (
         cause="torch, or another package with compiled code, was built for NumPy 1, and NumPy 2 is "
         "installed (or the other way round). torch works with NumPy 2 from 2.3 on.",
         advice="python -m pip install 'numpy<2', or update the package: torch 2.3 or newer.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
         say=_abi,
     ),
     ErrorKind(
@@ -88,7 +86,7 @@ ARRAY_ERRORS: tuple[ErrorKind, ...] = (
         "code still uses one.",
         advice="Write bool, int or float (or np.float64) instead, update the package, or python -m pip "
         "install 'numpy<1.24'.",
-        tie=_INSTALLED,
+        tie=ABOUT_MACHINE,
     ),
     ErrorKind(
         id="numpy-pickle",
@@ -100,6 +98,5 @@ ARRAY_ERRORS: tuple[ErrorKind, ...] = (
         "and np.load reads only numbers unless it is told otherwise.",
         advice="A checkpoint of torch is read with torch.load(path, map_location='cpu'). If it is a NumPy "
         "file that you trust: np.load(path, allow_pickle=True), which runs what is in it.",
-        tie=nothing_to_see,
     ),
 )

@@ -1,4 +1,4 @@
-"""Messages about Python code that a file needs, and about code that takes a file for what it is not."""
+"""Messages about code that a file needs, classes that are looked up by name, and files taken for code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
 from inspector.diagnose.errors.state_names import state_dicts
-from inspector.diagnose.errors.ties import global_names, nothing_to_see
+from inspector.diagnose.errors.ties import global_names
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.values import package_of
@@ -222,7 +222,41 @@ _MODEL_METHODS = (
     "eval|train|to|cuda|cpu|half|float|parameters|named_parameters|modules|children|module|training|"
     "state_dict|forward|predict|fuse|features|fc|classifier|load_state_dict|requires_grad_|apply"
 )
+
+
 CODE_ERRORS: tuple[ErrorKind, ...] = (
+    ErrorKind(
+        id="not-in-registry",
+        title="The installed code has no class of the name that the configuration asks for",
+        pattern=r"There is no such class as|Error locating target|Unable to locate (?:the )?class|"
+        r"Unrecognized configuration class",
+        cause="A configuration (or a checkpoint with its settings) names classes, and the package that is "
+        "installed does not have this one: it is an older or newer version, the module that registers the "
+        "class was never imported, or the name is misspelled.",
+        advice="Install the version of the framework that the configuration was written for, or update it. "
+        "For a class of your own import its module first (custom_imports in mm* projects).",
+    ),
+    ErrorKind(
+        id="package-versions",
+        title="The versions of installed packages do not fit each other",
+        pattern=r"is used but incompatible\. Please install|which is incompatible|"
+        r"(?:is|are) required for a normal functioning|"
+        r"requires? [\w-]{1,40}[<>=!~]=?[\d.]{1,12}[^.]{0,40}but "
+        r"(?:found|you have|got)|pip'?s dependency resolver does not",
+        cause="A package wants another version of a second one than is installed.",
+        advice="Install what the message asks for, both packages in one command, so that pip finds versions "
+        "that go together: python -m pip install 'torch==X' 'torchvision==Y'.",
+    ),
+    ErrorKind(
+        id="pip-version",
+        title="pip finds no build of that version for this Python and system",
+        pattern=r"Could not find a version that satisfies the requirement|No matching distribution found for|"
+        r"is not a supported wheel on this platform",
+        cause="Each release of torch has wheels for some versions of Python and some systems only: old torch "
+        "has none for a new Python, CUDA builds (+cu118) are not on PyPI, and there are none for 32 bits.",
+        advice="Use a Python that the release supports (torch 1.x: up to 3.10), or a newer torch; for CUDA "
+        "builds add --index-url https://download.pytorch.org/whl/cu121. Wheels for Jetson come from NVIDIA.",
+    ),
     ErrorKind(
         id="class-missing",
         title="The file needs a class that its module does not have",
@@ -243,8 +277,10 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         title="torch.load returned a dictionary, and the code expects a model",
         pattern=r"['\"]?(?:collections\. ?)?OrderedDict['\"]? object has no attribute "
         rf"['\"]?(?P<name>(?:{_MODEL_METHODS})\b|\w{{1,60}})|"
-        rf"['\"]?dict['\"]? object has no attribute ['\"]?(?P<name2>{_MODEL_METHODS})\b",
-        cause="The file holds weights by name (a state dict), not a model: it has no eval(), to() or cuda().",
+        rf"['\"]?dict['\"]? object has no attribute ['\"]?(?P<name2>{_MODEL_METHODS})\b|"
+        r"'(?:collections\.)?(?:OrderedDict|dict)' object is not callable",
+        cause="The file holds weights by name (a state dict), not a model: it has no eval(), to() or cuda(), "
+        "and cannot be called with an input.",
         advice="Create the model first, then load the weights into it: model = Net(); "
         "model.load_state_dict(torch.load(path, map_location='cpu')); model.eval().",
         tie=_is_mapping,
@@ -281,7 +317,6 @@ CODE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Try torch.load(path, encoding='latin1'). If the file is no file of torch but a bare pickle "
         "(weights of Detectron or Caffe2, NumPy arrays): pickle.load(open(path, 'rb'), "
         "encoding='latin1').",
-        tie=nothing_to_see,
         say=_text_said,
     ),
 )

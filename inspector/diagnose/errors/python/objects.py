@@ -6,11 +6,10 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code, global_names, nothing_to_see
+from inspector.diagnose.errors.ties import ABOUT_CODE, global_names
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 
-_CODE = about_code("Nothing in this file decides it: it is about the line of code.")
 _PLAIN = Fix(style="plain")
 _BUILTIN = re.compile(
     r"nonetype|int|float|bool|str|list|tuple|set|dict|type|method|function|generator|module|"
@@ -61,14 +60,6 @@ def _holds_modules(context: Context) -> Tied:
         fits="no",
         here="This file holds no pickled modules: the error comes from another file, or from the code.",
     )
-
-
-def _from_load(told: Told) -> bool:
-    """Return whether the error was raised where torch.load asks map_location."""
-    frames = any(
-        "map_location(" in frame.code or frame.function == "restore_location" for frame in told.pasted.frames
-    )
-    return frames or "map_location" in told.pasted.flat
 
 
 _STREAM = re.compile(r"response|stream|reader|file|pipe|body|socket|buffer|wrapper|io$", re.IGNORECASE)
@@ -139,7 +130,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "assigned to it. The file is fine.",
         advice="Print the name before the call. Create the optimizer (or the model) first and pass that: "
         "optimizer = torch.optim.Adam(model.parameters()). Give scripts other names than variables.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="load-argument",
@@ -151,7 +142,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "torch.load already returned.",
         advice="Print the argument before the call. Pass the path once: torch.load(path, "
         "map_location='cpu').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         when=_in_load,
         fix=_PLAIN,
     ),
@@ -165,19 +156,8 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "torch.cuda.current_device()), and tried to call it. (torch before 0.4 takes no text, either.)",
         advice="Write the device out: map_location=f'cuda:{index}', map_location=torch.device('cuda', "
         "index), or map_location='cpu'.",
-        tie=_CODE,
-        when=_from_load,
-    ),
-    ErrorKind(
-        id="dict-called",
-        title="torch.load returned a dictionary, and the code calls it like a model",
-        pattern=r"'(?:collections\.)?(?:OrderedDict|dict)' object is not callable",
-        cause="The file holds weights by name (a state dict), not a model, and a dictionary cannot be "
-        "called with an input.",
-        advice="Create the model first, then load the weights into it: model = Net(); "
-        "model.load_state_dict(torch.load(path, map_location='cpu')); model.eval().",
-        tie=nothing_to_see,
-        fix=_PLAIN,
+        tie=ABOUT_CODE,
+        needs="map_location|restore_location",
     ),
     ErrorKind(
         id="load-result",
@@ -190,7 +170,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "keys (None in old versions), not the model. So model = model.load_state_dict(...) loses the "
         "model. (None can also come from a function of your own that forgets to return the model.)",
         advice="Write model.load_state_dict(state_dict) on a line of its own, then model.eval().",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         when=_of_load_state_dict,
     ),
     ErrorKind(
@@ -201,7 +181,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         r"Expected state_dict to be dict-like, got <class '(?:str|pathlib\.\w{1,20})'",
         cause="load_state_dict takes the loaded dictionary, not the name of the file.",
         advice="Load the file first: model.load_state_dict(torch.load(path, map_location='cpu')).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         fix=_PLAIN,
     ),
     ErrorKind(
@@ -212,7 +192,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "it was called on the class (Net.load_state_dict instead of Net().load_state_dict), or with "
         "nothing.",
         advice="model = Net(); model.load_state_dict(torch.load(path, map_location='cpu')).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         fix=_PLAIN,
     ),
     ErrorKind(
@@ -227,7 +207,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "those are on the model inside, which is .module.",
         advice="Write model.module.NAME instead of model.NAME. Save model.module.state_dict(), whose names "
         "have no 'module.' prefix.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="not-wrapped",
@@ -238,7 +218,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "out.",
         advice="Use the model itself: model.state_dict() and model.load_state_dict(...). For both cases: "
         "getattr(model, 'module', model).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="posix-path",
@@ -289,7 +269,6 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "as bytecode; Stable-Baselines3 its schedules), and each version of Python has its own bytecode.",
         advice="Load it with the Python version that saved it, and save only state_dicts there. "
         "Stable-Baselines3: pass custom_objects={'lr_schedule': lambda _: 0.0, 'clip_range': lambda _: 0.2}.",
-        tie=nothing_to_see,
     ),
     ErrorKind(
         id="recursion",
@@ -299,7 +278,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "__getattr__ of a class that wraps a model calls itself while the object is not complete.",
         advice="Save the state_dict instead of the object. In a class with __getattr__, look attributes up "
         "in self.__dict__.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="script-pickled",
@@ -312,7 +291,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         cause="TorchScript models carry compiled code, which pickle does not write.",
         advice="torch.jit.save(model, path) or model.save(path); read it with torch.jit.load(path, "
         "map_location='cpu').",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="jit-given",
@@ -333,7 +312,7 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         cause="A TorchScript file names operators and does not contain them: they are registered when the "
         "package that defines them is imported, and torch.jit.load found none of that name.",
         advice="Install that package for the installed torch, and import it before torch.jit.load.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_operator,
     ),
     ErrorKind(
@@ -344,7 +323,6 @@ OBJECT_ERRORS: tuple[ErrorKind, ...] = (
         "only a dictionary of weights and optimizer state.",
         advice="Create the Learner as in training and call learn.load(name), which does "
         "model.load_state_dict. Or call learn.export() where it was trained, and load that.",
-        tie=nothing_to_see,
     ),
 )
 
@@ -357,8 +335,8 @@ ATTRIBUTE_ERRORS: tuple[ErrorKind, ...] = (
         "the model reads them as attributes (hparams.width).",
         advice="In the model write hparams['NAME'], or convert them first: hparams = "
         "argparse.Namespace(**hparams).",
-        tie=_CODE,
-        when=lambda told: "hparam" in told.pasted.flat or "hyper_param" in told.pasted.flat,
+        tie=ABOUT_CODE,
+        needs="hparam|hyper_param",
     ),
     ErrorKind(
         id="module-attribute",

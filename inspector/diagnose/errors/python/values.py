@@ -1,14 +1,13 @@
-"""Messages about a value of another type than the line expects, whatever the value is."""
+"""Messages about values and arguments that a line or a function does not take."""
 
 from __future__ import annotations
 
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.ties import ABOUT_CODE
 from inspector.diagnose.listing import plain
 
-_CODE = about_code("Nothing in this file decides it: it is about the value that the line of code uses.")
 _SEQUENCES = {"list", "tuple", "generator", "map", "zip", "batchencoding"}
 _OF_TENSOR = (
     r"to|cuda|cpu|size|shape|dim|ndim|unsqueeze|squeeze|view|reshape|numpy|device|dtype|detach|backward|float|"
@@ -103,6 +102,70 @@ def _root(context: Context) -> Tied:
     return Tied(fits="no", here=f"torch.load returns no list for this file (but a {plain(kind)}).")
 
 
+_OWNERS = {
+    **dict.fromkeys(("load_model", "load_file", "save_file", "safe_open"), "safetensors"),
+    **dict.fromkeys(("hf_hub_download", "cached_download", "snapshot_download"), "huggingface_hub"),
+    **dict.fromkeys(
+        ("dispatch_model", "load_checkpoint_and_dispatch", "infer_auto_device_map"), "accelerate"
+    ),
+    **dict.fromkeys(("get_peft_model", "set_peft_model_state_dict", "load_adapter"), "peft"),
+}
+_INIT = re.compile(r"__init__\(\) missing \d")
+_OF_HPARAMS = re.compile(r"load_from_checkpoint|hparams|\*\*\w{0,20}(?:conf|args|params|opt|kwargs|hp)")
+
+
+def _call(told: Told) -> Said:
+    """Explain that saved settings are passed on, where the line does so."""
+    owner = _OWNERS.get(told.groups["function"].rpartition(".")[2].lower(), "")
+    if owner:
+        return Said(
+            cause=f"The function belongs to {owner}, and the installed {owner} is older or newer than the "
+            "package that calls it.",
+            advice=f"Update {owner}: python -m pip install -U {owner}, or install the versions that the "
+            "project asks for.",
+        )
+    if _INIT.search(told.text) and not told.scene.has_frames:
+        return Said(
+            title="A class was created without arguments that it needs, or with others",
+            cause="Either the code and the package are of different versions, or the arguments come from a "
+            "file: load_from_checkpoint of Lightning creates the model from the hyper-parameters that the "
+            "checkpoint holds, and these lack some.",
+            advice="For Lightning pass what is missing: Model.load_from_checkpoint(path, NAME=...), and call "
+            "self.save_hyperparameters() in __init__ before the next run. Otherwise install the versions "
+            "that "
+            "the project asks for.",
+        )
+    if _OF_HPARAMS.search(told.scene.code):
+        return Said(
+            cause="Settings that were saved (hyper-parameters, a configuration) are passed on as arguments, "
+            "and the class here does not take them as they are: it is of another version than the one that "
+            "saved them.",
+            advice="Use the version of the code that saved them, or leave out and add what differs before "
+            "the call.",
+        )
+    return Said()
+
+
+def _import(told: Told) -> Said:
+    """Explain an import that goes in a circle, and files that have a package's name."""
+    if "partially initialized" in told.text or "circular import" in told.text:
+        return Said(
+            title="Modules import each other in a circle, or a file of yours has the name of a package",
+            cause="Python was still importing the module when the name was asked for: a file in the folder "
+            "of the script is called like the package (torch.py, numpy.py, random.py), or two modules "
+            "import each other.",
+            advice="Rename the file (and delete its __pycache__), or move one import into the function "
+            "that needs it.",
+        )
+    package = plain((told.groups["module"] or told.groups["owner"]).partition(".")[0])
+    return Said(
+        cause=f"The name is not in the {package} that is installed: it came in a newer version, or was moved "
+        "or removed since. Another package, or the project, was written for that version.",
+        advice=f"Install versions that belong together: the requirements of the project, or update both "
+        f"(python -m pip install -U {package}). python -m pip show {package} shows what is there.",
+    )
+
+
 VALUE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="value-none",
@@ -115,7 +178,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "a part of the model or of the configuration is missing, or a file was not found.",
         advice="Print the name in that line, and look where it is assigned. load_state_dict(), list.sort() "
         "and optimizer.step() return nothing that can be used.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_none,
     ),
     ErrorKind(
@@ -130,7 +193,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "(torch.from_numpy converts it), a class that was not called (Net instead of Net()), or a method "
         "without its parentheses.",
         advice="Print type(...) of it in that line, and convert or load it first.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_sequence,
     ),
     ErrorKind(
@@ -144,7 +207,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "that torch.load already returned, a tensor, or nothing.",
         advice="Pass the path itself, as str: the function loads the file. If it is loaded already, call "
         "model.load_state_dict with it.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="list-for-dict",
@@ -165,7 +228,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "configuration file or a library of another version, or the script was called without it.",
         advice="Use the version of the code that the checkpoint or configuration was made with, or add the "
         "option by hand before it is read: args.name = default.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="object-attribute",
@@ -177,7 +240,7 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "._orig_mod or .base_model.",
         advice="print(type(x)) and dir(x) show what there is. Install the versions that the project asks "
         "for. Of a pickled model, build it again and load its state_dict.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_whose,
     ),
     ErrorKind(
@@ -189,6 +252,51 @@ VALUE_ERRORS: tuple[ErrorKind, ...] = (
         "a function of another version.",
         advice="Print what is on the right side: type(...) and len(...). For a checkpoint take what is "
         "there, such as state_dict = torch.load(path).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="map-location-elsewhere",
+        title="map_location was passed to a function that does not take it",
+        pattern=r"'map_location' is an invalid keyword argument|"
+        r"got an unexpected keyword argument '?map_location|\(\) got multiple values for argument "
+        r"'?map_location",
+        cause="Only torch.load, torch.jit.load, torch.hub.load_state_dict_from_url and what passes it on "
+        "take map_location. pickle.load, joblib.load, np.load, load_file of safetensors and the classes of "
+        "models do not.",
+        advice="torch.load(path, map_location='cpu') for a file of torch.save; load_file(path, "
+        "device='cpu') for safetensors. For a pickle with GPU tensors inside, run the script with "
+        "checkpoint-inspector run -- python script.py, which maps them.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="load-without-path",
+        title="load was called without its arguments",
+        pattern=r"\bload\(\) missing \d required positional arguments?: 'f'",
+        cause="torch.load wants the path (or an open file) as its first argument, under the name f.",
+        advice="torch.load(path, map_location='cpu').",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="call-arguments",
+        title="A function or class was called with arguments that it does not take",
+        pattern=r"(?P<function>[\w.<>]{1,80})\(\) (?:got (?:an unexpected keyword|some positional-only|"
+        r"multiple values)|missing \d{1,3} required|takes (?:from )?\d{1,3}|takes no (?:keyword )?arguments)",
+        cause="The caller and the function do not belong to the same version: the project was written for "
+        "another version of the package, or a configuration was saved by another version of the class.",
+        advice="Install the versions that the project asks for (requirements.txt), or change the call to "
+        "what help(...) of the function shows.",
+        tie=ABOUT_CODE,
+        say=_call,
+    ),
+    ErrorKind(
+        id="name-not-in-package",
+        title="An installed package does not have a name that the code imports",
+        pattern=r"cannot import name '?(?P<name>[\w.]{1,80})'? from (?:partially initialized module )?"
+        r"'?(?P<module>[\w.]{1,120})|(?:partially initialized )?module '(?P<owner>[\w.]{1,120})' has no "
+        r"attribute '(?P<attribute>\w{1,80})'",
+        cause="The installed version of the package is not the one that the code was written for.",
+        advice="Install versions that belong together.",
+        tie=ABOUT_CODE,
+        say=_import,
     ),
 )

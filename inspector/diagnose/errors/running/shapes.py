@@ -1,14 +1,13 @@
-"""Messages about shapes and gradients: they name no device, and the file is seldom to blame."""
+"""Messages about shapes, gradients, batches, targets and layouts: the file is seldom to blame."""
 
 from __future__ import annotations
 
 import re
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import about_code
+from inspector.diagnose.errors.ties import ABOUT_CODE
 from inspector.units import format_count, format_shape
 
-_CODE = about_code("Nothing in this file brings it about: it is about the code that runs the model.")
 _MOST_SHOWN = 4
 
 
@@ -72,6 +71,8 @@ def _sizes(told: Told) -> Said:
 
 _RESUMED = re.compile(r"\b(?:resum|load)\w{0,6} (?:\w{1,20} ){0,3}optimizer", re.IGNORECASE)
 _SHAPE = r"\[?(?P<shape>\d{1,9}(?:, ?\d{1,9}){1,6})\]?"
+
+
 SHAPE_ERRORS: tuple[ErrorKind, ...] = (
     ErrorKind(
         id="input-shape",
@@ -102,7 +103,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         cause="One operation got tensors whose sizes do not fit: inputs of different lengths, positions "
         "beyond the table of the model, or a layer whose output was changed.",
         advice="Print the shapes in that line. For a batch of different sizes, pad in collate_fn.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
         say=_sizes,
     ),
     ErrorKind(
@@ -115,7 +116,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         "number of classes: the tokenizer or the labels belong to another model than the weights.",
         advice="Compare ids.max() with embedding.num_embeddings, and labels.min() and labels.max() with "
         "the outputs. After adding tokens call model.resize_token_embeddings(len(tokenizer)).",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="changed-in-place",
@@ -126,7 +127,7 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         "backward.",
         advice="Write a new tensor instead (x = x + y, x.clone() before the change), and call backward() "
         "before the step. torch.autograd.set_detect_anomaly(True) shows the line of the forward pass.",
-        tie=_CODE,
+        tie=ABOUT_CODE,
     ),
     ErrorKind(
         id="no-grad",
@@ -143,6 +144,72 @@ SHAPE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Check any(p.requires_grad for p in model.parameters()) after loading, that no "
         "@torch.no_grad() stands above the training step, and model.train(). Change weights only under "
         "torch.no_grad(), by copy_().",
-        tie=_CODE,
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="target-shape",
+        title="The targets of the loss have another shape than the outputs",
+        pattern=r"Target size \(torch\.Size\(.{1,60} must be the same as input size|"
+        r"Expected input batch_size \(\d{1,9}\) to match target batch_size|multi-target not supported|"
+        r"Using a target size \(torch\.Size|0D or 1D target tensor expected",
+        cause="Each loss wants targets of one form: cross_entropy class numbers of shape (N) for outputs "
+        "(N, C), BCE and MSE targets of the same shape as the outputs. A view(-1, ...) with a wrong number "
+        "changes the size of the batch.",
+        advice="Print both shapes. labels.squeeze(1) or labels.argmax(1) for cross_entropy, "
+        "outputs.squeeze(1) or labels.unsqueeze(1) for BCE; x.flatten(1) instead of view.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="no-samples",
+        title="The dataset is empty",
+        pattern=r"num_samples should be a positive integer value, but got num_samples=0|"
+        r"Found array with 0 sample|Found 0 (?:images|files|samples)|stack expects a non-empty TensorList|"
+        r"expected a non-empty list of Tensors",
+        cause="No sample was found: the folder of the data is wrong or empty, the files have another "
+        "ending, or a filter removed all.",
+        advice="Print len(dataset) and the path, and list what is in it.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="batch-elements",
+        title="The samples cannot be joined into a batch",
+        pattern=r"default_collate: batch must contain tensors|batch must contain tensors, numbers|"
+        r"each element in list of batch should be of equal size",
+        cause="The default collate_fn joins tensors, arrays and numbers of equal size. The dataset returns "
+        "something else: a PIL image (ToTensor() is missing), None, or lists of different lengths.",
+        advice="Return tensors of one shape (transforms.ToTensor(), padding), or pass a collate_fn.",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="not-contiguous",
+        title="view() does not work with the layout of the tensor",
+        pattern=r"view size is not compatible with input tensor'?s size and stride",
+        cause="The tensor was transposed, permuted or sliced, and view() cannot describe the result without "
+        "a copy. Older code meets this with newer versions of torch, whose layers return other layouts.",
+        advice="Use reshape(...) instead of view(...), or x.contiguous().view(...).",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="overlapping-memory",
+        title="A tensor whose elements share memory was written to",
+        pattern=r"some elements of the input tensor and the written-to tensor refer to a single memory|"
+        r"more than one element of the written-to tensor refers to a single memory",
+        cause="expand() and broadcasting repeat one number in memory, and an operation in place would "
+        "write to it several times.",
+        advice="Make a copy first: x = x.expand(...).clone().",
+        tie=ABOUT_CODE,
+    ),
+    ErrorKind(
+        id="not-a-number",
+        title="The model computes NaN or infinity",
+        pattern=r"tensor with all NaNs|probability tensor contains either '?inf|nan loss|loss is (?:nan|inf)|"
+        r"contains NaN|found NaN|Function '\w{1,60}' returned nan values|input contains (?:NaN|infinity)",
+        cause="Numbers overflowed or were undefined: float16 beyond 65,504 (run in float32 or bfloat16), a "
+        "learning rate that is too high, weights that were damaged or not loaded (random or zero), or "
+        "quantized weights read in another format.",
+        advice="Look for the first: torch.autograd.set_detect_anomaly(True), and "
+        "all(torch.isfinite(p).all() for p in model.parameters()) right after loading. Try float32 or "
+        "bfloat16 instead of float16.",
+        tie=ABOUT_CODE,
     ),
 )

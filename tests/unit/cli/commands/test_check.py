@@ -169,11 +169,11 @@ def test_error_text_is_explained(cli) -> None:
     assert document["explanation"]["count"] == 233
 
 
-def test_unknown_error_text_says_what_was_checked(cli) -> None:
+def test_unknown_error_text_says_what_would_help(cli) -> None:
     answer = cli("check", WEIGHTS, "--target", "cpu", "--error-text", "")
     assert answer.code == 0
     assert "There is no text." in answer.out
-    assert "Looked for:\n     - devices that are missing" in answer.out
+    assert "What to do: Paste the whole text" in answer.out
 
 
 def test_error_file_and_standard_input(cli, tmp_path, monkeypatch) -> None:
@@ -219,9 +219,11 @@ def test_what_cannot_be_read_is_told_and_its_error_explained(cli, tmp_path) -> N
     answer = cli("check", page, "--target", "cpu", "--error-text", said)
     assert answer.code == 3
     assert "The file is not a checkpoint" in answer.out
+    assert "In this file: The given file cannot be read: " in answer.out
+    assert "No file is open" not in answer.out
     document = json.loads(cli("check", page, "--target", "cpu", "--json", "--error-text", said).out)
     assert document["error"]["message"]
-    assert document["explanation"]["finding"] == "html-page"
+    assert (document["explanation"]["finding"], document["explanation"]["fits"]) == ("html-page", "yes")
     plain = json.loads(cli("check", page, "--target", "cpu", "--json").out)
     assert set(plain) == {"schema", "path", "error", "safety", "findings"}
     assert plain["safety"] is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
-from tests.unit.diagnose.explaining import explained, on
+from tests.unit.diagnose.explaining import asking, explained, on
 
 UNAVAILABLE = "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False"
 INDEX = "Attempting to deserialize object on CUDA device 1 but torch.cuda.device_count() is 1"
@@ -109,3 +109,9 @@ def test_drivers_that_are_too_old() -> None:
         assert "a build of torch for an older CUDA" in found.advice
     none = explain_error("RuntimeError: Found no NVIDIA driver on your system.", None)
     assert "finds no working NVIDIA driver" in none.title
+
+
+def test_a_file_with_devices_that_are_not_listed_is_not_acquitted() -> None:
+    made = on(("a", "cpu"), globals=asking("torch.storage._load_from_bytes").globals)
+    found = explained(UNAVAILABLE, made, "cpu", id_="device-unavailable")
+    assert (found.fits, "Tensors are hidden in pickles" in found.here) == ("unknown", True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from inspector.diagnose.errors.explain import explain_error
+from inspector.model.build import open_checkpoint
 from inspector.model.findings import Fix
+from inspector.records import replace
 from inspector.target.machine.profile import Gpu, Profile
+from tests.corpus import CORPUS
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor, value
 
@@ -113,3 +118,27 @@ def test_parts_for_several_processes() -> None:
     ranks = "ZeRORuntimeException: a DP world size of 8 but the current world size is 4"
     assert "zero_to_fp32" in explain_error(ranks, None).advice
     assert explain_error("SafetensorError: MetadataIncompleteBuffer", None).id == "safetensors-cut"
+
+
+def test_a_safetensors_file_is_not_called_another_kind(tmp_path: Path) -> None:
+    whole = CORPUS / "safetensors" / "all.safetensors"
+    made = open_checkpoint(str(whole))
+    found = explained("Error while deserializing header: HeaderTooLarge", made, id_="safetensors-header")
+    assert (found.fits, "This is a safetensors file" in found.here) == ("no", True)
+    text = "metadata.get('format')\nAttributeError: 'NoneType' object has no attribute 'get'"
+    assert explained(text, made, id_="safetensors-metadata").fits == "no"
+    bare = replace(made, values=())
+    assert explained(text, bare, id_="safetensors-metadata").here.endswith("has no entry format.")
+    assert explained(text, on(("a", "cpu")), id_="safetensors-metadata").fits == "no"
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes(whole.read_bytes()[:-8])
+    found = explained(
+        "incomplete metadata, file not fully covered", open_checkpoint(str(cut)), id_="safetensors-cut"
+    )
+    assert found.fits == "yes"
+
+
+def test_lora_is_spoken_of_only_where_it_is_named() -> None:
+    text = "ValueError: {} could not be empty: state_dict"
+    assert explain_error(text.format("lora weights"), None).id == "lora-form"
+    assert explain_error(text.format("encoder"), None).id == "unrecognised"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.names import read_keys, read_sizes
 from inspector.diagnose.errors.reading.pasted import read_pasted
 from inspector.model.findings import Fix
 from tests.sweep import table
-from tests.unit.diagnose.explaining import explained, on
+from tests.unit.diagnose.explaining import asking, explained, on
 from tests.unit.report.rows import checkpoint, tensor, value
 
 
@@ -289,3 +291,49 @@ def test_tables_of_embeddings_of_other_lengths() -> None:
     )
     assert "number of rows" in explain_error(text.format("transformer.prefix.embedding.weight"), None).title
     assert "number of rows" not in explain_error(text.format("fc.weight"), None).title
+
+
+# --- another file, or this one after an edit ----------------------------------------------------------------
+
+
+@table(
+    "edit",
+    [
+        lambda name: f"model.{name}",
+        lambda name: name.removeprefix("net."),
+        lambda name: name.replace("net.", "net.module."),
+        lambda name: name.replace(".weight", ".default.weight"),
+        lambda name: name[7:],
+    ],
+)
+def test_a_file_whose_names_were_changed_is_not_acquitted(edit: Callable[[str], str]) -> None:
+    names = [f"net.lora_A.{layer}.weight" for layer in ("conv", "fc", "out")]
+    made = on(*((name, "cpu") for name in names))
+    found = explained(differing(("x",), tuple(map(edit, names))), made, id_="keys-differ")
+    assert (found.fits, found.count) == ("yes", 3)
+    assert "the code changed the names" in found.here
+    strange = tuple(f"block.{number}.gain" for number in range(9))
+    assert explained(differing(("x",), strange), made, id_="keys-differ").fits == "no"
+    some = explained(differing(("x",), (edit(names[0]), *strange)), made, id_="keys-differ")
+    assert (some.fits, "it may be another file" in some.here) == ("unknown", True)
+
+
+def test_a_part_of_a_file_that_has_the_missing_names_decides_nothing() -> None:
+    found = explained(differing(("fc.weight",)), on(*prefixed("", "model/")), id_="keys-differ")
+    assert (found.fits, "In it nevertheless" in found.here) == ("unknown", True)
+
+
+def test_shapes_under_other_names_and_slices_of_shapes() -> None:
+    text = mismatch("net.fc.weight", "16, 4", "2, 4")
+    assert explained(text, shaped(fc_weight=(16, 4)), id_="size-mismatch").fits == "yes"
+    assert explained(text, shaped(fc_weight=(16, 5)), id_="size-mismatch").fits == "no"
+    text = mismatch("fc.weight", "16, 4", "2, 4")
+    assert explained(text, shaped(fc_weight=(64, 4)), id_="size-mismatch").fits == "unknown"
+    for other in ((24, 4), (64, 8), (64, 4, 1), (1, 4)):
+        assert explained(text, shaped(fc_weight=other), id_="size-mismatch").fits == "no", other
+
+
+def test_modules_within_a_dictionary_are_given_as_well() -> None:
+    text = "Expected state_dict to be dict-like, got <class 'net.Net'>."
+    made = asking("torch.nn.modules.conv.Conv2d")
+    assert explained(text, made, id_="module-given").fits == "yes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.diagnose.errors.explanation import Context
 from inspector.diagnose.errors.reading.pasted import read_pasted
 from inspector.diagnose.errors.reading.scene import Scene
-from inspector.diagnose.errors.ties import by_finding, devices_of, fix_for, nothing_to_see, paths_on, top_keys
+from inspector.diagnose.errors.ties import by_finding, devices_of, fix_for, paths_on, top_keys
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix, finding
 from inspector.safety.verdict import judge
@@ -32,7 +32,6 @@ def test_findings_tie() -> None:
     tied = by_finding("a", "b", no="No.")(context(on(), b=made))
     assert (tied.fits, tied.here, tied.paths, tied.finding) == ("yes", "Title.", ("w",), "b")
     assert by_finding("a", no="No.")(context(on(), b=made)).here == "No."
-    assert nothing_to_see(context(on())).fits == "unknown"
 
 
 def test_devices_and_paths() -> None:

@@ -137,3 +137,11 @@ def test_what_was_read_instead_of_a_pickle() -> None:
     plain = explain_error(text.format("pop from empty list"), samples()["truncated"].has[0])
     assert (plain.fits, plain.finding) == ("yes", "truncated")
     assert explain_error(text.format("pop from empty list"), PLAIN).fits == "no"
+
+
+def test_a_name_that_older_torch_refuses_acquits_nobody() -> None:
+    """`collections.OrderedDict` was on every list; device came later."""
+    text = "WeightsUnpickler error: Unsupported operand 149"
+    assert explained(text, asking("collections.OrderedDict"), id_="unsupported-operand").fits == "no"
+    found = explained(text, asking("torch.device"), id_="unsupported-operand")
+    assert (found.fits, "older ones refuse" in found.here) == ("unknown", True)

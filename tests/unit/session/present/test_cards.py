@@ -47,7 +47,6 @@ def test_an_explanation_says_why_what_and_where() -> None:
         advice="map it",
         paths=("model/a",),
         also=("one", "two"),
-        checked=("three",),
     )
     card = explanation_card(explanation, NODES)
     assert (card.id, card.tone, card.nodes) == ("cuda-unavailable", "bad", (3,))
@@ -56,7 +55,6 @@ def test_an_explanation_says_why_what_and_where() -> None:
         ("Why", "because"),
         ("What to do", "map it"),
         ("Also in the text", "one; two"),
-        ("Looked for", "three"),
     )
 
 

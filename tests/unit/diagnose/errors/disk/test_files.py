@@ -133,3 +133,11 @@ def test_files_of_other_loaders() -> None:
     found = explain_error(text, on(("a", "cpu"), format="pickle"))
     assert (found.fits, "pickle.load loads it" in found.here) == ("yes", True)
     assert explain_error(text, on(("a", "cpu"))).fits == "no"
+
+
+def test_a_tensor_that_a_file_does_not_have() -> None:
+    text = "safetensors_rust.SafetensorError: File does not contain tensor fc.weight"
+    assert explain_error(text, on(("fc.weight", "cpu"))).fits == "no"
+    near = explain_error(text, on(("model.fc.weight", "cpu")))
+    assert (near.fits, near.paths) == ("yes", ("model.fc.weight",))
+    assert explain_error(text, on(("a", "cpu"))).here == "This file has no tensor fc.weight."

@@ -69,3 +69,16 @@ def test_a_bus_error_is_about_the_file_that_lacks_bytes() -> None:
         assert (found.id, found.fits, found.finding) == ("dataloader-worker", "yes", "truncated"), text
         assert explain_error(text, checkpoint(storage("0"), tensor("w", storage="0"))).fits == "unknown"
     assert explain_error(WORKER.format("Bus error"), cut).fits == "no"
+
+
+def test_gradients_that_do_not_come_are_no_matter_of_devices() -> None:
+    text = (
+        "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one."
+    )
+    found = explain_error(text, None)
+    assert found.id == "ddp-unused"
+    assert "find_unused_parameters=True" in found.advice
+    device = (
+        "ValueError: DDP's device_ids and output_device arguments only work with ... got module parameters"
+    )
+    assert explain_error(device, None).id == "ddp-device"

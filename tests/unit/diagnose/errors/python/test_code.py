@@ -102,3 +102,12 @@ def test_what_is_read_as_text() -> None:
 def test_yolo_has_modules_of_the_same_names_in_each_version() -> None:
     text = "AttributeError: Can't get attribute 'SPPF' on <module 'models.common' from 'models/common.py'>"
     assert "YOLOv7" in explain_error(text, None).cause
+
+
+def test_each_message_has_its_row() -> None:
+    ids = {
+        "RuntimeError: There is no such class as speechbrain.Foo": "not-in-registry",
+        "ERROR: No matching distribution found for torch==1.4.0": "pip-version",
+        "AssertionError: MMCV==1.7.1 is used but incompatible. Please install mmcv>=2.0": "package-versions",
+    }
+    assert {text: explain_error(text, None).id for text in ids} == ids

@@ -81,3 +81,13 @@ def test_two_gpus_are_two_gpus_whatever_the_argument_is() -> None:
         "token ids"
         in explain_error(text.replace("cuda:1", "cpu").replace("gather", "_index_select"), None).title
     )
+
+
+def test_each_message_has_its_row() -> None:
+    ids = {
+        "TypeError: len() of a 0-d tensor": "tensor-elements",
+        "ValueError: only one element tensors can be converted to Python scalars": "tensor-elements",
+        "ValueError: batch_sizes should always be on CPU.": "lengths-on-gpu",
+        "RuntimeError: Trying to resize storage that is not resizable": "resize-storage",
+    }
+    assert {text: explain_error(text, None).id for text in ids} == ids

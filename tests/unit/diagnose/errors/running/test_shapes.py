@@ -71,3 +71,13 @@ def test_flat_shards_of_another_number_of_processes() -> None:
     assert "number of processes" in explain_error(text.format(56124554, 14031139), None).title
     assert "number of processes" not in explain_error(text.format(56124554, 14031100), None).title
     assert "number of processes" not in explain_error(text.format(1536, 768), None).title
+
+
+def test_each_message_has_its_row() -> None:
+    ids = {
+        "ValueError: Expected input batch_size (324) to match target batch_size (4).": "target-shape",
+        "RuntimeError: stack expects a non-empty TensorList": "no-samples",
+        "RuntimeError: each element in list of batch should be of equal size": "batch-elements",
+        "ValueError: Input contains NaN, infinity or a value too large": "not-a-number",
+    }
+    assert {text: explain_error(text, None).id for text in ids} == ids
