@@ -7,16 +7,15 @@ means anything to the shell, and what no terminal shows is written as an escape.
 from __future__ import annotations
 
 import os
-
-from inspector.patterns import pattern
+import re
 
 PROGRAM = "checkpoint-inspector"
 IS_WINDOWS = os.name == "nt"
 
-_PLAIN = pattern(r"[A-Za-z0-9_+=:,./-]")
-_WINDOWS_PLAIN = pattern(r"[\w+=:./\\-]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_+=:,./-]")
+_WINDOWS_PLAIN = re.compile(r"[\w+=:./\\-]+")
 # PowerShell takes curly quotes for plain ones; cmd replaces what stands between two percent signs.
-_WINDOWS_SPECIAL = pattern('[`$%"\u201c\u201d\u201e]')
+_WINDOWS_SPECIAL = re.compile('[`$%"\u201c\u201d\u201e]')
 _AT_THE_FRONT = ("-", "=")
 """An option to every program, and the path of a program to zsh."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
-
-from inspector.patterns import pattern
 
 _SUFFIXES = ("KB", "MB", "GB", "TB", "PB", "EB")
 _QUANTITIES = ("K", "M", "B", "T")
@@ -13,7 +12,7 @@ _EXACT = 10_000
 _NEXT = 999.5
 _MOST_BITS = 100
 _MOST_KEPT = 1 << 12
-_ODD_STEP = pattern(r'(?:^|/)(?:$|["/\s])|\s(?:/|$)')
+_ODD_STEP = re.compile(r'(?:^|/)(?:$|["/\s])|\s(?:/|$)')
 
 
 def format_nbytes(nbytes: int) -> str:

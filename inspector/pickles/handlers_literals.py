@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 
-from inspector.patterns import pattern
 from inspector.pickles.instructions import F8, I4, U2, U4, U8
 from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.state import WEIGHT_SHIFT, BrokenStreamError, CutOffError, Handler, State
@@ -229,7 +228,7 @@ def _bytearray(state: State, data: bytes, pos: int) -> int:
 
 # --- strs on a line -----------------------------------------------------------------------------------------
 
-_ESCAPE = pattern(rb"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|([\\'\"abfnrtv])|(x))")
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|([\\'\"abfnrtv])|(x))")
 _ESCAPED = {
     b"\\": b"\\",
     b"'": b"'",

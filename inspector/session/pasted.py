@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 
-from inspector.patterns import pattern
-
 _MOST_CHARS = 200_000
 _NOT_A_SCRIPT = ("Traceback (most recent call last)", "Error:", "Error(s) in loading")
-_LOADS = pattern(
+_LOADS = re.compile(
     r"^[^#\n]*\b(?:torch\.load|load_state_dict|from_pretrained|load_from_checkpoint)\(", re.MULTILINE
 )
-_IMPORTS = pattern(r"^\s*(?:import|from)\s+torch\b", re.MULTILINE)
+_IMPORTS = re.compile(r"^\s*(?:import|from)\s+torch\b", re.MULTILINE)
 
 
 def is_script_name(path: str) -> bool:

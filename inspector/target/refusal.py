@@ -7,7 +7,8 @@ that.
 
 from __future__ import annotations
 
-from inspector.patterns import pattern
+import re
+
 from inspector.records import dataclass
 from inspector.safety.imports import IMPORT_ERRORS
 from inspector.target.versions import BLOCKED_MODULES, SAFE_GLOBALS, WEIGHTS_ONLY_DEFAULT, Release
@@ -45,7 +46,7 @@ CUT = "[\u2026]"
 """Where a message was shortened."""
 
 # What the restricted unpickler says behind a page of advice.
-_REASON = pattern(
+_REASON = re.compile(
     r"(?:Unsupported (?:global: GLOBAL|class|operand) \S+(?: was not an allowed global by default)?"
     r"|Trying to load unsupported GLOBAL \S+ whose module \S+ is blocked)\.?"
 )

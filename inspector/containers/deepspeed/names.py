@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from inspector.patterns import pattern
 from inspector.tuples import NamedTuple
 
 OWN_NAMES = frozenset(
@@ -18,7 +18,7 @@ OWN_NAMES = frozenset(
 """The dotted names of these classes."""
 
 LATEST = "latest"
-_STATES = pattern(
+_STATES = re.compile(
     r"(?:(?:bf16_|fp16_)?zero_pp_rank_(?P<dp>[0-9]{1,6})_)?mp_rank_(?P<mp>[0-9]{1,6})_?"
     r"(?P<kind>model|optim)_states\.pt"
 )

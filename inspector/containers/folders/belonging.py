@@ -7,17 +7,16 @@ The names are those of `transformers` (`Trainer._save_checkpoint`) and `accelera
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 
-from inspector.patterns import pattern
-
-_SHARD = pattern(r"(.+)-[0-9]{5}-of-[0-9]{5}(\.(?:bin|safetensors))")
-_STATE = pattern(
+_SHARD = re.compile(r"(.+)-[0-9]{5}-of-[0-9]{5}(\.(?:bin|safetensors))")
+_STATE = re.compile(
     r"(?:optimizer|scheduler|sampler)(?:_[0-9]+)?\.(?:pt|bin)|scaler\.pt|rng_state(?:_[0-9]+)?\.pth|"
     r"random_states_[0-9]+\.pkl|custom_checkpoint_[0-9]+\.pkl"
 )
 ARGUMENTS = "training_args.bin"
-_MODEL = pattern(
+_MODEL = re.compile(
     r"(?:(?:diffusion_)?pytorch_model|model|adapter_model)(?:_[0-9]+)?\.(?:safetensors|bin)(?:\.index\.json)?"
 )
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "generation_config.json", "trainer_state.json")

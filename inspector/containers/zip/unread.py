@@ -16,7 +16,6 @@ from inspector.containers.source import BytesSource, Source
 from inspector.containers.zip.directory import DEFLATED, LOCAL, LOCAL_SIGNATURE, STORED, read_directory
 from inspector.errors import ContainerError, PickleError
 from inspector.limits import Limits
-from inspector.patterns import pattern
 from inspector.pickles.machine import Machine
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
@@ -27,7 +26,7 @@ _MOST_WINDOWS = 64
 _MOST_RECORDS = 64
 _STEP_NBYTES = 1 << 16
 # How a record is named that is unpickled: by torch, TorchScript, torch.package, torch.export, or its owner.
-_PICKLED = pattern(r"\.(pkl|pickle|pt|pth|bin|ckpt|storage|npy|joblib)(\0|$)", re.IGNORECASE)
+_PICKLED = re.compile(r"\.(pkl|pickle|pt|pth|bin|ckpt|storage|npy|joblib)(\0|$)", re.IGNORECASE)
 _ARRAY = b"\x93NUMPY"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, ValueRow
@@ -9,7 +10,6 @@ from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.model.tensors.rebuild import device_text
 from inspector.model.values.children import find_attribute
 from inspector.model.values.text import class_of, device_label
-from inspector.patterns import pattern
 from inspector.pickles.values import Call
 
 GENERATOR, MESH_TYPE = "torch._C.Generator", "._device_type"
@@ -17,7 +17,7 @@ MESHES = ("torch.distributed.device_mesh.DeviceMesh", "torch.distributed._tensor
 _PARALLEL = "torch.nn.parallel.data_parallel.DataParallel"
 _MOST_IDS = 64
 DEVICE_CLASS = "torch.device"
-_TENSOR_TYPE = pattern(r"torch\.([a-z]+)\.(?:sparse\.)?[A-Za-z]+Tensor")
+_TENSOR_TYPE = re.compile(r"torch\.([a-z]+)\.(?:sparse\.)?[A-Za-z]+Tensor")
 
 DEVICE_NAMES = frozenset({".device", "._device"})
 """The names that everybody gives a device."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeGuard, cast
@@ -16,7 +17,6 @@ from inspector.model.tensors.numpy_arrays import (
     describe_scalar,
 )
 from inspector.model.values.twins import TwinNumber, TwinOddKey, TwinText
-from inspector.patterns import pattern
 from inspector.pickles.values import (
     BLOB_TYPES,
     Blob,
@@ -51,7 +51,7 @@ _OWN_TYPES: dict[type, str] = {
     StoredTensor: "tensor",
 }
 _MOST_NAME = 300
-_LIKE_ESCAPE = pattern(r"\\(?=u[0-9a-f]{4}|U[0-9a-f]{8})")
+_LIKE_ESCAPE = re.compile(r"\\(?=u[0-9a-f]{4}|U[0-9a-f]{8})")
 # Shown as what they hold: {1, 2} for set([1, 2]).
 _SEQUENCES = {"set": "{}", "frozenset": "{}", "list": "[]", "tuple": "()", "torch.Size": "()"}
 

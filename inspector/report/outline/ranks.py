@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import lru_cache, partial
 
-from inspector.patterns import pattern
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Node
 from inspector.report.outline.nodes import Nodes
@@ -19,7 +18,7 @@ from inspector.units import format_shape
 
 Key = str
 _LEAVES = frozenset({"tensor", "value"})
-_NUMBER = pattern(r"[0-9]+")
+_NUMBER = re.compile(r"[0-9]+")
 _MOST_DIGITS = 0xD7FF
 """The last character before those that are no characters: it stands for as many digits, and for more."""
 

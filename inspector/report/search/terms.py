@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt
 
-from inspector.patterns import pattern
 from inspector.records import dataclass, replace
 from inspector.tuples import NamedTuple
 
@@ -39,14 +38,14 @@ HELP = (
     Help("nan:", "after a scan of all tensors; inf: zero: huge: constant: dead-rows:"),
 )
 
-_TERM = pattern(rf'(-(?=\S))?(?:({"|".join((*WORD_FIELDS, *ODDITIES))}):)?("[^"]*"?|\S*)', re.IGNORECASE)
-_BOUND = pattern(r"(size|params)(<=|>=|<|>|=)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
+_TERM = re.compile(rf'(-(?=\S))?(?:({"|".join((*WORD_FIELDS, *ODDITIES))}):)?("[^"]*"?|\S*)', re.IGNORECASE)
+_BOUND = re.compile(r"(size|params)(<=|>=|<|>|=)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "b": 10**9}
 _BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 COMPARE: dict[str, Callable[[float, float], bool]] = {"<": lt, ">": gt, "<=": le, ">=": ge, "=": eq}
-_SHORT_DTYPE = pattern(r"(bf|fp|f|i|u|c)(\d+)(.*)", re.ASCII)
+_SHORT_DTYPE = re.compile(r"(bf|fp|f|i|u|c)(\d+)(.*)", re.ASCII)
 _DTYPES = {"bf": "bfloat", "fp": "float", "f": "float", "i": "int", "u": "uint", "c": "complex"}
-_NUMBERED = pattern(r".+:\d+", re.ASCII)
+_NUMBERED = re.compile(r".+:\d+", re.ASCII)
 """A device with an index, which is matched whole: `cuda:1` does not mean `cuda:10`."""
 
 
