@@ -14,7 +14,7 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
-from inspector.diagnose.errors import devices, frameworks, hub, memory, names, weights_only
+from inspector.diagnose.errors import devices, frameworks, memory, names, weights_only
 from inspector.diagnose.errors.agreeing import agree
 from inspector.diagnose.errors.disk import files, paths
 from inspector.diagnose.errors.explanation import (
@@ -30,7 +30,7 @@ from inspector.diagnose.errors.explanation import (
     read_where,
 )
 from inspector.diagnose.errors.machine import builds, gpu, kernels, workers
-from inspector.diagnose.errors.python import arrays, code, keys, modules, objects, values
+from inspector.diagnose.errors.python import arrays, code, modules, objects, values
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
 from inspector.diagnose.errors.running import calls, dtypes, mixing, moving, shapes, training
@@ -63,10 +63,8 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *frameworks.FRAMEWORK_ERRORS,
     *arrays.ARRAY_ERRORS,
     *modules.MODULE_ERRORS,
-    *hub.HUB_ERRORS,
     *paths.PATH_ERRORS,
     *code.CODE_ERRORS,
-    *keys.KEY_ERRORS,
     *objects.ATTRIBUTE_ERRORS,
     *shapes.SHAPE_ERRORS,
     *calls.CALL_ERRORS,
