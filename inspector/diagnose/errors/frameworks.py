@@ -6,7 +6,7 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import of_finding, top_keys
+from inspector.diagnose.errors.ties import by_finding, of_finding, top_keys
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 
@@ -100,14 +100,6 @@ def _hyper_parameters(context: Context) -> Tied:
             fits="no", here="This file is not a Lightning checkpoint: the error comes from another file."
         )
     return Tied(fits="yes", here=f"This file has no {plain(name)} in hyper_parameters.")
-
-
-def _shared(context: Context) -> Tied:
-    """Find the tensors that share their bytes."""
-    found = context.findings.get("shared-storage")
-    if found is None:
-        return Tied(fits="no", here="No tensors in this file share storage.")
-    return of_finding(found)
 
 
 def _loads_at_all(context: Context) -> Tied:
@@ -208,7 +200,7 @@ FRAMEWORK_ERRORS: tuple[ErrorKind, ...] = (
         finding="shared-storage",
         cause="Tied weights are one tensor under two names; safetensors would have to store them twice.",
         advice="Use safetensors.torch.save_model(model, path), or drop one of the two names.",
-        tie=_shared,
+        tie=by_finding("shared-storage", no="No tensors in this file share storage."),
     ),
     ErrorKind(
         id="transformers-torch-version",
