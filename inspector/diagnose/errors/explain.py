@@ -79,6 +79,8 @@ _MOST_TAIL = 48 * 1024
 _MOST_ALSO = 4
 _MOST_LAST = 120
 _NOTHING = Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
+_ENDINGS = ("SystemExit", "KeyboardInterrupt")
+"""What only ends a program, after an error or without one."""
 _NO_FILE = "No file is open. Open the file that the error is about to see which of its tensors cause it."
 
 
@@ -147,7 +149,11 @@ def _without(unread: CheckpointError | None, finding: str) -> Tied:
 def _unknown_last(pasted: Pasted, found: list[Recognized]) -> tuple[str, ...]:
     """Return the error that ended the program where only earlier ones are known."""
     last = pasted.errors[:1]
-    if not last or any(match.told.text in {last[0], last[0][:_MOST_OF_ERROR]} for match in found):
+    if (
+        not last
+        or last[0].startswith(_ENDINGS)
+        or any(match.told.text in {last[0], last[0][:_MOST_OF_ERROR]} for match in found)
+    ):
         return ()
     if all(match.told.text not in pasted.errors for match in found):
         return ()
