@@ -14,7 +14,7 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
-from inspector.diagnose.errors import devices, frameworks, hub, memory, names, weights_only
+from inspector.diagnose.errors import devices, frameworks, memory, names, weights_only
 from inspector.diagnose.errors.agreeing import agree
 from inspector.diagnose.errors.disk import files, paths
 from inspector.diagnose.errors.explanation import (
@@ -30,7 +30,7 @@ from inspector.diagnose.errors.explanation import (
     read_where,
 )
 from inspector.diagnose.errors.machine import builds, gpu, kernels, workers
-from inspector.diagnose.errors.python import arrays, code, keys, modules, objects, values
+from inspector.diagnose.errors.python import arrays, code, modules, objects, values
 from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
 from inspector.diagnose.errors.reading.scene import Scene, read_scene
 from inspector.diagnose.errors.running import calls, dtypes, mixing, moving, shapes, training
@@ -63,10 +63,8 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     *frameworks.FRAMEWORK_ERRORS,
     *arrays.ARRAY_ERRORS,
     *modules.MODULE_ERRORS,
-    *hub.HUB_ERRORS,
     *paths.PATH_ERRORS,
     *code.CODE_ERRORS,
-    *keys.KEY_ERRORS,
     *objects.ATTRIBUTE_ERRORS,
     *shapes.SHAPE_ERRORS,
     *calls.CALL_ERRORS,
@@ -81,6 +79,8 @@ _MOST_TAIL = 48 * 1024
 _MOST_ALSO = 4
 _MOST_LAST = 120
 _NOTHING = Tied(fits="unknown", here="Nothing in this file decides that; it is about the code that loads it.")
+_ENDINGS = ("SystemExit", "KeyboardInterrupt")
+"""What only ends a program, after an error or without one."""
 _NO_FILE = "No file is open. Open the file that the error is about to see which of its tensors cause it."
 
 
@@ -149,7 +149,11 @@ def _without(unread: CheckpointError | None, finding: str) -> Tied:
 def _unknown_last(pasted: Pasted, found: list[Recognized]) -> tuple[str, ...]:
     """Return the error that ended the program where only earlier ones are known."""
     last = pasted.errors[:1]
-    if not last or any(match.told.text in {last[0], last[0][:_MOST_OF_ERROR]} for match in found):
+    if (
+        not last
+        or last[0].startswith(_ENDINGS)
+        or any(match.told.text in {last[0], last[0][:_MOST_OF_ERROR]} for match in found)
+    ):
         return ()
     if all(match.told.text not in pasted.errors for match in found):
         return ()

@@ -195,7 +195,7 @@ def _keys(context: Context) -> Tied:
         renaming = Renaming(in_file=wrapper_of(unexpected), in_model="")
     present = [name for name in unexpected if name in row.tensors]
     if unexpected and not present:
-        return _none_of(rows, unexpected)
+        return _none_of(rows, missing, unexpected)
     if renaming is not None:
         return _renamed(row, renaming, present)
     return _other_names(row, missing, present)
@@ -221,8 +221,12 @@ def _whole_checkpoint(context: Context, unexpected: list[str], rows: list[StateD
     )
 
 
-def _none_of(rows: list[StateDict], unexpected: list[str]) -> Tied:
-    """Say whether names that stand nowhere in this file can be made of its names all the same."""
+def _none_of(rows: list[StateDict], missing: list[str], unexpected: list[str]) -> Tied:
+    """Say whether names that stand nowhere in this file can be made of its names all the same.
+
+    A file with every name that is missing would load, unless code changes the names: letters that are cut off
+    show that; a wrapper's prefix shows rather that the file was saved from another model than this one.
+    """
     row, found = max(((row, edited(unexpected, row)) for row in rows), key=lambda pair: len(pair[1]))
     none = f"None of the unexpected names ({listed(unexpected)}) is in this file"
     if not found:
@@ -231,6 +235,13 @@ def _none_of(rows: list[StateDict], unexpected: list[str]) -> Tied:
     as_here = f"what is {plain(name)} there is {plain(held)} here"
     if len(found) * 2 <= len(unexpected) or len(found) < _FEWEST:
         return Tied(fits="unknown", here=f"{none}, but some are alike ({as_here}): it may be another file.")
+    is_cut = held.endswith(name) and not held.endswith(f".{name}")
+    if missing and not is_cut and all(want in row.tensors for want in missing):
+        here = (
+            f"All names that the message misses are in this file, and of the others it is said: {as_here}. "
+        )
+        here += "The error is about another file, unless the code changes the names before load_state_dict."
+        return Tied(fits="no" if wrapper_of([name]) else "unknown", here=here)
     here = f"{none} as it stands: the code changed the names before load_state_dict ({as_here})."
     paths = [row.tensors[held].path for held in found.values()]
     return Tied(fits="yes", here=here, paths=paths, advice="Take the code out that changes the names.")

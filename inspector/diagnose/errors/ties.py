@@ -32,14 +32,14 @@ def of_finding(found: Finding, *, in_full: bool = False) -> Tied:
     return Tied(fits="yes", here=here, paths=found.paths, count=found.count, fix=found.fix, finding=found.id)
 
 
-def by_finding(*ids: str, no: str) -> Tie:
+def by_finding(*ids: str, no: str, in_full: bool = False) -> Tie:
     """Tie a message to the first of these findings; without any it comes from elsewhere."""
 
     def tie(context: Context) -> Tied:
         for id_ in ids:
             found = context.findings.get(id_)
             if found is not None:
-                return of_finding(found)
+                return of_finding(found, in_full=in_full)
         return Tied(fits="no", here=no)
 
     return tie

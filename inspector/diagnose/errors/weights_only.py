@@ -7,7 +7,7 @@ The wordings: "Unsupported class" in 1.13 to 2.3, "Unsupported global: GLOBAL" s
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
-from inspector.diagnose.errors.ties import of_finding
+from inspector.diagnose.errors.ties import by_finding
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.python2 import present_name
@@ -142,13 +142,9 @@ _FETCH = (
 _NOT_HERE = "This file is a checkpoint and was read to its end: the error is about another file."
 
 
-def _no_checkpoint(context: Context) -> Tied:
-    """Return whether this file has damage of any kind."""
-    for id_ in ("truncated", "invalid-tensor", "torch-refuses", "bad-crc"):
-        found = context.findings.get(id_)
-        if found is not None:
-            return of_finding(found, in_full=True)
-    return Tied(fits="no", here=_NOT_HERE)
+_no_checkpoint = by_finding(
+    "truncated", "invalid-tensor", "torch-refuses", "bad-crc", no=_NOT_HERE, in_full=True
+)
 
 
 WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (

@@ -10,7 +10,7 @@ import re
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tie, Tied, Told
-from inspector.diagnose.errors.ties import ABOUT_CODE, of_finding
+from inspector.diagnose.errors.ties import ABOUT_CODE, by_finding
 from inspector.diagnose.listing import plain
 from inspector.model.agents import loader_of
 from inspector.model.findings import Fix
@@ -27,13 +27,8 @@ _FETCH = (
 )
 
 
-def _damage(context: Context) -> Tied:
-    """Return whether this file has damage of any kind."""
-    for id_ in ("truncated", "invalid-tensor", "torch-refuses", "newer-format", "bad-crc"):
-        found = context.findings.get(id_)
-        if found is not None:
-            return of_finding(found, in_full=True)
-    return Tied(fits="no", here=_WHOLE)
+_DAMAGE = ("truncated", "invalid-tensor", "torch-refuses", "newer-format", "bad-crc")
+_damage = by_finding(*_DAMAGE, no=_WHOLE, in_full=True)
 
 
 _OBJECT = "file data.pkl"

@@ -64,13 +64,6 @@ def _tie_worker(context: Context) -> Tied:
     )
 
 
-def _is_in_worker(told: Told) -> bool:
-    """Return whether CUDA was refused to a worker; the message for other starts of CUDA is the same."""
-    if not told.groups["start"]:
-        return True
-    return "_worker_loop" in told.pasted.flat
-
-
 def _nccl(told: Told) -> Said:
     """Explain what NCCL reports, where it says more than that it failed."""
     text = told.pasted.flat.lower()
@@ -89,11 +82,6 @@ def _nccl(told: Told) -> Said:
             "timeout= in init_process_group.",
         )
     return Said()
-
-
-def _is_pinning(told: Told) -> bool:
-    """Return whether an error that is not one of pinning alone was raised in its thread."""
-    return not told.groups["lost"] or told.scene.step == "pin"
 
 
 def _pin(told: Told) -> Said:
@@ -122,7 +110,8 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "with map_location='cpu'), or use num_workers=0. Where workers must use CUDA, start them with "
         "spawn: DataLoader(..., multiprocessing_context='spawn').",
         tie=ABOUT_CODE,
-        when=_is_in_worker,
+        # The message for other starts of CUDA is the same.
+        when=lambda told: not told.groups["start"] or "_worker_loop" in told.pasted.flat,
     ),
     ErrorKind(
         id="pin-cuda",
@@ -147,7 +136,7 @@ WORKER_ERRORS: tuple[ErrorKind, ...] = (
         "failed: no GPU or driver is usable, the memory is full, or a sample cannot be pinned.",
         advice="Pass pin_memory=False to the DataLoader: it changes nothing but speed.",
         tie=ABOUT_CODE,
-        when=_is_pinning,
+        when=lambda told: not told.groups["lost"] or told.scene.step == "pin",
         say=_pin,
         is_wrapper=True,
     ),

@@ -88,11 +88,6 @@ def _of_loaded(told: Told) -> bool:
     return _BUILTIN.fullmatch(kind.lower()) is None and _OF_CHECKPOINT.search(code) is not None
 
 
-def _of_module_getattr(told: Told) -> bool:
-    """Return whether a module was asked for an attribute that it does not have."""
-    return told.scene.layer == "__getattr__"
-
-
 def _not_script(context: Context) -> Tied:
     """Return whether this file is a torch.save file, or an archive for another loader."""
     form, archive = format_of(context.checkpoint.format), context.safety.archive
@@ -349,6 +344,6 @@ ATTRIBUTE_ERRORS: tuple[ErrorKind, ...] = (
         advice="Create the model with the code that is here and load the state_dict into it; or use the "
         "version of the code (or of the package) that saved the file.",
         tie=_holds_modules,
-        when=_of_module_getattr,
+        when=lambda told: told.scene.layer == "__getattr__",  # that of a module
     ),
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied, Told
 from inspector.diagnose.errors.running.apart import tie_apart
+from inspector.diagnose.errors.running.dtypes import are_apart, read_type
 from inspector.diagnose.errors.running.steps import say_apart
-from inspector.diagnose.errors.running.types import are_apart, read_type
 from inspector.diagnose.errors.ties import ABOUT_CODE, devices_of, paths_on
 from inspector.diagnose.listing import listed
 from inspector.model.findings import Fix

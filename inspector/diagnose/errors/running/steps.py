@@ -6,7 +6,7 @@ import re
 
 from inspector.diagnose.errors.explanation import Said, Told
 from inspector.diagnose.errors.reading.pasted import Pasted
-from inspector.diagnose.errors.running.types import read_type
+from inspector.diagnose.errors.running.dtypes import read_type
 from inspector.records import dataclass
 from inspector.units import cut_text, escape_text
 

@@ -174,6 +174,7 @@ def test_an_unknown_error_at_the_end_is_not_passed_over() -> None:
     found = explain_error(f"{first}{between}ZeroDivisionError: division by zero", None)
     assert found.id == "device-not-recognized"
     assert found.also == ("last of all, and not recognized: ZeroDivisionError: division by zero",)
+    assert explain_error(f"{first}{between}SystemExit: 1", None).also == ()
     assert explain_error(first, None).also == ()
     assert explain_error(f"it says: {first[14:]}\nZeroDivisionError: x", None).also == ()
 

@@ -318,6 +318,20 @@ def test_a_file_whose_names_were_changed_is_not_acquitted(edit: Callable[[str], 
     assert (some.fits, "it may be another file" in some.here) == ("unknown", True)
 
 
+def test_a_file_that_has_what_is_missing_would_load() -> None:
+    made = on(*prefixed(""))
+    for prefix, fits in (("module.", "no"), ("net.", "unknown")):
+        other = explained(differing(NAMES, tuple(prefix + name for name in NAMES)), made, id_="keys-differ")
+        assert (other.fits, "All names that the message misses are in this file" in other.here) == (
+            fits,
+            True,
+        )
+    cut = on(*prefixed("encoder."))
+    whole = tuple("encoder." + name for name in NAMES)
+    found = explained(differing(whole, tuple(name[7:] for name in whole)), cut, id_="keys-differ")
+    assert (found.fits, "the code changed the names" in found.here) == ("yes", True)
+
+
 def test_a_part_of_a_file_that_has_the_missing_names_decides_nothing() -> None:
     found = explained(differing(("fc.weight",)), on(*prefixed("", "model/")), id_="keys-differ")
     assert (found.fits, "In it nevertheless" in found.here) == ("unknown", True)

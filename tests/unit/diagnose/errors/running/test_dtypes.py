@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
+from inspector.diagnose.errors.running.dtypes import are_apart, differ, read_type
+from tests.sweep import table
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, tensor
 
@@ -83,3 +85,39 @@ def test_the_dtypes_of_a_file() -> None:
     whole = checkpoint(tensor("a"), module_class="a.Net")
     assert explained(text, whole, id_="dtype-mix").fits == "yes"
     assert "no weights" in explained(text, on(), id_="dtype-mix").here
+
+
+@table(
+    ("text", "place", "dtype"),
+    [
+        ("torch.cuda.HalfTensor", "cuda", "float16"),
+        ("torch.FloatTensor", "cpu", "float32"),
+        ("torch.FloatT ensor", "cpu", "float32"),
+        ("CUDABFloat16Type", "cuda", "bfloat16"),
+        ("MPSFloatType", "mps", "float32"),
+        ("CPUFloatType", "cpu", "float32"),
+        ("c10::Half", "", "float16"),
+        ("float", "", "float32"),
+        ("unsigned char", "", "uint8"),
+        ("long int", "", "int64"),
+        ("Double", "", "float64"),
+        ("torch.float64", "", "float64"),
+        ("odd", "", ""),
+    ],
+)
+def test_names(text: str, place: str, dtype: str) -> None:
+    found = read_type(text)
+    assert (found.place, found.dtype) == (place, dtype)
+
+
+def test_comparisons() -> None:
+    gpu, cpu, half = (
+        read_type("torch.cuda.FloatTensor"),
+        read_type("torch.FloatTensor"),
+        read_type("c10::Half"),
+    )
+    assert are_apart(gpu, cpu)
+    assert not are_apart(gpu, half)
+    assert not differ(gpu, cpu)
+    assert differ(cpu, half)
+    assert not differ(read_type("odd"), half)
