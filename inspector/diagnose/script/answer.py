@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -181,15 +182,25 @@ def _best(checkpoint: Checkpoint, loads: Sequence[Load]) -> list[Load]:
     if not unnamed:
         return list(loads) if len({load.site for load in loads}) == 1 else []
     most = max(_fit(load) for load in unnamed)
-    best = {(load.source, load.function) for load in unnamed if _fit(load) == most}
-    return [load for load in unnamed if _fit(load) == most or (load.source, load.function) in best]
+    best = [load for load in unnamed if _fit(load) == most]
+    return [load for load in unnamed if any(_is_alike(load, one) for one in best)]
+
+
+def _is_alike(load: Load, other: Load) -> bool:
+    """Return whether what one loads is probably what the other does: their arguments read alike."""
+    if load is other or _fit(load) == _fit(other):
+        return True
+    is_near = load.function == other.function or bool(_words(load) & _OWN)
+    return load.source == other.source and is_near
+
+
+def _words(load: Load) -> set[str]:
+    return set(re.findall(r"[^\s._()]+", load.source.lower()))
 
 
 def _fit(load: Load) -> tuple[int, ...]:
     """Return how well a load of an unknown path fits: by the words of its argument, and the keys used."""
-    words = set(
-        load.source.lower().replace(".", " ").replace("_", " ").replace("(", " ").replace(")", " ").split()
-    )
+    words = _words(load)
     is_other = bool(words & _OTHERS) and not words & {"resume", "checkpoint", "ckpt"}
     keys = min(load.found, 1) - min(load.missing, 1)
     return (-int(is_other), int(load.is_main), keys, int(bool(words & _OWN)))

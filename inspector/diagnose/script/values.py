@@ -167,7 +167,7 @@ _WIDE = re.compile(r"%[^a-z%]*[0-9]{3}")
 
 def operated(op: ast.operator | ast.cmpop, left: Value, right: Value) -> Value:
     """Return what an operator gives; a text of which a part is not known has a hole there."""
-    if isinstance(op, ast.Div) and isinstance(left, str):
+    if isinstance(op, ast.Div) and (isinstance(left, str) or (isinstance(right, str) and left is not None)):
         return joined_path([left, right])
     if isinstance(op, ast.Mod) and isinstance(left, str):
         items = right.items if isinstance(right, Seq) else (right,)

@@ -222,3 +222,20 @@ def test_what_is_no_file_of_safetensors() -> None:
     answer = follow(text, "sd_cuda.pth")
     assert (answer.outcome, answer.line) == ("fails", 2)
     assert answer.message.startswith("SafetensorError")
+
+
+def test_two_loads_of_one_argument_are_judged_both() -> None:
+    text = (
+        "import torch\n\n\n"
+        'def convert(checkpoint):\n    pkg = torch.load(checkpoint, "cpu")\n    return pkg["klass"]\n\n\n'
+        'def compare(checkpoint):\n    return build(torch.load(checkpoint, "cpu"))\n\n\n'
+        "convert(args())\ncompare(args())\n"
+    )
+    answer = follow(text, "train_cuda.pth")
+    assert (answer.outcome, answer.line, answer.message) == ("fails", 6, "KeyError: 'klass'")
+
+
+def test_a_path_whose_end_is_written_names_its_file() -> None:
+    text = 'import torch\nfolder = home()\na = torch.load(folder / "a.pt")\nb = torch.load(folder / "b.pt")\n'
+    assert follow(text, "train_cuda.pth").outcome == "not-loaded"
+    assert follow(text.replace("b.pt", "train_cuda.pth"), "train_cuda.pth").load_line == 4
