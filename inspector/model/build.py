@@ -272,6 +272,7 @@ def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
         with_state=len(draft.state_ids),
         naming=names.naming,
         detail=names.detail,
+        by_place=names.by_place,
         capturable=draft.listed.capturable,
         groups=draft.listed.sizes,
         models=names.models,

@@ -230,6 +230,7 @@ class Optimizer:
         with_state: How many of them have state.
         naming: How the slots were named.
         detail: The naming's reason, in one sentence.
+        by_place: Whether their order alone tells apart parameters of one shape.
         capturable: Whether any group is `capturable` or `fused`, so that `step` belongs on the device.
         groups: How many parameters each of its groups lists.
         models: Where the models stand whose parameters it holds, in its order if it has one group; empty
@@ -243,6 +244,7 @@ class Optimizer:
     with_state: int
     naming: Naming
     detail: str
+    by_place: bool = False
     capturable: bool
     groups: tuple[int, ...] = ()
     models: tuple[str, ...] = ()

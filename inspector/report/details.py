@@ -130,7 +130,10 @@ def file_facts(checkpoint: Checkpoint, safety: SafetyVerdict, parameters: str = 
 
 def naming_text(optimizer: Optimizer) -> str:
     """Return how certain the names of an optimizer's parameters are, and why."""
-    return f"{_SURENESS[optimizer.naming]}. {optimizer.detail}"
+    if not optimizer.by_place:
+        return f"{_SURENESS[optimizer.naming]}. {optimizer.detail}"
+    sure = "In the usual order" if optimizer.naming == "order" else _SURENESS[optimizer.naming]
+    return f"{sure}. {optimizer.detail} Where shapes are equal, only the order tells them apart."
 
 
 def hidden_texts(checkpoint: Checkpoint) -> list[tuple[str, str]]:

@@ -39,12 +39,14 @@ class Names:
         naming: How.
         detail: Why, in one sentence.
         models: Where the models stand whose parameters they are.
+        by_place: Whether their order alone tells apart parameters of one shape.
     """
 
     by_id: dict[Key, str]
     naming: Naming
     detail: str
     models: tuple[str, ...] = ()
+    by_place: bool = False
 
 
 _NONE_FITS = Names({}, "unknown", "No set of parameters in this file fits the optimizer's count and shapes.")
@@ -160,7 +162,8 @@ def _name_part(owned: Owned, models: Sequence[Parameters], room: _Room) -> Names
         return None
     named = zip(owned.ids, part.names, strict=True)
     names = {key: name for key, name in named if key in owned.owners}
-    return Names(names, "recipe", f"Count, order and shapes agree with {part.where}.", part.paths)
+    reason = f"Count, order and shapes agree with {part.where}."
+    return Names(names, "recipe", reason, part.paths, _by_place(owned))
 
 
 def _agreed(owned: Owned, models: Iterable[Parameters], room: _Room) -> Names | None:
@@ -290,7 +293,7 @@ def _match_by_layers(owned: Owned, model: Parameters, certain: Names, room: _Roo
         return certain
     names = {key: name for key, name in found.items() if key in owned.owners}
     reason = f"The shapes fit {model.where} in its order, whole layers left out."
-    return Names(names, "recipe", reason, model.paths)
+    return Names(names, "recipe", reason, model.paths, _by_place(owned))
 
 
 def _match_by_custom(owned: Owned, model: Parameters, certain: Names, room: _Room) -> Names:
@@ -312,7 +315,7 @@ def _match_by_custom(owned: Owned, model: Parameters, certain: Names, room: _Roo
         return certain
     reason = f"The groups fit {model.where} in sizes, order and shapes as {custom}."
     if named == len(owned.shapes):
-        return Names(names, "recipe", reason, model.paths)
+        return Names(names, "recipe", reason, model.paths, _by_place(owned))
     reason = f"{reason} This decides {named} of {len(owned.shapes)}, the others could be several."
     return Names(names, "partial", reason, model.paths)
 
@@ -375,6 +378,13 @@ def _match_by_shape(owned: Owned, model: Parameters) -> Names | None:
     return _outcome(owned, model, names, "shape")
 
 
+def _by_place(owned: Owned) -> bool:
+    """Return whether two parameters of one group have one shape, so that nothing shows a swap of them."""
+    groups = owned.optimizer.listed.groups
+    known = ([owned.shapes[key] for key in group.ids if key in owned.shapes] for group in groups)
+    return any(len(_count(shapes)) < len(shapes) for shapes in known)
+
+
 def _count(shapes: Iterable[Shape]) -> Counter[tuple[object, ...]]:
     return Counter(map(salted, shapes))
 
@@ -387,7 +397,7 @@ def _outcome(owned: Owned, model: Parameters, names: dict[Key, str], naming: Nam
             "order": f"Count, order and shapes agree with {model.where}.",
             "shape": f"Each shape occurs once in {model.where}.",
         }[naming]
-        return Names(names, naming, reason, model.paths)
+        return Names(names, naming, reason, model.paths, naming == "order" and _by_place(owned))
     groups = "its groups may be filled in any order" if naming == "shape" else "some may be left out"
     if not model.is_ordered:
         groups = "safetensors sorts its tensors, so that their order tells nothing"

@@ -1,10 +1,9 @@
 """How programs hand parameters over in several groups, where shapes alone leave several ways.
 
 Each recipe splits a model's parameters into classes, one for each group, and keeps the model's order within
-them. It is taken where every group has the size and the shapes of one class, and where the shapes tell the
-order at all: where the groups could as well be filled backwards, nothing is known. A name by a recipe is what
-this custom says, not a proof (code may sort a group by name, or swap layers of one shape); so the optimizer
-says which recipe it was, and where two recipes disagree there is no name.
+them. It is taken where every group has the size and the shapes of one class. A name by a recipe is what this
+custom says, not a proof (code may sort a group by name, or swap layers of one shape); so the optimizer says
+which recipe it was and whether shapes left it open, and where two recipes disagree there is no name.
 
 Sources: `param_groups_weight_decay` and `param_groups_layer_decay` of timm (`timm/optim/_param_groups.py`),
 BEiT's `optim_factory.py`, `Trainer.get_decay_parameter_names` of transformers, `configure_optimizers` of
@@ -306,7 +305,7 @@ def _match(
         )
 
     order = _order(groups, classes, fits, spend)
-    if order is None or _is_open(groups, order, fits):
+    if order is None:
         return None
     return {
         key: model.names[place]
@@ -344,9 +343,3 @@ def _order(groups: list[Sequence[Key]], classes: list[Class], fits: Fits, spend:
     order = [found[0] for found in fitting if len(found) == 1]
     is_clear = len(order) == len(groups) and len({places[0] for places in order}) == len(order)
     return order if is_clear else None
-
-
-def _is_open(groups: list[Sequence[Key]], order: list[Class], fits: Fits) -> bool:
-    """Return whether the groups could be filled backwards as well, so that no shape speaks for an order."""
-    longer = [(group, places) for group, places in zip(groups, order, strict=True) if len(group) > 1]
-    return bool(longer) and all(fits(group, places[::-1]) for group, places in longer)

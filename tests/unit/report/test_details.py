@@ -14,6 +14,7 @@ from inspector.model.checkpoint import (
     Safety,
 )
 from inspector.pickles.oddities import Oddity, OddityKind
+from inspector.records import replace
 from inspector.report.details import (
     FactGroup,
     file_facts,
@@ -133,6 +134,16 @@ def test_a_slot_says_how_sure_its_parameter_is(naming: Naming, how: str) -> None
     shown = facts(rows)["Tensor"]
     assert (shown["Slot"], shown["Parameter"], shown["Certainty"]) == ("exp_avg", "layer1.weight", how)
     assert naming_text(rows.optimizers[1]) == how
+
+
+def test_names_that_only_the_order_tells_are_in_the_usual_order() -> None:
+    said = "Where shapes are equal, only the order tells them apart."
+    assert naming_text(replace(optimizer("o", naming="order"), by_place=True)) == (
+        f"In the usual order. All agree. {said}"
+    )
+    assert naming_text(replace(optimizer("o", naming="recipe"), by_place=True)) == (
+        f"By a known recipe. All agree. {said}"
+    )
 
 
 def test_a_slot_without_a_name_and_an_optimizer_that_is_the_file() -> None:

@@ -48,8 +48,9 @@ def owned(*groups: list[Shape | None], together: bool = False, first: int = 0) -
         ([[A, B, C]], [A, B], "unknown", {}),
         ([[A]], [A, B], "unknown", {}),
         ([[A, C], [B]], [A, B, C], "shape", {0: "p0", 1: "p2", 2: "p1"}),
-        ([[A, A], [B]], [A, B, A], "partial", {2: "p1"}),
-        ([[A, A], [B, B]], [A, B, A, B], "unknown", {}),
+        ([[A, A], [B]], [A, B, A], "recipe", {0: "p0", 1: "p2", 2: "p1"}),
+        ([[A, A], [B, B]], [A, B, A, B], "recipe", {0: "p0", 1: "p2", 2: "p1", 3: "p3"}),
+        ([[A, B], [A, B]], [A, B, A, B], "unknown", {}),
         ([[A], [B]], [A, B, C], "shape", {0: "p0", 1: "p1"}),
         ([[A], [B], [C]], [A, B], "unknown", {}),
         ([[A, None], [B]], [A, B, C], "shape", {0: "p0", 2: "p1"}),
@@ -63,6 +64,19 @@ def test_outcomes(
     (found,) = name_parameters([owned(*groups)], [model(*shapes)])
     assert (found.naming, found.by_id) == (naming, names)
     assert found.detail.endswith(".")
+
+
+def test_where_only_the_order_tells_is_said() -> None:
+    for groups, shapes, by_place in (
+        ([[A, B, A]], [A, B, A], True),
+        ([[A, B, C]], [A, B, C], False),
+        ([[A, B, None]], [A, B, A], False),
+        ([[A, A], [B, B]], [A, B, A, B], True),
+        ([[C, A], [A, C]], [C, A, A, C], False),
+        ([[A, C], [B]], [A, B, C], False),
+    ):
+        (found,) = name_parameters([owned(*groups)], [model(*shapes)])
+        assert found.by_place == by_place
 
 
 def test_bounds_are_exact() -> None:
@@ -153,8 +167,8 @@ def test_one_optimizer_may_hold_several_models(count: int, wanted: Sequence[int]
 
 
 def test_custom_names_what_shapes_leave_open() -> None:
-    (found,) = name_parameters([owned([A, C, A], [B])], [model(A, C, B, A)])
-    assert found.naming == "partial"  # it could be filled backwards
+    (found,) = name_parameters([owned([A, C, A], [B, B])], [model(A, C, B, A, B)])
+    assert (found.naming, found.by_place) == ("recipe", True)  # it could be filled backwards
     (found,) = name_parameters([owned([C, A, A], [B])], [model(C, A, B, A)])
     assert (found.naming, found.by_id) == ("recipe", {0: "p0", 1: "p1", 2: "p3", 3: "p2"})
     (found,) = name_parameters([owned([C, A, A], [B, B])], [model(C, A, B, A, B, B)])
