@@ -13,14 +13,16 @@ from itertools import islice
 from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor, ValueRow
 from inspector.model.roles.devices import is_accelerator
 from inspector.model.roles.roles import role_of_key
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.snippet.literals import is_reachable
 from inspector.snippet.models import MOST_OF_A_KIND, Keys, Model, find_models
+from inspector.snippet.traits import is_lightning
 
 _SCHEDULER_KEYS = frozenset({"base_lrs", "_last_lr", "_step_count", "num_bad_epochs"})
 _SCALER_KEYS = frozenset({"scale", "_growth_tracker"})
 # What `set_rng_state` takes: the generator's state as it lies in memory. Older ones had other sizes.
 _MOST_LOOSE = 4
+_MOST_PLAIN = 8
 _CPU_STATE_NBYTES = 5056
 _CUDA_STATE_NBYTES = 16
 _COUNTERS = (
@@ -47,6 +49,7 @@ class Inventory:
         python_state: The random state of Python's `random`.
         numpy_state: That of NumPy.
         counters: Epoch and step, as (variable, place).
+        plain: The keys of other values at the top that are no tensors: arguments, a configuration, scores.
     """
 
     models: tuple[Model, ...]
@@ -60,6 +63,7 @@ class Inventory:
     python_state: Keys | None
     numpy_state: Keys | None
     counters: tuple[tuple[str, Keys], ...]
+    plain: tuple[Keys, ...] = ()
 
 
 def take_inventory(checkpoint: Checkpoint) -> Inventory:
@@ -72,7 +76,7 @@ def take_inventory(checkpoint: Checkpoint) -> Inventory:
     states = [tensor for tensor in checkpoint.tensors if tensor.role == "rng" and is_reachable(tensor.keys)]
     models, averages = find_models(checkpoint), tuple(_averages(checkpoint, mappings))
     reachable = (optimizer for optimizer in checkpoint.optimizers if is_reachable(optimizer.keys))
-    return Inventory(
+    found = Inventory(
         models=tuple(
             model for model in models if not any(_is_below(model.keys, place) for place in averages)
         ),
@@ -95,6 +99,19 @@ def take_inventory(checkpoint: Checkpoint) -> Inventory:
         numpy_state=_place_of(values, _is_numpy_state),
         counters=tuple(_counters(values)),
     )
+    return replace(found, plain=tuple(islice(_plain(checkpoint, found), _MOST_PLAIN)))
+
+
+def _plain(checkpoint: Checkpoint, found: Inventory) -> Iterator[Keys]:
+    """Yield what stands at the top without a tensor in it, as code may ask for anything there."""
+    if checkpoint.root != "mapping" or is_lightning(checkpoint) or any(not one.keys for one in found.models):
+        return
+    optimizers = (optimizer.keys for optimizer in found.optimizers)
+    places = (*optimizers, *found.schedulers, *found.scalers, *(keys for _, keys in found.counters))
+    states = (keys for keys in (found.python_state, found.numpy_state) if keys is not None)
+    taken = {str(keys[0]) for keys in (*places, *states, *(row.keys for row in checkpoint.tensors)) if keys}
+    tops = dict.fromkeys(row.keys[0] for row in checkpoint.values if row.keys and is_reachable(row.keys[:1]))
+    yield from ((key,) for key in tops if isinstance(key, str) and key not in taken)
 
 
 def _outermost(places: Iterator[Keys]) -> tuple[Keys, ...]:

@@ -53,6 +53,7 @@ class Request:
         all_models: The models with a variable for each, averages among them.
         parts: What else has a state dict: an optimizer, its schedulers, the next one, scalers, averages.
         loose: Tensors by themselves, with a variable for each.
+        plain: Counters and other values that are no tensors, with a variable for each.
     """
 
     checkpoint: Checkpoint
@@ -63,6 +64,7 @@ class Request:
     all_models: tuple[tuple[str, Model], ...]
     parts: tuple[Part, ...]
     loose: tuple[tuple[str, Keys], ...]
+    plain: tuple[tuple[str, Keys], ...] = ()
 
     @property
     def models(self) -> tuple[tuple[str, Model], ...]:
@@ -111,6 +113,10 @@ def build_request(
         all_models=models,
         parts=_parts(checkpoint, inventory, names, models),
         loose=tuple((names.give("tensor", keys), keys) for keys in inventory.loose),
+        plain=(
+            *inventory.counters,
+            *((names.give("value", keys), keys) for keys in inventory.plain),
+        ),
     )
 
 

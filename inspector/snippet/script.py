@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from textwrap import wrap
 
@@ -11,6 +13,8 @@ from inspector.records import dataclass, field
 MOST_CHARS = 88
 """What formatters let a line have."""
 _INDENT = "    "
+_MOVE = re.compile(r'\.to\("([a-z]+(?::\d+)?)"\)$')
+_REPEATED = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +81,22 @@ class Script:
         needed = self._imports | ({"import torch"} if self.uses_torch else set())
         for statement in sorted(_together(needed), key=_import_order):
             imports[_import_group(statement)].extend(_import_lines(statement))
-        blocks = [block for block in (*imports, *self._paragraphs) if block]
+        blocks = [block for block in (*imports, *_with_device(self._paragraphs)) if block]
         return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _with_device(paragraphs: list[list[str]]) -> list[list[str]]:
+    """Give a device that several lines end with a variable, so that another one is one edit."""
+    moved = Counter(match[1] for lines in paragraphs for line in lines if (match := _MOVE.search(line)))
+    name, count = next(iter(moved.most_common(1)), ("", 0))
+    if count < _REPEATED:
+        return paragraphs
+    end = f'.to("{name}")'
+    named = [
+        [f"{line.removesuffix(end)}.to(device)" if line.endswith(end) else line for line in lines]
+        for lines in paragraphs
+    ]
+    return [[f'device = "{name}"'], *named]
 
 
 def _together(statements: set[str]) -> Iterator[str]:

@@ -11,6 +11,8 @@ import re
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.once import once
+from inspector.model.roles.devices import is_accelerator
+from inspector.model.roles.processes import find_shards
 from inspector.records import dataclass
 from inspector.snippet.datasets import find_data
 from inspector.snippet.models import has_model, has_parameters
@@ -18,6 +20,7 @@ from inspector.snippet.models import has_model, has_parameters
 # What `from_pretrained` looks for in a folder: `transformers/utils/__init__.py`, WEIGHTS_NAME and its shards.
 _ADAPTERS = frozenset({"adapter_model.bin", "adapter_model.safetensors"})  # peft/utils/constants.py
 _ADAPTER = re.compile(r"(^|\.)(lora_|ia3_|adalora_|hada_|lokr_|oft_|prompt_embeddings)")
+_FSDP = re.compile(r"_fsdp_wrapped_module\.|(^|\.)_?flat_param")  # torch/distributed/fsdp/_common_utils.py
 _PRETRAINED = r"(pytorch_model(-\d{5}-of-\d{5})?\.bin|model(-\d{5}-of-\d{5})?\.safetensors)(\.index\.json)?"
 
 
@@ -36,6 +39,8 @@ class Traits:
         is_adapter: Whether it holds the weights of adapters such as LoRA's and no base model.
         is_adapter_file: Whether its name is the one that PEFT looks for.
         is_deepspeed: Whether DeepSpeed wrote it.
+        is_spread: Whether several GPUs or processes had a part in it.
+        is_sharded: Whether it holds parts of tensors, or names that FSDP gives.
     """
 
     has_model: bool
@@ -48,6 +53,8 @@ class Traits:
     is_adapter_file: bool = False
     is_deepspeed: bool = False
     has_config: bool = False
+    is_spread: bool = False
+    is_sharded: bool = False
 
 
 @once
@@ -55,6 +62,7 @@ def look_at(checkpoint: Checkpoint) -> Traits:
     """Look at a file's rows, and at its name."""
     is_data = find_data(checkpoint) is not None
     holds_model = not is_data and has_model(checkpoint)
+    is_sharded = holds_model and is_of_fsdp(checkpoint)
     return Traits(
         has_model=holds_model,
         has_module=holds_model and has_parameters(checkpoint),
@@ -66,6 +74,8 @@ def look_at(checkpoint: Checkpoint) -> Traits:
         is_adapter=holds_model and is_adapter(checkpoint),
         is_adapter_file=is_adapter_file(checkpoint.path),
         is_deepspeed=is_deepspeed(checkpoint),
+        is_spread=holds_model and (is_sharded or is_spread(checkpoint)),
+        is_sharded=is_sharded,
     )
 
 
@@ -86,6 +96,23 @@ def is_deepspeed(checkpoint: Checkpoint) -> bool:
     """Return whether DeepSpeed's engine wrote a file: its version stands beside the module's weights."""
     return any(value.path == "ds_version" for value in checkpoint.values) and any(
         tensor.keys[:1] == ("module",) for tensor in checkpoint.tensors
+    )
+
+
+def is_spread(checkpoint: Checkpoint) -> bool:
+    """Return whether a file was saved on several GPUs, or from within DistributedDataParallel or the like."""
+    gpus = {storage.device for storage in checkpoint.storages if is_accelerator(storage.device)}
+    return len(gpus) > 1 or any(
+        isinstance(key, str) and key.startswith("module.")
+        for row in checkpoint.tensors
+        for key in row.keys[-1:]
+    )
+
+
+def is_of_fsdp(checkpoint: Checkpoint) -> bool:
+    """Return whether a file holds parts of tensors, or names that FSDP's wrapper gives."""
+    return find_shards(checkpoint) is not None or any(
+        _FSDP.search(str(row.keys[-1])) for row in checkpoint.tensors if row.keys
     )
 
 

@@ -38,7 +38,7 @@ _SIGNS = {
 # Variables and imports of the code itself.
 _WORDS = """
     torch numpy np dist nn F dcp device checkpoint state_dict states data dataset loader batch saved tensor
-    file files entries local_rank index options epoch step accelerator engine folder base config tokenizer
+    file files entries local_rank index options epoch step accelerator engine folder base tokenizer
     inputs outputs hyper_parameters MyModel program script k v part move to_cpu names groups group shared kind
     numbers rest deepspeed transformers accelerate peft safetensors lightning self cls
 """

@@ -26,7 +26,7 @@ EXAMPLES = (
 NOTES = MANY
 _STYLES = (
     "plain, resume, module, lightning, transformers, peft, data, distributed, fsdp, accelerate, "
-    "deepspeed, ...; those that fit the file, the best of them if none is named"
+    "deepspeed, ...; the one that fits the file best if none is named"
 )
 
 
@@ -78,7 +78,7 @@ def _snippet(path: str, options: argparse.Namespace) -> int:
     """Write the code for one file."""
     from inspector.model.build import open_checkpoint
     from inspector.remap.asking import device_map
-    from inspector.snippet.styles.table import render, styles
+    from inspector.snippet.styles.table import offered_styles, render
     from inspector.target.machine.profile import CPU_ONLY, Profile
 
     rules, wish = parse_map(options)
@@ -97,7 +97,7 @@ def _snippet(path: str, options: argparse.Namespace) -> int:
         path=path,
         is_exact=bool(mapping),
     )
-    offered = [style.id for style in styles(checkpoint)]
+    offered = [style.id for style in offered_styles(checkpoint, options.style)]
     used = options.style or next(iter(offered), None)
     _give(options, path, code, style=used, styles=offered)
     return DONE

@@ -8,7 +8,7 @@ from inspector.session.device_map import DeviceMap, Pairs
 from inspector.session.document import Document
 from inspector.session.screen import Choice, CodePage
 from inspector.snippet.script import comment_lines
-from inspector.snippet.styles.table import render, styles
+from inspector.snippet.styles.table import offered_styles, render
 from inspector.target.machine.profile import Profile
 from inspector.units import cut_text, escape_text, format_count
 
@@ -30,7 +30,7 @@ def code_page(
         wanted: The id of the style that was chosen; where the file does not offer it, it gets its best one.
         is_exact: Whether the user has made the map.
     """
-    offered = _styles(document)
+    offered = _styles(document, wanted)
     ids = [style.id for style in offered]
     style = wanted if wanted in ids else next(iter(ids), "")
     mapping = device_map.going if is_exact else device_map.moves
@@ -39,8 +39,9 @@ def code_page(
 
 
 @remembered
-def _styles(document: Document) -> tuple[Choice, ...]:
-    return tuple(Choice(id=style.id, label=style.label) for style in styles(document.checkpoint))
+def _styles(document: Document, wanted: str) -> tuple[Choice, ...]:
+    offered = offered_styles(document.checkpoint, wanted)
+    return tuple(Choice(id=style.id, label=style.label) for style in offered)
 
 
 @remembered

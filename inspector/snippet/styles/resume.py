@@ -31,7 +31,7 @@ def render(request: Request) -> str:
     write_models(script, request, placed=False)
     write_states(script, request)
     script.paragraph(*_random_states(script, request))
-    script.paragraph(*(f"{name} = {lookup(request.root, keys)}" for name, keys in request.inventory.counters))
+    script.paragraph(*(f"{name} = {lookup(request.root, keys)}" for name, keys in request.plain))
     return script.text()
 
 

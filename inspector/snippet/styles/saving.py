@@ -1,7 +1,8 @@
 """Style `save`: the code that writes the next checkpoint, so that it loads anywhere without advice.
 
-State dicts instead of objects, copied to the CPU while the model that trains stays where it is, under the
-keys of this file, without the names of wrappers, and written beside the old file before it replaces it.
+State dicts instead of objects, under the keys of this file and without the names of wrappers, as copies on
+the CPU: `model.cpu()` would move the model that is training. `tree_map` copies dictionaries and leaves their
+attributes behind, of which only quantized modules need `_metadata`.
 """
 
 from __future__ import annotations
@@ -12,63 +13,19 @@ from collections.abc import Iterator
 from inspector.model.checkpoint import Key
 from inspector.snippet.datasets import find_data
 from inspector.snippet.inventory import Inventory
-from inspector.snippet.literals import literal
+from inspector.snippet.literals import literal, lookup
 from inspector.snippet.models import Keys, Model
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.snippet.traits import is_lightning
 
-_PLAIN_HEAD = (
-    "",
-    "def to_cpu(value):",
-    '    """Copy a state dict to the CPU: model.cpu() would move the model that is training."""',
-)
-_SHARED_HEAD = (
-    "shared = {}",
-    "",
-    "",
-    "def to_cpu(value):",
-    '    """Copy a state dict to the CPU, tensors that share their data once: model.cpu()',
-    '    would move the model that is training."""',
-)
-_NO_DATA = (
-    "    if torch.is_tensor(value) and value.is_meta:",
-    "        return value  # it has no data",
-)
-_PLAIN_COPY = (
-    "    if torch.is_tensor(value):",
-    "        return value.detach().cpu()",
-)
-_CLONED_COPY = (
-    "    if torch.is_tensor(value):",
-    "        return value.detach().cpu().clone()  # without what it is a small part of",
-)
-_SHARED_COPY = (
-    "    if torch.is_tensor(value):",
-    "        view = value.data_ptr(), value.shape, value.stride(), value.dtype",
-    "        if value.numel() == 0 or view not in shared:",
-    "            shared[view] = value.detach().cpu().clone()",
-    "        return shared[view]",
-)
-_REST = (
-    "    if isinstance(value, dict):",
-    "        copied = copy.copy(value)  # with what belongs to it, such as _metadata",
-    "        copied.update((key, to_cpu(item)) for key, item in value.items())",
-    "        return copied",
-    "    if type(value) in (list, tuple):",
-    "        return type(value)([to_cpu(item) for item in value])",
-    "    return value",
-    "",
-)
+_PLAIN_VERSIONS = ("1", "2")  # 2 is that of batch norm, which asks only whether its counter is there
 _WRAPPED = {"module.": "module", "_orig_mod.": "_orig_mod"}
 _Tree = dict[Key, "str | _Tree"]
 
 
 def render(request: Request) -> str:
     """Write the code that saves what this file holds."""
-    script = Script()
-    script.need("import copy")
-    script.need("import os")
     path = literal(_beside(request.path))
     if is_lightning(request.checkpoint):
         script = Script(uses_torch=False)
@@ -77,23 +34,50 @@ def render(request: Request) -> str:
             *format_code(Bracketed(head="trainer.save_checkpoint(", items=(path,), tail=")")),
         )
         return script.text()
-    script.paragraph(*_to_cpu(request))
-    script.paragraph(*_checkpoint(script, request))
-    script.paragraph(
-        "# Only rank 0 writes. If it is stopped meanwhile, the old file stays whole.",
-        f"path = {path}",
-        'torch.save(checkpoint, path + ".tmp")',
-        'os.replace(path + ".tmp", path)',
-    )
+    script = Script()
+    script.need("from torch.utils._pytree import tree_map")
+    save = Bracketed(head="torch.save(", items=("checkpoint", path), tail=")")
+    lines = format_code(save)
+    if any("module." in model.prefixes for _, model in request.all_models):
+        script.need("import torch.distributed as dist")
+        guard = "if not dist.is_initialized() or dist.get_rank() == 0:"
+        lines = [guard, *format_code(save, "    ")]
+    script.paragraph(*_checkpoint(script, request), *_to_cpu(request), *_metadata(request), *lines)
     return script.text()
 
 
-def _to_cpu(request: Request) -> tuple[str, ...]:
-    """Return the function that copies a state dict to the CPU, as simple as the file allows."""
-    no_data = _NO_DATA if any(tensor.device == "meta" for tensor in request.checkpoint.tensors) else ()
-    if _has_ties(request):
-        return (*_SHARED_HEAD, *no_data, *_SHARED_COPY, *_REST)
-    return (*_PLAIN_HEAD, *no_data, *(_CLONED_COPY if _has_waste(request) else _PLAIN_COPY), *_REST)
+def _to_cpu(request: Request) -> Iterator[str]:
+    """Yield the lines that copy all tensors to the CPU, as simple as the file allows."""
+    copy = "v.cpu()"
+    if any(2 * storage.viewed_nbytes < storage.nbytes for storage in request.checkpoint.storages):
+        copy = "v.cpu().clone()"  # else all that a small view is a part of is written with it
+    if any(tensor.device == "meta" for tensor in request.checkpoint.tensors):
+        copy = f"v if v.is_meta else {copy}"  # such a tensor has no data
+    if not _has_ties(request):
+        items = (f"lambda v: {copy} if torch.is_tensor(v) else v", "checkpoint")
+        yield from format_code(Bracketed(head="checkpoint = tree_map(", items=items, tail=")"))
+        return
+    yield "copies = {}  # of tensors that share their data, once"
+    yield ""
+    yield ""
+    yield "def to_cpu(v):"
+    yield "    if not torch.is_tensor(v):"
+    yield "        return v"
+    yield "    view = v.data_ptr(), v.shape, v.stride(), v.dtype"
+    yield f"    return copies.setdefault(view, {copy})"
+    yield ""
+    yield ""
+    yield "checkpoint = tree_map(to_cpu, checkpoint)"
+
+
+def _metadata(request: Request) -> Iterator[str]:
+    """Yield the lines that keep the versions by which quantized modules read their weights."""
+    for name, model in request.all_models:
+        place = (*model.keys, "._metadata")
+        rows = (row for row in request.checkpoint.values if row.keys[: len(place)] == place)
+        if any(row.keys[-1] == "version" and row.text not in _PLAIN_VERSIONS for row in rows):
+            kept = f"{_bare(name, model)}.state_dict()._metadata"
+            yield f"{lookup('checkpoint', model.keys)}._metadata = {kept}"
 
 
 def _beside(path: str) -> str:
@@ -105,7 +89,7 @@ def _beside(path: str) -> str:
 def _checkpoint(script: Script, request: Request) -> Iterator[str]:
     """Yield the lines that gather what is saved, under the keys of the file."""
     if find_data(request.checkpoint) is not None or not (request.all_models or request.parts):
-        yield "checkpoint = to_cpu(data)  # tensors, numbers and texts only, nothing of a class"
+        yield "checkpoint = data  # tensors, numbers and texts only, nothing of a class"
         return
     inventory = request.inventory
     if inventory.numpy_state is not None:
@@ -122,13 +106,14 @@ def _checkpoint(script: Script, request: Request) -> Iterator[str]:
 
 def _entries(script: Script, request: Request) -> Iterator[tuple[Keys, str]]:
     for name, model in request.all_models:
-        yield model.keys, f"to_cpu({_bare(name, model)}.state_dict())"
+        yield model.keys, f"{_bare(name, model)}.state_dict()"
     for part in request.parts:
-        yield part.keys, f"to_cpu({part.name}.state_dict())"
-    for name, keys in request.loose:
-        yield keys, f"to_cpu({name})"
+        yield part.keys, f"{part.name}.state_dict()"
+    yield from ((keys, name) for name, keys in request.loose)
     yield from _random_states(script, request.inventory)
-    yield from ((keys, name) for name, keys in request.inventory.counters)
+    objects = {row.keys[0] for row in request.checkpoint.values if str(row.keys[1:2]).startswith("('.")}
+    for name, keys in request.plain:  # an object of a class would have to be allowed at the next load
+        yield keys, f"vars({name})" if keys[0] in objects else name
 
 
 def _random_states(script: Script, inventory: Inventory) -> Iterator[tuple[Keys, str]]:
@@ -177,8 +162,3 @@ def _has_ties(request: Request) -> bool:
         if tensor.role in {"parameter", "buffer"} and tensor.storage is not None and tensor.nbytes
     ]
     return len(set(views)) < len(views)
-
-
-def _has_waste(request: Request) -> bool:
-    """Return whether tensors are small views of what is stored, all of which is written with them."""
-    return any(2 * storage.viewed_nbytes < storage.nbytes for storage in request.checkpoint.storages)

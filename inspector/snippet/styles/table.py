@@ -28,7 +28,8 @@ class Style:
     Attributes:
         id: Its name on the command line.
         label: Its name in the window.
-        fits: Tells whether a file offers it.
+        fits: Tells whether it can be written for a file.
+        has_reason: Tells whether something in the file speaks for it, so that it is offered unasked.
         module: The module of this package that writes it.
         function: The function there, which takes a `Request` and returns the code.
         has_loader: Tells whether a loader of its own reads the file, which may run what torch would refuse.
@@ -40,6 +41,7 @@ class Style:
     module: str
     function: str = "render"
     has_loader: Callable[[Traits], bool] = lambda _: False
+    has_reason: Callable[[Traits], bool] = lambda _: True
 
     def write(self, request: Request) -> str:
         """Return the code."""
@@ -111,12 +113,14 @@ STYLES: tuple[Style, ...] = (
         id="distributed",
         label="Distributed: each rank loads",
         fits=lambda traits: traits.has_model,
+        has_reason=lambda traits: traits.is_spread,
         module=".distributed",
     ),
     Style(
         id="distributed-broadcast",
         label="Distributed: one rank loads",
         fits=lambda traits: traits.has_model and not traits.has_module,
+        has_reason=lambda traits: traits.is_spread,
         module=".distributed",
         function="render_broadcast",
     ),
@@ -124,18 +128,21 @@ STYLES: tuple[Style, ...] = (
         id="fsdp",
         label="FSDP",
         fits=lambda traits: traits.has_model and not traits.has_module,
+        has_reason=lambda traits: traits.is_sharded,
         module=".fsdp",
     ),
     Style(
         id="accelerate",
         label="Accelerate",
         fits=lambda traits: traits.has_model,
+        has_reason=lambda traits: traits.is_pretrained and not traits.has_config,
         module=".accelerate",
     ),
     Style(
         id="deepspeed",
         label="DeepSpeed",
         fits=lambda traits: traits.has_model,
+        has_reason=lambda traits: traits.is_deepspeed,
         module=".deepspeed",
         has_loader=lambda traits: traits.is_deepspeed,
     ),
@@ -150,8 +157,17 @@ STYLES: tuple[Style, ...] = (
 the file comes first, then what the file was written for."""
 
 
+def offered_styles(checkpoint: Checkpoint, wanted: str | None = None) -> tuple[Style, ...]:
+    """List the styles that something in this file speaks for, and the one that was asked for."""
+    fitting = styles(checkpoint)
+    if not format_of(checkpoint.format).torch_loads:
+        return fitting
+    traits = look_at(checkpoint)
+    return tuple(style for style in fitting if style.id == wanted or style.has_reason(traits))
+
+
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
-    """List the styles that this file offers, the most fitting first."""
+    """List the styles that can be written for this file, the most fitting first."""
     if not format_of(checkpoint.format).torch_loads:
         from inspector.snippet.unopened import unopened_styles  # noqa: PLC0415 - see above
 

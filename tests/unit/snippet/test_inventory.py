@@ -30,6 +30,7 @@ def test_demo() -> None:
         python_state=None,
         numpy_state=None,
         counters=(("epoch", ("epoch",)),),
+        plain=(("best_accuracy",), ("config",)),
     )
 
 

@@ -178,7 +178,8 @@ def test_averages() -> None:
     assert 'net.to("cuda:0")\n' in text
     assert text.endswith('the model\'s.\nema.load_state_dict(checkpoint["ema"], strict=False)\n')
     text = models(tensor("net", "w"), tensor("ema", "v", role="ema"), target=target)
-    assert text.endswith('ema.to("cuda:0")\nema.load_state_dict(checkpoint["ema"])\n')
+    assert 'device = "cuda:0"\n' in text
+    assert text.endswith('ema.to(device)\nema.load_state_dict(checkpoint["ema"])\n')
     text = models(tensor("net", "w"), tensor("ema", "._parameters", "w", role="ema"))
     assert text.endswith('ema = checkpoint["ema"]\n')
 
@@ -240,7 +241,7 @@ def test_programs_that_disagree_and_a_torch_that_checks_nothing() -> None:
 def test_tensors_by_themselves() -> None:
     rows = (tensor("net", "w"), tensor("mean", role="other", device="cuda:0"))
     assert models(*rows).endswith('\n\nmean = checkpoint["mean"]\n')
-    assert models(*rows, target=parse_target("mps")).endswith('mean = checkpoint["mean"].to("mps")\n')
+    assert models(*rows, target=parse_target("mps")).endswith('mean = checkpoint["mean"].to(device)\n')
     whole = tensor("net", "._parameters", "w")
     assert "mean" not in models(whole, rows[1])
 

@@ -84,3 +84,16 @@ def test_long_imports_are_broken() -> None:
     script = Script(uses_torch=False)
     script.need(f"import {'a' * 90}")
     assert script.text() == f"import {'a' * 90}\n"
+
+
+def test_a_device_that_several_lines_end_with_gets_a_variable() -> None:
+    script = Script()
+    script.paragraph('net.to("cuda:0")', 'x = saved["x"].to("cuda:0")', '    y.to("cpu")')
+    script.paragraph("z = saved['.to(\"cuda:0\")']", 'load(map_location={"cuda:0": "cuda:1"})')
+    assert script.text() == (
+        'import torch\n\ndevice = "cuda:0"\n\nnet.to(device)\nx = saved["x"].to(device)\n    y.to("cpu")\n\n'
+        'z = saved[\'.to("cuda:0")\']\nload(map_location={"cuda:0": "cuda:1"})\n'
+    )
+    script = Script()
+    script.paragraph('net.to("cuda:0")')
+    assert "device" not in script.text()

@@ -57,7 +57,7 @@ def test_code_that_cannot_be_given_says_why(monkeypatch: pytest.MonkeyPatch) -> 
         raise PlanError("no code\nfor this")
 
     monkeypatch.setattr(module, "render", refuse)
-    monkeypatch.setattr(module, "styles", lambda rows: ())
+    monkeypatch.setattr(module, "offered_styles", lambda rows, wanted: ())
     document = saved_on("cpu")
     code = code_page(document, map_devices(document, CPU_ONLY, ()), CPU_ONLY, "plain", is_exact=False)
     assert (code.style, code.styles, code.text) == ("", (), "# no code\\u000afor this\n")

@@ -45,6 +45,8 @@ def test_demo_on_one_gpu() -> None:
         "for index in range(min(2, torch.cuda.device_count())):\n"
         '    torch.cuda.set_rng_state(checkpoint["rng_state"]["cuda"][index], index)\n\n'
         'epoch = checkpoint["epoch"]\n'
+        'best_accuracy = checkpoint["best_accuracy"]\n'
+        'config = checkpoint["config"]\n'
     )
 
 

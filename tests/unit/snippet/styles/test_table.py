@@ -14,12 +14,12 @@ from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.records import replace
-from inspector.snippet.styles.table import render, styles
+from inspector.snippet.styles.table import offered_styles, render, styles
 from inspector.target.machine.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.sweep import table, tries
 from tests.unit.snippet.free import comments_of, shape_of
-from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, tensor, value
+from tests.unit.snippet.rows import SAFE, THIS, checkpoint, optimizer, storage, tensor, value
 from tests.work import growth
 
 ANYTHING = st.one_of(
@@ -87,6 +87,26 @@ def test_each_kind_of_file_offers_its_own_styles_first() -> None:
         ),
     ):
         assert ids(rows) == expected
+
+
+def test_only_what_the_file_speaks_for_is_offered_unasked() -> None:
+    def offered(rows: Checkpoint, wanted: str | None = None) -> set[str]:
+        return {style.id for style in offered_styles(rows, wanted)} & set(SPREAD)
+
+    weights, both = tensor("net", "l.weight"), {"distributed", "distributed-broadcast"}
+    version = value("ds_version", type="str")
+    gpus = tuple(storage(f"cuda:{index}") for index in range(2))
+    for rows, expected in (
+        (checkpoint(weights), set()),
+        (checkpoint(weights, storages=gpus[:1]), set()),
+        (checkpoint(weights, storages=gpus), both),
+        (checkpoint(tensor("net", "module.l.weight")), both),
+        (checkpoint(tensor("net", "_fsdp_wrapped_module.l.weight")), {*both, "fsdp"}),
+        (checkpoint(weights, path=PRETRAINED), {"accelerate"}),
+        (checkpoint(tensor("module", "l.weight"), values=(version,)), {"deepspeed"}),
+    ):
+        assert offered(rows) == expected
+        assert offered(rows, "fsdp") == {*expected, "fsdp"}
 
 
 def test_from_pretrained_is_first_where_it_works(tmp_path) -> None:
