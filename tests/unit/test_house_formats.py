@@ -28,10 +28,7 @@ OTHERS = {
     "containers/zip/archive.py": {"form"},  # the kind of archive that has no data.pkl of its own
     "containers/zip/salvage.py": {"error.form"},  # the word of a lookalike
     "containers/dcp/archive.py": {"self._packings.values()", "place.packing"},  # how its tensors are written
-    "diagnose/errors/python/code.py": {"package"},  # a package of Python, named like a format
-    "diagnose/errors/python/modules.py": {"top"},  # a package of Python 2
-    "diagnose/errors/python/objects.py": {"kind.lower()"},  # a type of Python
-    "diagnose/errors/python/values.py": {"kind"},  # a type of Python
+    "diagnose/errors/code.py": {"package", "top", "kind.lower()", "kind"},  # packages and types of Python
     "remap/files/naming.py": {"suffix"},  # of a name
     "snippet/loaders/pickled.py": {"loading.form"},  # joblib's own loader, for packed pickles as well
     "rescue/mending.py": {"call.way"},  # the function that was called

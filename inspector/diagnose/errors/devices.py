@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import re
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
+from inspector.diagnose.errors.explanation import Context, Said, Tied, Told
 from inspector.diagnose.errors.ties import devices_of, fix_for, paths_on
 from inspector.diagnose.listing import listed, plain
 from inspector.model.roles.device_types import DEVICE_TYPES
 from inspector.model.roles.devices import is_accelerator
 from inspector.units import format_count
 
-_BY_KIND = {row.name: row.missing for row in DEVICE_TYPES.values()}
-_INDEX_BY_KIND = {row.name: row.out_of_range or row.missing for row in DEVICE_TYPES.values()}
-_KIND = r"(?P<kind>[a-z][a-z0-9]{1,20})"
-_TO_CPU = (
-    "Load it with map_location='cpu' and move the model afterwards, or export a copy with its tensors on "
-    "the CPU. Nothing is lost: the device is only a label on each tensor."
-)
+findings_by_kind = {row.name: row.missing for row in DEVICE_TYPES.values()}
+findings_index_by_kind = {row.name: row.out_of_range or row.missing for row in DEVICE_TYPES.values()}
 
 
 _NOT_FROM_HERE = (
@@ -52,7 +47,7 @@ _REASONS = (
 )
 
 
-def _unavailable(told: Told) -> Said:
+def say_unavailable(told: Told) -> Said:
     """Explain what is known of the reason, and what to do where no map_location can be given."""
     row = "Saved on a device that torch cannot find on this machine"
     warned = " ".join(told.pasted.warnings).lower()
@@ -65,7 +60,7 @@ def _unavailable(told: Told) -> Said:
     return Said(cause=cause)
 
 
-def _unavailable_index(told: Told) -> Said:
+def say_unavailable_index(told: Told) -> Said:
     """Explain what to do where no map_location can be given."""
     if told.scene.step == "nested-load":
         return Said(cause=f"{_INDEX}{_NESTED}", advice=_NESTED_ADVICE)
@@ -83,7 +78,7 @@ _UNAVAILABLE = (
 )
 
 
-def _on_kind(context: Context) -> Tied:
+def tie_on_kind(context: Context) -> Tied:
     """Find the tensors that were saved on devices of the kind that the message names."""
     kind = context.groups.get("kind", "").lower() or "cuda"
     devices = devices_of(context, kind)
@@ -114,7 +109,7 @@ def _none_on(context: Context, kind: str) -> Tied:
 _UNLISTED = ("hidden-device", "traced-device", "nested-pickle", "nested-checkpoint")
 
 
-def _on_index(context: Context) -> Tied:
+def tie_on_index(context: Context) -> Tied:
     """Find the tensors on the very device that the message counts."""
     kind, index = context.groups["kind"].lower(), context.groups["index"]
     device = f"{kind}:{index}"
@@ -142,7 +137,7 @@ _TOO_OLD = re.compile(
 )
 
 
-def _driver(told: Told) -> Said:
+def say_driver(told: Told) -> Said:
     """Explain that there is a driver and it is too old, where the message says that."""
     old = _TOO_OLD.search(told.text)
     if old is None:
@@ -159,7 +154,7 @@ def _driver(told: Told) -> Said:
     )
 
 
-def _tag_said(told: Told) -> Said:
+def say_tag(told: Told) -> Said:
     """Explain how a device is spelled that torch has under another name."""
     tag = told.groups.get("tag", "").strip().lower()
     if not _GPU_TAG.fullmatch(tag):
@@ -176,7 +171,7 @@ def _tag_said(told: Told) -> Said:
 _GPU_TAG = re.compile(r"gpu:?\d{0,3}|cuda\d{1,3}|cuda-\d|\d{1,3}")
 
 
-def _without(context: Context) -> Tied:
+def tie_without(context: Context) -> Tied:
     """Find the tensors on the device that this torch was built without."""
     kind = next(
         (context.groups[key] for key in ("kind", "kind2", "linked") if context.groups.get(key)), "cuda"
@@ -189,11 +184,11 @@ def _without(context: Context) -> Tied:
     return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
 
 
-def _with_tag(context: Context) -> Tied:
+def tie_with_tag(context: Context) -> Tied:
     """Find the tensors with the tag that torch does not know."""
     tag = (context.groups.get("tag") or context.groups.get("spelled", "")).strip()
     if not tag:
-        return _any_accelerator(context)
+        return tie_any_accelerator(context)
     paths = paths_on(context, [tag])
     if paths:
         return Tied(
@@ -206,7 +201,7 @@ def _with_tag(context: Context) -> Tied:
     return Tied(fits="no", here=f"{here} error comes from another file.")
 
 
-def _any_accelerator(context: Context) -> Tied:
+def tie_any_accelerator(context: Context) -> Tied:
     """Find all that is not on the CPU."""
     devices = sorted({row.device for row in context.checkpoint.storages if is_accelerator(row.device)})
     if not devices:
@@ -214,149 +209,3 @@ def _any_accelerator(context: Context) -> Tied:
     paths = paths_on(context, devices)
     here = f"This file was saved on {listed(devices)}, which torch.load asks for again."
     return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
-
-
-DEVICE_ERRORS: tuple[ErrorKind, ...] = (
-    ErrorKind(
-        id="device-unavailable",
-        title="Saved on a device that torch cannot find on this machine",
-        pattern=rf"Attempting to deserialize object on an? '?{_KIND}'? ?device but "
-        rf"torch\.[a-z]+\.is_available",
-        findings=_BY_KIND,
-        finding="unknown-device",
-        cause=_UNAVAILABLE,
-        advice=_TO_CPU + " If there is a GPU, checkpoint-inspector target explains why torch does not see "
-        "it.",
-        tie=_on_kind,
-        say=_unavailable,
-    ),
-    ErrorKind(
-        id="device-index",
-        title="Saved on a GPU index that this machine does not have",
-        pattern=rf"Attempting to deserialize object on '?{_KIND}'? ?device (?P<index>\d{{1,5}}) but "
-        rf"torch\.[a-z]+\.device_count",
-        findings=_INDEX_BY_KIND,
-        finding="unknown-device",
-        cause=_INDEX,
-        advice="Map it to a GPU that is there: map_location={'cuda:1': 'cuda:0'}, with one entry for each "
-        "index in the file, or map_location='cuda:0' for all of them.",
-        tie=_on_index,
-        say=_unavailable_index,
-    ),
-    ErrorKind(
-        id="device-tag-unknown",
-        title="A device name that torch cannot restore",
-        pattern=r"don'?t know how to (?:restore|determine) data location of [\w.]{1,80} ?"
-        r"(?:\(tagged with (?P<tag>[^)]{0,80})\))?",
-        finding="unknown-device",
-        cause="This torch does not know the name: it belongs to a plug-in that is not imported (torch_npu, "
-        "torch_xla, DirectML), to a newer torch (mps needs 1.13), or it is spelled in a way that torch "
-        "refuses. cpu and meta take no index: cpu:0 is refused.",
-        advice=_TO_CPU,
-        tie=_with_tag,
-        say=_tag_said,
-    ),
-    ErrorKind(
-        id="device-module-missing",
-        title="The plug-in for the file's device is not loaded",
-        pattern=rf"The {_KIND} device module is not registered",
-        finding="unknown-device",
-        cause="The file was saved on a device that torch supports only through its vendor's plug-in, such "
-        "as habana_frameworks for hpu.",
-        advice=_TO_CPU + " On a machine with that device, import its plug-in before torch.load.",
-        tie=_on_kind,
-    ),
-    ErrorKind(
-        id="device-not-recognized",
-        title="This build of torch has no such device",
-        pattern=rf"Storage device not recognized: {_KIND}",
-        findings=_BY_KIND,
-        finding="unknown-device",
-        cause="The file was saved on an Apple GPU (mps), which only torch for macOS supports.",
-        advice=_TO_CPU,
-        tie=_on_kind,
-    ),
-    ErrorKind(
-        id="device-string",
-        title="A misspelled device name",
-        pattern=r"Invalid device string: '?(?P<tag>[^'\s]{0,80})|"
-        r"device type at start of device string: ?(?P<spelled>[\w:]{0,80})|Invalid device, must be cuda "
-        r"device",
-        finding="unknown-device",
-        cause="A device is written as a type, or as a type and an index with a colon between them: cuda:0, "
-        "cpu, mps, xpu:1.",
-        advice="Correct the name where it is written, usually in map_location or in .to(...): write 'cuda' "
-        "for 'gpu', and 'cuda:0' for 'cuda0'.",
-        tie=_with_tag,
-    ),
-    ErrorKind(
-        id="torch-without-device",
-        title="This torch was built without support for the device",
-        pattern=rf"Torch (?:is )?not compiled with {_KIND} enabled|not available\. Torch not compiled with "
-        rf"{_KIND.replace('kind', 'kind2')}|PyTorch is not linked with support for "
-        rf"(?P<linked>\w+)",
-        findings=_BY_KIND,
-        finding="unknown-device",
-        cause="The installed build of torch cannot use this device at all, for example because it is "
-        "CPU-only ('+cpu' in torch.__version__). A GPU and its driver make no difference then.",
-        advice="Install a build for the device (the selector on pytorch.org gives the command), or stay on "
-        "the CPU: map_location='cpu', and no .cuda() in the code.",
-        tie=_without,
-    ),
-    ErrorKind(
-        id="no-driver",
-        title="torch can use CUDA, but finds no working NVIDIA driver or GPU",
-        pattern=r"Found no NVIDIA driver|No CUDA GPUs are available|NVIDIA driver on your system is too old|"
-        r"You requested gpu|CUDAAccelerator'? can ?not run|No supported gpu backend found|CUDA unavailable, "
-        r"invalid device|"
-        r"couldn'?t communicate with the NVIDIA driver|NVIDIA-SMI has failed|Can'?t initialize NVML|"
-        r"cuda runtime error \((?:35|38|100)\)|HIP GPUs are available|no ROCm-capable device|"
-        r"XPU device (?:count is zero|is not available)|No XPU devices are available|MPS is not available|"
-        r"no CUDA-capable device is detected|CUDA driver version is insufficient",
-        finding="cuda-unavailable",
-        cause="The file, or your code, asks for a CUDA device. The driver is missing or too old, the GPU "
-        "is not passed through to the container, or CUDA_VISIBLE_DEVICES hides it.",
-        advice="checkpoint-inspector target shows which of these it is. To go on without a GPU, load with "
-        "map_location='cpu' and move nothing to cuda.",
-        tie=_any_accelerator,
-        say=_driver,
-    ),
-    ErrorKind(
-        id="invalid-ordinal",
-        title="A GPU index that does not exist",
-        pattern=r"invalid device ordinal|AssertionError: Invalid device id|Invalid device argument|cuda "
-        r"runtime error \(10\)|"
-        r"CUDA error: invalid device\b|Expected a cuda device, but got|device \d{1,3} is not visible|"
-        r"Invalid CUDA '?(?:--)?device=? ?[\d,]{1,20}'? requested",
-        finding="cuda-index-out-of-range",
-        cause="Something asked CUDA for a GPU index that this process does not see.",
-        advice="torch.cuda.device_count() is the number of GPUs; indices run from 0 to one less, so start "
-        "as many processes (torchrun --nproc_per_node) as there are GPUs. CUDA_VISIBLE_DEVICES renumbers "
-        "them: with CUDA_VISIBLE_DEVICES=2 the only GPU is cuda:0.",
-        tie=_any_accelerator,
-    ),
-    ErrorKind(
-        id="map-location-torchscript",
-        title="map_location cannot be a dictionary for a TorchScript file",
-        pattern=r"map_location should be either None, string or torch\.device",
-        cause="torch.load passes a TorchScript file on to torch.jit.load, which accepts a single device "
-        "only.",
-        advice="Pass one device: torch.jit.load(path, map_location='cpu').",
-    ),
-    ErrorKind(
-        id="jit-device",
-        title="torch.jit.load cannot load to this device",
-        pattern=r"supported devices include CPU, CUDA.{0,30}however got \w{1,12}",
-        cause="torch.jit.load maps only to the CPU, CUDA and a few other devices, and map_location names "
-        "another one, such as mps.",
-        advice="Load it on the CPU and move it: torch.jit.load(path, map_location='cpu').to('mps').",
-    ),
-    ErrorKind(
-        id="map-location-callable",
-        title="map_location cannot be a function for this file",
-        pattern=r"Callable map_location not supported with",
-        cause="The file holds tensors that name their own device (XLA tensors, tensor subclasses), and "
-        "torch calls such a function for storages only.",
-        advice="Pass a device instead of a function, such as map_location='cpu'.",
-    ),
-)

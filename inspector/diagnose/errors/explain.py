@@ -14,9 +14,7 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from inspector.diagnose.accepting import accepted_fix
-from inspector.diagnose.errors import devices, frameworks, memory, names, weights_only
 from inspector.diagnose.errors.agreeing import agree
-from inspector.diagnose.errors.disk import files, paths
 from inspector.diagnose.errors.explanation import (
     MOST_QUOTED,
     Context,
@@ -29,11 +27,8 @@ from inspector.diagnose.errors.explanation import (
     first_paths,
     read_where,
 )
-from inspector.diagnose.errors.machine import builds, gpu, kernels, workers
-from inspector.diagnose.errors.python import arrays, code, modules, objects, values
-from inspector.diagnose.errors.reading.pasted import Pasted, Raised, read_pasted, squeeze
-from inspector.diagnose.errors.reading.scene import Scene, read_scene
-from inspector.diagnose.errors.running import calls, dtypes, mixing, moving, shapes, training
+from inspector.diagnose.errors.paste import Pasted, Raised, Scene, read_pasted, read_scene, squeeze
+from inspector.diagnose.errors.table import read_table
 from inspector.diagnose.errors.unknown import unrecognized
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
@@ -45,32 +40,7 @@ from inspector.units import cut_text, escape_text
 
 __all__ = ["ERROR_KINDS", "explain_error"]
 
-# Within one error the first row that knows it counts, so what is more particular stands further up.
-ERROR_KINDS: tuple[ErrorKind, ...] = (
-    *devices.DEVICE_ERRORS,
-    *gpu.GPU_ERRORS,
-    *weights_only.WEIGHTS_ONLY_ERRORS,
-    *objects.OBJECT_ERRORS,
-    *moving.MOVING_ERRORS,
-    *names.NAME_ERRORS,
-    *training.TRAINING_ERRORS,
-    *dtypes.DTYPE_ERRORS,
-    *mixing.MIXING_ERRORS,
-    *workers.WORKER_ERRORS,
-    *builds.BUILD_ERRORS,
-    *files.FILE_ERRORS,
-    *memory.MEMORY_ERRORS,
-    *frameworks.FRAMEWORK_ERRORS,
-    *arrays.ARRAY_ERRORS,
-    *modules.MODULE_ERRORS,
-    *paths.PATH_ERRORS,
-    *code.CODE_ERRORS,
-    *objects.ATTRIBUTE_ERRORS,
-    *shapes.SHAPE_ERRORS,
-    *calls.CALL_ERRORS,
-    *values.VALUE_ERRORS,
-    *kernels.KERNEL_ERRORS,
-)
+ERROR_KINDS = read_table()
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _MOST_ERRORS = 50
 _MOST_OF_ERROR = 16 * 1024

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from inspector.diagnose.errors.reading.pasted import Pasted
-from inspector.diagnose.errors.reading.scene import Scene
+from inspector.diagnose.errors.paste import Pasted, Scene
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import MOST_PATHS, Finding, Fix
 from inspector.records import dataclass, field

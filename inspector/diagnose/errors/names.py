@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Fit, Said, Tied, Told
+from inspector.diagnose.errors.explanation import Context, Fit, Said, Tied, Told
 from inspector.diagnose.errors.key_classes import OF_VERSIONS, say_names
-from inspector.diagnose.errors.reading.pasted import Pasted, squeeze
+from inspector.diagnose.errors.paste import Pasted, squeeze
 from inspector.diagnose.errors.state_names import (
     WRAPPERS,
     Renaming,
@@ -106,7 +106,7 @@ def _shape(text: str) -> str:
     return format_shape(tuple(int(size[:12]) for size in sizes))
 
 
-def _prefix_finding(pasted: Pasted) -> str:
+def finding_of_prefix(pasted: Pasted) -> str:
     """Find out from the names whether a wrapper's prefix makes the difference."""
     missing, unexpected = read_keys(pasted)
     prefix = wrapper_of(unexpected)
@@ -132,7 +132,7 @@ _EMBEDDING = re.compile(
 )
 
 
-def _say_sizes(told: Told) -> Said:
+def say_sizes(told: Told) -> Said:
     """Explain where adapters and sharded models have other shapes for reasons of their own."""
     sizes = read_sizes(told.pasted)
     if any(in_file == _EMPTY != in_model for _, in_file, in_model in sizes):
@@ -172,7 +172,7 @@ def _say_sizes(told: Told) -> Said:
     return Said()
 
 
-def _say_keys(told: Told) -> Said:
+def say_keys(told: Told) -> Said:
     """Explain names of a kind that is known."""
     return say_names(*read_keys(told.pasted))
 
@@ -180,7 +180,7 @@ def _say_keys(told: Told) -> Said:
 # --- what the file says -------------------------------------------------------------------------------------
 
 
-def _keys(context: Context) -> Tied:
+def tie_keys(context: Context) -> Tied:
     """Compare the names of the message with those of the file."""
     missing, unexpected = read_keys(context.pasted)
     rows = state_dicts(context.checkpoint)
@@ -287,7 +287,7 @@ def _other_names(row: StateDict, missing: list[str], present: list[str]) -> Tied
     return Tied(fits=fits, here=" ".join(parts), paths=[row.tensors[name].path for name in present])
 
 
-def _sizes(context: Context) -> Tied:
+def tie_sizes(context: Context) -> Tied:
     """Compare the shapes of the message with those of the file."""
     sizes = read_sizes(context.pasted)
     row = best_match(state_dicts(context.checkpoint), [name for name, *_ in sizes])
@@ -342,7 +342,7 @@ def _is_slice(said: str, held: str) -> bool:
     return small > 1 and large % small == 0
 
 
-def _not_a_tensor(context: Context) -> Tied:
+def tie_not_a_tensor(context: Context) -> Tied:
     """Find what the message names."""
     name = context.groups["name"]
     values = [value for value in context.checkpoint.values if value.keys and value.keys[-1] == name]
@@ -352,7 +352,7 @@ def _not_a_tensor(context: Context) -> Tied:
     return Tied(fits="unknown", here="In this file that name is a tensor, or it does not occur.")
 
 
-def _module_given(context: Context) -> Tied:
+def tie_module_given(context: Context) -> Tied:
     """Return whether this file gives a module where a state dict was wanted."""
     name = context.checkpoint.module_class
     if name is not None:
@@ -367,55 +367,6 @@ def _module_given(context: Context) -> Tied:
     return Tied(fits="unknown", here=f"torch.load returns a {plain(context.checkpoint.root)} for this file.")
 
 
-NAME_ERRORS: tuple[ErrorKind, ...] = (
-    ErrorKind(
-        id="keys-differ",
-        title="The names in the file are not those of the model",
-        pattern=r"(?:missing|unexpected) keys?\(s\) in state_dict|"
-        r"(?:missing|unexpected) keys? ['\"{]{0,4}[\w.]{1,300}['\"}]{0,4} in state_dict|"
-        r"(?:missing|unexpected) keys? in (?:source )?state_dict",
-        finding_of=_prefix_finding,
-        say=_say_keys,
-        cause="load_state_dict matches by name: every parameter of the model must be in the file under the "
-        "same name, and nothing else may be there. Usually a wrapper added a prefix to all names, the "
-        "state dict is one level deeper in the checkpoint, or the model is a different one.",
-        advice="Build the model exactly as it was when it was saved. strict=False hides the difference: "
-        "missing parameters keep their random initial values.",
-        tie=_keys,
-    ),
-    ErrorKind(
-        id="size-mismatch",
-        title="The tensors in the file have other shapes than the model's",
-        pattern=r"size mismatch for [^\s:]{1,300}:|"
-        r"while copying the parameter named [^\s,]{1,300}, whose dimensions in the model",
-        cause="The names match but the shapes do not: the model was built with other settings (number of "
-        "classes, vocabulary size, width) than the one that was saved.",
-        advice="Build the model with the settings of the file. To fine-tune for another number of classes, "
-        "remove those tensors from the state dict and load the rest with strict=False.",
-        tie=_sizes,
-        when=lambda told: _is_mismatch(told.pasted),
-        say=_say_sizes,
-    ),
-    ErrorKind(
-        id="not-a-tensor",
-        title="An entry of the state dict is not a tensor",
-        pattern=r"while copying the parameter named ['\"]{0,2}(?P<name>[^\s'\",]{1,300})['\"]{0,2}, expected "
-        r"torch\.Tensor or Tensor-like object",
-        cause="The state dict holds something other than a tensor under a parameter's name, such as a "
-        "NumPy array.",
-        advice="Convert it: torch.as_tensor(value).",
-        tie=_not_a_tensor,
-    ),
-    ErrorKind(
-        id="module-given",
-        title="load_state_dict was called with a whole model",
-        pattern=r"Expected state_dict to be dict-like, got|'\w{1,80}' object has no attribute '(?:copy|"
-        r"_metadata)'",
-        finding="whole-module",
-        cause="The file was written by torch.save(model) rather than torch.save(model.state_dict()): "
-        "torch.load returns the model, not a dictionary.",
-        advice="Use it as it is: model = torch.load(path, weights_only=False), or pass its state_dict() to "
-        "load_state_dict.",
-        tie=_module_given,
-    ),
-)
+def when_size_mismatch(told: Told) -> bool:
+    """Return whether sizes of parameters differ, not names alone."""
+    return _is_mismatch(told.pasted)

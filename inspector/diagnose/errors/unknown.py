@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.diagnose.errors.explanation import UNRECOGNIZED, Explanation, read_where
-from inspector.diagnose.errors.reading.pasted import Pasted
-from inspector.diagnose.errors.reading.scene import Scene, Step, read_scene
+from inspector.diagnose.errors.paste import Pasted, Scene, Step, read_scene
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.units import cut_text, escape_text

@@ -6,7 +6,7 @@ The wordings: "Unsupported class" in 1.13 to 2.3, "Unsupported global: GLOBAL" s
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, ErrorKind, Said, Tied, Told
+from inspector.diagnose.errors.explanation import Context, Said, Tied, Told
 from inspector.diagnose.errors.ties import by_finding
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
@@ -19,14 +19,9 @@ from inspector.safety.verdict import judge
 
 _PLAIN = Fix(style="plain")
 _OLDEST = "1.13.0"  # the first with weights_only, and the shortest list
-_WHY = (
-    "Since torch 2.6, torch.load accepts only tensors and plain Python values by default: a pickle can run "
-    "arbitrary code, and this protects against it."
-)
-_NAME = r"(?P<name>[\w.<>]{1,200})"
 
 
-def _global(context: Context) -> Tied:
+def tie_global(context: Context) -> Tied:
     """Look the refused name up in the file, and say what allowing it means."""
     name = (context.groups["name"] or context.groups.get("older", "")).strip(".")
     uses = {present_name(use.name): use.count for use in context.checkpoint.globals}
@@ -74,7 +69,7 @@ _DANGEROUS = (
 )
 
 
-def _verdict(context: Context) -> Tied:
+def tie_verdict(context: Context) -> Tied:
     """Return what the restricted unpickler would say to this file."""
     if context.safety.weights_only:
         if not judge(context.checkpoint, _OLDEST).weights_only:
@@ -96,10 +91,10 @@ def _finding(context: Context) -> str:
     return ids.get(context.safety.verdict, context.safety.verdict)
 
 
-def _opcode(context: Context) -> Tied:
+def tie_opcode(context: Context) -> Tied:
     """Return whether this file uses opcodes that the restricted unpickler does not know."""
     protocol = context.checkpoint.needs.protocol
-    tied = _verdict(context)
+    tied = tie_verdict(context)
     if tied.fits == "yes" and protocol > 3:
         here = f"This file was pickled with protocol {protocol}; torch saves with 2. {tied.here}"
         return Tied(fits="yes", here=here, finding=tied.finding, fix=tied.fix, advice=tied.advice)
@@ -119,7 +114,7 @@ _NO_PICKLES = {
 }
 
 
-def _is_no_pickle(told: Told) -> bool:
+def when_no_pickle(told: Told) -> bool:
     """Return whether the unpickler stumbled over bytes that no pickle has, or that ended in the middle."""
     if told.groups["damage"]:
         return True
@@ -129,115 +124,15 @@ def _is_no_pickle(told: Told) -> bool:
     return number not in _OPCODES or chr(number) in _NO_PICKLES
 
 
-def _no_pickle(told: Told) -> Said:
+def say_no_pickle(told: Told) -> Said:
     """Explain what begins with that byte."""
     about = _NO_PICKLES.get(chr(int(told.groups["opcode"] or "0")), "")
     return Said(cause=f"No pickle has this byte at its beginning. {about}") if about else Said()
 
 
-_FETCH = (
-    "Look at the file's size and its first line. Fetch it again through the download link ('raw' on GitHub, "
-    "'resolve' on Hugging Face), or with git lfs pull. weights_only=False does not help."
-)
 _NOT_HERE = "This file is a checkpoint and was read to its end: the error is about another file."
 
 
-_no_checkpoint = by_finding(
+tie_no_checkpoint = by_finding(
     "truncated", "invalid-tensor", "torch-refuses", "bad-crc", no=_NOT_HERE, in_full=True
-)
-
-
-WEIGHTS_ONLY_ERRORS: tuple[ErrorKind, ...] = (
-    ErrorKind(
-        id="blocked-global",
-        title="The file asks for a module that can run commands",
-        pattern=rf"Trying to load unsupported GLOBAL {_NAME} whose module",
-        finding="dangerous-global",
-        cause=f"{_WHY} Names of modules such as os and sys can never be allowed.",
-        advice=_DANGEROUS,
-        tie=_global,
-    ),
-    ErrorKind(
-        id="unsupported-global",
-        title="The file asks for a name that weights_only=True does not allow",
-        pattern=rf"Unsupported (?:global: GLOBAL|class) {_NAME}|"
-        r"GLOBAL (?P<older>[\w.]{1,200}) was not an allowed global",
-        finding="needs-allow-list",
-        cause=f"{_WHY} The file holds some other object: a configuration, a NumPy value, a class of a "
-        "training framework, or a whole model.",
-        advice="Use the loading code that this program writes: it allows exactly the classes that this "
-        "file needs, where that is enough. weights_only=False runs whatever code is in the file. Next "
-        "time, save only the state_dict.",
-        tie=_global,
-    ),
-    ErrorKind(
-        id="not-a-pickle",
-        title="The file is not a checkpoint",
-        pattern=r"Unsupported operand (?P<opcode>\d{1,3})\b|IndexError: (?:list index out of range|pop from)|"
-        r"WeightsUnpickler error: ?(?P<damage>pop from "
-        r"(?:an )?empty|list index|index out of|"
-        r"unpack requires|could not find|bytearray index|'(?:ascii|utf-8)' codec|(?:negative|invalid) "
-        r"\w{1,20}|string is too long|\d{1,4}$)",
-        finding="not-a-checkpoint",
-        cause="What torch began to read is no pickle, or a damaged one: a Git LFS pointer, a web page, or "
-        "a download that was cut. weights_only is only where it was noticed.",
-        advice=_FETCH,
-        tie=_no_checkpoint,
-        when=_is_no_pickle,
-        say=_no_pickle,
-    ),
-    ErrorKind(
-        id="unsupported-operand",
-        title="The file was pickled in a way that weights_only=True does not read",
-        pattern=r"Unsupported operand (?P<opcode>\d{1,3})",
-        finding="runs-code",
-        cause="The restricted unpickler knows only the opcodes that torch.save writes. A file saved with "
-        "another pickle protocol (torch.save(..., pickle_protocol=4)), or by pickle.dump, uses others, and "
-        "no list of allowed names changes that. A download that is not a checkpoint at all can cause the "
-        "same error.",
-        advice="Save it again with torch.save and its default protocol. If you trust the file, "
-        "weights_only=False loads it, and runs whatever code is in it.",
-        tie=_opcode,
-    ),
-    ErrorKind(
-        id="unsupported-call",
-        title="The file does something that weights_only=True does not support",
-        pattern=r"Can only (?:build Tensor|create new object for|append to lists|extend lists|SETITEMS? for)|"
-        r"Trying to call reduce for unrecognized function|Only persistent_load of storage is allowed|"
-        r"persistent_load id must be tuple",
-        finding="runs-code",
-        cause="The restricted unpickler builds tensors, lists and dictionaries, and sets the state of a "
-        "few classes. This file needs more than that, as a whole pickled model does.",
-        advice="Save only the state_dict where the file was made. If you trust the file, "
-        "weights_only=False loads it, and runs whatever code is in it.",
-        tie=_verdict,
-    ),
-    ErrorKind(
-        id="weights-only-format",
-        title="weights_only=True does not read this kind of file",
-        pattern=r"Cannot use '{1,2}weights_only=True'{1,2} with (?:TorchScript|files saved in the legacy "
-        r".tar)",
-        finding="runs-code",
-        cause="TorchScript archives and the tar files of torch 0.1 are read by other code, which has no "
-        "restricted mode.",
-        advice="Load a TorchScript file with torch.jit.load(path, map_location='cpu'). Load a tar file "
-        "with weights_only=False, if you trust it, and save it again.",
-    ),
-    ErrorKind(
-        id="weights-only-pickle-module",
-        title="weights_only and pickle_module exclude each other",
-        pattern=r"Can not safely load weights when explicit pickle_module",
-        cause="A custom pickle module unpickles in its own way, so torch cannot restrict it.",
-        advice="Pass only one of the two to torch.load.",
-    ),
-    ErrorKind(
-        id="weights-only",
-        title="torch.load refuses the file because it holds more than weights",
-        pattern=r"Weights only load failed|WeightsUnpickler error",
-        finding="runs-code",
-        cause=_WHY,
-        advice="The sentence after 'WeightsUnpickler error:' gives the reason: paste the whole message. If "
-        "you trust the file, weights_only=False loads it, and runs whatever code is in it.",
-        tie=_verdict,
-    ),
 )

@@ -14,7 +14,7 @@ import pytest
 from inspector.diagnose.errors import explain
 from inspector.diagnose.errors.explain import ERROR_KINDS, explain_error
 from inspector.diagnose.errors.explanation import UNRECOGNIZED
-from inspector.diagnose.errors.reading.pasted import MOST_CHARS
+from inspector.diagnose.errors.paste import MOST_CHARS
 from inspector.model.build import open_checkpoint
 from inspector.model.findings import Fix
 from inspector.remap.rules import parse_rule

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.names import read_keys, read_sizes
-from inspector.diagnose.errors.reading.pasted import read_pasted
+from inspector.diagnose.errors.paste import read_pasted
 from inspector.model.findings import Fix
 from tests.sweep import table
 from tests.unit.diagnose.explaining import asking, explained, on

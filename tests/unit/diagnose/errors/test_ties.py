@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explanation import Context
-from inspector.diagnose.errors.reading.pasted import read_pasted
-from inspector.diagnose.errors.reading.scene import Scene
+from inspector.diagnose.errors.paste import Scene, read_pasted
 from inspector.diagnose.errors.ties import by_finding, devices_of, fix_for, paths_on, top_keys
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix, finding

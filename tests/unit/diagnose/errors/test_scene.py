@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.reading.pasted import read_pasted
-from inspector.diagnose.errors.reading.scene import Scene, read_scene
+from inspector.diagnose.errors.paste import Scene, read_pasted, read_scene
 
 PLACES = {
     "torch/serialization.py:load": "load",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.explanation import Explanation
-from inspector.diagnose.errors.reading.pasted import read_pasted
-from inspector.diagnose.errors.running.steps import Disorder, find_disorder
+from inspector.diagnose.errors.paste import read_pasted
+from inspector.diagnose.errors.running import Disorder, find_disorder
 
 SAME = (
     "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, {} and {}!"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.diagnose.errors.reading.frames import is_cut_head, locate, read_head
-from inspector.diagnose.errors.reading.pasted import MOST_CHARS, read_pasted
+from inspector.diagnose.errors.paste import MOST_CHARS, is_cut_head, locate, read_head, read_pasted
 from tests.sweep import table
 
 TORCH = "lib/python3.8/site-packages/torch/optim/adam.py"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
-from inspector.diagnose.errors.running.dtypes import are_apart, differ, read_type
+from inspector.diagnose.errors.running import are_apart, differ, read_type
 from tests.sweep import table
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, tensor

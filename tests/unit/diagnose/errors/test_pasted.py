@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.reading.pasted import MOST_CHARS, read_pasted, squeeze
+from inspector.diagnose.errors.paste import MOST_CHARS, read_pasted, squeeze
 from tests.sweep import table
 
 

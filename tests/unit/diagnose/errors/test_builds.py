@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
-from inspector.diagnose.errors.machine.builds import is_of_system, package_with
+from inspector.diagnose.errors.machine import is_of_system, package_with
 from tests.unit.diagnose.explaining import explained, on
 
 BACKEND = "NotImplementedError: Could not run '{}' with arguments from the '{}' backend."

@@ -1,1 +1,0 @@
-"""Messages about the machine: its GPU, driver, builds and processes."""

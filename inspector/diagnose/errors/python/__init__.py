@@ -1,1 +1,0 @@
-"""Messages of Python about objects, classes, arguments and modules."""

@@ -1,1 +1,0 @@
-"""Messages after the load: moving, running, training and saving a model."""
