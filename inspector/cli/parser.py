@@ -27,6 +27,14 @@ _ANY_WIDTH = 80
 """While options are declared, nothing is laid out, and what asks the terminal takes long to import."""
 
 
+def _joined(words: Sequence[str]) -> list[str]:
+    """Join `--args` and its words: argparse takes one that begins with a dash for an option of ours."""
+    joined = list(words)
+    for place in reversed([place for place, word in enumerate(joined[:-1]) if word == "--args"]):
+        joined[place : place + 2] = [f"--args={joined[place + 1]}"]
+    return joined
+
+
 class _Help(argparse.HelpFormatter):
     """Leaves room for the longest option, and lines that are indented as they are: examples are pasted."""
 
@@ -100,6 +108,7 @@ class _Parser(argparse.ArgumentParser):
 
     def read(self, command: str, words: Sequence[str]) -> argparse.Namespace:
         """Return the options of a command; one that it does not have is told before anything else."""
+        words = _joined(words)
         # Most lines hold none, and what finds out takes a few milliseconds to import.
         if any(word.startswith("-") for word in words):
             from inspector.cli.mistakes import describe_unknown, find_unknown

@@ -42,6 +42,10 @@ _OTHERS = frozenset(
     | {"backbone", "teacher", "discriminator", "disc", "netd"}
 )
 _OWN = frozenset({"resume", "checkpoint", "ckpt", "model", "weights", "state", "best", "last", "snapshot"})
+_LAZY = re.compile(r"import_module\(|__import__\(|\bload_entry_point\(")
+_NOT_FOLLOWED = "whether the script comes there could not be followed"
+_TOO_MUCH = "it imports more than can be followed to the end, or modules whose names it makes"
+_RUN = re.compile(r"[^\s`]+(?=[^`]*`[^`]*$)")
 _MOST_ALSO = 6
 
 
@@ -160,23 +164,35 @@ def _judged(case: _Case) -> tuple[Judge, list[Load]]:
     """Find the calls that load this file, then judge what follows from them alone."""
     first = Judge(case.project, case.checkpoint, case.places, case.target, case.words)
     first.run()
-    sites = frozenset(load.site for load in _best(case.checkpoint, first.loads))
+    meant = [load for load in first.loads if not _is_ruled_out(load, case.words)]
+    sites = frozenset(load.site for load in _best(case.checkpoint, meant or first.loads))
     judge = Judge(case.project, case.checkpoint, case.places, case.target, case.words, sites)
     judge.run()
     is_named = any(names_file(case.checkpoint, load.path) for load in judge.loads)
+    for load in judge.loads:
+        if not (load.is_main or load.is_followed or load.unknown):
+            load.unknown = _NOT_FOLLOWED
+        load.is_ruled_out = bool(meant) and _is_ruled_out(load, case.words)
     for load in judge.loads:
         if names_file(case.checkpoint, load.path) is False and not is_named:
             load.assumed.append(f"the file that line {load.line} loads is this one")
     return judge, judge.loads
 
 
+def _is_ruled_out(load: Load, words: Words) -> bool:
+    """Return whether a load takes an option that is not among the words which the script is run with."""
+    given = {word.partition("=")[0].replace("-", "_") for word in words.all}
+    wanted = (set(_RUN.findall(one.words.replace("-", "_"))) for one in load.when if one.is_run)
+    return words.given and any(one.isdisjoint(given) for one in wanted)
+
+
 def _best(checkpoint: Checkpoint, loads: Sequence[Load]) -> list[Load]:
     """Return the loads that are of this file: by its name, else by that of the option and the keys used."""
-    own = [load for load in loads if load.is_main]
-    loads = [load for load in loads if load.is_main or load.is_reached or not own]
+    loads = [load for load in loads if load.is_main or load.is_followed] or list(loads)
+    loads = [load for load in loads if not load.is_other_format] or loads
     named = [load for load in loads if names_file(checkpoint, load.path)]
     if named:
-        return named
+        return [load for load in named if load.is_main or load.is_reached] or named
     others = [load for load in loads if load.found and not load.missing]
     unnamed = [load for load in loads if names_file(checkpoint, load.path) is None or load in others]
     if not unnamed:
@@ -203,7 +219,7 @@ def _fit(load: Load) -> tuple[int, ...]:
     words = _words(load)
     is_other = bool(words & _OTHERS) and not words & {"resume", "checkpoint", "ckpt"}
     keys = min(load.found, 1) - min(load.missing, 1)
-    return (-int(is_other), int(load.is_main), keys, int(bool(words & _OWN)))
+    return (-int(is_other), int(load.is_followed), keys, int(load.is_main), int(bool(words & _OWN)))
 
 
 def _answer(case: _Case, judge: Judge, loads: list[Load], *, is_dangerous: bool) -> ScriptAnswer:
@@ -259,16 +275,18 @@ def _without_problem(
     case: _Case, judge: Judge, loads: list[Load], base: Mapping[str, object]
 ) -> ScriptAnswer:
     unknown = next((load for load in loads if load.unknown), None)
+    loads = [load for load in loads if not load.is_ruled_out]
     first = [load for place, load in enumerate(loads) if place not in judge.retried] or loads
     load = unknown or (first[0] if first else None)
-    if load is None:
-        return ScriptAnswer(**base, outcome="not-loaded", why=_not_loaded(case))  # type: ignore[arg-type]
     lost = None
+    if load is None:
+        if judge.is_cut or case.project.is_cut or _LAZY.search(case.project.script.text):
+            lost = Lost(line=0, why=_TOO_MUCH)
+            return ScriptAnswer(**base, outcome="lost", lost=lost)  # type: ignore[arg-type]
+        return ScriptAnswer(**base, outcome="not-loaded", why=_not_loaded(case))  # type: ignore[arg-type]
     if unknown is not None:
-        lost = Lost(
-            line=unknown.line,
-            why=f"whether it loads hangs on {unknown.unknown}, which the script does not tell",
-        )
+        why = f"whether it loads hangs on {unknown.unknown}, which the script does not tell"
+        lost = Lost(line=unknown.line, why=_NOT_FOLLOWED if unknown.unknown == _NOT_FOLLOWED else why)
     file = "" if load.script is case.project.script else load.script.name
     return ScriptAnswer(
         **base,  # type: ignore[arg-type]
@@ -293,16 +311,28 @@ def _not_loaded(case: _Case) -> str:
 
 def _problems(judge: Judge, loads: list[Load]) -> list[Problem]:
     """Return what goes wrong: the load itself leads, then what no branch needs, then in order."""
-    found = [one for one in judge.problems if _is_met(one, loads)]
+    found = [one for one in judge.problems if _is_met(one, loads) and not _is_unsure(one, loads)]
     order = {id(one): place for place, one in enumerate(judge.problems)}
 
     def rank(one: Problem) -> tuple[int, int, int, int]:
         load = loads[one.load] if one.load >= 0 else None
         conditions = 0 if load is None else len(load.when)
         is_load = one.load >= 0 and one.kind in {"load-fails", "refused"}
-        return (0 if is_load else 1, 0 if load is None or load.is_reached else 1, conditions, order[id(one)])
+        is_early = one.message == "AssertionError"
+        return (
+            0 if is_load or is_early else 1,
+            0 if load is None or load.is_reached else 1,
+            conditions,
+            order[id(one)],
+        )
 
     return sorted(found, key=rank)
+
+
+def _is_unsure(problem: Problem, loads: Sequence[Load]) -> bool:
+    """Return whether it is one of a load that the script may never come to, or not with these words."""
+    load = loads[problem.load] if problem.load >= 0 else None
+    return load is not None and (load.is_ruled_out or load.unknown == _NOT_FOLLOWED)
 
 
 def _is_met(problem: Problem, loads: Sequence[Load]) -> bool:

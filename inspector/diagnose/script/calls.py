@@ -15,6 +15,7 @@ from inspector.diagnose.script.evaluate import (
     MOST_DEPTH,
     MOST_WORK,
     NO_CALL,
+    TRUSTS,
     Args,
     Evaluator,
     SpentError,
@@ -47,14 +48,27 @@ class Walk(Evaluator):
     def run(self) -> None:
         """Walk the script, then the functions that nothing called, then loads that were not come to."""
         try:
+            self._read_imports()
             self.body(self.script.tree.body)
             self.is_reached = False
             for script in self._scripts():
+                self.is_followed = script is self.project.script
                 self._walk_rest(script)
         except SpentError:
-            self.is_reached = False
+            self.is_cut, self.is_reached = True, False
+        self.is_followed = False
         for script in self._scripts():
             self._walk_loads(script)
+
+    def _read_imports(self) -> None:
+        """Read what the script imports itself before what that imports: reading has an end."""
+        for node in ast.walk(self.script.tree):
+            if isinstance(node, ast.ImportFrom):
+                for name in (node.module or "", *(f"{node.module or ''}.{one.name}" for one in node.names)):
+                    self.project.find(name.strip("."), node.level, self.script)
+            elif isinstance(node, ast.Import):
+                for one in node.names:
+                    self.project.find(one.name, 0, self.script)
 
     def _scripts(self) -> list[Script]:
         """Return the script, and the modules that may load something."""
@@ -95,16 +109,19 @@ class Walk(Evaluator):
 
     def _walk_loads(self, script: Script) -> None:
         """Judge loads that were not come to as they stand: the work had an end, or they lie too deep."""
-        self.script, self.when, self.scope, self._depth = script, (), 0, 0
-        for node in ast.walk(script.tree):
-            if not isinstance(node, ast.Call) or id(node) in self._entered:
+        self._active.clear()
+        nodes = list(ast.walk(script.tree))  # from the outermost statement to the innermost
+        within = {id(one): node for node in nodes if isinstance(node, ast.stmt) for one in _expressions(node)}
+        for node in nodes:
+            if not isinstance(node, ast.Call) or id(node) in self._entered or id(node) not in within:
                 continue
             if getattr(node.func, "attr", getattr(node.func, "id", "")).startswith("load"):
-                self.work = MOST_WORK - 500
+                self.script, self.when, self.scope, self._depth = script, (), 0, 0
+                self.statement, self.work = within[id(node)], MOST_WORK - 500
                 try:
                     self.eval(node)
                 except SpentError:
-                    continue
+                    self._active.clear()
 
     # --- statements -----------------------------------------------------------------------------------------
 
@@ -139,6 +156,15 @@ class Walk(Evaluator):
                 self._bind(target, value, is_fact=is_fact)
 
     _annassign = _assign
+
+    def _global(self, node: ast.Global) -> None:
+        made = self._modules.get(self.script.name)
+        self.outer |= {(self.scope, name): 0 if made is None else made.id for name in node.names}
+
+    def _assert(self, node: ast.Assert) -> None:
+        value, is_fact = self._judged(node.test)
+        if truth(value) is False and is_fact and self.is_reached:
+            self.on_assert(node)
 
     def _augassign(self, node: ast.AugAssign) -> None:
         self._bind(node.target, operated(node.op, self.eval(node.target), self.eval(node.value)))
@@ -278,6 +304,11 @@ class Walk(Evaluator):
 
     def _module(self, name: str, level: int) -> Ref | None:
         """Return a module of the project, walked once."""
+        parents = name.split(".")[:-1] if not level else []
+        for end in range(1, len(parents) + 1):
+            above = self.project.find(".".join(parents[:end]), 0, self.script)
+            if above is not None and TRUSTS in above.text:
+                self._module(".".join(parents[:end]), 0)
         script = self.project.find(name, level, self.script)
         if script is None or script is self.project.script:
             return None
@@ -291,6 +322,15 @@ class Walk(Evaluator):
 
 
 # --- looking at the tree ------------------------------------------------------------------------------------
+
+
+def _expressions(node: ast.stmt) -> Iterator[ast.expr]:
+    """Yield the expressions of a statement, but for those of statements in it."""
+    waiting: list[ast.AST] = [node]
+    for one in waiting:  # which grows
+        below = [child for child in ast.iter_child_nodes(one) if not isinstance(child, ast.stmt)]
+        waiting += below
+        yield from (child for child in below if isinstance(child, ast.expr))
 
 
 def _functions(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.ClassDef | None, _Def]]:

@@ -47,6 +47,9 @@ _EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _PARSERS = frozenset({"ArgumentParser", "ArgParser", "OptionParser"})
 _NO_OBJECTS = frozenset({"torch", "os", "sys", "np", "numpy", "re", "json", "time", "math"})
 
+TRUSTS = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+"""The variable of the environment that turns `weights_only` off where a call does not say it."""
+
 NO_CALL = ast.Call(func=ast.Name(id=""), args=[], keywords=[])
 Vars = dict[tuple[object, object], Value]
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
@@ -99,9 +102,15 @@ class Evaluator:
         """Whether the machine, the file or the words decided what was evaluated last."""
         self.is_reached = True
         """Whether the script leads here, rather than that nothing calls the function."""
+        self.is_followed = True
+        """Whether the script or one of its own functions leads here, called or not."""
         self.statement: ast.stmt = ast.Pass()
         self.scope, self._next, self._depth = 0, 1, 0
         self.parents: dict[int, int] = {}
+        self.outer: dict[tuple[object, object], int] = {}
+        """By scope and name, the module whose name a `global` statement means."""
+        self.is_cut = False
+        """Whether the work had an end before the script had."""
         self._facts: set[tuple[object, object]] = set()
         self._frames: list[list[Value]] = [[]]
         self._active: list[object] = []
@@ -117,6 +126,9 @@ class Evaluator:
     def on_method(self, owner: Value, name: str, args: Args) -> Value:  # noqa: ARG002
         """Return what a method gives."""
         return UNKNOWN
+
+    def on_assert(self, node: ast.Assert) -> None:
+        """See an assertion that fails on the target."""
 
     def on_attribute(self, owner: Value, name: str, node: ast.Attribute) -> None:
         """See an attribute that is read."""
@@ -183,7 +195,8 @@ class Evaluator:
     def _bind(self, target: ast.expr, value: Value, *, is_fact: bool = False) -> None:
         """Bind a name, an attribute, an item, or several."""
         if isinstance(target, ast.Name):
-            self._put((self.scope, target.id), value, is_fact=is_fact)
+            scope = self.outer.get((self.scope, target.id), self.scope)
+            self._put((scope, target.id), value, is_fact=is_fact)
         elif isinstance(target, ast.Attribute):
             owner = self.eval(target.value)
             if isinstance(owner, Ref | Class):
@@ -193,7 +206,9 @@ class Evaluator:
         elif isinstance(target, ast.Subscript):
             owner, key = self.eval(target.value), self.eval(target.slice)
             pairs = self.pairs(owner)
-            if pairs is not None:
+            if owner == External("os.environ"):
+                self.vars["env", key] = value
+            elif pairs is not None:
                 is_known = isinstance(key, str | int) and HOLE not in text(key)
                 items = {**pairs.items, key: value} if is_known else pairs.items
                 self.store(owner, items, whole=pairs.whole and is_known)
@@ -281,13 +296,18 @@ class Evaluator:
             found = self._get((owner.id, name))
             return Function(found.node, found.scope, found.script) if isinstance(found, Function) else found
         if isinstance(owner, Ref) and owner.kind == "options":
-            return Unknown(f"--{name}")
+            return self.options(owner) if name == "__dict__" else Unknown(f"--{name}")
         if isinstance(owner, Ref) and owner.kind in {"model", "object"} and name == "device":
             self.touched = True  # what something lies on is there
             return Device(self.target.devices[0])
         cls = self.vars.get((owner.id, "~class")) if isinstance(owner, Ref) else owner
         found = self._of_class(cls, name, owner) if isinstance(cls, Class) else None
         return Method(owner, name) if found is None else found
+
+    def options(self, owner: Ref) -> Value:
+        """Return parsed options as a dictionary."""
+        rows = {name: value for (one, name), value in self.vars.items() if one == owner.id}
+        return self.make_dict({str(name): value for name, value in rows.items()}, whole=False)
 
     def _of_class(self, cls: Class, name: str, owner: Value) -> Value:
         """Return what a class or one of its bases has; its functions as methods of the owner."""
@@ -315,7 +335,7 @@ class Evaluator:
         if isinstance(owner, File):
             return self.on_key(owner, key, node)
         if owner == External("os.environ"):
-            return Unknown(f"the environment variable {text(key)}")
+            return self.vars.get(("env", key), Unknown(f"the environment variable {text(key)}"))
         if owner == External("sys.argv"):
             self.touched |= self.words.given
             return self.words.at(key)
@@ -741,6 +761,11 @@ def _dict(walk: Evaluator, args: Args) -> Value:
     return walk.make_dict({**items, **dict(args.named.items())}, whole=whole)
 
 
+def _vars(walk: Evaluator, args: Args) -> Value:
+    given = args.at(0)
+    return walk.options(given) if isinstance(given, Ref) and given.kind == "options" else UNKNOWN
+
+
 def _zip(walk: Evaluator, args: Args) -> Value:
     columns = [items for items in map(walk.items, args.values) if items is not None]
     is_known = columns and len(columns) == len(args.values)
@@ -777,6 +802,8 @@ _KNOWN: Mapping[str, Callable[[Evaluator, Args], Value]] = {
     "isinstance": _isinstance,
     "len": _len,
     "zip": _zip,
+    "vars": _vars,
+    "distributed.is_initialized": lambda *_: False,
     "str": lambda _, args: text(args.at(0)),
     "int": _pure(int),
     "bool": _pure(bool),

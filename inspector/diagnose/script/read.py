@@ -264,8 +264,9 @@ def _tamed(line: str) -> str:
 
 # --- the project --------------------------------------------------------------------------------------------
 
-_MOST_MODULES = 25
-_MOST_PROJECT = 1 << 20
+_MOST_MODULES = 60
+_MOST_PROJECT = 1 << 21
+_MOST_ABOVE = 6
 _PACKAGES = frozenset({"torch", "torchvision", "numpy", "argparse", "os", "sys"})
 
 
@@ -280,18 +281,16 @@ class Project:
         self._texts = texts or {}
         self._found: dict[str, Script | None] = {}
         self._left = _MOST_PROJECT
+        self.is_cut = False
+        """Whether a module was not read because there are too many."""
 
     def find(self, module: str, level: int, importer: Script) -> Script | None:
         """Return a module of the project by its dotted name; None for what is not there, or too much."""
         if self.folder is None or module.partition(".")[0] in _PACKAGES:
             return None
         folder = Path(self.folder)
-        own = (folder / importer.name).parent
-        roots = (
-            [own / "/".join([".."] * (level - 1))]
-            if level
-            else [own, folder, folder / "..", folder / "../.."]
-        )
+        own = Path(os.path.normpath(folder / importer.name)).parent
+        roots = [own / "/".join([".."] * (level - 1))] if level else [own, folder, *_above(folder)]
         for root in roots:
             for ending in (".py", "/__init__.py") if module else ("/__init__.py",):
                 found = self._read(os.path.normpath(f"{root / module.replace('.', '/')}{ending}"))
@@ -302,7 +301,10 @@ class Project:
     def _read(self, path: str) -> Script | None:
         if path in self._found:
             return self._found[path]
-        if not Path(path).is_file() or len(self._found) >= _MOST_MODULES:
+        if not Path(path).is_file():
+            return None
+        if len(self._found) >= _MOST_MODULES or self._left <= 0:
+            self.is_cut = True
             return None
         name = os.path.relpath(path, self.folder)
         found = None
@@ -319,3 +321,17 @@ class Project:
                 self.read.append(found)
         self._found[path] = found
         return found
+
+
+def _above(folder: Path) -> Iterator[Path]:
+    """Yield the folders from which a package is imported that a script may be a part of."""
+    for count in range(1, _MOST_ABOVE + 1):
+        above = Path(os.path.normpath(folder / "/".join([".."] * count)))
+        if (
+            count > 2
+            and not (
+                Path(os.path.normpath(folder / "/".join([".."] * (count - 1)))) / "__init__.py"
+            ).is_file()
+        ):
+            return
+        yield above

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.errors.state_names import wrapper_of
@@ -20,7 +20,7 @@ from inspector.diagnose.script.edits import (
     replaced,
     share_names,
 )
-from inspector.diagnose.script.evaluate import MOST_ITEMS, Args, Evaluator
+from inspector.diagnose.script.evaluate import MOST_ITEMS, TRUSTS, Args, Evaluator
 from inspector.diagnose.script.options import Words
 from inspector.diagnose.script.places import Branch, Places, is_empty_container, plain_value, state_dicts
 from inspector.diagnose.script.read import Project
@@ -63,6 +63,8 @@ _FILES = frozenset({"safetensors.torch.load_file", "safetensors.torch.load_model
 _FROM_CHECKPOINT = "load_from_checkpoint"
 _WRAPPERS = {"DataParallel": "module.", "DistributedDataParallel": "module.", "DDP": "module."}
 _OF_MODELS = frozenset({"eval", "train", "cuda", "to", "cpu", "half", "parameters", "state_dict", "__call__"})
+_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".tar", ".pkl", ".safetensors")
+_OF_CUDA = frozenset({"torch.cuda.current_device", "torch.cuda.set_device", "torch.cuda.get_device_name"})
 _REFUSALS = {
     "dangerous-global": "It is refused for good reason: loading this file can run commands on your computer.",
     "needs-allow-list": "Allow these names if you know the file; weights_only=False runs whatever it says.",
@@ -88,10 +90,17 @@ class Load:
     def __init__(self, walk: Evaluator, args: Args) -> None:
         self.node, self.script = args.node, walk.script
         self.when, self.is_reached, self.function = walk.when, walk.is_reached, walk.function
+        self.is_followed = walk.is_followed
         self.is_main = walk.script is walk.project.script
         path = args.get(0, "f", args.named.get("path", args.named.get("checkpoint_path", UNKNOWN)))
         self.path: Value = path or UNKNOWN
         self.source = _source(walk, self.node.args[0]) if self.node.args else ""
+        if not isinstance(self.path, str) and self.node.args:
+            self.path = _written_name(self.node.args[0]) or self.path
+        self.is_other_format = False
+        """Whether it is a function that does not read files of this format."""
+        self.is_ruled_out = False
+        """Whether the words that the script is run with do not lead to it."""
         self.unknown = ""
         """What decides whether it works, and is not known."""
         self.found, self.missing = 0, 0
@@ -136,8 +145,8 @@ class Judge(Walk):
         short = name.rpartition(".")[2]
         if name in _LOADS | _FILES or short == _FROM_CHECKPOINT:
             return self._load(name, args)
-        if name == "pickle.load":
-            self._pickle(args)
+        if name in _ONCE_SEEN:
+            _ONCE_SEEN[name](self, args)
         elif short in _WRAPPERS or name == "torch.compile":
             return self._wrapped(args, _WRAPPERS.get(short, "_orig_mod."))
         elif name.startswith("torch.optim.") and short[:1].isupper() and "lr_scheduler" not in name:
@@ -158,6 +167,11 @@ class Judge(Walk):
             return self.new("model")
         return None
 
+    def _ask_cuda(self, args: Args) -> None:
+        failure = send_failure("cuda", self.target)
+        if failure is not None and self.is_reached:
+            self._problem("no-device", args.node, failure[1], "There is no CUDA device on the target.")
+
     def _load(self, name: str, args: Args) -> Value:
         load = Load(self, args)
         is_buffer = "BytesIO(" in load.source or (isinstance(load.path, Ref) and load.path.kind == "buffer")
@@ -166,16 +180,13 @@ class Judge(Walk):
         number = len(self.loads)
         self.loads.append(load)
         place = self._place(load, name, args)
-        given = args.named.get("weights_only")
-        trusts = given if isinstance(given, bool) else None
-        if name == "torch.jit.load" or name.endswith(_FROM_CHECKPOINT) or "pickle_module" in args.named:
-            trusts = bool(trusts)
+        given, trusts = args.named.get("weights_only"), self._trusts(name, args)
         if name == "torch.jit.load" and self._safety.archive is None:
-            load.missing += 1
+            load.is_other_format = True
             why = "The file is no TorchScript archive: torch.load reads it."
             self._problem("load-fails", args.node, _NO_SCRIPT, why, load=number)
         elif name in _FILES and (self._form.has_records or self._form.is_stream):
-            load.missing += 1
+            load.is_other_format = True
             why = "The file is none of safetensors: torch.load reads it."
             self._problem("load-fails", args.node, _NO_SAFETENSORS, why, load=number)
         elif place is not UNKNOWN and args.whole:
@@ -192,6 +203,15 @@ class Judge(Walk):
         if name.endswith(_FROM_CHECKPOINT):
             return self.new("model")
         return File(number) if self.checkpoint.root in {"mapping", "sequence", "module"} else UNKNOWN
+
+    def _trusts(self, name: str, args: Args) -> bool | None:
+        """Return `weights_only` as the call or the environment says it."""
+        given = args.named.get("weights_only")
+        if name == "torch.jit.load" or name.endswith(_FROM_CHECKPOINT) or "pickle_module" in args.named:
+            return given is True
+        if given is None and text(self.vars.get(("env", TRUSTS), "")).lower() in {"1", "y", "yes", "true"}:
+            return False
+        return given if isinstance(given, bool) else None
 
     def _failure(self, name: str, args: Args, place: Value, *, trusts: bool | None) -> LoadFailure | None:
         mmap = args.named.get("mmap") is True
@@ -328,6 +348,13 @@ class Judge(Walk):
         word = self._device_word() or '"cpu"'
         call = f"torch.load({self.script.source(args.node.args[0])}, map_location={word})"
         self._problem("pickle", args.node, message, why, edits=[replaced(self.script, args.node, call)])
+
+    @override
+    def on_assert(self, node: ast.Assert) -> None:
+        source = _source(self, node.test)
+        if "is_available(" in source or "device_count(" in source:
+            why = f"It asserts {source}, which is false on the target."
+            self._problem("no-device", node.test, "AssertionError", why)
 
     # --- map_location ---------------------------------------------------------------------------------------
 
@@ -731,6 +758,12 @@ class Judge(Walk):
         )
 
 
+_ONCE_SEEN: Mapping[str, Callable[[Judge, Args], None]] = {
+    "pickle.load": Judge._pickle,  # noqa: SLF001 - of this module
+    **dict.fromkeys(_OF_CUDA, Judge._ask_cuda),  # noqa: SLF001 - as above
+}
+
+
 def names_file(checkpoint: Checkpoint, path: Value) -> bool | None:
     """Return whether a path of the script names this file; None where that is not known."""
     if not isinstance(path, str):
@@ -738,6 +771,13 @@ def names_file(checkpoint: Checkpoint, path: Value) -> bool | None:
     own = checkpoint.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
     last = path.replace("\\", "/").rpartition("/")[2]
     return None if HOLE in last else last == own
+
+
+def _written_name(node: ast.expr) -> Value:
+    """Return the name of a file that an expression spells, where it is the only one in it."""
+    written = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+    names = [one for one in written if isinstance(one, str) and one.endswith(_ENDINGS)]
+    return names[0] if len(names) == 1 else None
 
 
 def _given(args: Args, name: str) -> ast.expr | None:

@@ -20,7 +20,8 @@ def script_headline(answer: ScriptAnswer) -> str:
     if answer.outcome == "silent":
         return f"{where} raises nothing, and does nothing."
     if answer.lost is not None:
-        return f"Not known: {place} loads this file, and {answer.lost.why}."
+        what = f"{place} may load this file" if answer.load_line else "no load of this file was found"
+        return f"Not known: {what}, and {answer.lost.why}."
     if answer.outcome == "works":
         return f"{where} loads this file on this target{_when(answer)}."
     return f"Nothing in this script loads this file. {answer.why}".strip()

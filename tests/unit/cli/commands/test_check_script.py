@@ -56,6 +56,7 @@ def test_words_and_modules_of_the_script(cli, script) -> None:
     given = ("check", CUDA, "--target", "cpu", "--script", script)
     assert "lib.py, line 2 fails" in cli(*given).out
     assert cli(*given, "--args", "--p sd_cuda.pth --d cpu").code == 0
+    assert cli(*given, "--args", "--p").code == cli(*given, "--args=--p").code != 2
     assert cli(*given, "--args", "--p 'x").code == 2
 
 

@@ -31,7 +31,7 @@ def test_headlines() -> None:
         (ScriptAnswer(name="a", outcome="silent", line=3), "Line 3 raises nothing, and does nothing."),
         (
             ScriptAnswer(name="a", outcome="lost", load_line=7, lost=LOST),
-            "Not known: line 7 loads this file, and it is not known.",
+            "Not known: line 7 may load this file, and it is not known.",
         ),
         (ScriptAnswer(name="a", outcome="works", load_line=2), "Line 2 loads this file on this target."),
         (
