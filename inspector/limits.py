@@ -40,7 +40,6 @@ class Limits:
         records: Entries of a zip directory.
         storages: Storages of one file.
         tensors: Tensors that a file lists in a header, so that no pickle makes them; those cost half.
-        alike: Storages whose records are all alike, see `containers.zip.alike`, and rows where they are many.
         directory_nbytes: Size of a zip's central directory.
         inflated_nbytes: Bytes that a compressed record or a gzip stream may inflate to.
         depth: Nesting below which values are counted but no longer entered.
@@ -61,10 +60,9 @@ class Limits:
     parts: int = 40_000_000
     chars: int = 128 << 20
     work: Work | None = None
-    records: int = 1_020_000
+    records: int = 410_000
     storages: int = 400_000
     tensors: int = 1_050_000
-    alike: int = 1_010_000
     directory_nbytes: int = 128 << 20
     inflated_nbytes: int = 1 << 30
     depth: int = 256

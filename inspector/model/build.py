@@ -193,9 +193,7 @@ def build_checkpoint(
 
 def _bounds(limits: Limits, container: Container) -> Limits:
     """Return limits with that of rows: more of them where they are cheap."""
-    if not container.programs:
-        return replace(limits, rows=limits.header_rows)
-    return limits if len(container.storage_ids) <= limits.storages else replace(limits, rows=limits.alike)
+    return limits if container.programs else replace(limits, rows=limits.header_rows)
 
 
 def _check_problems(tensors: list[Tensor], limits: Limits) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from inspector.errors import ModelError
 from inspector.limits import Limits, written_chars
 from inspector.model.arguments.check import is_plain
 from inspector.model.arguments.keys import KeyFaults
 from inspector.model.arguments.kinds import listed_name
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor, ValueRow
 from inspector.model.costs import cost_of_row, excess_of, weight_of_step
-from inspector.model.crowds import FEW, Drafted, add_crowd, after_crowds, has_more, most_together, too_many
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
@@ -106,40 +106,29 @@ class _Walk:
         stack.append(Frame(iter([(None, root)])))
         while stack:
             frame = stack[-1]
-            crowd: list[Drafted] = []
-            most = 1 if self._declared is not None else most_together(frame)
             for key, value in frame.children:
                 look()
                 kind = type(value)
                 facts = describe_tensor(value, known) if kind in _TENSORS else None
                 if facts is not None:
-                    crowd.append((key, value, facts))
-                    if len(crowd) < most and not has_more(facts):
-                        continue
-                crowd = self._add_tensors(frame, crowd)
-                if facts is None and kind in _SCALARS:
+                    self._add_tensor(frame, key, value, facts)
+                elif kind in _SCALARS:
                     self._add_leaf(frame, key, value)
-                elif facts is None:
+                else:
                     self._enter(frame, key, value)
                 if stack[-1] is not frame:
                     break
             else:
-                self._add_tensors(frame, crowd)
                 stack.pop()
         self._work.breathe()
         return self._found
 
-    def _add_tensors(self, frame: Frame, crowd: list[Drafted]) -> list[Drafted]:
-        """List tensors that stand side by side; only the last can have anything in it. Returns no tensors."""
-        if len(crowd) < FEW or not add_crowd(self._found, self._work, frame, crowd):
-            for key, value, facts in crowd:
-                self._add_tensor(frame, key, value, facts)
-        self._check_rows()
-        return []
-
     def _check_rows(self) -> None:
         if len(self._found.tensors) + len(self._entered) > self._limits.rows:
-            raise too_many(self._limits.rows)
+            raise ModelError(
+                f"the checkpoint holds more than {self._limits.rows:,} tensors and containers",
+                remedy="save its parts in files of their own, such as the optimizer's state",
+            )
 
     def _place(self, frame: Frame, key: Key | None) -> tuple[tuple[Key, ...], str, str]:
         """Return the way to a child, the same as text, and its last step."""
@@ -209,7 +198,7 @@ class _Walk:
         if type(value) is Call and not is_plain(value, facts.dtype):
             self._work.look(breadth_of(value))
             note_fault(found.uses, listed_name(value.func), value, found.arguments)
-        if has_more(facts):
+        if facts.parts or facts.state is not None or facts.encoding is not None:
             self._enter_tensor(frame, keys, path, value, facts)
 
     def _add_weight(
@@ -306,8 +295,6 @@ class _Walk:
         pinned, weight = pinned_keys(value, key), frame.weight + (0 if key is None else weight_of_step(key))
         prefix = "" if key is None else f"{path}/"
         inside = Frame(iter(children), keys, prefix, context, frame.part_of, pinned, weight)
-        if len(children) >= FEW and self._declared is None:
-            inside = after_crowds(self._found, self._work, inside, self._known, self._check_rows)
         self._stack.append(inside)
 
     def _close(self, frame: Frame, key: Key | None, value: Value, *, takes_long: bool) -> None:

@@ -9,7 +9,6 @@ from inspector.pickles.state import (
     CutOffError,
     EmptySlotError,
     Handler,
-    Later,
     State,
     StoppedError,
 )
@@ -56,7 +55,7 @@ def _binget(state: State, data: bytes, pos: int) -> int:
         value = state.memo[slot]
     except LookupError:
         raise _empty_slot(slot) from None
-    state.stack.append(state.recall(slot) if type(value) is Later else value)  # type: ignore[arg-type]
+    state.stack.append(value)
     return pos + 1
 
 
@@ -70,7 +69,7 @@ def _fetch(state: State, slot: int) -> None:
         value = state.memo[slot]
     except LookupError:
         raise _empty_slot(slot) from None
-    state.stack.append(state.recall(slot) if type(value) is Later else value)  # type: ignore[arg-type]
+    state.stack.append(value)
 
 
 def _empty_slot(slot: int) -> EmptySlotError:

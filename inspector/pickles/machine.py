@@ -30,11 +30,9 @@ from inspector.records import dataclass
 from inspector.units import cut_text, escape_text
 
 BATCH = 8192
-RUNS_COST = 4
-"""So many instructions that are carried out in a run count as one."""
 _MOST_NAME = 100
 _MOST_NAMED = 3
-_TENSOR_VALUES, _RUN_VALUES = 11, 4  # of a tensor in a state dict with its name; the same in a run
+_TENSOR_VALUES = 11  # of a tensor in a state dict with its name
 Extend = Callable[[int], bytes]
 """Given the bytes there are, returns more of the same stream, or as many when there are no more."""
 Resolve = Callable[[PersistentId], Value]
@@ -177,7 +175,7 @@ class Machine:
 
     def _check_budget(self) -> None:
         limits, state, pos = self._limits, self.state, self._pos
-        if self._executed + state.skipped // RUNS_COST > limits.opcodes:
+        if self._executed > limits.opcodes:
             raise self._error(f"the pickle has more than {limits.opcodes:,} instructions", pos)
         if state.weight > limits.values:
             raise self._error(f"the pickle makes more than {limits.values:,} values", pos)
@@ -187,16 +185,11 @@ class Machine:
             state.tick()
         except BrokenStreamError as error:
             raise self._error(str(error), pos) from None
-        if self._executed >= BATCH:
-            from inspector.pickles import runs  # noqa: PLC0415 - short streams never need it
-
-            runs.speed_up(state)
         if self._progress is not None and self._progress.on_values is not None:
             self._progress.on_values([*state.marked, state.stack])
 
     def _stream(self, end: int) -> Stream:
         state = self.state
-        state.room.used = state.weight - state.room.weight
         return Stream(
             root=state.root,
             data=self._data,
@@ -234,7 +227,7 @@ def _warning(state: State) -> str | None:
 
 def _advice(state: State) -> str | None:
     """Return what to do about a pickle of more tensors than are read."""
-    most = state.limits.values // (_RUN_VALUES if state.spared else _TENSOR_VALUES)
+    most = state.limits.values // _TENSOR_VALUES
     if state.weight <= state.limits.values or len(state.persistent_ids) < most // 2:
         return None
     return f"some {most:,} tensors are read of one pickle: save them in several files, or as safetensors"

@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from types import MappingProxyType
-from typing import cast
 
-from inspector.errors import PickleError
 from inspector.limits import Limits
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value, noun_for
@@ -37,49 +34,6 @@ class Expected(NamedTuple):
     common: Mapping[str, int] = MappingProxyType({})
     stateful: frozenset[str] = frozenset()
     package: str = ""
-
-
-class Later(Enum):
-    """What a slot of the memo holds before the arguments of a call are made, by the place within those."""
-
-    SIZES = 2
-    STRIDES = 3
-    HOOKS = 5
-    ARGS = -1
-
-
-class Room:
-    """How many values may still be made of calls that are packed, long after their pickle was read.
-
-    Attributes:
-        used: What the pickle took without them.
-        made: What was made of them since.
-    """
-
-    __slots__ = ("_most", "made", "used")
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.used = 0
-        self.made = 0
-
-    @property
-    def weight(self) -> int:
-        """How many values that comes to: what is made later stands beside the columns that it is made of."""
-        return 2 * self.made
-
-    def take(self, count: int) -> None:
-        """Count values that are about to be made.
-
-        Raises:
-            PickleError: They are more than the limits allow.
-        """
-        self.made += count
-        if self.used + self.weight > self._most:
-            raise PickleError(
-                f"the pickle makes more than {self._most:,} values",
-                remedy="save its tensors in several files, or as safetensors",
-            )
 
 
 class StoppedError(Exception):
@@ -118,7 +72,7 @@ class State:
         stack: Values above the topmost mark.
         marked: For each mark, the stack below it.
         memo: Remembered values by their slot: a list for as long as the slots are filled in order, as every
-            pickler does, which takes a tenth of the memory; else a dict. See `recall`.
+            pickler does, which takes a tenth of the memory; else a dict.
         globals: Every global by (module, name), in the order of first use.
         handed: Lists that were handed to calls, and tuples of many that were looked through, by their id.
         persistent_ids: Every persistent id, in order.
@@ -128,10 +82,6 @@ class State:
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
         literals: How many numbers and short strs; long ones count once more for each 16 bytes.
-        spared: By how much less than others those weigh that were made in runs, since they take less memory.
-        room: What is left for values that are made later.
-        unsettled: No slot of the memo below this one holds what is made later.
-        skipped: How many instructions were carried out without the machine's loop, see `runs`.
         frame_end: Where the present frame ends; 0 before the first.
         protocol: The protocol declared.
         oddities: What no honest writer does.
@@ -161,21 +111,17 @@ class State:
         "progress",
         "protocol",
         "resolve",
-        "room",
         "root",
         "short_nbytes",
-        "skipped",
-        "spared",
         "stack",
         "table",
-        "unsettled",
     )
 
     def __init__(self, limits: Limits, table: list[Handler] | None = None) -> None:
         self.limits = limits
         self.stack: list[Value] = []
         self.marked: list[list[Value]] = []
-        self.memo: list[Value | Later] | dict[int, Value | Later] = []
+        self.memo: list[Value] | dict[int, Value] = []
         self.globals: dict[tuple[str, str], Global] = {}
         self.handed: dict[int, Value] = {}
         self.persistent_ids: list[PersistentId] = []
@@ -188,10 +134,6 @@ class State:
         self.progress: Progress | None = None
         self.created = 0
         self.literals = 0
-        self.skipped = 0
-        self.spared = 0
-        self.unsettled = 0
-        self.room = Room(limits.values)
         self.frame_end = 0
         self.protocol = 0
         self.oddities: list[Oddity] = []
@@ -203,7 +145,7 @@ class State:
     def weight(self) -> int:
         """How many values were made, those that take less memory counted as less."""
         sparse = len(self.memo) if isinstance(self.memo, dict) else len(self.memo) // 8
-        return self.created + self.literals // 2 + sparse + self.room.weight - self.spared
+        return self.created + self.literals // 2 + sparse
 
     def pop_mark(self) -> list[Value]:
         """Take everything above the topmost mark, and the mark.
@@ -255,48 +197,10 @@ class State:
             memo[slot] = value
         elif slot == len(memo):
             memo.append(value)
+        elif slot < len(memo):
+            memo[slot] = value
         else:
-            self.settle()  # what is made later is known by what stands in the slots around it
-            if slot < len(memo):
-                memo[slot] = value
-            else:
-                self.memo = {**dict(enumerate(memo)), slot: value}
-
-    def recall(self, slot: int) -> Value:
-        """Return what a slot of the memo holds, and make it where it is made later.
-
-        Raises:
-            LookupError: The slot is empty.
-            PickleError: There is no room for more.
-        """
-        value = self.memo[slot]
-        return self._make(slot) if type(value) is Later else cast("Value", value)
-
-    def settle(self) -> None:
-        """Make all that slots of the memo hold for later.
-
-        Raises:
-            PickleError: There is no room for more.
-        """
-        memo = self.memo
-        if isinstance(memo, list):
-            for slot in range(self.unsettled, len(memo)):
-                if type(memo[slot]) is Later:
-                    self._make(slot)
-            self.unsettled = len(memo)
-
-    def _make(self, slot: int) -> Value:
-        """Make the arguments of a call, one of which stands in a slot: right behind them comes the call."""
-        memo = self.memo
-        end = slot
-        while type(memo[end]) is Later:
-            end += 1
-        self.room.used = self.weight - self.room.weight
-        args = cast("Call", memo[end]).args
-        while type(later := memo[end - 1]) is Later:
-            end -= 1
-            memo[end] = args if later is Later.ARGS else cast("tuple[Value, ...]", args)[later.value]
-        return cast("Value", memo[slot])
+            self.memo = {**dict(enumerate(memo)), slot: value}
 
     def tick(self) -> None:
         """Look at the clock, before anything slow: the machine itself looks only now and then.
@@ -317,7 +221,7 @@ class State:
             BrokenStreamError: It is more than the limits allow.
         """
         self.created += count
-        self._check(self.created - self.spared)
+        self._check(self.created)
 
     def add_text(self, nbytes: int) -> None:
         """Count a str before it is made, which takes up to four times its length.

@@ -7,16 +7,11 @@ never hashed, because the hash of a hostile key can hang or crash the program.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 from inspector.overriding import override
 from inspector.pickles.python2 import present_name
 from inspector.units import cut_text, escape_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from inspector.pickles.state import Room
 
 CallKind = Literal["reduce", "newobj", "inst"]
 BlobKind = Literal[
@@ -117,13 +112,9 @@ class Call:
         state: What `BUILD` would set, else None.
         items: What `APPEND(S)` and `ADDITEMS` would add, else None.
         pairs: What `SETITEM(S)` would set, else None.
-        packed: What its arguments are made of where nobody asked for them yet; `args` is empty until then.
-        row: Their place in that.
     """
 
-    __slots__ = ("args", "func", "items", "kind", "kwargs", "packed", "pairs", "row", "state")
-    args: Value
-    row: int
+    __slots__ = ("args", "func", "items", "kind", "kwargs", "pairs", "state")
 
     def __init__(self, func: Value, args: Value, kind: CallKind, kwargs: Value = None) -> None:
         self.func = func
@@ -133,109 +124,6 @@ class Call:
         self.state: Value = None
         self.items: list[Value] | None = None
         self.pairs: list[tuple[Value, Value]] | None = None
-        self.packed: Packed | None = None
-
-    @classmethod
-    def of_run(cls, func: Value, packed: Packed, row: int) -> Call:
-        """Return a call whose arguments are made when they are asked for."""
-        made = cls.__new__(cls)
-        made.func = func
-        made.kind = "reduce"
-        made.kwargs = made.state = made.items = made.pairs = None
-        made.packed = packed
-        made.row = row
-        return made
-
-    def __getattr__(self, name: str) -> Value:
-        """Make the arguments of a call that is packed: this is asked for slots that are empty alone.
-
-        Raises:
-            PickleError: There is no room for more.
-        """
-        packed = self.packed if name == "args" else None
-        if packed is None:
-            raise AttributeError(name)
-        made = self.args = packed.make(self.row, type(self))
-        self.packed = None
-        return made
-
-    @property
-    def told(self) -> Value:
-        """The arguments, for those who read and forget them; see `Packed.told`."""
-        return self.args if self.packed is None else self.packed.told(self.row)
-
-
-MADE = 2
-"""What the arguments of one call count as, beyond their sizes and strides."""
-
-
-class Numbers(Protocol):
-    """Numbers as a run holds them; see `runs`."""
-
-    @property
-    def first(self) -> int:
-        """The number before the sizes."""
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The sizes."""
-
-    @property
-    def created(self) -> int:
-        """How many values their instructions make."""
-
-
-class Packed:
-    """The arguments of the calls of some runs of instructions, in columns: they take half of what those do.
-
-    They are made for one call when somebody asks for just these objects, and counted then; whoever only reads
-    what they say takes `Call.told`.
-    """
-
-    __slots__ = ("_flags", "_nodes", "_places", "_room", "_steps")
-
-    def __init__(
-        self,
-        nodes: Sequence[PersistentId],
-        places: Sequence[Numbers],
-        steps: Sequence[Numbers],
-        flags: Sequence[tuple[Value, ...]],
-        room: Room,
-    ) -> None:
-        """Keep what the calls were given, one in each place of all columns.
-
-        Args:
-            nodes: The storages.
-            places: Offsets and sizes.
-            steps: Strides.
-            flags: Whether they require gradients, and what makes their hooks.
-            room: What all that is made counts in.
-        """
-        self._nodes = nodes
-        self._places = places
-        self._steps = steps
-        self._flags = flags
-        self._room = room
-
-    def told(self, row: int) -> tuple[Value, ...]:
-        """Return the arguments of a call to be read and forgotten: without its hooks, its sizes shared."""
-        place = self._places[row]
-        return self._nodes[row], place.first, place.sizes, self._steps[row].sizes, self._flags[row][0], None
-
-    def maker(self, row: int) -> Value:
-        """Return what makes the hooks of a call: a name, which is called with nothing."""
-        return self._flags[row][1]
-
-    def make(self, row: int, call: type[Call]) -> tuple[Value, ...]:
-        """Return the arguments of a call as objects of their own.
-
-        Raises:
-            PickleError: There is no room for more.
-        """
-        place, steps, (grad, maker) = self._places[row], self._steps[row], self._flags[row]
-        self._room.take(MADE + place.created + steps.created)
-        hooks = call(maker, (), "reduce")
-        return self._nodes[row], place.first, (*place.sizes,), (*steps.sizes,), grad, hooks
 
 
 class Dict:

@@ -7,7 +7,7 @@ from typing import Any
 
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.records import as_document
-from inspector.report.page.blocks import MARKS, Block, Line, Page, Role, page_of, plain_text
+from inspector.report.page.blocks import MARKS, Block, Line, Page, Role, page_of
 from inspector.report.page.facts import Fact
 from inspector.report.words.verdicts import understood
 from inspector.target.machine.evidence import Evidence
@@ -56,11 +56,6 @@ def profile_document(evidence: Evidence) -> Document:
         "packages": dict(found["packages"]),
         "environment": dict(found["environment"]),
     }
-
-
-def format_machine(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> str:
-    """Return the description of a machine and its diagnoses as plain text, see `machine_page`."""
-    return plain_text(machine_page(target, diagnoses))
 
 
 def machine_page(target: Profile, diagnoses: tuple[Diagnosis, ...]) -> Page:

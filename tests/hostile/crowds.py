@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from tests.builders import zips
 from tests.builders.pickles import MARK, NONE, name, number, op, proto, stream, text, tuple_
-from tests.hostile.crowds_runs import RUN_CROWDS
 from tests.hostile.crowds_shared import SHARED_CROWDS
+from tests.hostile.crowds_tensors import TENSOR_CROWDS
 
 MANY = 8_000_000
 
@@ -113,7 +113,7 @@ def _many_optimizers(count: int) -> bytes:
 
 CROWDS: dict[str, Callable[[], bytes]] = {
     **SHARED_CROWDS,
-    **RUN_CROWDS,
+    **TENSOR_CROWDS,
     "8 million pairs of one dictionary": lambda: repeated(MANY, b"K\1N", into="EMPTY_DICT", by="SETITEMS"),
     "4 million pairs, one by one": lambda: wrapped(op("EMPTY_DICT") + b"K\1Ns" * 4_000_000),
     "3 million pairs with texts as keys": lambda: counted(

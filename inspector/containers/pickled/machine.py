@@ -149,7 +149,6 @@ class PlainMachine(Machine):
         first = max(len(memo) - _MOST_SLOTS, 0)
         for slot in range(len(memo) - 1, first - 1, -1):
             if memo[slot] is old:
-                state.recall(max(slot - 1, 0))  # what is made of it later is made while it stands there
                 memo[slot] = new
                 break
         else:

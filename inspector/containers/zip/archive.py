@@ -7,7 +7,7 @@ Written by `caffe2/serialize/inline_container.cc` in torch's sources. All record
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
@@ -67,12 +67,11 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
         read_object(source, rival, limits, progress, "rival")
 
     stream, crc, doubt = read_object(source, entry, limits, progress)
-    most = limits.storages if records.alike is None else limits.alike
     again: list[StorageId] = []
-    storage_ids = first_storage_ids(stream.persistent_ids, replace(limits, storages=most), again)
+    storage_ids = first_storage_ids(stream.persistent_ids, limits, again)
     places = find_storages(source, records, storage_ids, progress)
     _take_what_stops(storage_ids, again, places.stored)
-    metadata = read_metadata(source, records.get, records.prefix, records.told)
+    metadata = read_metadata(source, records.get, records.prefix, records.names)
     if rivals:
         from inspector.containers.zip.duplicates import read_rivals  # noqa: PLC0415 - few files have any
 
@@ -186,20 +185,6 @@ def find_storages(
 ) -> Places:
     """Place the storages."""
     progress.start("finding storages", len(storage_ids), is_counted=True)
-    alike = records.alike
-    if alike is not None:
-        from inspector.containers.zip.placed import find_alike  # noqa: PLC0415 - small archives never need it
-
-        found = find_alike(source, alike, storage_ids, progress)
-        if found is not None:
-            refusals = {
-                key: miniz_words(f"reading file data/{key}", MinizError.CORRUPTED) for key in found.lost
-            }
-            return Places(found.stored, refusals, (), found.overlap, is_old=False)
-    return _find_each(source, records, storage_ids, progress)
-
-
-def _find_each(source: Source, records: Records, storage_ids: Collection[str], progress: Progress) -> Places:
     entries = zip(storage_ids, records.storages(storage_ids), strict=True)
     found = sorted(((entry.header_offset, key, entry) for key, entry in entries if entry), key=itemgetter(0))
     stored: dict[str, StoredBytes] = {}

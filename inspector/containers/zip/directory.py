@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, overload
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.raw.near import NearReader
@@ -19,14 +18,10 @@ from inspector.containers.zip.end import DirectoryError, ZipEnd, find_end
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
-from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
-
-if TYPE_CHECKING:
-    from inspector.containers.zip.alike import Alike
 
 LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, date, crc, sizes, name, extra
 CENTRAL = struct.Struct("<4s6H3L5H2L")
@@ -37,10 +32,7 @@ DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 STORED, DEFLATED = 0, 8
 DESCRIBED = 0x0008  # its sizes and checksum stand in a descriptor behind its contents
 REFUSED_FLAGS = 0x2061  # encrypted, patched or masked: torch refuses them all
-MANY = 8192
-"""From so many records on it is worth reading those together that are alike."""
 _ASK_EACH = 8192
-_MOST_BEFORE = 16
 _MOST_NAME = 120
 
 # Those fields of the two headers that are used, in one step each; the method is read with the time behind it.
@@ -91,43 +83,6 @@ class ZipEntry(NamedTuple):
     trouble: Trouble = Trouble.NONE
 
 
-class Entries(Sequence[ZipEntry]):
-    """Records in the order of the directory, of which those that are alike are made when they are asked for.
-
-    Attributes:
-        before: Those before them.
-        alike: They.
-        after: Those behind them.
-    """
-
-    def __init__(self, before: list[ZipEntry], alike: Alike, after: list[ZipEntry], start: int) -> None:
-        self.before = before
-        self.alike = alike
-        self.after = after
-        self._start = start
-
-    @override
-    def __len__(self) -> int:
-        return len(self.before) + len(self.alike) + len(self.after)
-
-    @overload
-    def __getitem__(self, index: int) -> ZipEntry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[ZipEntry]: ...
-    @override
-    def __getitem__(self, index: int | slice) -> ZipEntry | list[ZipEntry]:
-        if isinstance(index, slice):
-            return [self[one] for one in range(*index.indices(len(self)))]
-        place = range(len(self))[index] - len(self.before)
-        if place < 0:
-            return self.before[place + len(self.before)]
-        return self.like(place) if place < len(self.alike) else self.after[place - len(self.alike)]
-
-    def like(self, index: int) -> ZipEntry:
-        """Return one of those that are alike."""
-        return ZipEntry(*self.alike.row(index, self._start))
-
-
 OnFirst = Callable[[Sequence[ZipEntry]], None]
 
 
@@ -166,7 +121,7 @@ def read_directory(
     """
     end = find_end(source)
     if end.count > limits.records or end.nbytes > limits.directory_nbytes:
-        advice = f"at most {limits.alike:,} tensors of a zip are read: save several, or use safetensors"
+        advice = f"at most {limits.storages:,} tensors of a zip are read: save several, or use safetensors"
         raise ContainerError(
             f"the zip directory is too large: {end.count:,} records, {end.nbytes:,} bytes",
             remedy=advice if end.count > limits.records else None,
@@ -174,61 +129,16 @@ def read_directory(
     data = source.read(end.start, end.nbytes)
     entries: list[ZipEntry] = []
     advance = progress.advance if progress is not None else _go_on
-    pos, alike = (0, None) if end.count < MANY else _read_alike(source, data, end, entries, advance)
-    before: list[ZipEntry] = []
-    if alike is not None:
-        before, entries = entries, []
-    if on_first is not None and end.count > _ASK_EACH and alike is not None:
-        on_first(before)
-        on_first = None
-    left = end.count - len(before) - (0 if alike is None else len(alike))
-    while len(entries) < left:
+    pos = 0
+    while len(entries) < end.count:
         advance(0)
-        pos = _parse_entries(source.nbytes, data, pos, end, entries, min(left - len(entries), _ASK_EACH))
-        if on_first is not None and len(entries) < left:
+        left = end.count - len(entries)
+        pos = _parse_entries(source.nbytes, data, pos, end, entries, min(left, _ASK_EACH))
+        if on_first is not None and len(entries) < end.count:
             on_first(entries)
             on_first = None
     doubts = end.doubts if pos == len(data) else (*end.doubts, NoteKind.MORE_RECORDS)
-    found = tuple(entries) if alike is None else Entries(before, alike, entries, end.start)
-    return ZipDirectory(entries=found, start=end.start, end=end.end, doubts=doubts)
-
-
-def _read_alike(
-    source: Source, data: bytes, end: ZipEnd, entries: list[ZipEntry], advance: Callable[[int], object]
-) -> tuple[int, Alike | None]:
-    """Read the beginning of a directory up to where its records are no longer alike.
-
-    Args:
-        source: The zip.
-        data: The directory.
-        end: What its end says of it.
-        entries: Takes the records before those that are alike.
-        advance: Asked for cancellation.
-
-    Returns:
-        The place behind them, and they; None where there are none, or none that are found by their keys.
-
-    Raises:
-        DirectoryError: miniz refuses one of the first.
-        CancelledError: The work was cancelled.
-    """
-    from inspector.containers.zip.alike import Alike  # noqa: PLC0415 - small archives never need it
-
-    pos = _parse_entries(source.nbytes, data, 0, end, entries, 1)
-    folder, slash, _ = entries[0].name.partition("/")
-    alike = Alike(folder + slash, source.nbytes, end.disk)
-    reached = pos
-    while not len(alike) and len(entries) < _MOST_BEFORE:
-        reached = alike.read(data, pos, min(end.count - len(entries), _ASK_EACH))
-        if not len(alike):
-            pos = reached = _parse_entries(source.nbytes, data, pos, end, entries, 1)
-    while len(alike):
-        advance(0)
-        before, left = reached, end.count - len(entries) - len(alike)
-        reached = alike.read(data, reached, min(left, _ASK_EACH)) if left else reached
-        if reached == before:
-            break
-    return (reached, alike) if len(alike) >= MANY // 2 and alike.end() else (pos, None)
+    return ZipDirectory(entries=tuple(entries), start=end.start, end=end.end, doubts=doubts)
 
 
 def payload_offsets(source: Source, headers: Iterable[int]) -> Iterator[int | None]:

@@ -7,12 +7,10 @@ before anything of the table is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from inspector.containers.container import Extent
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import (
-    Entries,
     OnFirst,
     ZipDirectory,
     ZipEntry,
@@ -25,9 +23,6 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pieces import in_pieces
 from inspector.progress import Progress
 from inspector.tuples import NamedTuple
-
-if TYPE_CHECKING:
-    from inspector.containers.zip.alike import Alike
 
 PICKLE = "data.pkl"
 _DATA = "data/"
@@ -45,7 +40,7 @@ class Records:
 
     Attributes:
         directory: The zip's directory.
-        told: The same names as `names`, but of those that are alike only the first.
+        names: Their full names, in the order of the directory.
         prefix: The archive's folder with its slash; empty where the first record stands in none.
         own: What the keys of storages begin with that are names of records themselves; empty for none.
         pattern: What the records of all storages are named, where that is known; empty for torch.save's ways.
@@ -57,52 +52,15 @@ class Records:
     def __init__(self, directory: ZipDirectory) -> None:
         self.directory = directory
         entries = directory.entries
-        self._entries = entries if isinstance(entries, Entries) else None
-        self._names: list[str] = []
-        self.told = self._told()
-        folder, slash, _ = (self.told[0] if self.told else "").partition("/")
+        self.names = [entry.name for entry in entries]
+        folder, slash, _ = (self.names[0] if self.names else "").partition("/")
         self.prefix = folder + slash if slash else ""
         self._by_name: dict[str, ZipEntry] = {}
-        self._behind: dict[str, ZipEntry] = {}
-        if self._entries is None:
-            _list_names(self._by_name, entries)
-        else:
-            _list_names(self._by_name, self._entries.before)
-            _list_names(self._behind, self._entries.after)
-            self._alike_prefix = _folded(self._entries.alike.prefix)
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The full names of all records, in the order of the directory."""
-        if not self._names:
-            self._names = [entry.name for entry in self.directory.entries]
-        return self._names
-
-    def _told(self) -> Sequence[str]:
-        entries = self._entries
-        if entries is None:
-            return self.names
-        return [entry.name for entry in (*entries.before, entries.like(0), *entries.after)]
-
-    @property
-    def alike(self) -> Alike | None:
-        """The records of storages in columns, where they are looked for first; None where they are not."""
-        if self._entries is None or self.own or self.pattern:
-            return None
-        alike = self._entries.alike
-        is_first = all(not name.startswith(self._alike_prefix) for name in (*self._by_name, *self._behind))
-        return alike if is_first and self._alike_prefix == _folded(f"{self.prefix}data/") else None
+        _list_names(self._by_name, entries)
 
     def get(self, name: str) -> ZipEntry | None:
         """Return a record by its name below the folder, or None."""
-        name = _folded(self.prefix + name)
-        return self._by_name.get(name) or self._get_alike(name) or self._behind.get(name)
-
-    def _get_alike(self, name: str) -> ZipEntry | None:
-        if self._entries is None or not name.startswith(self._alike_prefix):
-            return None
-        index = self._entries.alike.find(name[len(self._alike_prefix) :])
-        return None if index is None else self._entries.like(index)
+        return self._by_name.get(_folded(self.prefix + name))
 
     def storage(self, key: str) -> ZipEntry | None:
         """Return the record of a storage, or None."""
@@ -127,31 +85,26 @@ class Records:
 
         `torch.package` unpickles whatever it is asked for; its mark may stand in a zip of torch.save as well.
         """
-        entries, pickle = self._entries, _folded(self.prefix + PICKLE)
-        every = self.get(_PACKAGED) is not None
-        found = self.directory.entries if entries is None else (*entries.before, *entries.after)
+        pickle, every = _folded(self.prefix + PICKLE), self.get(_PACKAGED) is not None
         return [
             entry
-            for entry in found
+            for entry in self.directory.entries
             if (every or _folded(entry.name).partition("\0")[0].endswith(_FOR_OTHERS))
             and _folded(entry.name) != pickle
         ]
 
     def share_a_name(self) -> bool:
         """Return whether programs may take one record for another: torch compares names without case."""
-        return _share_a_name(self.told if self.alike is not None else self.names)
+        return _share_a_name(self.names)
 
     def lists(self, name: str) -> bool:
         """Return whether torch lists a record by just this name below the folder."""
-        return is_listed(name, self.prefix, self.told)
+        return is_listed(name, self.prefix, self.names)
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the names of the records below a folder of the archive, which is named with its slash."""
         start = self.prefix + folder
-        names = (
-            self.told if self.alike is not None and not _DATA.startswith(folder[: len(_DATA)]) else self.names
-        )
-        return (name[len(self.prefix) :] for name in names if name.startswith(start))
+        return (name[len(self.prefix) :] for name in self.names if name.startswith(start))
 
 
 def _list_names(by_name: dict[str, ZipEntry], entries: Sequence[ZipEntry]) -> None:

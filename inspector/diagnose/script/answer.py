@@ -170,8 +170,7 @@ def _judged(case: _Case) -> tuple[Judge, list[Load]]:
     judge.run()
     is_named = any(names_file(case.checkpoint, load.path) for load in judge.loads)
     for load in judge.loads:
-        if not (load.is_main or load.is_followed or load.unknown):
-            load.unknown = _NOT_FOLLOWED
+        load.is_lost = not (load.is_main or load.is_followed or load.unknown)
         load.is_ruled_out = bool(meant) and _is_ruled_out(load, case.words)
     for load in judge.loads:
         if names_file(case.checkpoint, load.path) is False and not is_named:
@@ -274,7 +273,7 @@ def _answer(case: _Case, judge: Judge, loads: list[Load], *, is_dangerous: bool)
 def _without_problem(
     case: _Case, judge: Judge, loads: list[Load], base: Mapping[str, object]
 ) -> ScriptAnswer:
-    unknown = next((load for load in loads if load.unknown), None)
+    unknown = next((load for load in loads if load.unknown or load.is_lost), None)
     loads = [load for load in loads if not load.is_ruled_out]
     first = [load for place, load in enumerate(loads) if place not in judge.retried] or loads
     load = unknown or (first[0] if first else None)
@@ -286,7 +285,7 @@ def _without_problem(
         return ScriptAnswer(**base, outcome="not-loaded", why=_not_loaded(case))  # type: ignore[arg-type]
     if unknown is not None:
         why = f"whether it loads hangs on {unknown.unknown}, which the script does not tell"
-        lost = Lost(line=unknown.line, why=_NOT_FOLLOWED if unknown.unknown == _NOT_FOLLOWED else why)
+        lost = Lost(line=unknown.line, why=_NOT_FOLLOWED if unknown.is_lost else why)
     file = "" if load.script is case.project.script else load.script.name
     return ScriptAnswer(
         **base,  # type: ignore[arg-type]
@@ -332,7 +331,7 @@ def _problems(judge: Judge, loads: list[Load]) -> list[Problem]:
 def _is_unsure(problem: Problem, loads: Sequence[Load]) -> bool:
     """Return whether it is one of a load that the script may never come to, or not with these words."""
     load = loads[problem.load] if problem.load >= 0 else None
-    return load is not None and (load.is_ruled_out or load.unknown == _NOT_FOLLOWED)
+    return load is not None and (load.is_ruled_out or load.is_lost)
 
 
 def _is_met(problem: Problem, loads: Sequence[Load]) -> bool:
@@ -418,7 +417,7 @@ def _patched(case: _Case, judge: Judge, problems: Sequence[Problem]) -> tuple[st
             )
         )
         problems = _problems(again, loads)
-        if any(load.unknown for load in loads) or not loads:
+        if any(load.unknown or load.is_lost for load in loads) or not loads:
             break
         whole = _diff(before, texts)
         if not problems and (not mends or whole.count("\n") <= _MOST_PATCH):

@@ -99,6 +99,8 @@ class Load:
             self.path = _written_name(self.node.args[0]) or self.path
         self.is_other_format = False
         """Whether it is a function that does not read files of this format."""
+        self.is_lost = False
+        """Whether nothing that was followed leads to it."""
         self.is_ruled_out = False
         """Whether the words that the script is run with do not lead to it."""
         self.unknown = ""

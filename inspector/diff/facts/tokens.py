@@ -248,10 +248,9 @@ class ExactTokens(Tokens):
 
     def _tensor(self, value: Call) -> bytes | None:
         """Return the digest of a tensor as nearly all are, at once; None for any other value."""
-        func, packed = value.func, value.packed
+        func, args = value.func, value.args
         if type(func) is not Global or func.dotted != _PLAIN_TENSOR or value.state is not None:
             return None
-        args = value.told
         node = args[0] if isinstance(args, tuple) and len(args) == 6 else None
         pid = node.pid if isinstance(node, PersistentId) else None
         if type(pid) is not tuple or len(pid) != _LOCATION + 2 or not _is_short(pid[_LOCATION]):
@@ -261,7 +260,7 @@ class ExactTokens(Tokens):
         counts = (numel, offset, *_plain_tuple(sizes), *_plain_tuple(steps))
         if not all(type(count) is int and -_WORD <= count < _WORD for count in counts):
             return None
-        if not _is_empty(hooks if packed is None else Call(packed.maker(value.row), (), "reduce")):
+        if not _is_empty(hooks):
             return None
         if type(cls) is not Global or type(key) is not str or type(tag) is not str or type(grad) is not bool:
             return None

@@ -84,7 +84,7 @@ def is_plain(call: Call, dtype: str) -> bool:
         call: What makes a tensor or a parameter.
         dtype: The type of its elements.
     """
-    func, args = call.func, call.told
+    func, args = call.func, call.args
     if type(func) is not Global or not func.common or type(args) is not tuple:
         return False
     place, count = _PLAIN.get(func.name, (0, -1))

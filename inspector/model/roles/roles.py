@@ -7,7 +7,6 @@ changes what a tensor is: only the role shown, and which state a remap leaves on
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from inspector.model.checkpoint import Key, Role
 from inspector.model.tensors.dtypes import is_whole
@@ -141,21 +140,6 @@ def role_of_tensor(context: Context, keys: tuple[Key, ...], facts: TensorFacts) 
     return context.kind or _role_in_model(context, last, facts)
 
 
-def roles_of_tensors(
-    context: Context, ways: Sequence[tuple[Key, ...]], facts: Sequence[TensorFacts]
-) -> list[Role]:
-    """Return what each of many tensors of one container is for."""
-    if context.optimizer is not None or context.role is not None or context.model is None:
-        return [role_of_tensor(context, keys, one) for keys, one in zip(ways, facts, strict=True)]
-    kind = context.kind
-    return [
-        role_of_tensor(context, keys, one)
-        if one.dtype == "uint8"
-        else kind or _role_in_model(context, keys[-1], one)
-        for keys, one in zip(ways, facts, strict=True)
-    ]
-
-
 def is_averaged_parameter(context: Context, key: Key, facts: TensorFacts) -> bool:
     """Return whether a tensor of averaged weights would be a parameter in the model that is averaged."""
     return (context.kind or _role_in_model(context, key, facts)) == "parameter"
@@ -166,12 +150,7 @@ def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
         return "parameter"
     if context.model is None or not isinstance(last, str):
         return "other"
-    return role_of_weight(last, facts.dtype)
-
-
-def role_of_weight(last: str, dtype: str) -> Role:
-    """Return what a tensor of a state dict is for, by the last step of the way to it."""
-    is_buffer = last.rpartition(".")[2] in _BUFFERS or last.endswith(_BUFFER_ENDS) or is_whole(dtype)
+    is_buffer = last.rpartition(".")[2] in _BUFFERS or last.endswith(_BUFFER_ENDS) or is_whole(facts.dtype)
     return "buffer" if is_buffer else "parameter"
 
 

@@ -37,7 +37,7 @@ def describe_tensor(value: Value, known: Known = NOTHING_KNOWN) -> TensorFacts |
     """Read a value as a tensor or bare storage; None if it is neither."""
     try:
         if type(value) is Call:
-            func, args = value.func, value.told
+            func, args = value.func, value.args
             if type(func) is not Global or type(args) is not tuple or func.package != "torch":
                 return None
             rebuild = _REBUILDS.get(func.name)

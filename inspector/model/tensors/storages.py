@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from inspector.containers.container import Container
 from inspector.model.checkpoint import Piece, Storage, Tensor
 from inspector.model.tensors.views import shared_text
 from inspector.model.values.text import device_label, int_text
-from inspector.pieces import in_pieces
 
 Span = tuple[int, int]
 _MOST = (1 << 63) - 1
@@ -35,17 +34,6 @@ class Views:
             self.more[key].append(span)
         else:
             self.first[key] = self._known.get(span) or self._remember(span)
-
-    def add_all(self, keys: Sequence[str], spans: Sequence[Span]) -> None:
-        """Add what tensors view, each of one storage."""
-        for some, theirs in zip(in_pieces(keys), in_pieces(spans), strict=True):
-            if len(set(some)) == len(some) and self.first.keys().isdisjoint(some):
-                known = map(self._known.get, theirs)
-                shared = [one or self._remember(span) for one, span in zip(known, theirs, strict=True)]
-                self.first.update(zip(some, shared, strict=True))
-                continue
-            for key, span in zip(some, theirs, strict=True):
-                self.add(key, span)
 
     def _remember(self, span: Span) -> Span:
         """Return a span, which may be known now: a file can make their hashes collide, so only few are."""

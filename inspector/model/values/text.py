@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeGuard, cast
 
 from inspector.model.checkpoint import Key, OddKey
 from inspector.model.tensors.numpy_arrays import (
@@ -260,16 +258,6 @@ def _left_out(text: str) -> str:
 def is_same_step(one: Key, other: Key) -> bool:
     """Return whether two keys of one container are the same step of a path."""
     return type(one) is type(other) and one == other and getattr(one, "turn", 0) == getattr(other, "turn", 0)
-
-
-def are_plain_steps(keys: Sequence[Key | None]) -> TypeGuard[Sequence[str]]:
-    """Return whether all keys are the same as text."""
-    if set(map(type, keys)) != {str}:
-        return False
-    joined = "".join(cast("Sequence[str]", keys))
-    if not joined.isascii() or not joined.isprintable() or any(char in joined for char in "/~\\"):
-        return False
-    return max(map(len, cast("Sequence[str]", keys))) < MOST_STEP_CHARS
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,8 @@ from hypothesis import given
 
 from inspector.doctor.examine import examine
 from inspector.errors import CheckpointError
-from inspector.report.machine import format_machine
+from inspector.report.machine import machine_page
+from inspector.report.page.blocks import plain_text
 from inspector.target.machine.profile_file import build_profile, parse_evidence
 from tests.unit.target.spoiling import spoiled
 
@@ -19,6 +20,6 @@ def test_a_damaged_profile_is_refused_or_examined(data: bytes) -> None:
         machine = build_profile(parse_evidence(data), id="x", name="x")
     except CheckpointError:
         return
-    text = format_machine(machine, examine(machine))
+    text = plain_text(machine_page(machine, examine(machine)))
     assert all(line.isprintable() for line in text.splitlines())
     assert len(text) < 100_000

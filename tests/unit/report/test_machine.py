@@ -7,8 +7,8 @@ from inspector.doctor.diagnosis import Diagnosis
 from inspector.doctor.examine import examine
 from inspector.pythons import Python
 from inspector.records import replace
-from inspector.report.machine import format_diagnosis, format_machine, machine_document, target_document
-from inspector.report.page.blocks import plain_lines
+from inspector.report.machine import format_diagnosis, machine_document, machine_page, target_document
+from inspector.report.page.blocks import plain_lines, plain_text
 from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.machine.wish import parse_target
 from tests.sweep import table
@@ -43,14 +43,14 @@ def test_a_machine_as_json() -> None:
         "torch_version": "2.5",
         "python": "/bin/python3",
     }
-    assert "\n  python   /bin/python3 (python3 on PATH)\n" in format_machine(machine, ())
+    assert "\n  python   /bin/python3 (python3 on PATH)\n" in plain_text(machine_page(machine, ()))
 
 
 def test_what_was_understood_of_a_target() -> None:
     found = target_document(parse_target("4xcuda:2@24gb"))
     assert found["understood"] == "4 NVIDIA GPUs of 24 GB each, cuda:2 wanted"
     assert (found["id"], found["wanted"], found["destination"]) == ("4xcuda", "cuda:2", "cuda:2")
-    text = format_machine(parse_target("cuda:1"), ())
+    text = plain_text(machine_page(parse_target("cuda:1"), ()))
     assert text.startswith(
         "2 NVIDIA GPUs (the fewest with cuda:1; 4xcuda:1 means 4), cuda:1 wanted\n"
         "  devices  cuda:0, cuda:1, cpu\n"
@@ -76,7 +76,7 @@ def test_a_diagnosis_as_json() -> None:
 def test_every_machine_fits_on_a_terminal(path: Path) -> None:
     machine = parse_target(str(path))
     diagnoses = examine(machine)
-    text = format_machine(machine, diagnoses)
+    text = plain_text(machine_page(machine, diagnoses))
     assert all(diagnosis.title in text for diagnosis in diagnoses)
     steps = {f"   {number}. {step}" for row in diagnoses for number, step in enumerate(row.steps, 1)}
     lines = text.splitlines()
@@ -95,7 +95,7 @@ def test_text_of_a_machine() -> None:
         memory_nbytes=10**9,
         torch_version="2.5.1",
     )
-    assert format_machine(machine, ()) == (
+    assert plain_text(machine_page(machine, ())) == (
         "far\n"
         "  torch    2.5.1\n"
         "  devices  cuda:0, cpu\n"
@@ -140,5 +140,5 @@ def test_names_of_another_machine_are_harmless() -> None:
     diagnosis = Diagnosis(
         id="i", severity="error", title=evil, explanation=evil, evidence=(evil,), steps=(evil,)
     )
-    text = format_machine(machine, (diagnosis,))
+    text = plain_text(machine_page(machine, (diagnosis,)))
     assert all(is_harmless(line) for line in text.splitlines())

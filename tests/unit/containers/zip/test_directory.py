@@ -269,7 +269,7 @@ def test_number_of_records_is_bounded(open_: Open) -> None:
     source = open_(build_zip(A, B))
     assert directory(source, records=2).entries
     with pytest.raises(ContainerError, match="too large: 2 records, 98 bytes") as raised:
-        directory(source, records=1, alike=7)
+        directory(source, records=1, storages=7)
     assert raised.value.remedy.startswith("at most 7 tensors of a zip are read")
 
 
