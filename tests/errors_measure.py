@@ -41,7 +41,7 @@ from tests.unit.report.rows import checkpoint, storage, tensor
 
 FOLDER = Path(__file__).parent / "data" / "errors"
 HALVES = ("open", "held")
-DRAWS = ("fresh", "fresh2", "fresh3", "fresh4", "fresh5", "fresh6")
+DRAWS = ("fresh", "fresh2", "fresh3", "fresh4", "fresh5", "fresh6", "fresh7")
 PARTS = (*HALVES, *DRAWS)
 Mark = Literal["right", "partly", "wrong", "unknown"]
 MARKS: tuple[Mark, ...] = ("right", "partly", "wrong", "unknown")

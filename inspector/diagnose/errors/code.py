@@ -239,7 +239,7 @@ def when_key_of_checkpoint(told: Told) -> bool:
         return True
     if not key.strip() or " " in key.strip() or told.scene.step == "data":
         return False
-    if _OF_CHECKPOINT.search(key):
+    if _OF_CHECKPOINT.search(key) or _TENSOR_NAME.search(key):
         return True
     frames = [frame for frame in told.pasted.frames if frame.code]
     if not frames:
@@ -312,7 +312,10 @@ def say_key(told: Told) -> Said:
     return Said()
 
 
-_QUANTIZED = re.compile(r"\.(?:SCB|absmax|quant_map|quant_state[\w.]{0,30}|qweight|qzeros|scales|g_idx)$")
+_QUANTIZED = re.compile(
+    r"\.(?:SCB|absmax|quant_map|quant_state[\w.]{0,30}|qweight|qzeros|scales|g_idx|"
+    r"(?:weight|input|k|v)_scale(?:_inv)?|weight_zero_point|qweight_type)$"
+)
 
 
 _OF_ADAPTER = re.compile(r"base_model\.model\.|lora[_.]|_lora\b|to_[kqv]_lora|adapter", re.IGNORECASE)
@@ -329,6 +332,11 @@ def tie_key(context: Context) -> Tied:
     tops = top_keys(context)
     held = {str(step) for row in context.checkpoint.values for step in row.keys}
     held |= {str(step) for row in context.checkpoint.tensors for step in row.keys}
+    if any("params_dict[" in frame.code for frame in context.pasted.frames):  # the model's, not the file's
+        if key in held:
+            here = f"This file has {plain(key)}, for which the model in memory has no parameter."
+            return Tied(fits="yes", here=here)
+        return Tied(fits="no", here=f"This file has no {plain(key)}: the error comes from another file.")
     if key in tops:
         here = f"This file has the top-level key {plain(key)}: the error comes from another file."
         return Tied(fits="no", here=here)

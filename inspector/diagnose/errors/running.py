@@ -182,7 +182,7 @@ def say_apart(told: Told) -> Said:
         return _SCRIPT if step == "script" else _EXPORT
     if name == "state_steps":
         return _STEPS
-    if step in {"optimizer", "scaler", "load-optimizer"}:
+    if step in _OPTIMIZER_STEPS or _is_resumed(told.pasted, step):
         return _in_optimizer(told)
     if step == "clip":
         return _CLIP
@@ -314,10 +314,20 @@ _ANYWHERE = (
 _WORD = re.compile(r"[a-z_]\w{2,60}")
 
 
+def _is_resumed(pasted: Pasted, step: Step) -> bool:
+    """Return whether the text says that a run was resumed, or names its optimizer, and no step of it."""
+    return not step and _RESUMING.search(pasted.flat[:_MOST_RESUMING]) is not None
+
+
+_RESUMING = re.compile(r"\bresum(?:e|es|ed|ing)\b|\boptimi[sz]er\b", re.IGNORECASE)
+_MOST_RESUMING = 8 * 1024
+
+
 def tie_apart(context: Context) -> Tied:
     """Look for tensors apart in the file; a file that lies on one device is not the cause."""
     step = context.scene.step
     in_optimizer = step in _OPTIMIZER_STEPS or "state_steps" in context.text
+    in_optimizer = in_optimizer or _is_resumed(context.pasted, step)
     ids = (
         _OF_OPTIMIZER
         if in_optimizer

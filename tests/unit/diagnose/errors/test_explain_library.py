@@ -31,10 +31,14 @@ LEAST_RIGHT = {
     "fresh4": 0.98,
     "fresh5": 0.85,
     "fresh6": 0.9,
+    "fresh7": 0.75,
 }
 
 # Texts that are still answered wrongly; what a right answer says is in their labels.
-KNOWN_WRONG = {"https://github.com/tamerthamoqa/facenet-pytorch-glint360k/issues/3"}
+KNOWN_WRONG = {
+    "https://github.com/tamerthamoqa/facenet-pytorch-glint360k/issues/3",
+    "https://github.com/vllm-project/vllm/issues/21176",
+}
 
 
 @pytest.mark.wide
@@ -61,6 +65,7 @@ def test_library_is_of_real_threads_and_split_by_hash() -> None:
         "library_fresh4.toml",
         "library_fresh5.toml",
         "library_fresh6.toml",
+        "library_fresh7.toml",
         "library_held.toml",
         "library_kinds.toml",
         "library_open.toml",
