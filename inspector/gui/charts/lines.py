@@ -52,7 +52,8 @@ class Lines(Drawing):
         plot.set_range((-last * _ROOM / 2, last * (1 + _ROOM / 2)), (low - room / 2, high + room))
         for number, line in enumerate(self._lines):
             values = [math.nan if value is None else value for value in line.values]
-            plot.add_line(values, tokens.device(number), _DASHES[number % len(_DASHES)])
+            if not all(map(math.isnan, values)):
+                plot.add_line(values, tokens.device(number), _DASHES[number % len(_DASHES)])
 
     @override
     def annotate(self, plot: Plot, tokens: Tokens) -> None:

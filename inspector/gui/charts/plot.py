@@ -176,7 +176,8 @@ class Plot:
             self._outlines.append(item)
 
     def _reached(self, area: QRectF) -> QRectF:
-        width, height = (self._drawing.reach * size for size in self._box.viewPixelSize())
+        reach = self._drawing.reach or -1.0  # the line of an area lies within it
+        width, height = (reach * size for size in self._box.viewPixelSize())
         return area.adjusted(-width, -height, width, height)
 
     # Words and signs, in pixels of the widget.
@@ -234,8 +235,10 @@ class Plot:
             return None
         if not drawing.reach:
             return drawing.part_at(place.x(), place.y())
-        areas = (self._reached(drawing.area(part)) for part in range(drawing.count))
-        return next((part for part, area in enumerate(areas) if area.contains(place)), None)
+        near = self._reached(QRectF(place, place))
+        return next(
+            (part for part in range(drawing.count) if near.contains(drawing.area(part).center())), None
+        )
 
     def zoom(self, factor: float, point: QPointF) -> None:
         """Show more or less of the axes, around a point of the widget."""

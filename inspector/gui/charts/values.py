@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF
@@ -44,13 +45,15 @@ class Histogram(Drawing):
         self._exponent = found.exponent if octaves else None
         self._is_log = logarithmic
         self.description, self.count = summary, len(self._counts)
-        self._most = self._height(max(self._counts)) * _ABOVE
+        self._most = self._height(max(self._counts, default=1)) * _ABOVE
 
     def _height(self, count: int) -> float:
         return math.log10(count) + _LOG_FOOT if self._is_log and count else float(count)
 
     @override
     def draw(self, plot: Plot, tokens: Tokens) -> None:
+        if not self.count:
+            return
         plot.set_axis("left", self._heights, "Count", f"{max(self._counts):,}", grid=True)
         plot.set_axis("bottom", self._places, "Value" if self._exponent is None else "Magnitude")
         pixel = self._most / plot.room.height()
@@ -106,8 +109,10 @@ class HeatMap(Drawing):
     def draw(self, plot: Plot, tokens: Tokens) -> None:
         picture = self._picture
         rows, columns = picture.rows, picture.columns
-        plot.set_axis("left", self._row_ticks, "Row", f"{picture.shape[0]:,}")
-        plot.set_axis("bottom", self._column_ticks, "Column")
+        if not self.count:
+            return
+        plot.set_axis("left", partial(self._ticks, 0, _ROW_TICK), "Row", f"{picture.shape[0]:,}")
+        plot.set_axis("bottom", partial(self._ticks, 1, _COLUMN_TICK), "Column")
         width, height = plot.room.width(), plot.room.height()
         side = min(width / columns, height / rows, _LARGEST_CELL)
         across, down = side, side  # cells are square, unless a strip of them would not be seen
@@ -115,8 +120,7 @@ class HeatMap(Drawing):
             across = width / columns if columns > rows else _LEAST_SIDE / columns
             down = height / rows if rows > columns else _LEAST_SIDE / rows
         plot.set_range((0, width / across), (0, height / down))
-        if self.count:
-            plot.add_picture(picture.levels, rows, columns, color_table(is_dark=tokens.dark))
+        plot.add_picture(picture.levels, rows, columns, color_table(is_dark=tokens.dark))
 
     @override
     def area(self, part: int) -> QRectF:
@@ -147,15 +151,10 @@ class HeatMap(Drawing):
         ]
         return f"row {places[0]}, column {places[1]}: {format_number(value)}"
 
-    def _row_ticks(self, low: float, high: float, pixels: float) -> list[Tick]:
-        return self._cell_ticks(0, low, min(high, self._picture.rows - 0.5), pixels / _ROW_TICK)
-
-    def _column_ticks(self, low: float, high: float, pixels: float) -> list[Tick]:
-        return self._cell_ticks(1, low, min(high, self._picture.columns - 0.5), pixels / _COLUMN_TICK)
-
-    def _cell_ticks(self, axis: int, low: float, high: float, most: float) -> list[Tick]:
-        step = self._picture.steps[axis]
-        return [(cell + 0.5, f"{cell * step:,}") for cell in index_ticks(low - 0.5, high, most) if cell >= 0]
+    def _ticks(self, axis: int, apart: int, low: float, high: float, pixels: float) -> list[Tick]:
+        step, last = self._picture.steps[axis], (self._picture.rows, self._picture.columns)[axis] - 0.5
+        cells = index_ticks(max(low - 0.5, 0.0), min(high, last), pixels / apart)
+        return [(cell + 0.5, f"{cell * step:,}") for cell in cells]
 
 
 def _span(start: int, step: int, size: int) -> str:

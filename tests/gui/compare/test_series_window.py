@@ -10,11 +10,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QToolButton
 
-from inspector.gui.charts.lines import spread, value_range
+from inspector.gui.charts.lines import Lines, spread, value_range
 from inspector.gui.compare.series_window import SeriesWindow
+from inspector.records import replace
 from inspector.session.comparing.series import SeriesSession
 from tests.builders.states import T, save_zip
-from tests.gui.looking import colors_in
+from tests.gui.looking import colors_in, words_in
 from tests.unit.session.documents import AtOnce
 
 
@@ -73,6 +74,16 @@ def test_the_points_are_read_by_key_and_pointer(window, qtbot) -> None:
     assert chart.accessibleName().endswith("far, 2: e1.pt: 4.12311")
     qtbot.mouseMove(chart, chart.center_of(0))
     qtbot.waitUntil(lambda: chart.accessibleName().endswith("far, 1: e0.pt: 1.41421"))
+
+
+def test_lines_without_a_figure_are_left_out(window) -> None:
+    line = replace(window.shown.lines[0], values=(None,) * 5)
+    for lines in ((line,), (line, window.shown.lines[1])):
+        drawn = tuple(range(len(lines)))
+        window.chart.show_drawing(Lines(replace(window.shown, lines=lines, drawn=drawn)))
+        window.chart.grab()
+        window.chart.plot()
+    assert words_in(window.chart) == ["far"]
 
 
 def test_the_lines_are_saved_with_their_names(window, monkeypatch, tmp_path) -> None:

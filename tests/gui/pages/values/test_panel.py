@@ -135,6 +135,17 @@ def test_a_bar_is_read_by_key_and_mouse(panel, qtbot) -> None:
     view.grab()
 
 
+def test_nothing_to_draw_is_no_error(panel) -> None:
+    nothing = replace(statistics(), edges=(), counts=(), octaves=())
+    for page in (replace(PAGE, statistics=nothing), replace(PAGE, picture=replace(PICTURE, rows=0))):
+        panel.show_screen(replace(SCREEN, values=page))
+        panel.show()
+        for chart in (panel.histogram, panel.heat_map):
+            chart.plot()
+            chart.grab()
+    assert not panel.heat_map.drawing.count
+
+
 def test_the_axes_of_a_histogram_have_round_numbers() -> None:
     found = replace(
         statistics(), edges=(-1.7e308, 0.0, 1.7e308), counts=(7, 2500), octaves=(1,) * 30, exponent=-3
@@ -172,7 +183,7 @@ def test_a_strip_of_cells_is_seen_too(panel, rows, columns) -> None:
     whole = area_of(view, 0).united(area_of(view, size - 1))
     assert min(whole.width(), whole.height()) >= 23
     assert view.rect().contains(whole)
-    ticks = HeatMap(picture, "")._column_ticks(0, columns, 400)
+    ticks = HeatMap(picture, "")._ticks(1, 56, 0, columns, 400)
     assert ticks[0] == (0.5, "0")
     assert all(place < columns for place, _ in ticks)
 
