@@ -62,7 +62,7 @@ class Drawing:
 def round_step(length: float, most: float) -> float:
     """Return the least of 1, 2 or 5 times a power of ten that divides a length into few enough parts."""
     power = 10.0 ** math.floor(math.log10(length / most))
-    return next(power * factor for factor in (1, 2, 5, 10) if length / (power * factor) <= most)
+    return next((power * factor for factor in (1, 2, 5) if length / (power * factor) <= most), 10 * power)
 
 
 def index_ticks(low: float, high: float, most: float) -> list[int]:

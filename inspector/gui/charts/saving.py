@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSize, Qt
@@ -131,27 +132,14 @@ def legend(entries: Sequence[tuple[QColor, str]], width: float, tokens: Tokens, 
     return Picture(y + _LINE if entries else 0.0, paint)
 
 
-def titled(title: str, body: Picture, below: Picture, tokens: Tokens, font: QFont) -> Picture:
-    """Return a picture below its title, with a legend below it."""
-    bold = QFont(font)
+def as_bytes(
+    parts: Sequence[tuple[str, Picture]], width: float, tokens: Tokens, font: QFont, *, title: str, kind: str
+) -> bytes:
+    """Return pictures, each below its title, as an SVG, or as a PNG of twice as many pixels."""
+    tops = list(accumulate((_part_height(*part) for part in parts), initial=_MARGIN))
+    size = QSize(round(width + 2 * _MARGIN), round(tops.pop()))
+    kept, bold = QByteArray(), QFont(font)
     bold.setBold(True)
-
-    def paint(painter: QPainter) -> None:
-        painter.setFont(bold)
-        painter.setPen(tokens.color("text"))
-        painter.drawText(QRectF(0, 0, 4000, _TITLE - 6), _LEFT, title)
-        _stack(painter, ((_TITLE, body), (_TITLE + body.height + 8, below)))
-
-    return Picture(_TITLE + body.height + (8 + below.height if below.height else 0), paint)
-
-
-def as_bytes(pictures: Sequence[Picture], width: float, tokens: Tokens, title: str, kind: str) -> bytes:
-    """Return pictures, one below the other, as an SVG, or as a PNG of twice as many pixels."""
-    tops = [_MARGIN]
-    for picture in pictures:
-        tops.append(tops[-1] + picture.height + _MARGIN)
-    size = QSize(round(width + 2 * _MARGIN), round(tops[-1]))
-    kept = QByteArray()
     buffer = QBuffer(kept)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     image = QImage(size * _PNG_RATIO, QImage.Format.Format_ARGB32)
@@ -165,17 +153,19 @@ def as_bytes(pictures: Sequence[Picture], width: float, tokens: Tokens, title: s
     painter = QPainter(image if kind == "png" else made)
     painter.fillRect(QRectF(0, 0, size.width(), size.height()), tokens.color("surface"))
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.translate(_MARGIN, 0)
-    _stack(painter, zip(tops, pictures, strict=False))
+    for top, (words, picture) in zip(tops, parts, strict=True):
+        painter.setFont(bold)
+        painter.setPen(tokens.color("text"))
+        painter.drawText(QRectF(_MARGIN, top, 4000, _TITLE - 6), _LEFT, words)
+        painter.save()
+        painter.translate(_MARGIN, top + (_TITLE if words else 0))
+        picture.paint(painter)
+        painter.restore()
     painter.end()
     if kind == "png":
         QImageWriter(buffer, QByteArray(b"png")).write(image)
     return bytes(kept.data())
 
 
-def _stack(painter: QPainter, placed: Iterable[tuple[float, Picture]]) -> None:
-    for top, picture in placed:
-        painter.save()
-        painter.translate(0, top)
-        picture.paint(painter)
-        painter.restore()
+def _part_height(title: str, picture: Picture) -> float:
+    return (_TITLE if title else 0) + picture.height + _MARGIN

@@ -27,7 +27,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from inspector.gui.charts.drawing import Drawing
-from inspector.gui.charts.saving import Picture, Saved, as_bytes, titled
+from inspector.gui.charts.saving import Picture, Saved, as_bytes
 from inspector.gui.tasks import ThreadRunner
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.labels import plain_tooltip
@@ -159,12 +159,6 @@ class ChartView(QWidget):
         """Return the middle of a part, in pixels."""
         return (self.plot().point_of(self.drawing.area(part).center()) + QPointF(RING, RING)).toPoint()
 
-    def picture(self, title: str = "") -> Picture:
-        """Return the chart as it is drawn, below a title, for a file."""
-        plot, nothing = self.plot(), Picture(0, lambda _: None)
-        body = Picture(plot.widget.height(), plot.paint)
-        return titled(title or self.drawing.name, body, nothing, self.theme.tokens, self.font())
-
     def _build_soon(self) -> None:
         if LOADING.is_done and self._plot is None and self.drawing.count:
             QTimer.singleShot(0, self, self._build)
@@ -287,8 +281,10 @@ def saved_charts(
     def make(kind: str) -> bytes:
         if csv is not None and kind == "csv":
             return csv().encode()
-        width = max(view.width() for view in views)
-        pictures = [view.picture("" if len(views) > 1 else title) for view in views]
-        return as_bytes(pictures, width, views[0].theme.tokens, title, kind)
+        width, plots = max(view.width() for view in views), [view.plot() for view in views]
+        titles = [title] if len(views) == 1 else [view.drawing.name for view in views]
+        pictures = [Picture(plot.widget.height(), plot.paint) for plot in plots]
+        parts = list(zip(titles, pictures, strict=True))
+        return as_bytes(parts, width, views[0].theme.tokens, views[0].font(), title=title, kind=kind)
 
     return Saved(title=title, source=source, make=make)

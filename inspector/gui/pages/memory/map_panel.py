@@ -7,7 +7,7 @@ from functools import partial
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QToolButton, QWidget
 
-from inspector.gui.charts.saving import Saved, as_bytes, legend, save_button, titled
+from inspector.gui.charts.saving import Saved, as_bytes, legend, save_button
 from inspector.gui.pages.memory.map_table import MapTable
 from inspector.gui.pages.memory.treemap_view import TreemapView
 from inspector.gui.theme.icons import draw_icons, name_icon
@@ -145,8 +145,8 @@ class MapPanel(QWidget):
             ]
             way = " / ".join(crumb.label for crumb in page.crumbs)
             below = legend(entries, width, tokens, font)
-            picture = titled(f"{way}: {page.headline}", view.as_picture(), below, tokens, view.font())
-            return as_bytes([picture], width, tokens, _TITLE, kind)
+            parts = [(f"{way}: {page.headline}", view.as_picture()), ("", below)]
+            return as_bytes(parts, width, tokens, view.font(), title=_TITLE, kind=kind)
 
         return Saved(title=_TITLE, source=self._path, make=make)
 
