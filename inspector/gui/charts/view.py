@@ -179,6 +179,8 @@ class ChartView(QWidget):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        if self._plot is not None:
+            self._plot.widget.setGeometry(self.rect().adjusted(RING, RING, -RING, -RING))
         self.draw_anew()
 
     @override

@@ -128,6 +128,12 @@ def test_wheel_drag_and_keys_look_closer_and_a_double_click_ends_it(view, qtbot)
     assert width() == whole
 
 
+def test_it_is_never_larger_than_its_frame(view):
+    for size in ((200, 100), (500, 300)):
+        view.resize(*size)
+        assert view.rect().contains(view.childrenRect())
+
+
 def test_without_the_key_the_wheel_is_left_to_the_page(view):
     before = area_of(view, 0)
     assert not turn(view, 240, Qt.KeyboardModifier.NoModifier).isAccepted()
