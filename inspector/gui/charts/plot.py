@@ -151,8 +151,7 @@ class Plot:
 
     def add_line(self, values: Sequence[float], color: QColor, style: Qt.PenStyle) -> None:
         """Draw a line over 0, 1, 2, ..., broken where a value is NaN, with a dot at each other one."""
-        pen = QPen(color, 2.0, style)
-        pen.setCosmetic(True)
+        pen = self._pen(color, style)
         dots = {"symbol": "o", "symbolSize": 6, "symbolPen": None, "symbolBrush": color}
         self._box.addItem(
             pg.PlotDataItem(np.array(values), pen=pen, connect="finite", antialias=True, **dots)
@@ -167,13 +166,18 @@ class Plot:
         shown = [(mark, solid) for mark in marks if mark != part]
         shown += [] if part is None else [(part, dots if part in marks else solid)]
         for place, style in shown:
-            pen = QPen(self._tokens.color("text"), 2, style, j=Qt.PenJoinStyle.MiterJoin)
-            pen.setCosmetic(True)
             item = QGraphicsRectItem(self._reached(self._drawing.area(place)))
-            item.setPen(pen)
+            item.setPen(self._pen(self._tokens.color("text"), style))
             item.setZValue(_ON_TOP)
             self._box.addItem(item, ignoreBounds=True)
             self._outlines.append(item)
+
+    def _pen(self, color: QColor, style: Qt.PenStyle) -> QPen:
+        """Return a pen that is as wide at any zoom; such a pen counts the pixels of the screen."""
+        width = 2.0 * self.widget.devicePixelRatioF()
+        pen = QPen(color, width, style, j=Qt.PenJoinStyle.MiterJoin)
+        pen.setCosmetic(True)
+        return pen
 
     def _reached(self, area: QRectF) -> QRectF:
         reach = self._drawing.reach or -1.0  # the line of an area lies within it
