@@ -25,6 +25,7 @@ from PySide6.QtGui import (
     QWheelEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from shiboken6 import isValid
 
 from inspector.gui.charts.drawing import Drawing
 from inspector.gui.charts.saving import Picture, Saved, as_bytes
@@ -54,39 +55,39 @@ _HINT = "Ctrl and the wheel zoom, dragging moves, a double click shows all; by k
 
 
 class _Loading(QObject):
-    """Imports pyqtgraph once, in a thread."""
-
-    done = Signal()
+    """Imports pyqtgraph once, in a thread; then makes one of the charts that wait in each turn."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_done = self._is_taken = False
+        self._waiting: list[ChartView] = []
         self._runner: ThreadRunner | None = None
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._make_one)
+        self._is_done = False
 
-    def begin(self) -> None:
-        """Begin, unless that was done before."""
+    def add(self, view: ChartView) -> None:
+        """Have a chart made that is in sight."""
+        if view not in self._waiting:
+            self._waiting.append(view)
         if self._runner is None:
             self._runner = ThreadRunner()
             self._runner.run(lambda _: import_module(_PLOT), Progress(), self._on_done)
-
-    def take_turn(self) -> bool:
-        """Return whether a chart may be made in this turn of the event loop: one may."""
-        is_free, self._is_taken = not self._is_taken, True
-        if is_free:
-            QTimer.singleShot(0, self, self._end_turn)
-        return is_free
-
-    def _end_turn(self) -> None:
-        self._is_taken = False
+        elif self._is_done:
+            self._timer.start()
 
     def _on_done(self, _: object) -> None:
-        self.is_done = True
-        if self._runner is not None:
-            self._runner.close()
-        self.done.emit()
+        self._is_done = True
+        self._timer.start()
+
+    def _make_one(self) -> None:
+        view = self._waiting.pop(0)
+        if not self._waiting:
+            self._timer.stop()
+        if isValid(view):
+            view.plot()
 
 
-LOADING = _Loading()
+_LOADING = _Loading()
 
 
 class ChartView(QWidget):
@@ -110,7 +111,6 @@ class ChartView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         theme.changed.connect(self.draw_anew)
-        LOADING.done.connect(self._build_soon)
 
     def show_drawing(self, drawing: Drawing) -> None:
         """Show another chart."""
@@ -153,18 +153,12 @@ class ChartView(QWidget):
         """Draw everything again, when it is painted next."""
         self._is_stale = True
         self.update()
-        self._build_soon()
+        if self._plot is None and self.drawing.count and self.isVisible():
+            _LOADING.add(self)
 
     def center_of(self, part: int) -> QPoint:
         """Return the middle of a part, in pixels."""
         return (self.plot().point_of(self.drawing.area(part).center()) + QPointF(RING, RING)).toPoint()
-
-    def _build_soon(self) -> None:
-        if LOADING.is_done and self._plot is None and self.drawing.count:
-            QTimer.singleShot(0, self, self._build)
-
-    def _build(self) -> None:
-        self.plot() if LOADING.take_turn() else self._build_soon()
 
     def _outline(self) -> None:
         if self._plot is not None and not self._is_stale:
@@ -173,8 +167,7 @@ class ChartView(QWidget):
     @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        LOADING.begin()
-        self._build_soon()
+        self.draw_anew()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -66,7 +66,7 @@ class ValuesPanel(ScrollPanel):
     def is_drawn(self) -> bool:
         """Whether all is there that is read without being asked for."""
         is_read = self._page is not None and self._page.progress is None
-        return is_read and self.histogram.is_drawn and self.heat_map.is_drawn
+        return is_read and all(one.is_drawn or one.isHidden() for one in (self.histogram, self.heat_map))
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
