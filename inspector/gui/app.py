@@ -211,7 +211,7 @@ class Program(QObject):
             begin()
             return
         # The frame is painted; what reads files is imported beside it, while the workspace is built.
-        runner.run(_import_controller, Progress(), begin, _fail)
+        runner.run(_import_controller, Progress(), begin)
         if demo or path is not None:
             QTimer.singleShot(0, window, window.prepare)
 
@@ -390,10 +390,6 @@ def _too_many(count: int) -> FailurePage:
 def _import_controller(_: Progress) -> None:
     """Import what reads files; it knows nothing of Qt, so that a thread may do it."""
     import_module(_CONTROLLER)
-
-
-def _fail(error: Exception) -> None:
-    raise error
 
 
 def _bring_to_front(window: QMainWindow) -> None:

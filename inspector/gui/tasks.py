@@ -31,6 +31,10 @@ _ALIVE: set[ThreadRunner] = set()
 """Runners that are not closed, or whose work has not ended yet: a thread must not tell one that is gone."""
 
 
+def _raise(error: Exception) -> None:
+    raise error
+
+
 class ThreadRunner(QObject):
     """Runs `work(progress)` in a thread and calls one of two callbacks on the main thread.
 
@@ -52,7 +56,7 @@ class ThreadRunner(QObject):
         work: Callable[[Progress], T],
         progress: Progress,
         on_done: Callable[[T], None],
-        on_failed: Callable[[Exception], None],
+        on_failed: Callable[[Exception], None] = _raise,
     ) -> None:
         """Start `work(progress)`; call exactly one of the two callbacks on the main thread."""
         if self._closed:

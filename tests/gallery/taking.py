@@ -193,7 +193,9 @@ class Gallery:
         window = self._program.comparisons[-1]
         window.setMinimumSize(1, 1)
         window.resize(self._size)
-        self._wait(lambda: window.shown is not None and window.shown.phase == "ready")
+        self._wait(
+            lambda: window.shown is not None and window.shown.phase == "ready" and window.chart.is_drawn
+        )
         self._let_live(8)
         self._save(window.grab().toImage(), name)
         window.close()

@@ -1,4 +1,4 @@
-"""In which order the window starts: its frame, then what reads files, the tree, and the pages last."""
+"""In which order the window starts: its frame, what reads files, the tree, the pages, and their charts."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ class Painted(QObject):
         return False
 
 def look():
-    if window.workspace.pages._built:
-        stages.append(["at last", sorted(window.workspace.pages._built)])
+    pages = window.workspace.pages
+    if pages._built and window.is_drawn:
+        stages.append(["at last", sorted(pages._built)])
+        note("charts")
         app.quit()
     else:
         QTimer.singleShot(5, look)
@@ -53,7 +55,7 @@ print(json.dumps(stages))
 
 
 @pytest.mark.wide
-def test_the_frame_is_painted_before_the_core_and_the_tree_before_the_pages():
+def test_the_frame_is_painted_before_the_core_and_the_tree_before_pages_and_charts():
     command = [sys.executable, "-P", "-c", STAGES]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [
@@ -61,4 +63,5 @@ def test_the_frame_is_painted_before_the_core_and_the_tree_before_the_pages():
         ["tree", ["inspector.model.build", "inspector.session.controller"]],
         ["pages", []],
         ["at last", ["memory"]],
+        ["charts", ["inspector.model.build", "inspector.session.controller", "numpy", "pyqtgraph"]],
     ]

@@ -34,6 +34,8 @@ PLANTS = [
     ("report", "def late():\n    import numpy.linalg", "-> numpy ", NUMPY),
     ("remap", "from PySide6.QtCore import QObject", "-> PySide6 ", QT),
     ("worker", "import pyqtgraph", "-> pyqtgraph ", QT),
+    ("gui/pages", "def late():\n    import pyqtgraph", "-> pyqtgraph ", QT),
+    ("gui/charts", "import numpy", "-> numpy ", NUMPY),
     ("containers", "import pickle", "-> pickle ", PICKLE),
     ("pickles", "import pickletools", "-> pickletools ", PICKLE),
     ("target", "import marshal", "-> marshal ", PICKLE),
@@ -69,7 +71,8 @@ def plant(folder: Path, where: str, line: str, number: int) -> str:
     file = package / f"planted_{number}.py" if package.is_dir() else package.with_suffix(".py")
     with file.open("a", encoding="utf-8") as module:
         module.write(f"\n{line}\n")
-    return f"inspector.{where}.planted_{number}" if package.is_dir() else f"inspector.{where}"
+    name = f"inspector.{where}".replace("/", ".")
+    return f"{name}.planted_{number}" if package.is_dir() else name
 
 
 @pytest.mark.wide

@@ -17,8 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from inspector.gui.charts.lines import Lines
+from inspector.gui.charts.saving import PICTURES, Saved, save_button
+from inspector.gui.charts.view import ChartView, saved_charts
 from inspector.gui.compare.frame import ComparingFrame
-from inspector.gui.compare.line_chart import LineChart
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import RIGHT, column, row
 from inspector.gui.widgets.controls import CalmComboBox, make_button
@@ -36,6 +38,7 @@ _WIDTH = 640
 _MOST_ROWS = 2_000
 _HINT = "Select rows to draw them; without a selection, the modules that change most are drawn."
 _ROW_HEIGHT = 26
+_LEAST_CHART = 160
 _NUMBERS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _UNKNOWN = "\u2013"
 
@@ -89,7 +92,7 @@ class SeriesWindow(ComparingFrame):
             self._fill(screen)
         with blocked(self.field):
             self.field.setCurrentIndex(list(FIELDS).index(screen.field))
-        self.chart.show_screen(screen)
+        self.chart.show_drawing(Lines(screen))
         self._note.setText(screen.note)
         self._note.setVisible(bool(screen.note))
         self._status.show_status((" \u2192 ".join(screen.files), format_count(screen.modules, "module")))
@@ -142,7 +145,8 @@ class SeriesWindow(ComparingFrame):
         self.field.addItems(list(FIELDS.values()))
         self.field.currentIndexChanged.connect(self._on_field)
         self._copy = make_button("Copy as text", icon="copy", theme=self._theme)
-        self.chart = LineChart(self._theme)
+        self.chart = ChartView(self._theme)
+        self.chart.setMinimumHeight(_LEAST_CHART)
         self.table = named(QTableWidget(), spoken="Figures of the series")
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -163,7 +167,8 @@ class SeriesWindow(ComparingFrame):
         split.addWidget(self.table)
         split.setChildrenCollapsible(False)
         split.setSizes([360, 300])
-        head = row(plain_label("Figure"), self.field, plain_label(_HINT, "muted"), 1, self._copy, spacing=10)
+        buttons = (self._copy, save_button(self._theme, self._saved, kinds=PICTURES))
+        head = row(plain_label("Figure"), self.field, plain_label(_HINT, "muted"), 1, *buttons, spacing=10)
         column(head, (split, 1), self._note, spacing=8, margins=(12, 10, 12, 6), within=page)
         return page
 
@@ -202,6 +207,11 @@ class SeriesWindow(ComparingFrame):
         if self.session is not None:
             rows: list[QModelIndex] = self.table.selectionModel().selectedRows()
             self.session.choose_lines(tuple(sorted(index.row() for index in rows)))
+
+    def _saved(self) -> Saved:
+        given = "" if self.session is None else self.session.given[0]
+        field = "" if self.shown is None else FIELDS[self.shown.field]
+        return saved_charts((self.chart,), f"{field} of a series", given)
 
     def _on_again(self) -> None:
         if self.session is not None:

@@ -8,11 +8,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QToolButton
 
-from inspector.gui.compare.line_chart import _range, spread
+from inspector.gui.charts.lines import Lines, spread, value_range
 from inspector.gui.compare.series_window import SeriesWindow
+from inspector.records import replace
 from inspector.session.comparing.series import SeriesSession
 from tests.builders.states import T, save_zip
+from tests.gui.looking import colors_in, words_in
 from tests.unit.session.documents import AtOnce
 
 
@@ -45,7 +48,7 @@ def cells(window: SeriesWindow) -> dict[str, list[str]]:
     }
 
 
-def test_lines_and_table_have_the_same_figures(window) -> None:
+def test_lines_and_table_have_the_same_figures(window, theme) -> None:
     assert window.windowTitle().endswith("Series - Checkpoint Inspector")
     found = cells(window)
     assert list(found) == ["all of it", "far", "near"]
@@ -53,9 +56,43 @@ def test_lines_and_table_have_the_same_figures(window) -> None:
     assert window._note.isVisible()
     chart = window.chart
     assert "far from 1.414 to 2.236" in chart.accessibleDescription()
-    picture = chart.grab().toImage()
-    inks = {picture.pixelColor(x, y).name() for x in range(72, 400, 3) for y in range(picture.height())}
-    assert {chart._theme.tokens.device(number).name() for number in (0, 1)} <= inks
+    chart.plot()
+    inks = colors_in(chart.grab().toImage())
+    assert {theme.tokens.device(number).name() for number in (0, 1)} <= inks
+
+
+def test_the_points_are_read_by_key_and_pointer(window, qtbot) -> None:
+    chart = window.chart
+    chart.grab()
+    qtbot.keyClick(chart, Qt.Key.Key_Right)
+    assert chart.accessibleName() == "Chart of the series. far, 1: e0.pt: 1.41421"
+    qtbot.keyClick(chart, Qt.Key.Key_Right)
+    assert chart.accessibleName().endswith("far, 2: e1.pt: 4.12311")
+    qtbot.keyClick(chart, Qt.Key.Key_Down)
+    assert chart.accessibleName().endswith("near, 2: e1.pt: 2.82843")
+    qtbot.keyClick(chart, Qt.Key.Key_Up)
+    assert chart.accessibleName().endswith("far, 2: e1.pt: 4.12311")
+    qtbot.mouseMove(chart, chart.center_of(0))
+    qtbot.waitUntil(lambda: chart.accessibleName().endswith("far, 1: e0.pt: 1.41421"))
+
+
+def test_lines_without_a_figure_are_left_out(window) -> None:
+    line = replace(window.shown.lines[0], values=(None,) * 5)
+    for lines in ((line,), (line, window.shown.lines[1])):
+        drawn = tuple(range(len(lines)))
+        window.chart.show_drawing(Lines(replace(window.shown, lines=lines, drawn=drawn)))
+        window.chart.grab()
+        window.chart.plot()
+    assert words_in(window.chart) == ["far"]
+
+
+def test_the_lines_are_saved_with_their_names(window, monkeypatch, tmp_path) -> None:
+    button = next(one for one in window.findChildren(QToolButton) if one.menu() is not None)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "lines.svg"), ""))
+    next(action for action in button.menu().actions() if "SVG" in action.text()).trigger()
+    svg = (tmp_path / "lines.svg").read_text("utf-8")
+    for text in ("Norm of a series", "far", "near", "Checkpoint"):
+        assert text in svg
 
 
 def test_the_figure_and_the_lines_are_chosen_by_keyboard(window, qtbot) -> None:
@@ -90,10 +127,10 @@ def test_reading_shows_progress_and_failing_says_why(window, runner, qtbot, tmp_
 
 
 def test_an_axis_has_a_length(window, theme) -> None:
-    assert _range([2.0, 4.0]) == (0.0, 4.0)
-    assert _range([90.0, 100.0]) == (90.0, 100.0)
-    assert _range([5.0]) == (2.5, 7.5)
-    assert _range([0.0]) == (-0.5, 0.5)
+    assert value_range([2.0, 4.0]) == (0.0, 4.0)
+    assert value_range([90.0, 100.0]) == (90.0, 100.0)
+    assert value_range([5.0]) == (2.5, 7.5)
+    assert value_range([0.0]) == (-0.5, 0.5)
     theme.set_mode("dark")
     theme.set_mode("light")
     window.detach()

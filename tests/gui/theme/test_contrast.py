@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtGui import QColor
 
-from inspector.gui.pages.memory.ink import contrast, ink_on
+from inspector.gui.theme.ink import contrast, ink_on
 from inspector.gui.theme.theme import MODES, Tokens, build_sheet, read_tokens
 from inspector.resources import resource_path
 

@@ -7,18 +7,9 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QVBoxLayout
 
-from inspector.gui.pages.memory.bars import BarsView
-from inspector.gui.pages.memory.bars_paint import color_of
-from inspector.gui.pages.memory.picture import Picture, as_png, as_svg, chart_picture
-from inspector.gui.pages.memory.saving import Saved, save_button
-from inspector.gui.pages.memory.tables import (
-    build_legend,
-    build_ranking,
-    build_rooms,
-    has_rooms,
-    is_ranking,
-    needs_legend,
-)
+from inspector.gui.charts.bars import Bars
+from inspector.gui.charts.saving import Saved, save_button
+from inspector.gui.charts.view import ChartView, saved_charts
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
 from inspector.gui.widgets.controls import number_field
@@ -27,97 +18,45 @@ from inspector.report.charts.tables import charts_csv
 from inspector.session.screen import Chart, ForecastPage, Loading
 
 _LOADING = "While loading"
-_LEAST_PICTURE = 480
 
 
 class ChartCard(QFrame):
-    """One chart with its title and its table; with room above and below for more."""
+    """One chart with its title; with room above and below for more."""
 
     query_wanted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._chart: Chart | None = None
+        self.chart = Chart(title="", bars=())
         self._devices: frozenset[str] = frozenset()
-        self._marks: tuple[str, ...] = ()
         self._title = plain_label("", "strong", wrap=True)
         self.above, self.below = QVBoxLayout(), QVBoxLayout()
-        self.bars = BarsView(theme)
-        self.bars.query_wanted.connect(self.query_wanted)
-        self._table = QVBoxLayout()
+        self.view = ChartView(theme)
+        self.view.query_wanted.connect(self.query_wanted)
         self._head = row((self._title, 1, MIDDLE), spacing=8)
-        parts = (self._head, named(QFrame(), "line"), self.above, self.bars, self._table, self.below)
+        parts = (self._head, named(QFrame(), "line"), self.above, self.view, self.below)
         column(*parts, spacing=8, margins=(0, 0, 0, 8), within=self)
-        theme.changed.connect(self._show_table)
 
     def show_chart(self, chart: Chart, devices: frozenset[str], marks: tuple[str, ...] = ()) -> None:
         """Show another chart; what is not a device gets a color that no device has."""
-        is_same = chart == self._chart and devices == self._devices
-        self.bars.show_marks(marks)
-        if is_same and (marks == self._marks or not is_ranking(chart)):
-            return
-        self._chart, self._devices, self._marks = chart, devices, marks
-        self._title.setText(chart.title)
-        self.bars.setHidden(is_ranking(chart))
-        self.bars.show_chart(chart, devices)
-        self._show_table()
+        if (chart, devices) != (self.chart, self._devices):
+            self.chart, self._devices = chart, devices
+            self._title.setText(chart.title)
+            self.view.show_drawing(Bars(chart, devices))
+            self.view.setVisible(bool(chart.bars))
+        self.view.show_marks(marks)
 
     def offer_saving(self, source: Callable[[], str], whole: Callable[[], Saved]) -> None:
-        """Add the button that saves this chart, or the whole page.
-
-        Args:
-            source: The path of the checkpoint.
-            whole: What can be saved of the page.
-        """
-        button = save_button(self._theme, lambda: saved_charts((self,), source()), whole)
+        """Add the button that saves this chart of the checkpoint at a path, or the whole page."""
+        button = save_button(self._theme, lambda: saved_cards((self,), self.chart.title, source()), whole)
         self._head.addWidget(button, 0, TOP)
 
-    @property
-    def chart(self) -> Chart:
-        """The chart that is shown."""
-        return self._chart or Chart(title="", bars=())
 
-    def picture(self) -> Picture:
-        """Return the chart as a picture, as wide as it is here."""
-        width = max(self.width(), _LEAST_PICTURE)
-        return chart_picture(self.chart, width, self._theme.tokens, self.font(), self._devices)
-
-    @property
-    def theme(self) -> Theme:
-        """The theme that it is drawn in."""
-        return self._theme
-
-    def _show_table(self) -> None:
-        """Show the figures anew."""
-        chart = self._chart
-        clear_layout(self._table)
-        if chart is None:
-            return
-        if is_ranking(chart):
-            self._table.addWidget(build_ranking(self._theme, chart, self._marks, self.query_wanted.emit))
-        elif has_rooms(chart):
-            self._table.addWidget(build_rooms(chart))
-        elif needs_legend(chart):
-            self._table.addWidget(
-                build_legend(chart, lambda part: color_of(self._theme.tokens, chart, self._devices, part))
-            )
-
-
-def saved_charts(cards: Sequence[ChartCard], source: str, title: str = "") -> Saved:
+def saved_cards(cards: Sequence[ChartCard], title: str, source: str) -> Saved:
     """Return what can be saved of some charts."""
-    name = title or cards[0].chart.title
-
-    def make(kind: str) -> bytes:
-        if kind == "csv":
-            return charts_csv(card.chart for card in cards).encode()
-        tokens, width = cards[0].theme.tokens, max(*(card.width() for card in cards), _LEAST_PICTURE)
-        pictures = [card.picture() for card in cards]
-        if kind == "png":
-            return as_png(pictures, width, tokens)
-        return as_svg(pictures, width, tokens, name)
-
-    return Saved(title=name, source=source, make=make)
+    charts = [card.chart for card in cards]
+    return saved_charts([card.view for card in cards], title, source, lambda: charts_csv(charts))
 
 
 class ForecastCard(ChartCard):

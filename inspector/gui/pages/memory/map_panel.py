@@ -7,9 +7,8 @@ from functools import partial
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QToolButton, QWidget
 
+from inspector.gui.charts.saving import Saved, as_bytes, legend, save_button
 from inspector.gui.pages.memory.map_table import MapTable
-from inspector.gui.pages.memory.picture import Entry, Legend, Titled, as_png, as_svg
-from inspector.gui.pages.memory.saving import Saved, save_button
 from inspector.gui.pages.memory.treemap_view import TreemapView
 from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
@@ -141,15 +140,13 @@ class MapPanel(QWidget):
                 return map_csv(page, view.picture.cells).encode()
             by, font, width = page.coloring.by, view.small_font(), view.width()
             entries = [
-                Entry(view.color_of(one.color, by), f"{one.label}  {format_nbytes(one.nbytes)}")
+                (view.color_of(one.color, by), f"{one.label}  {format_nbytes(one.nbytes)}")
                 for one in page.coloring.kinds
             ]
             way = " / ".join(crumb.label for crumb in page.crumbs)
-            legend = Legend(entries, width, tokens, font)
-            picture = Titled(f"{way}: {page.headline}", view.as_picture(), legend, tokens, view.font())
-            if kind == "png":
-                return as_png([picture], width, tokens)
-            return as_svg([picture], width, tokens, _TITLE)
+            below = legend(entries, width, tokens, font)
+            parts = [(f"{way}: {page.headline}", view.as_picture()), ("", below)]
+            return as_bytes(parts, width, tokens, view.font(), title=_TITLE, kind=kind)
 
         return Saved(title=_TITLE, source=self._path, make=make)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 
-from inspector.gui.pages.memory.card import ChartCard, ForecastCard, saved_charts
-from inspector.gui.pages.memory.saving import Saved
+from inspector.gui.charts.saving import Saved
+from inspector.gui.pages.memory.card import ChartCard, ForecastCard, saved_cards
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.cards import ScrollPanel
+from inspector.overriding import override
 from inspector.session.screen import Chart, ForecastPage, Screen
 
 
@@ -22,6 +23,7 @@ class MemoryPanel(ScrollPanel):
         self._forecast: ForecastCard | None = None
         self._page: ForecastPage | None = None
         self._cards: list[ChartCard] = []
+        self._all_cards: list[ChartCard] = []
         self._charts: tuple[Chart, ...] = ()
         self._query = self._path = ""
 
@@ -32,7 +34,7 @@ class MemoryPanel(ScrollPanel):
         known = screen.tree.colors if screen.tree else {}
         devices = frozenset(known).union(*(row.choices for row in screen.device_map))
         if not self._charts:
-            self._cards, self._forecast = [], None
+            self._cards, self._all_cards, self._forecast = [], [], None
             self.show_empty("memory", "Nothing takes memory", "This file stores no bytes of tensors.")
             return
         if len(self._cards) != len(self._charts) or (self._forecast is None) != (self._page is None):
@@ -46,28 +48,26 @@ class MemoryPanel(ScrollPanel):
         """Make the cards anew; the forecast is below the charts of the devices."""
         self.clear()
         self._cards = [ChartCard(self.theme) for _ in self._charts]
-        for card in self._cards:
-            card.query_wanted.connect(self._on_query_wanted)
-            self.cards.addWidget(card)
-        self._forecast = None
+        self._all_cards, self._forecast = list(self._cards), None
         if self._page is not None:
             self._forecast = ForecastCard(self.theme)
             self._forecast.loading_chosen.connect(self.loading_chosen)
             has_room = len(self._charts) > 1 and self._charts[1].bars[0].capacity_nbytes is not None
-            self.cards.insertWidget(2 if has_room else 1, self._forecast)
-        for card in self._all_cards():
+            self._all_cards.insert(2 if has_room else 1, self._forecast)
+        for card in self._all_cards:
+            card.query_wanted.connect(self._on_query_wanted)
             card.offer_saving(lambda: self._path, self.saved_page)
+            self.cards.addWidget(card)
         self.cards.addStretch(1)
+
+    @property
+    @override
+    def is_drawn(self) -> bool:
+        return super().is_drawn and all(card.view.is_drawn for card in self._all_cards)
 
     def saved_page(self) -> Saved:
         """Return what can be saved of the whole page."""
-        return saved_charts([card for card in self._all_cards() if card.chart.bars], self._path, "Memory")
-
-    def _all_cards(self) -> list[ChartCard]:
-        """Return the cards from top to bottom."""
-        items = [self.cards.itemAt(place) for place in range(self.cards.count())]
-        found = [item.widget() for item in items if item is not None]
-        return [card for card in found if isinstance(card, ChartCard)]
+        return saved_cards([card for card in self._all_cards if card.chart.bars], "Memory", self._path)
 
     def _on_query_wanted(self, query: str) -> None:
         """Search for what was clicked; a second click ends that search."""

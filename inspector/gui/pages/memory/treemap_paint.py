@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from inspector.gui.pages.memory.ink import ink_on, mixed
+from inspector.gui.theme.ink import ink_on, mixed
 from inspector.gui.theme.theme import Tokens
 from inspector.gui.widgets.labels import cut_path
 from inspector.report.charts.modules import ModuleMap, labels_of, parts_of

@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from inspector.gui.pages.memory.picture import Picture
+from inspector.gui.charts.saving import Picture
 from inspector.gui.pages.memory.treemap_paint import TreemapPainter, snapped
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.labels import plain_tooltip
@@ -39,21 +39,6 @@ _STEPS: dict[int, Direction] = {
     Qt.Key.Key_Down: "down",
 }
 _NAME = "Map of modules"
-
-
-class _Drawn:
-    """A map at its present size; nothing without one."""
-
-    def __init__(
-        self, height: float, brush: TreemapPainter | None, treemap: Treemap, matches: Sequence[int] | None
-    ) -> None:
-        self.height = height
-        self._brush, self._treemap, self._matches = brush, treemap, matches
-
-    def paint(self, painter: QPainter) -> None:
-        """Paint it."""
-        if self._brush is not None:
-            self._brush.paint(painter, self._treemap, self._matches)
 
 
 class TreemapView(QWidget):
@@ -182,8 +167,13 @@ class TreemapView(QWidget):
 
     def as_picture(self) -> Picture:
         """Return what is drawn, for a file."""
-        brush = None if self._page is None else self._brush(self._page)
-        return _Drawn(self.height(), brush, self._picture, self._matches)
+        page, treemap, matches = self._page, self._picture, self._matches
+
+        def paint(painter: QPainter) -> None:
+            if page is not None:
+                self._brush(page).paint(painter, treemap, matches)
+
+        return Picture(self.height(), paint)
 
     def _brush(self, page: ModuleMap) -> TreemapPainter:
         colors = [self.color_of(kind.color, page.coloring.by) for kind in page.coloring.kinds]

@@ -8,8 +8,9 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QProgressBar, QWidget
 
-from inspector.gui.pages.values.heat_map import HeatMapView
-from inspector.gui.pages.values.histogram import HistogramView, edge_labels, octave_labels
+from inspector.gui.charts.saving import PICTURES, Saved, save_button
+from inspector.gui.charts.values import HeatMap, Histogram
+from inspector.gui.charts.view import ChartView, saved_charts
 from inspector.gui.pages.values.scan_card import ScanCard
 from inspector.gui.pages.values.slice_bar import SliceBar
 from inspector.gui.pages.values.table import BLOCK, CellTable
@@ -23,7 +24,6 @@ from inspector.overriding import override
 from inspector.report.words.values import format_number
 from inspector.session.screen import Screen
 from inspector.session.values.page import Picture, SliceChoice, ValuesPage
-from inspector.values.statistics import Statistics
 
 _DIGITS = (("As saved", 0), ("3 digits", 3), ("6 digits", 6), ("9 digits", 9))
 _NOTHING = "Select a tensor in the tree to see its values."
@@ -48,6 +48,7 @@ class ValuesPanel(ScrollPanel):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "Values")
         self._page: ValuesPage | None = None
+        self._picture: Picture | None = None
         self._path = ""
         self._rate = Rate()
         self._timer = QTimer(self, interval=POLL_MS)
@@ -64,7 +65,8 @@ class ValuesPanel(ScrollPanel):
     @override
     def is_drawn(self) -> bool:
         """Whether all is there that is read without being asked for."""
-        return self._page is not None and self._page.progress is None
+        is_read = self._page is not None and self._page.progress is None
+        return is_read and all(one.is_drawn or one.isHidden() for one in (self.histogram, self.heat_map))
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
@@ -97,14 +99,16 @@ class ValuesPanel(ScrollPanel):
 
     def _build_histogram(self) -> QFrame:
         self.histogram_card = QFrame()
-        self.histogram = named(HistogramView(self.theme), spoken="Histogram")
+        self.histogram = ChartView(self.theme)
         self.kind = named(CalmComboBox(least=_LEAST_KIND), spoken="What the histogram counts")
         self.kind.addItems(["Values", "Magnitudes by powers of two"])
         self.kind.activated.connect(self._show_histogram)
         self.logarithmic = QCheckBox("Log scale")
-        self.logarithmic.toggled.connect(lambda is_on: self.histogram.show_heights(logarithmic=is_on))
+        self.logarithmic.toggled.connect(self._show_histogram)
         self.summary = plain_label("", "muted", wrap=True, selectable=True)
-        title = row(plain_label("Histogram", "strong"), 1, self.kind, self.logarithmic, spacing=10)
+        self.save_histogram = save_button(self.theme, lambda: self._saved(self.histogram), kinds=PICTURES)
+        controls = (self.kind, self.logarithmic, self.save_histogram)
+        title = row(plain_label("Histogram", "strong"), 1, *controls, spacing=10)
         parts = (title, named(QFrame(), "line"), self.histogram, self.summary)
         column(*parts, spacing=7, margins=NO_MARGINS, within=self.histogram_card)
         return self.histogram_card
@@ -116,7 +120,7 @@ class ValuesPanel(ScrollPanel):
         self.slice_card = QFrame()
         self.slice_bar = SliceBar()
         self.slice_bar.choice_made.connect(self.slice_wanted)
-        self.heat_map = named(HeatMapView(self.theme), spoken="Heat map")
+        self.heat_map = ChartView(self.theme)
         self.legend = plain_label("", "muted", wrap=True, selectable=True)
         self.table = CellTable()
         self.table.cells.block_wanted.connect(self._on_block_wanted)  # a lambda would outlive this page
@@ -126,16 +130,10 @@ class ValuesPanel(ScrollPanel):
         self.copy = make_button("Copy cells", self.table.copy, kind="quiet", icon="copy", theme=self.theme)
         below = row(plain_label("Table", "strong"), 1, self.digits, self.copy, spacing=8)
         self.slice_title = plain_label("Slice", "strong")
+        self.save_picture = save_button(self.theme, lambda: self._saved(self.heat_map), kinds=PICTURES)
+        head = row(self.slice_title, 1, self.save_picture)
         self.slice_line = named(QFrame(), "line")
-        parts = (
-            self.slice_title,
-            self.slice_line,
-            self.slice_bar,
-            self.heat_map,
-            self.legend,
-            below,
-            self.table,
-        )
+        parts = (head, self.slice_line, self.slice_bar, self.heat_map, self.legend, below, self.table)
         column(*parts, spacing=7, margins=NO_MARGINS, within=self.slice_card)
         return self.slice_card
 
@@ -194,13 +192,12 @@ class ValuesPanel(ScrollPanel):
         if found is None or self._page is None:
             return
         self.summary.setText(self._page.summary)
-        for part in (self.histogram, self.kind, self.logarithmic):  # one bar tells nothing
-            part.setVisible(found.low != found.high)
-        if self.kind.currentIndex() == 0:
-            labels = edge_labels(found.edges)
-            self.histogram.show_counts(found.edges, found.counts, labels, self._page.summary)
-        else:
-            self.histogram.show_counts(*_octaves(found), self._page.summary)
+        for part in (self.histogram, self.kind, self.logarithmic, self.save_histogram):
+            part.setVisible(found.low != found.high)  # one bar tells nothing
+        is_octaves, is_log = self.kind.currentIndex() == 1, self.logarithmic.isChecked()
+        self.histogram.show_drawing(
+            Histogram(found, self._page.summary, octaves=is_octaves, logarithmic=is_log)
+        )
 
     def _show_slice(self, page: ValuesPage) -> None:
         choice, picture = page.choice, page.picture
@@ -208,13 +205,14 @@ class ValuesPanel(ScrollPanel):
         self.slice_bar.show_choice(page.shape, choice)
         for part in (self.slice_title, self.slice_line):
             part.setVisible(len(page.shape) > 1)
-        self.heat_map.setVisible(picture is not None)
-        self.heat_map.show_picture(picture)
         text = _legend(picture) if picture is not None else page.picture_error
         self.legend.setText(text)
         self.legend.setVisible(bool(text))
-        if picture is not None:
-            self.heat_map.setAccessibleDescription(text)
+        for shown in (self.heat_map, self.save_picture):
+            shown.setVisible(picture is not None)
+        if picture is not None and picture is not self._picture:
+            self.heat_map.show_drawing(HeatMap(picture, text))
+        self._picture = picture
         if page.cells is not None:
             self.table.cells.add(page.cells)
 
@@ -229,6 +227,9 @@ class ValuesPanel(ScrollPanel):
             self.facts.setText(self._rate.describe(progress) or progress.label)
             show_fraction(self.bar, progress.fraction)
 
+    def _saved(self, chart: ChartView) -> Saved:
+        return saved_charts((chart,), f"{chart.drawing.name} of {self.title.text()}", self._path)
+
     def _on_save(self) -> None:
         name = "" if self._page is None else self._page.title.replace("/", ".")
         proposed = str(PurePath(self._path).parent / f"{name}.npy")
@@ -241,11 +242,6 @@ def _plane(shape: tuple[int, ...], choice: SliceChoice) -> tuple[int, int]:
     rows = 1 if choice.row is None else shape[choice.row]
     columns = 1 if choice.column is None else shape[choice.column]
     return rows, columns
-
-
-def _octaves(found: Statistics) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    labels = octave_labels(found.exponent, len(found.octaves))
-    return tuple(range(len(labels))), found.octaves, labels
 
 
 def _legend(picture: Picture) -> str:

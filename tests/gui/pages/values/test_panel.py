@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog
 
-from inspector.gui.pages.values.heat_map import color_table
-from inspector.gui.pages.values.histogram import edge_labels, octave_labels, ticks_of
+from inspector.gui.charts.values import HeatMap, Histogram, color_table
 from inspector.gui.pages.values.panel import ValuesPanel
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.values.page import CellBlock, Picture, ScanPage, ScanRow, SliceChoice, ValuesPage
 from tests.gui import fakes
-from tests.gui.looking import said
+from tests.gui.looking import area_of, said
 from tests.unit.report.words.test_values import statistics
 
 SCREEN = fakes.ready_screen()
@@ -58,15 +57,17 @@ def shown(panel: ValuesPanel, **changes: Any) -> ValuesPanel:
     return panel
 
 
-def test_figures_are_shown_and_read_aloud(panel) -> None:
+def test_figures_are_shown_and_read_aloud(panel, qtbot) -> None:
     shown(panel)
     words = said(panel)
     for text in ("model/weight", "Mean", "0.5", "1, first at [0, 1]", "2 bins from 0 to 2."):
         assert text in words
-    assert panel.histogram.accessibleDescription() == "2 bins from 0 to 2."
+    assert panel.histogram.accessibleDescription().startswith("2 bins from 0 to 2. ")
     assert "NaN is yellow" in panel.heat_map.accessibleDescription()
     assert panel.compute.isHidden()
-    assert panel.is_drawn
+    assert not panel.is_drawn
+    panel.show()
+    qtbot.waitUntil(lambda: panel.is_drawn)
 
 
 def test_nothing_selected_and_no_values_are_said(panel) -> None:
@@ -121,52 +122,70 @@ def test_a_bar_is_read_by_key_and_mouse(panel, qtbot) -> None:
     qtbot.keyClick(view, Qt.Key.Key_Right)
     qtbot.keyClick(view, Qt.Key.Key_Right)
     assert view.accessibleName() == "Histogram. 1 to below 3: 2"
-    qtbot.mouseMove(view, view.rect().center() - view.rect().center() / 2)
     panel.logarithmic.setChecked(True)
     view.grab()
     panel.kind.setCurrentIndex(1)
     panel.kind.activated.emit(1)
+    assert view.accessibleName() == "Histogram"
     qtbot.keyClick(view, Qt.Key.Key_Left)
     assert view.accessibleName() == "Histogram. 2^1 to below 2^2: 1"
+    qtbot.mouseMove(view, view.center_of(0))
+    qtbot.waitUntil(lambda: view.accessibleName().startswith("Histogram. 2^0 to below 2^1"))
     qtbot.keyClick(view, Qt.Key.Key_A)
     view.grab()
 
 
-@pytest.mark.parametrize(
-    ("edges", "texts"),
-    [
-        ((-0.328125, 0.1, 0.570312), ["-0.2", "0", "0.2", "0.4"]),
-        ((0, 4, 8), ["0", "2", "4", "6", "8"]),
-        ((-(2**62), 0, 2**62), [f"{number * 10**18:,}" for number in (-4, -2, 0, 2, 4)]),
-        ((1.0, 1.0 + 1e-9, 1.0 + 2e-9), ["1", "1"]),
-        ((-1.7e308, 0.0, 1.7e308), ["-1.7e+308", "1.7e+308"]),
-        ((0.0, 5e-324, 1e-323), ["0", "9.88131e-324"]),
-    ],
-)
-def test_an_axis_has_round_numbers(edges, texts) -> None:
-    ticks = ticks_of(edges, edge_labels(edges))
-    assert [text for _, text in ticks] == texts
-    assert all(0 <= share <= 1 for share, _ in ticks)
+def test_nothing_to_draw_is_no_error(panel) -> None:
+    nothing = replace(statistics(), edges=(), counts=(), octaves=())
+    for page in (replace(PAGE, statistics=nothing), replace(PAGE, picture=replace(PICTURE, rows=0))):
+        panel.show_screen(replace(SCREEN, values=page))
+        panel.show()
+        for chart in (panel.histogram, panel.heat_map):
+            chart.plot()
+            chart.grab()
+    assert not panel.heat_map.drawing.count
 
 
-def test_powers_of_two_stand_at_their_edges() -> None:
-    assert ticks_of((0, 1, 2), octave_labels(-3, 2)) == ((0.0, "2^-3"), (0.5, "2^-2"), (1.0, "2^-1"))
-    assert len(ticks_of(tuple(range(31)), octave_labels(0, 30))) == 7
-    assert ticks_of((), ()) == ()
+def test_the_axes_of_a_histogram_have_round_numbers() -> None:
+    found = replace(
+        statistics(), edges=(-1.7e308, 0.0, 1.7e308), counts=(7, 2500), octaves=(1,) * 30, exponent=-3
+    )
+    values = Histogram(found, "")
+    assert [text for _, text in values._places(0, 2, 400)] == ["-1.7e+308", "1.7e+308"]
+    assert [text for _, text in values._heights(0, 2600, 150)] == ["0", "1,000", "2,000"]
+    octaves = Histogram(found, "", octaves=True)
+    assert [text for _, text in octaves._places(0, 30, 300)] == ["2^-3", "2^7", "2^17", "2^27"]
+    powers = Histogram(found, "", logarithmic=True)
+    assert [text for _, text in powers._heights(0, 3.7, 150)] == ["1", "10", "100", "1,000"]
 
 
 def test_a_picture_has_the_colors_of_its_levels(panel, theme) -> None:
     shown(panel)
-    image = panel.heat_map.image
+    panel.show()
     colors = color_table(is_dark=theme.tokens.dark)
     assert len(colors) == 256
-    assert image.pixelColor(0, 0) == QColor(colors[0])
-    assert image.pixelColor(1, 1) == QColor(colors[255])
-    assert (image.width(), image.height()) == (3, 2)
-    panel.heat_map.grab()
+    panel.heat_map.plot()
+    image = panel.heat_map.grab().toImage()
+    drawn = [image.pixelColor(panel.heat_map.center_of(part)).name() for part in range(6)]
+    assert drawn == [colors[level].name() for level in PICTURE.levels]
     shown(panel, picture=None)
     assert panel.heat_map.isHidden()
-    assert panel.heat_map.words_of((0, 0)) == ""
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 300), (300, 1), (2, 2), (200, 100)])
+def test_a_strip_of_cells_is_seen_too(panel, rows, columns) -> None:
+    size = rows * columns
+    shape = {"shape": (rows, columns), "seen": (rows, columns), "steps": (1, 1)}
+    picture = replace(PICTURE, rows=rows, columns=columns, cells=bytes(4 * size), levels=bytes(size), **shape)
+    shown(panel, picture=picture)
+    panel.show()
+    view = panel.heat_map
+    whole = area_of(view, 0).united(area_of(view, size - 1))
+    assert min(whole.width(), whole.height()) >= 23
+    assert view.rect().contains(whole)
+    ticks = HeatMap(picture, "")._ticks(1, 56, 0, columns, 400)
+    assert ticks[0] == (0.5, "0")
+    assert all(place < columns for place, _ in ticks)
 
 
 def test_a_cell_is_read_by_key(panel, qtbot) -> None:
@@ -180,7 +199,22 @@ def test_a_cell_is_read_by_key(panel, qtbot) -> None:
     assert view.accessibleName() == "Heat map. row 2 to 3, column 2 to 3: nan"
     qtbot.keyClick(view, Qt.Key.Key_B)
     view.grab()
-    qtbot.mouseMove(view, view.rect().center())
+    qtbot.mouseMove(view, view.center_of(4))
+    qtbot.waitUntil(lambda: view.accessibleName() == "Heat map. row 2 to 3, column 2 to 3: nan")
+
+
+def test_charts_are_saved_as_pictures(panel, monkeypatch, tmp_path) -> None:
+    shown(panel)
+    panel.show()
+    for button, name in ((panel.save_histogram, "histogram"), (panel.save_picture, "heat")):
+        actions = {action.text(): action for action in button.menu().actions()}
+        assert not [text for text in actions if "CSV" in text]
+        for kind in ("png", "svg"):
+            path = tmp_path / f"{name}.{kind}"
+            monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
+            actions[f"Save as {kind.upper()}\u2026"].trigger()
+        assert QImage(str(tmp_path / f"{name}.png")).width() > 900
+        assert "of model/weight" in (tmp_path / f"{name}.svg").read_text("utf-8")
 
 
 def test_dimensions_and_indices_are_chosen(panel, qtbot) -> None:

@@ -10,15 +10,15 @@ from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QToolButton
 
-from inspector.gui.pages.memory import saving
+from inspector.gui.charts import saving
+from inspector.gui.charts.saving import Saved, legend, proposed_path, save
 from inspector.gui.pages.memory.map_panel import MapPanel
 from inspector.gui.pages.memory.panel import MemoryPanel
-from inspector.gui.pages.memory.picture import Entry, Legend
-from inspector.gui.pages.memory.saving import Saved, proposed_path, save
 from inspector.records import replace
 from inspector.report.charts.tables import charts_csv, map_csv
 from inspector.session.screen import Chart
 from tests.gui import fakes
+from tests.gui.looking import colors_in
 from tests.gui.pages.memory.test_map_panel import FILE, screen_of
 from tests.gui.pages.memory.test_panel import ROOM
 from tests.unit.report.charts.maps import map_of
@@ -57,12 +57,6 @@ def rendered(svg: bytes) -> QImage:
     return image
 
 
-def colors_of(image: QImage) -> set[str]:
-    return {
-        image.pixelColor(x, y).name() for x in range(0, image.width(), 2) for y in range(0, image.height(), 2)
-    }
-
-
 def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -82,13 +76,13 @@ def test_a_chart_is_saved_in_three_kinds(panel, theme, monkeypatch, tmp_path):
         actions_of(panel, 1)[f"Save as {kind.upper()}\u2026"].trigger()
     assert (tmp_path / "chart.csv").read_bytes().decode() == charts_csv([ROOM])
     wanted = {theme.tokens.device(1).name(), theme.tokens.colors["bad_fill"], theme.tokens.colors["surface"]}
-    assert wanted <= colors_of(rendered((tmp_path / "chart.svg").read_bytes()))
+    assert wanted <= colors_in(rendered((tmp_path / "chart.svg").read_bytes()))
     png = QImage(str(tmp_path / "chart.png"))
     svg = (tmp_path / "chart.svg").read_text("utf-8")
     dots = QGuiApplication.primaryScreen().logicalDotsPerInchX()
     width = float(svg.partition('width="')[2].partition("mm")[0]) / 25.4 * dots
     assert width == pytest.approx(png.width() / 2, abs=1)  # both are as large, and so is their text
-    assert wanted <= colors_of(png)
+    assert wanted <= colors_in(png)
     assert png.width() >= 2 * 480
     assert not [name for name in names_in(tmp_path) if name.startswith(".")]
 
@@ -112,8 +106,8 @@ def test_the_map_is_saved(map_panel, theme, monkeypatch, tmp_path):
     view = map_panel.view
     assert (tmp_path / "map.csv").read_bytes().decode() == map_csv(map_of(FILE), view.picture.cells)
     wanted = {theme.tokens.device(0).name(), theme.tokens.device(-1).name()}
-    assert wanted <= colors_of(QImage(str(tmp_path / "map.png")))
-    assert wanted <= colors_of(rendered((tmp_path / "map.svg").read_bytes()))
+    assert wanted <= colors_in(QImage(str(tmp_path / "map.png")))
+    assert wanted <= colors_in(rendered((tmp_path / "map.svg").read_bytes()))
     assert "Save whole page as CSV\u2026" not in actions_of(map_panel)
 
 
@@ -174,6 +168,6 @@ def test_a_name_is_proposed_beside_the_file():
 
 
 def test_a_legend_goes_on_in_the_next_line(theme, qapp):
-    entries = [Entry(theme.tokens.device(number), "a device " * 3) for number in range(6)]
-    assert Legend(entries, 300, theme.tokens, qapp.font()).height > 40
-    assert Legend([], 300, theme.tokens, qapp.font()).height == 0
+    entries = [(theme.tokens.device(number), "a device " * 3) for number in range(6)]
+    assert legend(entries, 300, theme.tokens, qapp.font()).height > 40
+    assert legend([], 300, theme.tokens, qapp.font()).height == 0

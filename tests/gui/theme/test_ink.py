@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from PySide6.QtGui import QColor
 
-from inspector.gui.pages.memory.ink import contrast, ink_on, mixed
+from inspector.gui.theme.ink import contrast, ink_on, mixed
 from inspector.gui.theme.theme import read_tokens
 
 
