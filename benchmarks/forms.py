@@ -10,7 +10,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file
@@ -18,7 +18,6 @@ from torch import nn
 
 from inspector.remap.convert.export import export_form
 from inspector.remap.convert.forms import Form
-from inspector.tuples import NamedTuple
 from inspector.units import format_nbytes
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "forms.md"

@@ -13,11 +13,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.errors import CheckpointError, ContainerError, ExportError, PlanError
 from inspector.quoting import IS_WINDOWS
-from inspector.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from inspector.containers.source import Source

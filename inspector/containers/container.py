@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id, parse_storage_ids
@@ -13,9 +13,7 @@ from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId, Value
-from inspector.pieces import in_pieces
 from inspector.records import dataclass, field
-from inspector.tuples import NamedTuple
 from inspector.units import format_count, format_nbytes
 
 if TYPE_CHECKING:
@@ -188,20 +186,20 @@ def first_storage_ids(
         ContainerError: There are more storages than the limits allow.
     """
     found: dict[str, StorageId] = {}
-    for piece in in_pieces(tuple(nodes)):
-        ids = parse_storage_ids(piece)
-        is_odd = ids is None and forgotten is not None and any(map(_has_odd_key, piece))
-        for node, storage_id in zip(piece, map(parse_storage_id, piece) if ids is None else ids, strict=True):
-            if storage_id is not None:
-                first = found.setdefault(storage_id.key, storage_id)
-                if first.dtype != storage_id.dtype and not _has_no_address(
-                    first
-                ):  # torch hands out the first one's storage for both
-                    node.meaning = storage_id._replace(dtype=first.dtype, itemsize=first.itemsize)
-                if forgotten is not None and first is not storage_id and (is_odd or _has_no_address(first)):
-                    forgotten.append(storage_id)
-                if storage_id.view is not None:
-                    found.setdefault(storage_id.view[0], storage_id.viewed())
+    nodes = tuple(nodes)
+    ids = parse_storage_ids(nodes)
+    is_odd = ids is None and forgotten is not None and any(map(_has_odd_key, nodes))
+    for node, storage_id in zip(nodes, map(parse_storage_id, nodes) if ids is None else ids, strict=True):
+        if storage_id is not None:
+            first = found.setdefault(storage_id.key, storage_id)
+            if first.dtype != storage_id.dtype and not _has_no_address(
+                first
+            ):  # torch hands out the first one's storage for both
+                node.meaning = storage_id._replace(dtype=first.dtype, itemsize=first.itemsize)
+            if forgotten is not None and first is not storage_id and (is_odd or _has_no_address(first)):
+                forgotten.append(storage_id)
+            if storage_id.view is not None:
+                found.setdefault(storage_id.view[0], storage_id.viewed())
     if len(found) > limits.storages:
         raise ContainerError(
             f"the file has more than {limits.storages:,} storages",

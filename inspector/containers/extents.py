@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from inspector.containers.container import Container, Extent, StoredBytes
 from inspector.containers.formats import find_format
@@ -31,7 +32,6 @@ from inspector.errors import ContainerError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.tuples import NamedTuple
 
 _TAIL_NBYTES = 8
 

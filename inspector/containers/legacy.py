@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from inspector.containers.container import (
     Container,
@@ -28,7 +29,6 @@ from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
-from inspector.tuples import NamedTuple
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum, auto
+from typing import NamedTuple
 
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 _MOST_CHARS = 80

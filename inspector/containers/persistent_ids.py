@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import TypeGuard, cast
+from typing import NamedTuple, TypeGuard, cast
 
 from inspector.pickles.values import Call, Global, PersistentId, Value
-from inspector.tuples import NamedTuple
 
 _PLAIN_PARTS = 5
 _MOST_COUNTED = 2**63 - 1  # torch counts with int64

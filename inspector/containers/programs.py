@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.containers.rebuilds import EXPECTED
 from inspector.errors import (
@@ -25,7 +25,6 @@ from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import StreamFault
 from inspector.pickles.values import Call, Global
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 
 ProgramKind = Literal["object", "part", "rival", "nested", "missed"]
 """`object`: it makes the saved object. `part`: torch runs it before or after that one. `rival`: other readers

@@ -7,9 +7,9 @@ They are those of `torch/_utils.py` and `torch/_tensor.py` (`Tensor.__reduce_ex_
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from inspector.pickles.state import Expected
-from inspector.tuples import NamedTuple
 
 
 class Rebuild(NamedTuple):

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
+from typing import NamedTuple
 
 from inspector.containers.legacy import LEGACY_STREAMS, MAGIC
 from inspector.containers.nested import read_nested
@@ -31,7 +32,6 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Machine
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 
 START = "the pickle at its beginning"
 _ZIP = b"PK\x03\x04"

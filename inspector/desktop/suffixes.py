@@ -5,7 +5,7 @@ Where the content can be looked at, `resources/desktop/checkpoint-inspector.xml`
 
 from __future__ import annotations
 
-from inspector.tuples import NamedTuple
+from typing import NamedTuple
 
 
 class Kind(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.diagnose.branches import devices_fix
 from inspector.model.checkpoint import Checkpoint
@@ -19,7 +19,6 @@ from inspector.target.memory import HOST, Room, fits, forecast
 from inspector.target.opening import can_map
 from inspector.target.restore import landing_place
 from inspector.target.versions import release_of
-from inspector.tuples import NamedTuple
 from inspector.units import format_nbytes
 
 MAP_DOES_NOT_FIT = "map-does-not-fit"

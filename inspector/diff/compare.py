@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import prod
+from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
 from inspector.diff.content.arrays import array_of
@@ -38,7 +39,6 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
-from inspector.tuples import NamedTuple
 
 _SAME_ARRAY = frozenset({"key", "value", "bits"})
 """What is said of an array whose numbers, type, shape and order are the same."""

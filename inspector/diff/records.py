@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass
-from inspector.tuples import NamedTuple
 
 Mode = Literal["none", "equal", "numbers"]
 """How far tensors are compared: by what is said of them alone, whether they are equal, or by how much not."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
+from typing import NamedTuple
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import FileSource, Source
@@ -17,7 +18,6 @@ from inspector.containers.zip.kinds import Records
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 SAMPLE_NBYTES = 32 << 20
 """How much of a large copy is compared by default; what is smaller than this is compared whole."""

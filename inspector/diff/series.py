@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 from inspector.child import Worker
 from inspector.diff.compare import Chosen
@@ -20,7 +21,6 @@ from inspector.errors import CancelledError, CheckpointError, ContainerError, Ex
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.tensors.dtypes import is_whole
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 SUFFIXES = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".tar")
 MOST_FILES = 1_000

@@ -6,9 +6,10 @@ each algorithm (the modules of `stable_baselines3` and `sb3_contrib`).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
-from inspector.tuples import NamedTuple
 
 AGENT = "stable-baselines3"
 """The name of the format."""

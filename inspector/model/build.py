@@ -40,7 +40,6 @@ from inspector.model.values.embedded import holds_checkpoint
 from inspector.model.values.text import type_of
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, Value
-from inspector.pieces import let_go
 from inspector.progress import Progress
 from inspector.records import replace
 
@@ -84,17 +83,15 @@ def open_checkpoint(
             failure = ModelError("there is not enough memory to describe this file", where=container.path)
             failure.programs = container.programs
             raise failure from None
-        let_go(container.storage_ids)
-        if isinstance(container.stored, dict):
-            let_go(container.stored)
         return checkpoint
 
 
 def _forget(found: Found, root: Value) -> None:
     """Forget values that have their rows: a million tensors are half a gigabyte once more."""
-    let_go(found.sources, found.places)
+    found.sources.clear()
+    found.places.clear()
     _empty(root, _DEEP)
-    let_go(found.holders)
+    found.holders.clear()
 
 
 def _empty(value: Value, deep: int) -> None:
@@ -103,7 +100,7 @@ def _empty(value: Value, deep: int) -> None:
         for _, inner in value.pairs if deep else ():
             if type(inner) is Dict:
                 _empty(inner, deep - 1)
-        let_go(value.pairs)
+        value.pairs.clear()
 
 
 def build_checkpoint(
@@ -222,7 +219,8 @@ def _name_slots(
     models = read_models(found.models, found.tensors)
     work.breathe()
     owned = list(map(_owned, found.optimizers, slots, held))
-    let_go(*slots)  # rows that are made anew below
+    for rows in slots:
+        rows.clear()  # they are made anew below
     others = others if not models else _ways_of(models, found.values)
     names = _name_by_others(owned, others) if others else name_parameters(owned, models)
     for row, number, owner in found.slots.all():

@@ -8,14 +8,13 @@ has a hundred thousand are named tuples: as frozen as a dataclass, and made eigh
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.containers.container import Part
 from inspector.containers.notes import Note
 from inspector.containers.source import Stamp
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
 from inspector.records import dataclass
-from inspector.tuples import NamedTuple
 
 Key = str | int
 """One step of a path: a mapping key, a sequence index, or an attribute with a leading dot."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import Encoding, HiddenDevice, Key, KeyFault, Tensor, ValueRow
@@ -14,7 +15,6 @@ from inspector.model.roles.roles import NOWHERE, Context, ModelDraft
 from inspector.model.tensors.storages import Views
 from inspector.pickles.values import Value
 from inspector.records import dataclass, field
-from inspector.tuples import NamedTuple
 
 
 class Slots:

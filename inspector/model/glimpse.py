@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import TensorFacts
@@ -14,7 +15,6 @@ from inspector.model.values.children import children_of
 from inspector.model.values.text import step_text
 from inspector.pickles.values import Call, Dict, Set, StoredTensor, Value
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, format_shape, shown_path
 
 MOST_ROWS = 100

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
+from typing import NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.containers.notes import AMBIGUOUS, NoteKind
@@ -20,7 +21,6 @@ from inspector.model.once import once
 from inspector.model.tensors.views import PAST, end_of, torch_words
 from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.python2 import present_name
-from inspector.tuples import NamedTuple
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
 _MOST_DIGITS = 19

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from inspector.model.checkpoint import ROLES, Checkpoint, Storage, Tensor
 from inspector.model.once import once
 from inspector.model.roles.devices import device_order
-from inspector.pieces import counted
 from inspector.records import dataclass
 
 
@@ -25,8 +24,8 @@ class DeviceTotal:
 @once
 def device_totals(checkpoint: Checkpoint) -> tuple[DeviceTotal, ...]:
     """Add up by device: accelerators first, in their order, then the CPU, then meta."""
-    tensors = counted(tensor.device for tensor in checkpoint.tensors)
-    storages = counted(storage.device for storage in checkpoint.storages)
+    tensors = Counter(tensor.device for tensor in checkpoint.tensors)
+    storages = Counter(storage.device for storage in checkpoint.storages)
     nbytes: Counter[str] = Counter()
     for storage in checkpoint.storages:
         nbytes[storage.device] += storage.nbytes

@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from inspector.limits import Limits
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value, noun_for
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 _SHORT_NBYTES = 1 << 12
 _FEW = 4

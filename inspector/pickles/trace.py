@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import repeat
-from typing import Generic, TypeGuard, TypeVar
+from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.handlers import HANDLERS
@@ -18,7 +18,6 @@ from inspector.pickles.state import State, StoppedError
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, field
-from inspector.tuples import NamedTuple
 
 T = TypeVar("T")
 _BATCH = 8192

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Role, Tensor
 from inspector.records import dataclass
@@ -11,7 +11,6 @@ from inspector.remap.convert.forms import KEPT
 from inspector.remap.hidden import could_move, hidden_stay
 from inspector.remap.plan import Plan
 from inspector.remap.rules import format_rule
-from inspector.tuples import NamedTuple
 from inspector.units import escape_text, format_count, format_nbytes
 
 What = Literal["moves", "kept", "stays"]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from json.encoder import encode_basestring_ascii as quote
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.diagnose.findings.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
@@ -23,7 +23,6 @@ from inspector.report.outline.node import Node
 from inspector.report.outline.parameters import count_parameters
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
-from inspector.tuples import NamedTuple
 
 SCHEMA = 1
 Document = dict[str, Any]

@@ -12,7 +12,6 @@ from typing import cast
 
 from inspector.model.build import collector_paused
 from inspector.model.checkpoint import Checkpoint
-from inspector.pieces import in_pieces, let_go
 from inspector.report.arrange import MOST_NAME, Arrangement, Group, Leaf, arrange
 from inspector.report.outline.node import Node, NodeKind, Tree
 from inspector.report.outline.nodes import Named, Nodes
@@ -52,7 +51,6 @@ def _let_go_of(root: Group) -> None:
     while groups:
         below = groups.pop().below
         groups += [row for row in below if isinstance(row, Group) and row.is_above]
-        let_go(below)
 
 
 class _Numbering:
@@ -74,8 +72,7 @@ class _Numbering:
             else:
                 self._ends[id_] = len(self.places.codes)
                 stack.pop()
-        for piece in in_pieces(range(1, len(self.places.codes) + 1)):
-            self.places.ends.extend(piece)
+        self.places.ends.extend(range(1, len(self.places.codes) + 1))
         for id_, end in self._ends.items():
             self.places.ends[id_] = end
 

@@ -7,12 +7,12 @@ count as running code. What their own loader runs is said for each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_ambiguous
 from inspector.safety.names import GlobalVerdict, judge_global, listed
-from inspector.tuples import NamedTuple
 
 _AMBIGUOUS = "Programs read different things from this file, and its loader may read others than this one."
 

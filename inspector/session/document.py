@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from inspector.containers.collector import collector_paused, keep_from_collector
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
-from inspector.pieces import let_go_after
 from inspector.progress import Progress
 from inspector.records import dataclass, field
 from inspector.remap.files.naming import record_path
@@ -21,7 +20,6 @@ from inspector.report.words.formats import names_devices
 from inspector.session.cache import remembered
 
 if TYPE_CHECKING:
-    from inspector.report.outline.nodes import Nodes
     from inspector.safety.verdict import SafetyVerdict
     from inspector.target.default_load import DefaultLoad
     from inspector.target.machine.profile import Profile
@@ -82,8 +80,6 @@ def open_document(path: str, progress: Progress) -> Document:
         )
     if len(checkpoint.tensors) >= _MANY_TENSORS:
         keep_from_collector(document)
-        rows = checkpoint.tensors, checkpoint.storages, checkpoint.values, cast("Nodes", tree.nodes).named
-        let_go_after(document, *rows, tree, document.remembered)  # from behind: they refer to those before
     return document
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -10,7 +10,6 @@ from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.once import once
 from inspector.model.roles.device_types import device_type
-from inspector.pieces import counted
 from inspector.records import dataclass
 from inspector.target.landing import Landing, sent_tensors
 from inspector.target.load_call import LoadCall
@@ -111,7 +110,7 @@ class Sizes:
         for storage in checkpoint.storages:
             stored[storage.device].append(storage.nbytes)
         rows = [row for row in checkpoint.tensors if row.role in _OF_MODEL and row.part_of is None]
-        views, seen = counted(row.storage for row in rows), set()
+        views, seen = Counter(row.storage for row in rows), set()
         for row in rows:
             if row.storage is not None and views[row.storage] > 1:  # tied weights are one parameter
                 view = row.storage, row.storage_offset, row.nbytes

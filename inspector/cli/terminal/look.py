@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from typing import Literal, TextIO
+from typing import Literal, NamedTuple, TextIO
 
 from inspector.cli.terminal.windows import obeys_codes
-from inspector.tuples import NamedTuple
 
 Depth = Literal["none", "16", "256", "true"]
 Ground = Literal["light", "dark", "unknown"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import colorsys
 import json
 from functools import lru_cache
+from typing import NamedTuple
 
 from inspector.cli.terminal.look import Ground, Look
 from inspector.resources import resource_path
-from inspector.tuples import NamedTuple
 from inspector.units import escape_text
 
 RESET = "\x1b[0m"

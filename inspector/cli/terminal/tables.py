@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from inspector.cli.terminal.lines import columns_for
 from inspector.cli.terminal.paint import Paint
@@ -12,7 +13,6 @@ from inspector.report.page.bars import Bars
 from inspector.report.page.cells import cut_middle, width_of
 from inspector.report.page.facts import Change, Columns, DeviceRow, Fact, Pointed, Result
 from inspector.report.words.values import format_number, sparkline
-from inspector.tuples import NamedTuple
 
 _LEAST_NAME = 8
 _BEFORE_TEXT = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from inspector.cli.terminal.paint import Paint
 from inspector.model.roles.devices import device_order
@@ -11,7 +12,6 @@ from inspector.report.outline.node import Node
 from inspector.report.page.cells import cut_end, cut_middle, width_of
 from inspector.report.page.rows import HEADER, NOTHING_FOUND, Cells, TreeRows, facts_of
 from inspector.report.tree import OTHERS
-from inspector.tuples import NamedTuple
 from inspector.units import format_count, format_quantity
 
 _GAP = 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.tuples import NamedTuple
+from typing import NamedTuple
 
 # By the code without its byte order: torch's name, bytes of an element, bytes of each number.
 _DTYPES: dict[str, tuple[str, int, int]] = {

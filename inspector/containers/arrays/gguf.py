@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from math import prod
+from typing import NamedTuple
 
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
@@ -19,7 +20,6 @@ from inspector.errors import ContainerError, DamagedError, UnsupportedFormatErro
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.values import Dict, StoredTensor, Value
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 MAGIC = b"GGUF"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from inspector.containers.arrays.npy_types import ArrayType, parse_shape, parse_type
 from inspector.containers.source import Source
 from inspector.errors import DamagedError, UnsupportedFormatError
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 MAGIC = b"\x93NUMPY"

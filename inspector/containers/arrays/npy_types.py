@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from math import prod
+from typing import NamedTuple
 
 from inspector.containers.arrays.dtypes import ElementType, element_type
 from inspector.pickles.values import Call, Global
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text
 
 _CODE = re.compile(r"([<>|=]?)([a-zA-Z])([0-9]{1,9})?(\[[^\]]{0,20}\])?")

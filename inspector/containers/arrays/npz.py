@@ -7,7 +7,7 @@ records with one name the last counts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.containers.arrays.listing import Arrays
 from inspector.containers.arrays.npy import read_objects
@@ -22,7 +22,6 @@ from inspector.errors import CheckpointError, ContainerError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_count
 
 if TYPE_CHECKING:

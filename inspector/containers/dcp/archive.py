@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from inspector.containers.container import Container, Part, StoredBytes
 from inspector.containers.dcp.metadata import (
@@ -42,7 +43,6 @@ from inspector.pickles.values import PersistentId, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.quoting import file_word
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 from inspector.units import format_count
 
 METADATA = ".metadata"

@@ -8,11 +8,11 @@ torch's `torch/distributed/checkpoint/filesystem.py`; torch 1.13 had the same cl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from inspector.containers.raw.itemsizes import ITEMSIZES
 from inspector.errors import DamagedError
 from inspector.pickles.values import Call, Dict, Global, Value
-from inspector.tuples import NamedTuple
 
 _MOST = (1 << 63) - 1
 _MOST_DIMENSIONS = 64

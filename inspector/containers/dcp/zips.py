@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from inspector.containers.source import Source
 from inspector.containers.zip.end import END, END64, END64_SIGNATURE, END_SIGNATURE, LOCATOR64
-from inspector.tuples import NamedTuple
 
 _LOCAL_SIGNATURE = b"PK\x03\x04"
 _TAIL_NBYTES = END64.size + LOCATOR64.size + END.size

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.gathered.chunks import Chunk
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.rebuilds import FROM_TYPE, PARAMETERS, VIEWS
 from inspector.pickles.values import Call, Global, PersistentId, Value
-from inspector.tuples import NamedTuple
 
 _LEAST_ARGUMENTS = 4
 _MOST_WRAPPED = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
+from typing import NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.deepspeed.flat import Flat, cut, cut_evenly, flat_of
@@ -18,7 +19,6 @@ from inspector.containers.deepspeed.states import (
 )
 from inspector.containers.gathered.chunks import Chunk, Gathered
 from inspector.pickles.values import Value
-from inspector.tuples import NamedTuple
 
 _WEIGHTS = 3  # the stage that divides each parameter
 _STATE = "optimizer_state_dict"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from inspector.containers.deepspeed.states import entry
 from inspector.containers.folders.joined import Member
 from inspector.pickles.values import Dict, Value
-from inspector.tuples import NamedTuple
 
 UNIVERSAL = "latest_universal"
 _LAYER = re.compile(r"layer_[0-9]{2,5}(?:-model_[0-9]{2,4})?-model_states\.pt")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-
-from inspector.tuples import NamedTuple
+from typing import NamedTuple
 
 OWN_NAMES = frozenset(
     {

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.errors import ContainerError
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 # Of ScalarType: torch's name, and the bytes of an element.

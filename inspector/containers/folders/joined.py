@@ -8,6 +8,7 @@ not be used alone again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from inspector.containers.container import Container, Part, StoredBytes
 from inspector.containers.gathered.chunks import Gathered
@@ -18,7 +19,6 @@ from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Blob, Call, Dict, PersistentId, Set, StoredTensor, Value
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 
 _LONGS = frozenset(CODES[name] for name in ("INT", "LONG", "LONG4"))
 _CONTAINERS = frozenset({list, tuple, Dict, Set, Call, PersistentId})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.folders.beside import read_member, read_word, run_beside
@@ -20,7 +21,6 @@ from inspector.limits import Limits
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_count
 
 LATEST = "latest_checkpointed_iteration.txt"

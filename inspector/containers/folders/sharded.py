@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.folders.folder import Folder, leads_out
@@ -23,7 +23,6 @@ from inspector.limits import Limits
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 from inspector.units import format_count, format_nbytes
 
 SUFFIX = ".index.json"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from inspector.containers.foreign.text import MARKED_TEXTS, Look, Text, read_plain_text
 from inspector.errors import CheckpointError, DamagedError, NotACheckpointError
-from inspector.tuples import NamedTuple
 
 _UNPACK = "unpack it first, and open what is inside"
 _CONVERT = "torch cannot read it: look for a PyTorch version of the model, or convert it"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_nbytes
 
 _MOST_QUOTED = 120

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import islice
+from typing import NamedTuple
 
 from inspector.errors import NotACheckpointError
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 _MOST_NAMES = 10_000

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-
-from inspector.tuples import NamedTuple
+from typing import NamedTuple
 
 
 class Chunk(NamedTuple):

@@ -12,11 +12,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import groupby, product
 from math import prod
+from typing import NamedTuple
 
 from inspector.containers.gathered.chunks import Chunk, Gathered
 from inspector.errors import DamagedError
 from inspector.records import dataclass
-from inspector.tuples import NamedTuple
 
 _MOST_DIMENSIONS = 64
 _MOST_MORE = 100_000

@@ -5,6 +5,8 @@ The storages of a file are known under keys of their own: the name of its record
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from inspector.containers.container import Container, Extent, PickleRecord, StoredBytes
 from inspector.containers.folders.joined import shift_large_values
 from inspector.containers.formats import find_format
@@ -19,7 +21,6 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Value
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 _MOST_FILES = 256
 TWICE = -1000

@@ -9,10 +9,10 @@ the instruction that completes it (`NumpyArrayWrapper` in joblib's `numpy_pickle
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 from inspector.containers.arrays.dtypes import ElementType, contiguous_stride, element_type
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
-from inspector.tuples import NamedTuple
 
 # NumPy 2 renamed `numpy.core`. Whole names: `evil.multiarray._reconstruct` makes something else.
 RECONSTRUCTS = frozenset({"numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import NamedTuple
 
 from inspector.containers.raw.codings import LINE, PLAIN, TEXT
 from inspector.containers.source import Source
@@ -23,7 +24,6 @@ from inspector.pickles.state import CutOffError, Handler, PausedError, State
 from inspector.pickles.values import Blob, BlobKind, Call, Global, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 
 _FIRST_NBYTES = 1 << 12
 _MOST_READ_NBYTES = 4 << 20

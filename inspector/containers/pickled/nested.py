@@ -8,6 +8,7 @@ number of the file, a colon, and their key in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from inspector.containers.container import Extent
 from inspector.containers.legacy import NUMEL, open_legacy
@@ -28,7 +29,6 @@ from inspector.pickles.state import MOST_ODDITIES
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 
 _ZIP = b"PK\x03\x04"
 _HEAD_NBYTES = 1 << 11

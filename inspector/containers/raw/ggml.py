@@ -5,7 +5,7 @@ Most hold a block of numbers in a few bytes, with a scale of its own. torch has 
 
 from __future__ import annotations
 
-from inspector.tuples import NamedTuple
+from typing import NamedTuple
 
 
 class BlockType(NamedTuple):

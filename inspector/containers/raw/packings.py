@@ -12,12 +12,11 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from inspector.containers.raw.inflated import PART_SHIFT, Inflated
 from inspector.errors import UnsupportedFormatError
 from inspector.overriding import override
-from inspector.tuples import NamedTuple
 
 _PACKED_NBYTES = 1 << 18
 _PLAIN_NBYTES = 1 << 20

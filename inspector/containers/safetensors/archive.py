@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from inspector.containers.container import Container, StoredBytes, damage_note
 from inspector.containers.notes import Note, NoteKind
@@ -20,9 +20,7 @@ from inspector.containers.source import Source
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
-from inspector.pieces import let_go, sorted_by
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 _MOST_SIZE = (1 << 64) - 1
@@ -86,7 +84,7 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
         refusal=_refusal(rows, in_order, source.nbytes - header.data_start),
         tied=_tied(header),
     )
-    let_go(in_order, rows, header.entries)
+    header.entries.clear()
     return container
 
 
@@ -185,4 +183,4 @@ def _overlap(rows: list[_Laid]) -> bool:
 
 def _in_order(rows: list[_Laid]) -> list[_Laid]:
     """Return tensors by where they begin, and where they end."""
-    return sorted_by(rows, lambda row: row[0][3:])
+    return sorted(rows, key=lambda row: row[0][3:])

@@ -6,7 +6,7 @@ its own, and has no types of six bits: `load_file` refuses files with those.
 
 from __future__ import annotations
 
-from inspector.tuples import NamedTuple
+from typing import NamedTuple
 
 
 class Code(NamedTuple):

@@ -12,12 +12,11 @@ import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NamedTuple
 
 from inspector.containers.source import Source
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
-from inspector.pieces import are_distinct, let_go
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 METADATA = "__metadata__"
@@ -142,13 +141,12 @@ class _Reading:
             if max(first, last, *shape) > _MOST_COUNT:
                 raise _malformed(name, "a number in it is too large")
         names = [entry.name for entry in self.entries]
-        if not are_distinct(names):
+        if len(set(names)) < len(names):
             raise DamagedError(
                 "the header names a tensor twice",
                 where=_shown(_first_double(names)),
                 remedy="programs read different things from it: fetch it again, or write it anew",
             )
-        let_go(names)
 
     def _object(self, pos: int, member: Callable[[str, int], int]) -> int:
         """Read an object whose members are read by `member`; return where it ends."""

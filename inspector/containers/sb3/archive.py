@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.containers.container import Container, Extent, damage_note
 from inspector.containers.inner.files import InnerFiles
@@ -23,7 +23,6 @@ from inspector.errors import CheckpointError, ContainerError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_count
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import binascii
+from typing import NamedTuple
 
 from inspector.containers.folders.small_json import Members, read_json, value_of
 from inspector.containers.inner.files import InnerFiles
@@ -18,7 +19,6 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Machine
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 RECORD = "data"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from inspector.containers.container import Container, Extent
 from inspector.containers.source import Source
@@ -11,7 +11,6 @@ from inspector.errors import NotACheckpointError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from inspector.containers.extents import Extents

@@ -13,6 +13,7 @@ need not know of this one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from inspector.containers.container import Container, StoredBytes, first_storage_ids
 from inspector.containers.legacy import NUMEL, place_views, system_facts
@@ -26,7 +27,6 @@ from inspector.pickles.machine import Machine, Stream, read_pickle
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
-from inspector.tuples import NamedTuple
 
 _MOST_INFO_NBYTES = 1 << 16
 _REBUILD = Global("torch._utils", "_rebuild_tensor")

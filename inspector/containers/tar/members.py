@@ -12,11 +12,10 @@ import posixpath
 import re
 import tarfile
 from collections.abc import Iterator
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from inspector.containers.source import Source
 from inspector.errors import CheckpointError, ContainerError
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 INFO, OBJECT, TENSORS, STORAGES = "sys_info", "pickle", "tensors", "storages"

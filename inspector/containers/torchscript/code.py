@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from inspector.containers.container import CodeDevice
 from inspector.containers.source import Source
@@ -17,7 +18,6 @@ from inspector.containers.zip.kinds import Records
 from inspector.containers.zip.records import read_contents
 from inspector.errors import ContainerError
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 FOLDER, _ENDING = "code/", ".py"
 _CLASS = re.compile(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.notes import Note, NoteKind
@@ -33,7 +34,6 @@ from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 
 _ASK_EACH = 4096
 _OLD_FOLDER = "tensors/"  # of torch 1.4

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.raw.near import NearReader
@@ -20,7 +21,6 @@ from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 LOCAL = struct.Struct("<4s5H3L2H")  # signature, version, flags, method, time, date, crc, sizes, name, extra

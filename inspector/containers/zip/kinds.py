@@ -7,6 +7,7 @@ before anything of the table is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from inspector.containers.container import Extent
 from inspector.containers.source import Source
@@ -20,9 +21,7 @@ from inspector.containers.zip.directory import (
 from inspector.containers.zip.metadata import is_listed
 from inspector.errors import ContainerError
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.pieces import in_pieces
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 PICKLE = "data.pkl"
 _DATA = "data/"
@@ -109,10 +108,9 @@ class Records:
 
 def _list_names(by_name: dict[str, ZipEntry], entries: Sequence[ZipEntry]) -> None:
     """List records by name; of several the first, while miniz takes whichever its search hits on."""
-    for some in in_pieces(entries[::-1]):
-        names = [entry.name for entry in some]
-        is_folded = all(map(str.islower, names))  # as nearly all are
-        by_name.update(zip(names if is_folded else map(_folded, names), some, strict=True))
+    names = [entry.name for entry in entries[::-1]]
+    is_folded = all(map(str.islower, names))  # as nearly all are
+    by_name.update(zip(names if is_folded else map(_folded, names), entries[::-1], strict=True))
 
 
 def _folded(name: str) -> str:

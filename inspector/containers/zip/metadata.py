@@ -7,6 +7,7 @@ The order is that of `PyTorchStreamReader::init` in `caffe2/serialize/inline_con
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
@@ -20,7 +21,6 @@ from inspector.containers.zip.torch_words import (
     no_folder_words,
 )
 from inspector.errors import ContainerError
-from inspector.tuples import NamedTuple
 
 SERIALIZATION_ID, VERSION, OLD_VERSION = ".data/serialization_id", ".data/version", "version"
 _FORMAT, _ORDER, _ALIGNMENT = ".format_version", "byteorder", ".storage_alignment"

@@ -8,13 +8,13 @@ refuse, or would not hand out twice, that is told as a doubt: what torch does ca
 from __future__ import annotations
 
 import zlib
+from typing import NamedTuple
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import DEFLATED, STORED, Trouble, ZipEntry, payload_offset, place_of
 from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import ContainerError
-from inspector.tuples import NamedTuple
 
 _ENCRYPTED, _PATCHED = 0x41, 0x20
 _STEPS = (1 << 16, 1 << 8, 1)

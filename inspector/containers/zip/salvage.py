@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.containers.container import Container, damage_note
 from inspector.containers.foreign.zips import name_zip
@@ -29,7 +29,6 @@ from inspector.errors import CheckpointError, ContainerError, DamagedError, NotA
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAME_CHARS = 80

@@ -11,6 +11,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from inspector.containers.source import BytesSource, Source
 from inspector.containers.zip.directory import DEFLATED, LOCAL, LOCAL_SIGNATURE, STORED, read_directory
@@ -18,7 +19,6 @@ from inspector.errors import ContainerError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 _FIRST_READ_NBYTES = 1 << 16
 _WINDOW_NBYTES = 4 << 20

@@ -12,6 +12,7 @@ import re
 import struct
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from inspector.containers.container import first_storage_ids
 from inspector.containers.persistent_ids import StorageId
@@ -32,7 +33,6 @@ from inspector.errors import CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 _SIGNATURES = re.compile(re.escape(LOCAL_SIGNATURE) + b"|" + re.escape(DESCRIPTOR_SIGNATURE))
 _SEARCH_NBYTES = 4 << 20

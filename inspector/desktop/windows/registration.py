@@ -13,12 +13,12 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PureWindowsPath
+from typing import NamedTuple
 
 from inspector.desktop.suffixes import KINDS
 from inspector.desktop.windows.registry import Registry
 from inspector.errors import ExportError
 from inspector.records import dataclass
-from inspector.tuples import NamedTuple
 
 NAME = "Checkpoint Inspector"
 _CLASSES = r"Software\Classes"

@@ -6,6 +6,7 @@ Formats that are pickles of arrays list them as tensors; in a file of torch they
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from inspector.containers.arrays.dtypes import ElementType, contiguous_stride
 from inspector.containers.pickled.arrays import from_buffer, reconstructed
@@ -15,7 +16,6 @@ from inspector.model.tensors.row_blocks import View, row_blocks
 from inspector.model.values.embedded import contents_of
 from inspector.pickles.values import Call, Value
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 from inspector.units import format_shape
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from inspector.tuples import NamedTuple
+from typing import Literal, NamedTuple
 
 Code = Literal["B", "H", "I", "Q"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.diff.side import Side
 from inspector.errors import ContainerError
@@ -14,7 +14,6 @@ from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, stored_nbytes
 from inspector.model.tensors.elements import is_contiguous
 from inspector.model.tensors.row_blocks import PLAIN_NBYTES, View, row_blocks
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 _MOST_TIMES = 64
 _COMPLEX = "complex"

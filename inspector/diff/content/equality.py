@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.diff.content.bits import differs_in_numbers
 from inspector.diff.content.elements import (
@@ -20,7 +20,6 @@ from inspector.errors import CancelledError, CheckpointError
 from inspector.model.checkpoint import Tensor
 from inspector.model.tensors.row_blocks import PLAIN_NBYTES
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 Answer = Literal["equal", "bits", "differs", "unread"]
 

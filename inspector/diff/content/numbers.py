@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from inspector.child import Worker, worker_script
 from inspector.diff.content.arrays import StoredArray
@@ -15,7 +15,6 @@ from inspector.errors import ExportError, WorkerError
 from inspector.model.checkpoint import Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.tuples import NamedTuple
 
 _TIMEOUT_S = 120.0
 

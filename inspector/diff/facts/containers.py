@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from inspector.diff.facts.tokens import Tokens
 from inspector.diff.records import ContainerChange, Pair
@@ -23,7 +24,6 @@ from inspector.model.values.children import (
 from inspector.model.values.text import MOST_KEY_BITS, class_of, step_text, text_of, type_of
 from inspector.pickles.python2 import present_name
 from inspector.pickles.values import Call, Dict, Value
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 _KEYS = frozenset({str, int})

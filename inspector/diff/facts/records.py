@@ -11,6 +11,7 @@ import os
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from inspector.containers.container import Extent
 from inspector.containers.extents import record_extents
@@ -27,7 +28,6 @@ from inspector.errors import CancelledError, CheckpointError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Storage
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_nbytes
 
 _DESCRIBING = frozenset(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.diff.records import Pair, Sharing
 from inspector.model.checkpoint import Tensor
 from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES
 from inspector.model.tensors.row_blocks import View
-from inspector.tuples import NamedTuple
 
 _Place = tuple[str, int]
 _Found = tuple[Pair, _Place, _Place]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from inspector.diff.content.elements import Elements, elements_of, has_elements, read_elements
 from inspector.diff.pairs.paths import Left
@@ -16,7 +17,6 @@ from inspector.diff.side import Side
 from inspector.errors import CancelledError, CheckpointError
 from inspector.model.checkpoint import Tensor
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 _HEAD_NBYTES = 1 << 14
 _Kind = tuple[str, tuple[int, ...], str]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-
-from inspector.tuples import NamedTuple
+from typing import NamedTuple
 
 
 class Left(NamedTuple):

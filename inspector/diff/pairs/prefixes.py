@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from inspector.diff.pairs.paths import Left, unique_names, without
-from inspector.tuples import NamedTuple
 
 WRAPPERS = (
     "module",

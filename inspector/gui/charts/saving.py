@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QImage, QImageWriter, QPainter
@@ -25,7 +26,6 @@ from inspector.gui.widgets.notice import show_notice
 from inspector.remap.files.destination import refuse_destination
 from inspector.remap.files.outfile import writing
 from inspector.session.screen import FailurePage
-from inspector.tuples import NamedTuple
 
 KINDS = {"svg": "SVG image (*.svg)", "png": "PNG image (*.png)", "csv": "CSV table (*.csv)"}
 PICTURES = ("svg", "png")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from inspector.containers.formats import refuse_step
 from inspector.errors import ExportError, PlanError
@@ -51,7 +51,6 @@ from inspector.report.words.results import (
     undone,
 )
 from inspector.target.machine.wish import parse_wish
-from inspector.tuples import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ changes what a tensor is: only the role shown, and which state a remap leaves on
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from inspector.model.checkpoint import Key, Role
 from inspector.model.tensors.dtypes import is_whole
 from inspector.model.tensors.views import TensorFacts
 from inspector.records import dataclass, field
-from inspector.tuples import NamedTuple
 
 _RNG = re.compile(r"(^|_)rng(_|$)|^rng|random_state|rng_state|^generator_state$", re.IGNORECASE)
 _SCHEDULER = re.compile(r"sched", re.IGNORECASE)

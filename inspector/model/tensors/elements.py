@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 BLOCK_NBYTES = 4 << 20
 _GAP_NBYTES = 1 << 12  # bytes between two elements up to which reading the gap costs less than another read

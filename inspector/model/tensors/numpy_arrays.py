@@ -9,9 +9,9 @@ Python 3 writes them as a text to be encoded in Latin-1.
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 from inspector.pickles.values import Call, Global, Value
-from inspector.tuples import NamedTuple
 
 _KINDS = {
     "f": "float",

@@ -8,9 +8,10 @@ while they are loaded. See `_rebuild_wrapper_subclass` and `_rebuild_device_tens
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from inspector.containers.rebuilds import FROM_TYPE, PARAMETERS, SENT, WRAPPER
 from inspector.pickles.values import Call, Global, Value
-from inspector.tuples import NamedTuple
 
 _WRAPPER_DEVICE, _SENT_DEVICE = 6, 2  # its place among the arguments
 

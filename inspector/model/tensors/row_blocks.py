@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import NamedTuple
 
 from inspector.model.tensors.elements import Read, copy_strided, is_contiguous
 from inspector.overriding import override
 from inspector.progress import Progress
-from inspector.tuples import NamedTuple
 
 PLAIN_NBYTES = 1 << 17
 """Larger blocks would be new memory of the system each time, which takes as long as reading them."""

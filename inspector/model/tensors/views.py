@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.model.checkpoint import Encoding, Tensor
 from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, element_nbytes, known_dtype, stored_nbytes
 from inspector.model.values.text import device_label, int_text
 from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
-from inspector.tuples import NamedTuple
 
 Geometry = tuple[Any, ...]
 """Offset, sizes and strides, as they stand in the arguments of a rebuild function."""

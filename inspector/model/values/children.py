@@ -17,7 +17,6 @@ from inspector.model.tensors.rebuild import looks_like_tensor
 from inspector.model.values.text import path_key
 from inspector.model.values.twins import twin_of
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
-from inspector.pieces import are_distinct, let_go
 
 _MOST_PARTS = 8
 _SCALARS = (type(None), bool, int, float, str, bytes, Blob, Global)
@@ -152,9 +151,9 @@ def told_apart(children: Children | Chained) -> Children | Chained | ToldApart:
     """
     steps = [key for key, _ in children]
     keys = [key if isinstance(key, str) else str(int(key)) for key in steps]
-    found = children if are_distinct(keys) else ToldApart(children, _turns_of(keys, steps, children))
-    let_go(keys, steps)
-    return found
+    if len(set(keys)) == len(keys):
+        return children
+    return ToldApart(children, _turns_of(keys, steps, children))
 
 
 def _turns_of(keys: list[str], steps: list[Key], children: Children | Chained) -> array[int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from inspector.containers.legacy import MAGIC, NUMEL, PROTOCOL_VERSION
 from inspector.pickles.values import Dict
 from inspector.remap.objects.pickle_writer import write_pickle
 from inspector.remap.objects.views import Writing
-from inspector.tuples import NamedTuple
 
 _INFO = Dict(
     [

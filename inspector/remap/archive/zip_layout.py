@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from inspector.containers.zip.directory import (
     CENTRAL,
@@ -31,7 +32,6 @@ from inspector.containers.zip.end import (
     LOCATOR64,
     LOCATOR64_SIGNATURE,
 )
-from inspector.tuples import NamedTuple
 
 DEFAULT_ALIGNMENT = 64
 _UTF8 = 0x0800

@@ -8,6 +8,7 @@ long as they should be.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Extent
@@ -18,7 +19,6 @@ from inspector.model.findings import Finding, finding
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.recover.values import PATIENT, Lost, list_rows
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_NAME_CHARS = 80

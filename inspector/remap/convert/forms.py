@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.records import dataclass, replace
-from inspector.tuples import NamedTuple
 
 Shape = Literal["same", "state-dict", "safetensors"]
 ContainerName = Literal["same", "zip", "legacy"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.formats import format_of
@@ -42,7 +43,6 @@ from inspector.remap.objects.views import Edits, Writing
 from inspector.remap.plan import Plan
 from inspector.remap.relabel.formats import mapped_container
 from inspector.remap.safetensors.contents import SafetensorsPlan, plan_safetensors
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 _MOST_NAMES = 4

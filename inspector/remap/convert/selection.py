@@ -7,6 +7,7 @@ could be meant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.errors import PlanError
@@ -15,7 +16,6 @@ from inspector.model.once import once
 from inspector.model.roles.contents import COUNT_OF_AVERAGES
 from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
 from inspector.remap.convert.forms import Form, LeftOut
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text
 
 _WEIGHTS: frozenset[Role] = frozenset({"parameter", "buffer"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
@@ -18,7 +19,6 @@ from inspector.model.tensors.views import NoTensorError, dtype_of, strided
 from inspector.pickles.values import Call, PersistentId, Value
 from inspector.records import dataclass, field
 from inspector.remap.objects.views import UNTYPED, StorageName, as_written, storage_class, view_of
-from inspector.tuples import NamedTuple
 
 _ALIGNMENT = 16  # a multiple of every item size, for bytes that tensors of several types may view
 _DTYPE_OF_V3 = 6  # its place among the arguments

@@ -7,6 +7,7 @@ to its data, the device that it would be sent to while loading. What has no data
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.rebuilds import FROM_TYPE, JAGGED, PARAMETER, PARAMETERS, SENT, WRAPPER
@@ -22,7 +23,6 @@ from inspector.remap.convert.forms import EXCLUDED, LeftOut
 from inspector.remap.convert.patterns import Patterns
 from inspector.remap.convert.selection import Model, why_unwanted
 from inspector.remap.objects.modules import StateEntry, read_module, read_program
-from inspector.tuples import NamedTuple
 
 _OWN_CLASS = frozenset({WRAPPER, JAGGED})
 _PLAIN = frozenset(

@@ -7,6 +7,7 @@ argument of a call cannot, since others would take its place.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
@@ -16,7 +17,6 @@ from inspector.model.values.text import step_text
 from inspector.pickles.values import Call, Dict, Value
 from inspector.remap.convert.patterns import Patterns
 from inspector.remap.objects.views import filled_pairs
-from inspector.tuples import NamedTuple
 
 _MOST_AGAIN = 100_000
 """Entries looked at once more, by another path to what holds them."""

@@ -7,13 +7,14 @@ parents share is listed under both.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from inspector.containers.container import Container
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.tensors.rebuild import looks_like_tensor
 from inspector.model.values.children import attributes_of, children_of, mapping_pairs
 from inspector.pickles.values import ByteString, Call, Dict, Global, Set, Value
-from inspector.tuples import NamedTuple
 
 _MOST_NAME = 10_000
 _NOT_PERSISTENT = "._non_persistent_buffers_set"

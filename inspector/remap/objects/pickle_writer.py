@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
@@ -31,7 +31,6 @@ from inspector.pickles.values import (
 from inspector.records import replace
 from inspector.remap.objects.rewritable import TOO_ODD, refuse_name
 from inspector.remap.objects.views import StorageName, Writing, filled_pairs, is_usual, view_of
-from inspector.tuples import NamedTuple
 
 __all__ = ["Writing", "write_pickle"]
 

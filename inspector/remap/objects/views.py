@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from inspector.containers.persistent_ids import STORAGE_DTYPES, StorageId, parse_storage_id
 from inspector.containers.rebuilds import VIEWS
@@ -12,7 +12,6 @@ from inspector.model.values.children import mapping_pairs
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, field
-from inspector.tuples import NamedTuple
 
 _ORDERED = "collections.OrderedDict"
 _MOST_AT_ONCE = 64  # dimensions that are written without asking whether others share them

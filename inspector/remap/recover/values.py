@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from inspector.containers.container import Container
 from inspector.limits import DEFAULT_LIMITS, Limits
@@ -14,7 +15,6 @@ from inspector.pickles.values import Call, Dict, Set, Value
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.objects.views import filled_pairs
-from inspector.tuples import NamedTuple
 
 PATIENT = replace(DEFAULT_LIMITS, seconds=600.0)
 """Limits for work that somebody asked for and can cancel."""

@@ -6,11 +6,11 @@ import struct
 from bisect import bisect_left
 from collections.abc import Mapping
 from itertools import accumulate
+from typing import NamedTuple
 
 from inspector.errors import PlanError
 from inspector.pickles.instructions import CODES, I4, U8, instruction_end
 from inspector.pickles.trace import Built, Push, Trace
-from inspector.tuples import NamedTuple
 
 _FRAME_NBYTES = 9
 _SHORT = frozenset({CODES["SHORT_BINUNICODE"], CODES["SHORT_BINSTRING"]})

@@ -6,6 +6,7 @@ A format without a row is read, and written anew in another form, but its own by
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from inspector.containers.container import Container, first_storage_ids
 from inspector.containers.formats import format_of, refuse_step
@@ -26,7 +27,6 @@ from inspector.remap.relabel.padding import fit_pickle
 from inspector.remap.relabel.patches import Patch, appended_piece, fits, refuse_doubles, zip_pieces
 from inspector.remap.relabel.rewrite import rewrite_pickle
 from inspector.remap.relabel.writers import CopyWriter
-from inspector.tuples import NamedTuple
 
 COPY = "write a copy instead, with -o"
 

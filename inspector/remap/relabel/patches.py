@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from typing import NamedTuple
 
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import (
@@ -25,7 +26,6 @@ from inspector.containers.zip.kinds import Records
 from inspector.containers.zip.records import read_zip_record
 from inspector.errors import ExportError
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, lay_out_behind, plain_record
-from inspector.tuples import NamedTuple
 
 _LOCAL_CRC, _CENTRAL_CRC = 14, 16  # where the CRC stands in the two headers
 _CENTRAL_LENGTHS = struct.Struct("<28x3H")  # of name, extra field and comment

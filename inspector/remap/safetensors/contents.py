@@ -12,13 +12,13 @@ import json
 import struct
 from collections.abc import Iterable, Sequence
 from math import prod
+from typing import NamedTuple
 
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.model.tensors.views import TensorFacts
 from inspector.pickles.values import Call, Dict, Value
 from inspector.remap.convert.forms import LeftOut
 from inspector.remap.objects.entries import tensors_in
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text
 
 DTYPES = {

@@ -16,9 +16,9 @@ from typing import Literal
 
 from inspector.model.checkpoint import ROLES, Checkpoint, Tensor
 from inspector.model.roles.devices import device_order
-from inspector.pieces import in_pieces, let_go, sorted_by, summed
 from inspector.records import dataclass
 from inspector.report.colors import NEUTRAL, device_name
+from inspector.report.outline.sums import sums
 from inspector.report.tree import Tree
 from inspector.units import cut_text, escape_text
 
@@ -91,14 +91,9 @@ def measure(checkpoint: Checkpoint, tree: Tree) -> Areas:
         if node >= 0 and row.storage is not None and row.storage in unseen:
             own[node], owned[node] = unseen.pop(row.storage), 1
             owners.append((node, index))
-    ordered = sorted_by(owners, itemgetter(0))
-    let_go(owners)
-    rows, indices = array("q"), array("q")
-    for piece in in_pieces(ordered):
-        rows.extend([node for node, _ in piece])
-        indices.extend([index for _, index in piece])
-    let_go(ordered)
-    return Areas(checkpoint, tree, summed(own), summed(owned), rows, indices, sum(unseen.values()))
+    owners.sort(key=itemgetter(0))
+    rows, indices = array("q", [node for node, _ in owners]), array("q", [index for _, index in owners])
+    return Areas(checkpoint, tree, sums(own), sums(owned), rows, indices, sum(unseen.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +138,8 @@ class Coloring:
         if end == start + 1:  # most cells are one tensor
             return self._part_of(start)
         found = []
-        for rows, sums in zip(self.rows, self.sums, strict=True):
-            found.append(sums[bisect_left(rows, end)] - sums[bisect_left(rows, start)])
+        for rows, before in zip(self.rows, self.sums, strict=True):
+            found.append(before[bisect_left(rows, end)] - before[bisect_left(rows, start)])
         return tuple(found)
 
     def _part_of(self, node: int) -> tuple[int, ...]:
@@ -172,14 +167,14 @@ def color_by(areas: Areas, by: Property) -> Coloring:
         kind = places.get(value, len(order))
         kind_of.append(kind)
         rows[kind].append(node)
-    sums = tuple(summed(list(map(areas.own_nbytes, nodes))) for nodes in rows)
+    summed = tuple(sums(list(map(areas.own_nbytes, nodes))) for nodes in rows)
     kinds = [
-        Kind(_label(by, value), value, _color(by, value, place, areas), sums[place][-1])
+        Kind(_label(by, value), value, _color(by, value, place, areas), summed[place][-1])
         for place, value in enumerate(order)
     ]
     if len(rows) > len(kinds):
-        kinds.append(Kind(OTHERS, None, NEUTRAL, sums[-1][-1]))
-    return Coloring(by, tuple(kinds), rows, sums, areas.owners, bytes(kind_of))
+        kinds.append(Kind(OTHERS, None, NEUTRAL, summed[-1][-1]))
+    return Coloring(by, tuple(kinds), rows, summed, areas.owners, bytes(kind_of))
 
 
 def _in_order(totals: Counter[str], by: Property) -> list[str]:

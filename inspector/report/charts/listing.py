@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from inspector.report.charts.modules import ModuleMap, kinds_text, share_text
-from inspector.tuples import NamedTuple
 from inspector.units import format_nbytes
 
 TITLES = ("Name", "Size", "Share", "Tensors", "Kinds")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from operator import sub
+from typing import NamedTuple
 
-from inspector.pieces import counted
 from inspector.records import dataclass
 from inspector.report.charts.areas import Areas, Coloring
 from inspector.report.charts.treemap import Cell
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Tree
 from inspector.target.landing import is_sent
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 _WHOLE = "Whole file"
@@ -87,7 +86,7 @@ def notes_on(areas: Areas) -> tuple[str, ...]:
     checkpoint = areas.checkpoint
     tensors = [row for row in checkpoint.tensors if row.part_of is None]
     viewing = [row.storage for row in tensors if row.storage is not None and row.nbytes]
-    shared = len(viewing) - len(counted(viewing))
+    shared = len(viewing) - len(set(viewing))
     meta = sum(row.device == "meta" and row.storage is None for row in tensors)
     inline = sum(is_sent(row) and row.device != "meta" for row in tensors)
     absent = [row.nbytes for row in checkpoint.storages if row.missing and row.nbytes]

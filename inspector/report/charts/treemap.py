@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.records import dataclass
 from inspector.report.charts.areas import Areas
-from inspector.tuples import NamedTuple
 
 _LEAST_PIXELS = 140.0
 """The smallest area of a cell that stands for one row."""

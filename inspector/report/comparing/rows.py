@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.diff.records import ArrayPair, Diff, Pair, TensorChange, ValueChange
 from inspector.report.comparing.words import (
@@ -16,7 +16,6 @@ from inspector.report.comparing.words import (
     numbers_text,
 )
 from inspector.report.words.places import ROOT, shown_place
-from inspector.tuples import NamedTuple
 from inspector.units import shown_path
 
 Section = Literal["safety", "tensor", "optimizer", "value", "container", "sharing", "record"]

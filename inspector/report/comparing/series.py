@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.diff.series import Point, Series, SeriesRow
 from inspector.report.documents.finite import finite
 from inspector.report.page.blocks import Line as TextLine
 from inspector.report.page.blocks import Page, page_of, plain_text
 from inspector.report.page.facts import Columns
-from inspector.tuples import NamedTuple
 from inspector.units import escape_text, format_count
 
 _DIGITS = ".4g"

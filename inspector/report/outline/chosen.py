@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from inspector.pieces import in_pieces
 from inspector.report.outline.node import Node, Tree
 from inspector.report.outline.nodes import Nodes
 from inspector.report.outline.sums import Leaves
-from inspector.tuples import NamedTuple
 
 _MOST_VIEWS = 100_000
 
@@ -39,8 +38,7 @@ class Total(NamedTuple):
 def total_of(tree: Tree, node_ids: Iterable[int]) -> Total:
     """Add up rows."""
     adder = _Adder(tree.nodes)
-    for piece in in_pieces(sorted(node_ids)):  # from top to bottom
-        adder.add(piece)
+    adder.add(sorted(node_ids))  # from top to bottom
     twice, parameters_twice, is_exact = _shared(tree, adder.tops)
     devices = adder.devices
     return Total(

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
-from typing import cast
+from typing import NamedTuple, cast
 
-from inspector.pieces import let_go
 from inspector.report.outline.node import Tree
 from inspector.report.outline.nodes import Nodes
 from inspector.report.outline.ranks import Key, rank_by
-from inspector.tuples import NamedTuple
 
 MOST_LISTED = 100_000
 _BLOCK = 4096
@@ -46,7 +44,6 @@ def flat_rows(tree: Tree, matches: tuple[int, ...] | None, order: Order) -> Flat
     blocks = _sorted_blocks(((rank(id_), id_) for id_ in matches), descending=order.descending)
     found = islice(merge(*blocks, reverse=order.descending), MOST_LISTED)
     listed = tuple([id_ for _, id_ in found])
-    let_go(*blocks)
     return FlatRows(listed, len(matches))
 
 

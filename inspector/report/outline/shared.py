@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.tuples import NamedTuple
 
 MOST_BITS = 128
 """A file can claim a thousand sizes for each of a million tensors; their product is not worked out again."""

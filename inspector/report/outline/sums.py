@@ -9,15 +9,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from math import prod
+from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Tensor
-from inspector.pieces import summed
 from inspector.report.colors import device_names
 from inspector.report.outline.node import Node
 from inspector.report.outline.shared import MOST_BITS, Run
-from inspector.tuples import NamedTuple
 from inspector.units import format_count, format_quantity
 
 OTHERS = "other devices"
@@ -97,9 +96,9 @@ class Sums:
         self._leaves, self._devices = leaves, devices
         shared = sorted(_take_shared_once(tensors, places, parameters, tensor_nodes, runs))
         self._shared, self._shared_at = shared, [one.meeting for one in shared]
-        self._shared_sizes = summed([one.nbytes for one in shared])
-        self._sizes, self._parameters = summed(sizes), summed(parameters)
-        self._counts, self._integers = summed(counts), summed(integers)
+        self._shared_sizes = sums([one.nbytes for one in shared])
+        self._sizes, self._parameters = sums(sizes), sums(parameters)
+        self._counts, self._integers = sums(counts), sums(integers)
 
     def nbytes(self, start: int, end: int) -> int:
         """Return the bytes of rows; what several of them share counts once."""
@@ -290,3 +289,12 @@ def _meeting(parents: Sequence[int], one: int, other: int) -> int:
         else:
             other = parents[other]
     return one
+
+
+def sums(values: Sequence[int]) -> Sequence[int]:
+    """Return the sum of all values before each, and of all at the end; as machine words if they fit."""
+    found = list(accumulate(values, initial=0))
+    try:
+        return array("q", found)
+    except OverflowError:  # what a file says of sizes has no bound
+        return found

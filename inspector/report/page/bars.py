@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from inspector.report.words.values import sparkline
-from inspector.tuples import NamedTuple
 
 
 class Bars(NamedTuple):

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
-from inspector.tuples import NamedTuple
 from inspector.units import escape_text
 
 LINE = 100

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from inspector.report.page.blocks import Page, page_of
-from inspector.tuples import NamedTuple
 from inspector.units import cut_text, escape_text
 
 _MOST_NAME = 48

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import cast
+from typing import NamedTuple, cast
 
 from inspector.report.outline.node import Node, Tree
 from inspector.report.outline.nodes import Nodes
 from inspector.report.outline.sums import Places
 from inspector.report.page.cells import cut_end, cut_middle, width_of
-from inspector.tuples import NamedTuple
 from inspector.units import format_nbytes
 
 HEADER = ("Name", "Device", "Shape or value", "Type", "Size")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt
+from typing import NamedTuple
 
 from inspector.records import dataclass, replace
-from inspector.tuples import NamedTuple
 
 ODDITIES = ("nan", "inf", "zero", "huge", "constant", "dead-rows")
 """What a scan of all tensors finds; each is a field that stands alone, as `nan:`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
@@ -19,7 +19,6 @@ from inspector.target.machine.wish import MOST_GPUS
 from inspector.target.opening import OTHER_LOADER
 from inspector.target.simulate import LoadFailure, device_failures
 from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
-from inspector.tuples import NamedTuple
 from inspector.units import escape_text, format_count
 
 _DAMAGED = "the file is damaged, so other programs may make something else of it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.tuples import NamedTuple
+from typing import NamedTuple
 
 
 class Opener(NamedTuple):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import islice
+from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor
 from inspector.model.once import once
@@ -20,7 +21,6 @@ from inspector.model.roles.roles import DICTIONARIES
 from inspector.records import dataclass
 from inspector.target.after.losses import is_loss_name, is_loss_weight
 from inspector.target.after.states import state_folders
-from inspector.tuples import NamedTuple
 
 # What a model is built with: its loss is a part of it then, and moves with it.
 _ARGUMENTS = frozenset({"hyper_parameters", "hparams", "config", "cfg", "args"})

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from inspector.target.after.complaints import Complaint
-from inspector.tuples import NamedTuple
 
 META = "meta"
 

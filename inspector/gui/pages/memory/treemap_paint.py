@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
@@ -13,7 +14,6 @@ from inspector.gui.theme.theme import Tokens
 from inspector.gui.widgets.labels import cut_path
 from inspector.report.charts.modules import ModuleMap, labels_of, parts_of
 from inspector.report.charts.treemap import Box, Cell, Frame, Picture
-from inspector.tuples import NamedTuple
 from inspector.units import format_nbytes
 
 _PAD = 5
