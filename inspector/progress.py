@@ -6,9 +6,9 @@ next `advance` raise, so that every stop leaves by the same door as every other 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from inspector.errors import CancelledError
 
@@ -25,11 +25,9 @@ class Progress:
         done: Units finished (bytes when copying).
         total: Units altogether; 0 while unknown.
         is_counted: Whether the units are things that are counted, and no bytes.
-        first_rows: The first rows that were found, as (name, what it is), to be shown meanwhile.
-        on_values: Called by readers with the first values that they have; None where nobody wants them.
     """
 
-    __slots__ = ("_cancelled", "done", "first_rows", "is_counted", "label", "on_values", "total")
+    __slots__ = ("_cancelled", "done", "is_counted", "label", "total")
 
     def __init__(self, label: str = "") -> None:
         self.label = label
@@ -37,8 +35,6 @@ class Progress:
         self.total = 0
         self.is_counted = False
         self._cancelled = False
-        self.first_rows: tuple[tuple[str, str], ...] = ()
-        self.on_values: Callable[[list[list[Any]]], None] | None = None
 
     @property
     def cancelled(self) -> bool:

@@ -185,8 +185,6 @@ class Machine:
             state.tick()
         except BrokenStreamError as error:
             raise self._error(str(error), pos) from None
-        if self._progress is not None and self._progress.on_values is not None:
-            self._progress.on_values([*state.marked, state.stack])
 
     def _stream(self, end: int) -> Stream:
         state = self.state

@@ -75,26 +75,6 @@ def test_opening_is_blank_at_first_and_then_tells_how_far_it_is(qtbot):
     assert "best.pth" not in shown(page)
 
 
-def test_opening_shows_the_first_tensors_while_the_rest_is_read(qtbot):
-    page = OpeningPage()
-    qtbot.addWidget(page)
-    page.show()
-    work = Progress()
-    screen = replace(fakes.empty_screen(), phase="opening", path="/x/best.pth", progress=work)
-    page.show_screen(screen)
-    work.start("reading")
-    qtbot.waitUntil(lambda: "reading" in shown(page))
-    assert "The first tensors" not in shown(page)
-    work.first_rows = tuple((f"layer{n}.weight", f"float32  {n}  cpu") for n in range(20))
-    qtbot.waitUntil(lambda: "The first tensors" in shown(page))
-    assert "layer0.weight" in shown(page)
-    assert "float32  11  cpu" in shown(page)
-    assert "layer12.weight" not in shown(page)
-    page.show_screen(replace(screen, progress=Progress()))
-    qtbot.waitUntil(lambda: "best.pth" in shown(page))
-    assert "layer0.weight" not in shown(page)
-
-
 def test_a_failure_tells_what_where_and_what_to_do(qtbot, theme):
     page = FailurePageWidget(theme)
     qtbot.addWidget(page)

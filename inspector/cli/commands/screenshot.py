@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--thumbnail",
         metavar="PIXELS",
         type=_edge,
-        help="no window, but the small picture that file managers show: a bar for each device, and the size",
+        help="no window, but the small picture that file managers show: a bar for each device",
     )
     add_target_options(parser)
     parser.add_argument("--force", action="store_true", help="replace OUT even if it is no picture")

@@ -68,8 +68,6 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
         pairs.append((name, StoredTensor(key, dtype, shape if packed == 1 else _packed_shape(shape, code))))
         if is_whole or source.reaches(start + nbytes):
             stored[key] = new(StoredBytes, (0, start, nbytes))
-    if progress.on_values is not None:
-        progress.on_values([[Dict(pairs)]])
     lost = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     work.breathe()
     in_order = _in_order(rows)

@@ -8,7 +8,7 @@ cancelled, and understands damaged archives differently from torch. Layout: PKWA
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -83,9 +83,6 @@ class ZipEntry(NamedTuple):
     trouble: Trouble = Trouble.NONE
 
 
-OnFirst = Callable[[Sequence[ZipEntry]], None]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZipDirectory:
     """The central directory.
@@ -103,16 +100,13 @@ class ZipDirectory:
     doubts: tuple[NoteKind, ...] = ()
 
 
-def read_directory(
-    source: Source, limits: Limits, progress: Progress | None = None, on_first: OnFirst | None = None
-) -> ZipDirectory:
+def read_directory(source: Source, limits: Limits, progress: Progress | None = None) -> ZipDirectory:
     """Read a zip's central directory, as miniz reads it.
 
     Args:
         source: The zip.
         limits: The bounds of reading.
         progress: Asked for cancellation.
-        on_first: Called with the first records of very many, before the others are read.
 
     Raises:
         DirectoryError: There is none, or miniz refuses it.
@@ -134,9 +128,6 @@ def read_directory(
         advance(0)
         left = end.count - len(entries)
         pos = _parse_entries(source.nbytes, data, pos, end, entries, min(left, _ASK_EACH))
-        if on_first is not None and len(entries) < end.count:
-            on_first(entries)
-            on_first = None
     doubts = end.doubts if pos == len(data) else (*end.doubts, NoteKind.MORE_RECORDS)
     return ZipDirectory(entries=tuple(entries), start=end.start, end=end.end, doubts=doubts)
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from inspector.containers.container import Extent
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import (
-    OnFirst,
     ZipDirectory,
     ZipEntry,
     payload_offset,
@@ -186,7 +185,7 @@ def kind_of(source: Source, limits: Limits, progress: Progress) -> str:
         CancelledError: The work was cancelled.
     """
     try:
-        records = Records(read_directory(source, limits, progress, _shown(source, limits, progress)))
+        records = Records(read_directory(source, limits, progress))
     except ContainerError:
         return _SHARD if _is_shard(source) else _PLAIN
     if str(source.path).endswith(_SHARDS) or (records.directory.doubts and _is_shard(source)):
@@ -196,19 +195,6 @@ def kind_of(source: Source, limits: Limits, progress: Progress) -> str:
     if records.get(PICKLE) is not None and not records.lists(_CONSTANTS):
         return _PLAIN
     return next((kind.name for kind in ZIP_KINDS if kind.matches(records)), _PLAIN)
-
-
-def _shown(source: Source, limits: Limits, progress: Progress) -> OnFirst | None:
-    """Return what shows the beginning of a checkpoint of very many records; None where nobody looks."""
-    if progress.on_values is None:
-        return None
-
-    def show(entries: Sequence[ZipEntry]) -> None:
-        from inspector.containers.zip.beginning import show_beginning  # noqa: PLC0415 - few files need it
-
-        show_beginning(source, entries, limits, progress)
-
-    return show
 
 
 def _is_shard(source: Source) -> bool:

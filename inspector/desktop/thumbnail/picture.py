@@ -1,22 +1,19 @@
-"""Which picture a checkpoint has: a bar for each device, the size of the file, a sign on a dangerous one."""
+"""Which picture a checkpoint has: a bar for each device, and a sign on a dangerous one."""
 
 from __future__ import annotations
 
 import json
 from functools import lru_cache
 
-from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.desktop.thumbnail.canvas import Canvas, Color
-from inspector.desktop.thumbnail.letters import CAP_HEIGHT, fit, lines_of, width_of
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import device_totals
 from inspector.records import dataclass, replace
-from inspector.report.colors import NEUTRAL, device_colors, device_name
+from inspector.report.colors import NEUTRAL, device_colors
 from inspector.resources import resource_path
 from inspector.safety.verdict import judge
-from inspector.units import format_nbytes
 
 LIMITS: Limits = replace(
     DEFAULT_LIMITS,
@@ -30,14 +27,11 @@ LIMITS: Limits = replace(
 )
 """A fifth of what a file may cost that somebody opens: a folder may hold a hundred, and nobody asked."""
 
-_MOST_LABELED = 4
 _MOST_BARS = 12
 _FEWEST_ROWS = 3
-_LEAST_EDGE_OF_TEXT = 96
-_LEFT, _RIGHT, _TOP, _BOTTOM = 14.0, 50.0, 9.0, 45.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 14.0, 50.0, 10.0, 54.0
 """Where the bars stand, in parts of which the picture has 64."""
 _PARTS = 64.0
-_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +39,10 @@ class Bar:
     """One bar.
 
     Attributes:
-        label: The device.
         color: Its number among the accelerators, or `NEUTRAL`.
         share: Its length against the longest one, from 0 to 1.
     """
 
-    label: str
     color: int
     share: float
 
@@ -61,12 +53,10 @@ class Picture:
 
     Attributes:
         bars: One for each device, in their fixed order; the last may stand for all others.
-        text: How large the file is.
         is_dangerous: Whether loading it would do harm.
     """
 
     bars: tuple[Bar, ...]
-    text: str
     is_dangerous: bool
 
 
@@ -87,21 +77,15 @@ def picture_of(checkpoint: Checkpoint) -> Picture:
     """Return what is drawn of a checkpoint."""
     totals = device_totals(checkpoint)
     colors = device_colors(row.device for row in totals)
-    bars = [(_label_of(row.device, checkpoint), colors[row.device], row.nbytes) for row in totals]
+    bars = [(colors[row.device], row.nbytes) for row in totals]
     if len(bars) > _MOST_BARS:
         rest = bars[_MOST_BARS - 1 :]
-        bars[_MOST_BARS - 1 :] = [(f"+ {len(rest)}", NEUTRAL, sum(nbytes for *_, nbytes in rest))]
-    longest = max((nbytes for *_, nbytes in bars), default=0) or 1
+        bars[_MOST_BARS - 1 :] = [(NEUTRAL, sum(nbytes for _, nbytes in rest))]
+    longest = max((nbytes for _, nbytes in bars), default=0) or 1
     return Picture(
-        bars=tuple(Bar(label=label, color=color, share=nbytes / longest) for label, color, nbytes in bars),
-        text=format_nbytes(checkpoint.file_nbytes),
+        bars=tuple(Bar(color=color, share=nbytes / longest) for color, nbytes in bars),
         is_dangerous=judge(checkpoint).may_harm,
     )
-
-
-def _label_of(device: str, checkpoint: Checkpoint) -> str:
-    """Name a device; a file whose format knows none is all that there is to say."""
-    return checkpoint.format if device == NO_DEVICE else device_name(device)
 
 
 def draw(picture: Picture, edge: int) -> bytes:
@@ -114,18 +98,14 @@ def draw(picture: Picture, edge: int) -> bytes:
     left, top, right, bottom = sheet
     canvas.fill((left + line, top + line, right - line, bottom - line), 4 * unit - line, palette["surface"])
     _draw_bars(canvas, picture.bars, palette, unit)
-    scale = min(unit * 1.15, (_RIGHT - _LEFT) * unit / (width_of(picture.text) or 1.0))
-    place = (32 * unit - width_of(picture.text) * scale / 2, 56 * unit - CAP_HEIGHT * scale)
-    canvas.stroke(lines_of(picture.text, place, scale), max(scale, 1.0), palette["text"])
     if picture.is_dangerous:
         _draw_sign(canvas, palette, unit)
     return canvas.to_png()
 
 
 def _draw_bars(canvas: Canvas, bars: tuple[Bar, ...], palette: dict[str, Color], unit: float) -> None:
-    has_text = len(bars) <= _MOST_LABELED and canvas.edge >= _LEAST_EDGE_OF_TEXT
     height = (_BOTTOM - _TOP) / max(len(bars), _FEWEST_ROWS)
-    thick = height * (0.34 if has_text else 0.72)
+    thick = height * 0.72
     room = (_RIGHT - _LEFT) * unit
     for row, bar in enumerate(bars):
         bottom = _TOP + height * (row + 1) - height * 0.14
@@ -134,11 +114,6 @@ def _draw_bars(canvas: Canvas, bars: tuple[Bar, ...], palette: dict[str, Color],
         if bar.share:
             end = left + max(room * bar.share, thick * unit)
             canvas.fill((left, top, end, bottom * unit), thick * unit / 2, _color_of(bar, palette))
-        if has_text:
-            scale = max(min(0.65 * unit, room / (width_of(bar.label) or 1.0)), 0.52 * unit)
-            place = (left, top - 1.7 * unit - CAP_HEIGHT * scale)
-            lines = lines_of(fit(bar.label, room / scale + _TOLERANCE), place, scale)
-            canvas.stroke(lines, max(0.85 * scale, 1.0), palette["muted"])
 
 
 def _draw_sign(canvas: Canvas, palette: dict[str, Color], unit: float) -> None:

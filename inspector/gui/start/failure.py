@@ -28,7 +28,6 @@ from inspector.session.screen import FailurePage, Screen
 from inspector.units import escape_text
 
 _WIDTH = 680
-_FIRST_ROWS = 12
 _ICON_SHIFT = -10
 """The picture has a margin; its lines begin where the title below it does."""
 
@@ -50,7 +49,6 @@ class OpeningPage(QWidget):
         self._bar.setTextVisible(False)
         cancel = make_button("Cancel", self.cancel_wanted)
         self.first_focus = cancel
-        self._rows = _FirstRows()
         self._middle = QWidget()
         self._middle.setFixedWidth(_WIDTH)
         column(
@@ -58,7 +56,6 @@ class OpeningPage(QWidget):
             self._bar,
             self._label,
             (cancel, 0, RIGHT),
-            self._rows,
             spacing=12,
             within=self._middle,
         )
@@ -79,34 +76,6 @@ class OpeningPage(QWidget):
             self._middle.show()
             self._label.setText(self._progress.label)
             show_fraction(self._bar, self._progress.fraction)
-            self._rows.show_rows(self._progress.first_rows)
-
-
-class _FirstRows(QWidget):
-    """The first tensors of a file that takes long to read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._title = plain_label("The first tensors", "muted")
-        middle = Qt.TextElideMode.ElideMiddle  # the ends of names tell them apart
-        self._lines = [
-            (ElidedLabel("", "small", middle), ElidedLabel("", "small")) for _ in range(_FIRST_ROWS)
-        ]
-        lines = [row((name, 3), (text, 2), spacing=12) for name, text in self._lines]
-        column(self._title, *lines, spacing=4, margins=(0, 8, 0, 0), within=self)
-        policy = self.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # what stands above does not jump
-        self.setSizePolicy(policy)
-        self.hide()
-
-    def show_rows(self, rows: tuple[tuple[str, str], ...]) -> None:
-        """Show the first of these rows; without any there is nothing to see."""
-        self.setVisible(bool(rows))
-        shown = (*rows[:_FIRST_ROWS], *[("", "")] * _FIRST_ROWS)
-        for labels, texts in zip(self._lines, shown, strict=False):
-            for label, text in zip(labels, texts, strict=True):
-                if label.text() != text:
-                    label.setText(text)
 
 
 class FailurePageWidget(QScrollArea):

@@ -10,7 +10,6 @@ from inspector.containers.folders.belonging import INDEX
 from inspector.containers.folders.paths import stamp_at
 from inspector.containers.source import Stamp
 from inspector.errors import CancelledError, CheckpointError
-from inspector.model.glimpse import watch_beginning
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.resources import demo_path
@@ -164,7 +163,6 @@ def _open(asked: State, progress: Progress) -> Document | _Unread:
     Raises:
         CancelledError: The work was cancelled.
     """
-    watch_beginning(progress)
     try:
         return open_document(asked.path, progress)
     except CancelledError:

@@ -12,7 +12,6 @@ import pytest
 
 from inspector.errors import CancelledError, PickleError
 from inspector.limits import Limits
-from inspector.pickles import machine as machine_module
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import BATCH, Machine, read_pickle
 from inspector.pickles.state import StoppedError
@@ -352,13 +351,3 @@ def test_string_of_frames_ends() -> None:
         read_pickle(data)
     with pytest.raises(PickleError, match="more than 10,000 instructions"):
         read_pickle(data, limits=Limits(opcodes=10_000))
-
-
-def test_who_wants_the_first_values_is_shown_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_module, "BATCH", 4)
-    shown: list[list[int]] = []
-    progress = Progress()
-    progress.on_values = lambda levels: shown.append([len(level) for level in levels])
-    data = stream(proto(), list_(*map(number, range(20))))
-    Machine(data, name="x", progress=progress).run()
-    assert shown[:3] == [[1, 1], [1, 5], [1, 9]]
