@@ -35,7 +35,6 @@ def build_tree(checkpoint: Checkpoint, colors: dict[str, int]) -> Tree:
         places = numbered.places
         sums = Sums(checkpoint, places, numbered.tensor_nodes, runs)
         nodes = Nodes(checkpoint, places, numbered.named, arrangement.name_of, sums)
-        _let_go_of(arrangement.root)
     return Tree(
         nodes=nodes,
         tensor_nodes=numbered.tensor_nodes,
@@ -43,14 +42,6 @@ def build_tree(checkpoint: Checkpoint, colors: dict[str, int]) -> Tree:
         colors=colors,
         runs=runs,
     )
-
-
-def _let_go_of(root: Group) -> None:
-    """Let groups end some at a time; there may be as many as half of the rows."""
-    groups = [root]
-    while groups:
-        below = groups.pop().below
-        groups += [row for row in below if isinstance(row, Group) and row.is_above]
 
 
 class _Numbering:

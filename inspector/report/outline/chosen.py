@@ -38,7 +38,9 @@ class Total(NamedTuple):
 def total_of(tree: Tree, node_ids: Iterable[int]) -> Total:
     """Add up rows."""
     adder = _Adder(tree.nodes)
-    adder.add(sorted(node_ids))  # from top to bottom
+    ids = sorted(node_ids)  # from top to bottom
+    if ids:
+        adder.add(ids)
     twice, parameters_twice, is_exact = _shared(tree, adder.tops)
     devices = adder.devices
     return Total(

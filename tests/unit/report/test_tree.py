@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.report import tree as tree_module
-from inspector.report.arrange import Arrangement, Group, arrange
 from inspector.report.tree import BUCKET_ROWS, Node, Tree, build_tree
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, tensor, value
@@ -110,29 +108,6 @@ def test_a_slice_may_begin_with_a_group() -> None:
 def test_a_shorter_list_is_shown_as_it_is(count: int) -> None:
     tree = build_tree(checkpoint(*(tensor(index) for index in range(count))), {})
     assert len(tree.nodes[0].children) == count
-
-
-def test_groups_end_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [tensor("m", f"layers.{place}.{name}") for place in range(40) for name in ("weight", "bias")]
-    alive: list[Group] = []
-    most_ended: list[int] = []
-
-    def arranged(given: Checkpoint) -> Arrangement:
-        found = arrange(given)
-        alive.append(found.root)
-        for group in alive:  # which grows
-            alive.extend(row for row in group.below if isinstance(row, Group))
-        return found
-
-    def noting(below: list[Group]) -> None:
-        most_ended.append(len(below))
-        below.clear()
-
-    monkeypatch.setattr(tree_module, "arrange", arranged)
-    monkeypatch.setattr(tree_module, "let_go", noting)
-    build_tree(checkpoint(*rows), {})
-    assert sum(most_ended) == len(alive) - 1 == 42
-    assert not any(group.below for group in alive if group.is_above)
 
 
 def test_the_collector_goes_on_afterwards() -> None:
