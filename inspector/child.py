@@ -139,11 +139,6 @@ class Worker:
             blocks: What is large, piece by piece.
             progress: Asked for cancellation, which ends the child.
             timeout_s: How long the child may be silent.
-
-        Raises:
-            WorkerError: The child cannot be started, fails, ends, answers nonsense or too much, or is silent
-                for too long.
-            CancelledError: The work was cancelled.
         """
         progress.advance()
         if self._child is None or self._piping is None:
@@ -216,9 +211,6 @@ class _Piping:
 
         Returns:
             What was read: less than was wanted where the child has ended.
-
-        Raises:
-            OSError: They cannot be written.
         """
         self._wanted.put(wanted)
         while True:

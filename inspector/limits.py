@@ -109,12 +109,7 @@ class Work:
         self.chars = 0
 
     def look(self, parts: int = 1) -> None:
-        """Count parts that are about to be looked at.
-
-        Raises:
-            ModelError: They are more than the limits allow, or the time is over.
-            CancelledError: The work was cancelled.
-        """
+        """Count parts that are about to be looked at."""
         self.parts += parts
         if self.parts >= self._next:
             self.breathe()
@@ -130,11 +125,7 @@ class Work:
             raise ModelError(f"describing the checkpoint takes longer than {limits.seconds:g} s")
 
     def write(self, chars: int) -> None:
-        """Count characters that are about to be written.
-
-        Raises:
-            ModelError: They are more than the limits allow.
-        """
+        """Count characters that are about to be written."""
         self.chars += chars
         if self.chars > self._limits.chars:
             raise ModelError("the names in the checkpoint are too long to be listed")

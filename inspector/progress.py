@@ -47,30 +47,18 @@ class Progress:
         return min(self.done / self.total, 1.0) if self.total > 0 else None
 
     def start(self, label: str, total: int = 0, *, is_counted: bool = False) -> None:
-        """Begin a stage of the work that has `total` units: bytes, or things that are counted.
-
-        Raises:
-            CancelledError: The work was cancelled.
-        """
+        """Begin a stage of the work that has `total` units: bytes, or things that are counted."""
         self.label, self.done, self.total, self.is_counted = label, 0, total, is_counted
         self.advance(0)
 
     def advance(self, units: int = 0) -> None:
-        """Add finished units; the place where a cancelled piece of work ends.
-
-        Raises:
-            CancelledError: The work was cancelled.
-        """
+        """Add finished units; the place where a cancelled piece of work ends."""
         if self._cancelled:
             raise CancelledError
         self.done += units
 
     def over(self, rows: Iterable[T]) -> Iterator[T]:
-        """Yield rows, and count them.
-
-        Raises:
-            CancelledError: The work was cancelled.
-        """
+        """Yield rows, and count them."""
         each = iter(rows)
         while some := list(islice(each, _AT_ONCE)):
             self.advance(len(some))

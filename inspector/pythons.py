@@ -80,11 +80,7 @@ def find_pythons(environ: Mapping[str, str] | None = None, home: Path | None = N
 
 
 def name_python(text: str) -> Python:
-    """Return the interpreter that a text names: a word on `PATH`, its path, or the folder of an environment.
-
-    Raises:
-        PlanError: There is no such interpreter.
-    """
+    """Return the interpreter that a text names: a word on `PATH`, its path, or an environment."""
     path = Path(text).expanduser()
     found: str | None = None
     if Path(text).name == text:  # a bare word is never a folder here, which may be that of a checkpoint
@@ -103,10 +99,6 @@ def choose_python(named: str | None, progress: Progress) -> Python:
     """Return the interpreter that counts.
 
     Of several on `PATH` the first with a torch is taken, and this program's own before one without.
-
-    Raises:
-        PlanError: There is none of that name.
-        CancelledError: The work was cancelled.
     """
     if named is not None:
         return name_python(named)
@@ -124,11 +116,7 @@ def choose_python(named: str | None, progress: Progress) -> Python:
 
 
 def ask_python(python: Python, progress: Progress) -> Installed | None:
-    """Ask an interpreter what it has, without importing it; None where it gives no answer.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Ask an interpreter what it has, without importing it; None where it gives no answer."""
     try:
         with Worker(python=python.path) as worker:
             head = worker.ask(worker_script("environment"), {}, progress=progress, timeout_s=_TIMEOUT_S).head
@@ -181,7 +169,7 @@ def _conda(home: Path) -> Iterator[Python]:
 
 
 def _pyenv(environ: Mapping[str, str], home: Path) -> Iterator[Python]:
-    """Yield those that pyenv installed: https://github.com/pyenv/pyenv#locating-pyenv-provided-python-installations."""
+    """Yield those that pyenv installed, below its folder `versions` (README of github.com/pyenv/pyenv)."""
     root = Path(environ.get("PYENV_ROOT") or home / ".pyenv") / "versions"
     try:
         folders = sorted(os.fspath(folder) for folder in root.iterdir())

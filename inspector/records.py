@@ -46,11 +46,7 @@ def _dataclass(
     eq: bool = True,
     weakref_slot: bool = False,
 ) -> Callable[[type], type]:
-    """Make a class of the annotations in its body, as `dataclasses.dataclass` does.
-
-    Raises:
-        TypeError: It is to do what records do not do, see the module.
-    """
+    """Make a class of the annotations in its body, as `dataclasses.dataclass` does."""
     if not slots:
         raise TypeError("a record has slots")
 

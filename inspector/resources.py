@@ -26,11 +26,7 @@ _PLACES = (_PACKAGE / "_resources", _PACKAGE.parent / "resources")
 
 
 def resource_path(name: str) -> Path:
-    """Return the path of a file that ships with the program, such as `icons/app.svg`.
-
-    Raises:
-        FileNotFoundError: The installation is incomplete.
-    """
+    """Return the path of a file that ships with the program, such as `icons/app.svg`."""
     for place in _PLACES:
         path = place / name
         if path.exists():

@@ -47,12 +47,7 @@ def prepare_streams() -> None:
 
 
 def say(text: str) -> None:
-    """Write an answer to stdout.
-
-    Raises:
-        BrokenPipeError: The reader of a pipe left.
-        UnsaidError: There is no room for it.
-    """
+    """Write an answer to stdout."""
     hide_bars()
     try:
         sys.stdout.write(text)

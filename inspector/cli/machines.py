@@ -40,10 +40,6 @@ def profile_of(wish: Wish, options: argparse.Namespace) -> Profile:
     """Return the machine that is wished for; this one is probed in the Python that `--python` names.
 
     That takes a second, so it is done once for all files of a command line.
-
-    Raises:
-        PlanError: The machine lacks what is wanted, or there is no such Python.
-        CheckpointError: torch gave no answer about this machine.
     """
     from inspector.target.machine.this_machine import probe_this_machine
 

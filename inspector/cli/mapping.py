@@ -59,11 +59,7 @@ def plan_of(
 def rules_of(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> tuple[Rule, ...]:
-    """Return the rules of --map, then those that --target still needs; with neither, all goes to the CPU.
-
-    Raises:
-        PlanError: A rule of --map matches nothing in the file.
-    """
+    """Return the rules of --map, then those that --target still needs; with neither, all goes to the CPU."""
     from inspector.remap.asking import rules_for
 
     return rules_for(checkpoint, said, _machine(options, target), hidden=options.hidden_devices)

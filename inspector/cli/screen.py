@@ -21,9 +21,6 @@ def require_display(files: Sequence[str] = ()) -> None:
 
     Args:
         files: What the window was to open: a terminal shows it as well.
-
-    Raises:
-        PlanError: There is none, or a library that Qt needs for it is missing.
     """
     if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM"):
         return

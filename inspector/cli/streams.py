@@ -39,9 +39,6 @@ def refuse_stdin(what: str, *paths: str | None) -> None:
     Args:
         what: What it takes a name for.
         paths: What was given.
-
-    Raises:
-        PlanError: One of the paths means it.
     """
     if any(is_stream(path) for path in paths):
         raise PlanError(f"{what}, and standard input has no name", where=STREAM, remedy="name the file")
@@ -53,11 +50,7 @@ def shown_name(path: str, options: argparse.Namespace) -> str:
 
 
 def refuse_twice(*paths: str | None) -> None:
-    """Refuse to read standard input for two things at once.
-
-    Raises:
-        PlanError: Several paths mean it.
-    """
+    """Refuse to read standard input for two things at once."""
     if sum(is_stream(path) for path in paths) > 1:
         raise PlanError("standard input can be read once only", where=STREAM, remedy="name the other file")
 
@@ -67,12 +60,7 @@ def refuse_twice(*paths: str | None) -> None:
 
 @contextmanager
 def given(path: str, options: argparse.Namespace) -> Iterator[Source | str]:
-    """Yield what is read for a path: itself, or for `-` standard input as a source with a name.
-
-    Raises:
-        ContainerError: Nothing can be read of standard input.
-        PlanError: It is a terminal.
-    """
+    """Yield what is read for a path: itself, or for `-` standard input as a source with a name."""
     if not is_stream(path):
         yield path
         return
@@ -94,10 +82,6 @@ def named(path: str, options: argparse.Namespace) -> Iterator[Given]:
     """Yield where a file can be read several times, also by a child process: for `-` a place of its own.
 
     Errors from within name it as the answer does.
-
-    Raises:
-        ContainerError: Nothing can be read of standard input.
-        PlanError: It is a terminal.
     """
     if not is_stream(path):
         yield Given(path, path)
@@ -145,12 +129,7 @@ def _place_of(fd: int) -> Iterator[str]:
 
 
 def _stdin_file() -> int:
-    """Return a descriptor of a regular file with what is on standard input: that file, or a copy of a pipe.
-
-    Raises:
-        ContainerError: There is nothing to read.
-        PlanError: It is a terminal.
-    """
+    """Return a descriptor of a regular file with what is on standard input, a copy of a pipe."""
     fd = _as_bytes(_stdin())
     if os.isatty(fd):
         raise PlanError("standard input is the terminal", remedy="redirect a file: - < best.pth")
@@ -167,11 +146,7 @@ def _stdin() -> int:
 
 
 def _kept(pipe: int) -> int:
-    """Copy a pipe to a file that has no name, so that it is gone however this process ends.
-
-    Raises:
-        ContainerError: The pipe breaks, holds too much, or there is no room for it.
-    """
+    """Copy a pipe to a file that has no name, so that it is gone however this process ends."""
     import tempfile
 
     from inspector.containers.raw.copying import write_bytes
@@ -204,12 +179,7 @@ def _unkept(error: OSError, folder: str) -> ContainerError:
 
 
 def refuse_stdout(options: argparse.Namespace) -> None:
-    """Refuse to write bytes where nobody can use them: to a terminal, or among the lines of JSON.
-
-    Raises:
-        PlanError: Standard output is one of those.
-        ExportError: It was closed before the start.
-    """
+    """Refuse to write bytes where nobody can use them: to a terminal, or among the lines of JSON."""
     if sys.__stdout__ is None:
         raise ExportError("standard output is closed", remedy="name a file with -o")
     if sys.stdout.isatty():
@@ -221,11 +191,7 @@ def refuse_stdout(options: argparse.Namespace) -> None:
 
 @contextmanager
 def streamed(name: str) -> Iterator[Path]:
-    """Yield a path for a new file; once it is written and checked, its bytes go to standard output.
-
-    Raises:
-        ExportError: They cannot be written there, or the reader of a pipe left before the end.
-    """
+    """Yield a path for a new file; once it is written and checked, its bytes go to standard output."""
     import tempfile
 
     from inspector.containers.raw.copying import write_bytes

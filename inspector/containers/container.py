@@ -161,11 +161,7 @@ class Container:
         return self.data if self.stream is None else self.stream.data
 
     def pickle(self) -> Stream:
-        """Return the pickle of the saved object, for work that changes it.
-
-        Raises:
-            ContainerError: The format has none.
-        """
+        """Return the pickle of the saved object, for work that changes it."""
         if self.stream is None:
             raise ContainerError("there is no pickle in this file", where=self.path)
         return self.stream
@@ -181,9 +177,6 @@ def first_storage_ids(
         limits: How many storages there may be.
         forgotten: Gets the later ids of storages that torch's zip reader does not remember by their key,
             since they have no address, or the key is no str: it reads the records again, as each id says.
-
-    Raises:
-        ContainerError: There are more storages than the limits allow.
     """
     found: dict[str, StorageId] = {}
     nodes = tuple(nodes)

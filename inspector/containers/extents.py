@@ -57,12 +57,7 @@ class Extents:
 
 
 def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    """Take a file apart and find the bytes of each storage.
-
-    Raises:
-        CheckpointError: It is no checkpoint, of a format that is not read, or nothing in it can be named.
-        CancelledError: The work was cancelled.
-    """
+    """Take a file apart and find the bytes of each storage."""
     with programs_on_errors(source, limits, progress):
         form = find_format(source, limits, progress)
         read = form.reader_for(source)
@@ -157,11 +152,7 @@ def records_extents(source: Source, container: Container, records: Records) -> E
 
 
 def record_extents(source: Source, entries: list[ZipEntry]) -> dict[str, Extent]:
-    """Return where the contents of records are, by their full names.
-
-    Raises:
-        ContainerError: The file cannot be read.
-    """
+    """Return where the contents of records are, by their full names."""
     offsets = _offsets(source, entries)
     return {
         entry.name: _extent(entry, offset)
@@ -232,11 +223,7 @@ class Sums(NamedTuple):
 
 
 def sum_extents(source: Source, extents: dict[str, Extent], progress: Progress) -> Sums:
-    """Read all bytes of some extents, in the order of the file, and compare their checksums.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Read all bytes of some extents, in the order of the file, and compare their checksums."""
     progress.start("checking", sum(extent.nbytes for extent in extents.values()))
     crcs: dict[str, int] = {}
     faults: dict[str, str] = {}

@@ -282,11 +282,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def refuse_step(form: str, step: Step, path: str) -> None:
-    """Refuse a step that makes no sense for a format.
-
-    Raises:
-        PlanError: It makes none.
-    """
+    """Refuse a step that makes no sense for a format."""
     why = next((row for row in format_of(form).cannot if step in row.steps), None)
     if why is not None:
         raise PlanError(why.what, where=path, remedy=why.remedy)
@@ -299,12 +295,7 @@ def format_of(name: str) -> Format:
 
 
 def find_format(source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Format:
-    """Return the format of a file.
-
-    Raises:
-        ContainerError: It is of none, or cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Return the format of a file."""
     if source.is_folder:
         return _find_folder_format(cast("Folder", source))
     found = next((row for row in FORMATS if row.matches(source)), None)
@@ -323,11 +314,7 @@ def find_format(source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progr
 
 
 def _find_folder_format(folder: Folder) -> Format:
-    """Return the format of a folder.
-
-    Raises:
-        NotACheckpointError: It is of none.
-    """
+    """Return the format of a folder."""
     found = next((row for row in FORMATS if row.matches_folder(folder)), None)
     if found is None:
         from inspector.containers.foreign.folders import name_folder  # noqa: PLC0415 - few folders are none
@@ -341,11 +328,7 @@ def _packed(source: Source) -> str:
 
 
 def _refuse_lookalike(source: Source) -> None:
-    """Raise what says what a file is instead of a checkpoint, if that is known.
-
-    Raises:
-        ContainerError: It is known.
-    """
+    """Raise what says what a file is instead of a checkpoint, if that is known."""
     from inspector.containers.foreign.table import name_lookalike  # noqa: PLC0415 - healthy files never need it
     from inspector.containers.foreign.text import Look  # noqa: PLC0415 - the same
 

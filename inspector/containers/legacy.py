@@ -76,13 +76,7 @@ class Places(NamedTuple):
 
 
 def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a legacy checkpoint apart.
-
-    Raises:
-        ContainerError: It is damaged or not of this format.
-        PickleError: One of its pickles cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Take a legacy checkpoint apart."""
     return open_legacy(source, limits, progress)[0]
 
 
@@ -98,7 +92,7 @@ def find_inside(source: Source) -> Callable[[str], Extent | None]:
 
 
 def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
-    """Take a legacy checkpoint apart, and give the places of its storages, too; errors as above."""
+    """Take a legacy checkpoint apart, and give the places of its storages, too."""
     layout = read_layout(source, limits, progress)
     storage_ids = first_storage_ids(layout.object_stream.persistent_ids, limits)
     places = _find_storages(source, layout, storage_ids, progress)
@@ -151,12 +145,7 @@ def _may_be(root: Value, wanted: int) -> bool:
 
 
 def read_layout(source: Source, limits: Limits, progress: Progress) -> LegacyLayout:
-    """Read the five pickles.
-
-    Raises:
-        ContainerError: They are not the pickles of a legacy checkpoint.
-        PickleError: One of them cannot be read.
-    """
+    """Read the five pickles."""
     magic = _read_stream(source, 0, "magic number", limits, progress)
     if not _may_be(magic.root, MAGIC):
         raise ContainerError("the magic number of a legacy checkpoint is wrong", where="byte 0")

@@ -38,11 +38,7 @@ _MOST_DEPTH = 3
 
 
 def read_nested(programs: Programs, limits: Limits, progress: Progress, depth: int = 0) -> None:
-    """Read what the programs unpickle in turn, and add it to them.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Read what the programs unpickle in turn, and add it to them."""
     from inspector.containers.unread import read_programs  # noqa: PLC0415 - few files have any
 
     found = 0

@@ -21,12 +21,7 @@ from inspector.records import replace
 def read_container(
     source: Source | str, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
 ) -> Container:
-    """Take a source apart, or the file of a path, which is closed again before this returns.
-
-    Raises:
-        CheckpointError: The file is missing, no checkpoint, of a format that is not read, or damaged.
-        CancelledError: The work was cancelled.
-    """
+    """Take a source apart, or the file of a path, which is closed again before this returns."""
     progress = progress or Progress()
     progress.start("reading")
     with (

@@ -88,11 +88,6 @@ class Programs:
             machine: The machine, ready to run.
             name: The program that the pickle is, or belongs to.
             kind: When torch runs it.
-
-        Raises:
-            PickleError: It cannot be read to its end.
-            ContainerError: The file cannot.
-            CancelledError: The work was cancelled.
         """
         streams = self._found.setdefault((name, kind), [])
         machine.state.expected = EXPECTED

@@ -75,20 +75,11 @@ class Source:
         self.stamp = self.identity()
 
     def read_at(self, offset: int, nbytes: int) -> bytes:
-        """Return `nbytes` bytes from an offset on, or fewer where the source ends.
-
-        Raises:
-            OSError: They cannot be read.
-            ContainerError: They cannot be read, for a reason that is known better.
-        """
+        """Return `nbytes` bytes from an offset on, or fewer where the source ends."""
         raise NotImplementedError  # the one method that every kind of source brings
 
     def part_at(self, _path: str) -> Source:
-        """Return the source of one of the files that it consists of: itself, unless it is a folder.
-
-        Raises:
-            ContainerError: It cannot be read.
-        """
+        """Return the source of one of the files that it consists of: itself, unless it is a folder."""
         return self
 
     def identity(self) -> Stamp | None:
@@ -96,13 +87,7 @@ class Source:
         return None
 
     def copy_to(self, target: int, offset: int, nbytes: int, progress: Progress) -> None:
-        """Copy a run of bytes to the position of the descriptor `target`.
-
-        Raises:
-            CheckpointError: They cannot be read, or the source ended early.
-            OSError: The target cannot take them.
-            CancelledError: The work was cancelled.
-        """
+        """Copy a run of bytes to the position of the descriptor `target`."""
         from inspector.containers.raw.copying import write_bytes  # noqa: PLC0415 - only copies need it
 
         for done in range(0, nbytes, _STEP_NBYTES):
@@ -129,11 +114,7 @@ class Source:
         self.close()
 
     def refuse_changed(self, done: Work) -> None:
-        """Raise an error if the source is not what it was when it was opened.
-
-        Raises:
-            ExportError: It changed.
-        """
+        """Raise an error if the source is not what it was when it was opened."""
         if self.identity() != self.stamp:
             raise self.changed(done)
 
@@ -142,12 +123,7 @@ class Source:
         return ExportError(f"the file changed while it was {done}", where=self.path, remedy="try again")
 
     def read(self, offset: int, nbytes: int) -> bytes:
-        """Read exactly `nbytes` bytes.
-
-        Raises:
-            DamagedError: The file ends before.
-            ContainerError: It cannot be read.
-        """
+        """Read exactly `nbytes` bytes."""
         data = self.read_upto(offset, nbytes)
         if len(data) < nbytes:
             raise DamagedError(
@@ -158,11 +134,7 @@ class Source:
         return data
 
     def read_upto(self, offset: int, nbytes: int) -> bytes:
-        """Read at most `nbytes` bytes; fewer where the file ends.
-
-        Raises:
-            ContainerError: The file cannot be read.
-        """
+        """Read at most `nbytes` bytes; fewer where the file ends."""
         if offset < 0 or nbytes < 0:
             raise ContainerError("the file points outside itself", where=f"byte {offset:,}")
         if not nbytes:
@@ -178,11 +150,7 @@ class Source:
         return self.read_at(offset, nbytes) if nbytes else b""
 
     def reaches(self, end: int) -> bool:
-        """Return whether there is a byte for every offset below `end`.
-
-        Raises:
-            ContainerError: The file cannot be read.
-        """
+        """Return whether there is a byte for every offset below `end`."""
         return end <= self.nbytes
 
     def skip_hole(self, offset: int) -> int:
@@ -190,11 +158,7 @@ class Source:
         return offset
 
     def measure(self) -> None:
-        """Find out how large what is read is, for formats that are read from their end.
-
-        Raises:
-            ContainerError: It is damaged, or larger than the limit.
-        """
+        """Find out how large what is read is, for formats that are read from their end."""
 
 
 def _read_by_seeking(fd: int, nbytes: int, offset: int) -> bytes:
@@ -211,11 +175,7 @@ class FileSource(Source):
     """A regular file of this machine."""
 
     def __init__(self, path: str, fd: int | None = None) -> None:
-        """Open a file, or take over the descriptor of one that is open.
-
-        Raises:
-            ContainerError: It is missing, unreadable or no regular file.
-        """
+        """Open a file, or take over the descriptor of one that is open."""
         self._fd = _open(path) if fd is None else fd
         status = os.fstat(self._fd)
         if not stat.S_ISREG(status.st_mode):
@@ -286,11 +246,7 @@ class BytesSource(Source):
 
 
 def looked_through(source: Source, limits: Limits = DEFAULT_LIMITS) -> Source:
-    """Return a source, or its inside where it is compressed as a whole; it is closed where that fails.
-
-    Raises:
-        ContainerError: It cannot be read.
-    """
+    """Return a source, or its inside where it is compressed as a whole; it is closed where that fails."""
     try:
         head = source.read_upto(0, _LOOK_NBYTES)
         if not head.startswith(_PACKED):
@@ -304,11 +260,7 @@ def looked_through(source: Source, limits: Limits = DEFAULT_LIMITS) -> Source:
 
 
 def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
-    """Open a file for reading, looking through gzip.
-
-    Raises:
-        ContainerError: It is missing, unreadable or no regular file.
-    """
+    """Open a file for reading, looking through gzip."""
     return looked_through(FileSource(path), limits)
 
 

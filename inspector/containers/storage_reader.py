@@ -59,21 +59,12 @@ class StorageReader:
         )
 
     def crc(self, key: str) -> int:
-        """Return the CRC-32 that the file states of a storage; 0 where it states none.
-
-        Raises:
-            ContainerError: The file cannot be read.
-        """
+        """Return the CRC-32 that the file states of a storage; 0 where it states none."""
         extent = self._extent(key)
         return 0 if extent is None else extent.crc
 
     def read(self, key: str, offset: int, nbytes: int) -> bytes:
-        """Return exactly `nbytes` bytes of a storage.
-
-        Raises:
-            DamagedError: It has fewer, or they are damaged.
-            ContainerError: They cannot be read.
-        """
+        """Return exactly `nbytes` bytes of a storage."""
         self._refuse_outside(key, offset + nbytes)
         if not nbytes:
             return b""
@@ -85,22 +76,14 @@ class StorageReader:
         return source.read(start + offset, nbytes)
 
     def steps(self, key: str, start: int, end: int, progress: Progress) -> Iterator[bytes]:
-        """Yield the bytes of a storage from `start` up to `end`, about a megabyte at a time; errors as above.
-
-        Raises:
-            CancelledError: The work was cancelled.
-        """
+        """Yield the bytes of a storage from `start` up to `end`, about a megabyte at a time."""
         self._progress = progress
         for pos in range(start, end, STEP_NBYTES):
             progress.advance(0)
             yield self.read(key, pos, min(STEP_NBYTES, end - pos))
 
     def copy_to(self, key: str, start: int, end: int, target: int, progress: Progress) -> None:
-        """Copy the same bytes to the position of the descriptor `target`, by the kernel where it can.
-
-        Raises:
-            OSError: The target cannot take them.
-        """
+        """Copy the same bytes to the position of the descriptor `target`, by the kernel where it can."""
         self._refuse_outside(key, end)
         if start == end:
             return
@@ -202,11 +185,7 @@ class ExtentReader:
         return read if extent.swap == 1 else _exactly(decoding(read, coded(PLAIN, extent.swap)))
 
     def contents(self, extent: Extent) -> Iterator[bytes]:
-        """Yield the contents of an extent, about a megabyte at a time and never more than it says.
-
-        Raises:
-            ContainerError: They cannot be read, or not be inflated.
-        """
+        """Yield the contents of an extent, about a megabyte at a time and never more than it says."""
         read = self.reader_of(extent)
         for done in range(0, extent.nbytes, STEP_NBYTES):
             yield read(done, min(STEP_NBYTES, extent.nbytes - done))

@@ -56,11 +56,7 @@ class _Place(NamedTuple):
 
 @contextmanager
 def programs_on_errors(source: Source, limits: Limits, progress: Progress) -> Iterator[None]:
-    """Put on every error what loading the file would run, as far as it was or can be read.
-
-    Raises:
-        CheckpointError: Whatever the block raises.
-    """
+    """Put on every error what loading the file would run, as far as it was or can be read."""
     try:
         yield
     except CancelledError:
@@ -103,12 +99,7 @@ def within_bounds(limits: Limits) -> Limits:
 
 
 def read_programs(source: Source, limits: Limits, progress: Progress) -> None:
-    """Read whatever pickles there are, and keep them as the source's programs.
-
-    Raises:
-        CheckpointError: The file cannot be read, or one of them breaks off; what was read is kept.
-        CancelledError: The work was cancelled.
-    """
+    """Read whatever pickles there are, and keep them as the source's programs."""
     if _is_zip(source):
         from inspector.containers.zip.unread import read_pickled_records  # noqa: PLC0415 - for few files
 
@@ -126,12 +117,7 @@ def _is_zip(source: Source) -> bool:
 def read_members_programs(
     source: Source, limits: Limits, progress: Progress, kind: ProgramKind = "part"
 ) -> None:
-    """Read the pickles in all members of a tar archive but the one that torch never reads.
-
-    Raises:
-        ContainerError: The file cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Read the pickles in all members of a tar archive but the one that torch never reads."""
     from inspector.containers.tar.members import INFO, list_members  # noqa: PLC0415 - few files are tar files
 
     known = {program.name for program in source.programs.all()}
@@ -143,12 +129,7 @@ def read_members_programs(
 
 
 def read_streams(source: Source, place: _Place, limits: Limits, progress: Progress) -> None:
-    """Read the pickles that stand one behind the other, up to one that breaks off.
-
-    Raises:
-        CheckpointError: The file cannot be read, or one of them breaks off; what was read is kept.
-        CancelledError: The work was cancelled.
-    """
+    """Read the pickles that stand one behind the other, up to one that breaks off."""
     start = place.start
 
     def extend(nbytes: int) -> bytes:
@@ -183,9 +164,6 @@ def read_as_other_pickle(source: Source, limits: Limits, progress: Progress) -> 
     The length that a safetensors file begins with may be an instruction that hops over the header, and so may
     the magic of GGUF: `pickle.load`, `joblib.load` and `numpy.load` run such a file. Most honest ones begin
     with no instruction, and none imports anything; only a long way without an import is not known.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     return _read_as_pickles(
         source,
@@ -199,9 +177,6 @@ def read_as_tar(source: Source, limits: Limits, progress: Progress) -> bool:
     """Read what a zip runs as a tar archive, and return whether it is one.
 
     The header of a zip's first record may be that of a tar archive.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     if not passes_for_tar(source):
         return False
@@ -214,9 +189,6 @@ def read_as_pickles(source: Source, limits: Limits, progress: Progress) -> bool:
     """Read what a tar archive runs as a row of pickles, and return whether it is one.
 
     The name that a tar archive begins with may spell pickles.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     return _read_as_pickles(
         source,

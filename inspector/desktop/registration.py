@@ -26,9 +26,6 @@ class Registration(Protocol):
 
         Returns:
             The files (or keys of the registry) that were written.
-
-        Raises:
-            ExportError: Something could not be written; everything is as it was before.
         """
 
     def remove(self) -> list[Path]:
@@ -36,9 +33,6 @@ class Registration(Protocol):
 
         Returns:
             The files that were removed or, with other programs' lines left in it, rewritten.
-
-        Raises:
-            ExportError: Something could not be removed.
         """
 
 

@@ -68,14 +68,7 @@ class Wish:
 
 
 def compare_paths(a: str, b: str, wish: Wish, progress: Progress | None = None) -> Diff:
-    """Compare the checkpoints at two paths.
-
-    Raises:
-        CheckpointError: One of them cannot be read.
-        PlanError: None of their rows was chosen.
-        ExportError: Numbers were asked for, and cannot be compared here.
-        CancelledError: The work was cancelled.
-    """
+    """Compare the checkpoints at two paths."""
     progress = progress or Progress()
     with open_both(a, b, progress) as (one, other):
         return compare_sides(one, other, wish, progress)
@@ -291,12 +284,7 @@ class _Arrays:
 def measure_arrays(
     sides: tuple[Side, Side], pair: ArrayPair, differences: Differences, progress: Progress
 ) -> Numbers:
-    """Compare the numbers of two arrays among the values.
-
-    Raises:
-        ExportError: Numbers cannot be compared here.
-        CancelledError: The work was cancelled.
-    """
+    """Compare the numbers of two arrays among the values."""
     one, other = (array_of(side.values[row], side.data) for side, row in zip(sides, pair, strict=True))
     assert one is not None  # noqa: S101 - a pair is one of arrays
     assert other is not None  # noqa: S101 - as above

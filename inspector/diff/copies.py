@@ -82,12 +82,7 @@ class Copied:
 
 
 def compare_copies(source: Source, copy: Source, progress: Progress, nested: int = 0) -> Copied:
-    """Compare a copy with its original, both of which are open: a file, a folder, or bytes.
-
-    Raises:
-        CheckpointError: One of them cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Compare a copy with its original, both of which are open: a file, a folder, or bytes."""
     found = Copied()
     if isinstance(source, Folder) and isinstance(copy, Folder):
         _compare_folders(source, copy, found, progress)
@@ -97,12 +92,7 @@ def compare_copies(source: Source, copy: Source, progress: Progress, nested: int
 
 
 def compare_objects(one: Container, other: Container, progress: Progress, nested: int = 0) -> Devices | None:
-    """Return the devices of both in pairs where all objects are the same but for those; None where not.
-
-    Raises:
-        CheckpointError: They are too many to be compared.
-        CancelledError: The work was cancelled.
-    """
+    """Return the devices of both in pairs where all objects are the same but for those; None where not."""
     with collector_paused():
         (first, kept), (second, others) = digest_objects(one, progress), digest_objects(other, progress)
     if first != second:
@@ -125,10 +115,6 @@ def digest_values(
     """Return what tells an object of a container from what loads as another one, whatever its tensors are.
 
     Nothing for one that is nested too deeply to be told.
-
-    Raises:
-        ModelError: It is too large.
-        CancelledError: The work was cancelled.
     """
     limits = limits.started(progress.advance)
     tensors = walk(root, limits, progress, Known(container.storage_ids)).sources
@@ -139,12 +125,7 @@ def digest_values(
 
 
 def name_differences(one: Container, other: Container, progress: Progress) -> list[str]:
-    """Return where the objects of two files differ besides devices, a sentence each; at least one.
-
-    Raises:
-        CheckpointError: One of them cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Return where the objects of two files differ besides devices, a sentence each; at least one."""
     limits = DEFAULT_LIMITS.started(progress.advance)
     with open_path(one.path) as source, open_path(other.path) as copy:
         sides = side_of(one, source, limits, progress), side_of(other, copy, limits, progress)

@@ -36,13 +36,7 @@ class Measuring:
         self._is_closed = False
 
     def measure(self, pair: Pair | ArrayPair, progress: Progress) -> Numbers:
-        """Compare the numbers of one pair of tensors, or of arrays among the values.
-
-        Raises:
-            ChangedError: A file has changed since it was compared.
-            CheckpointError: The numbers cannot be compared.
-            CancelledError: The work was cancelled.
-        """
+        """Compare the numbers of one pair of tensors, or of arrays among the values."""
         while not self._lock.acquire(timeout=_POLL_S):
             progress.advance()
         try:

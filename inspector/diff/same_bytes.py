@@ -79,12 +79,7 @@ def _cut(spans: list[Span], starts: list[int]) -> Iterator[Span]:
 
 
 def find_difference(read: Read, read_copy: Read, spans: Iterable[Span], progress: Progress) -> Span | None:
-    """Compare spans byte by byte; return the first step of at most 1 MB that differs, or None.
-
-    Raises:
-        ContainerError: A file ends early or cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Compare spans byte by byte; return the first step of at most 1 MB that differs, or None."""
     for span in spans:
         for done in range(0, span.nbytes, _STEP_NBYTES):
             step = Span(span.offset + done, span.copy_offset + done, min(_STEP_NBYTES, span.nbytes - done))
@@ -98,11 +93,7 @@ def find_difference(read: Read, read_copy: Read, spans: Iterable[Span], progress
 
 
 def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
-    """Pair everything but the object's pickle of two legacy files.
-
-    Raises:
-        CheckpointError: One of them cannot be read, or they differ in length after their pickles.
-    """
+    """Pair everything but the object's pickle of two legacy files."""
     one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
     copy.measure()
     rest = copy.nbytes - other.object_end
@@ -114,11 +105,7 @@ def legacy_spans(source: Source, copy: Source, progress: Progress) -> list[Span]
 
 
 def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]:
-    """Pair all bytes of two files of a format of which nothing is written but exact copies.
-
-    Raises:
-        ExportError: They differ in length.
-    """
+    """Pair all bytes of two files of a format of which nothing is written but exact copies."""
     for file in (source, copy):
         file.measure()
     if source.nbytes != copy.nbytes:
@@ -127,11 +114,7 @@ def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]
 
 
 def tar_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
-    """Pair the storages and the other members of two tar files.
-
-    Raises:
-        CheckpointError: One of them cannot be read, or their storages differ.
-    """
+    """Pair the storages and the other members of two tar files."""
     from inspector.containers.tar.archive import read_layout  # noqa: PLC0415 - files of 2017 are rare
     from inspector.containers.tar.members import STORAGES  # noqa: PLC0415 - as above
 
@@ -151,11 +134,7 @@ def tar_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
 
 
 def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
-    """Pair the contents of all records but the pickle of two archives.
-
-    Raises:
-        CheckpointError: One of them cannot be read, or their records differ.
-    """
+    """Pair the contents of all records but the pickle of two archives."""
     rows, prefixes = [], []
     for file in (source, copy):
         records = Records(read_directory(file, DEFAULT_LIMITS, progress))
@@ -180,11 +159,7 @@ def archive_spans(*pickles: Iterable[str]) -> Callable[[Source, Source, Progress
 
 
 def pickled_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
-    """Pair everything of two plain pickles but the places of devices, and lengths that depend on those.
-
-    Raises:
-        CheckpointError: One of them cannot be read, or the other bytes differ in length.
-    """
+    """Pair everything of two plain pickles but the places of devices, and lengths that depend on those."""
     (one, frames), (other, others) = (_fixed_runs(file, progress) for file in (source, copy))
     if [end - start for start, end in one] != [end - start for start, end in other]:
         raise ExportError("the files differ in length outside of their devices")
@@ -260,12 +235,7 @@ def _looks(entry: ZipEntry, prefix: str) -> tuple[object, ...]:
 
 
 def hash_file(path: str, progress: Progress) -> str:
-    """Return the SHA-256 of a file's bytes, as `sha256sum` does.
-
-    Raises:
-        ContainerError: It cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Return the SHA-256 of a file's bytes, as `sha256sum` does."""
     import hashlib  # noqa: PLC0415 - only a receipt needs it
 
     found = hashlib.sha256()

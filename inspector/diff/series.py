@@ -102,12 +102,7 @@ class Series(NamedTuple):
 
 
 def series_paths(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the files of a series: those given, or the checkpoints in a folder, 2 before 10.
-
-    Raises:
-        ContainerError: There is no such file or folder.
-        PlanError: They are fewer than two, or too many.
-    """
+    """Return the files of a series: those given, or the checkpoints in a folder, 2 before 10."""
     paths = list(given)
     if len(paths) == 1 and os.path.isdir(paths[0]):  # noqa: PTH112 - paths stay as they were given
         folder = paths[0]
@@ -142,12 +137,6 @@ def compare_series(
         paths: The files, in their order.
         progress: Told of the bytes, asked for cancellation.
         choose: Returns the rows of the first file that matter; None for all.
-
-    Raises:
-        CheckpointError: One of them cannot be read.
-        PlanError: No row was chosen that holds numbers.
-        ExportError: Numbers cannot be compared here.
-        CancelledError: The work was cancelled.
     """
     with open_side(paths[0], progress) as first, Worker() as worker:
         desk = _Desk(progress, worker)

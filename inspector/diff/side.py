@@ -89,13 +89,7 @@ def _steps(path: str) -> Iterator[str]:
 
 @contextmanager
 def open_side(path: str, progress: Progress, limits: Limits = DEFAULT_LIMITS) -> Iterator[Side]:
-    """Open one of the checkpoints; its file is closed behind the `with` block.
-
-    Raises:
-        CheckpointError: It is missing, no checkpoint, of a format that is not read, or damaged; `where` names
-            the file if nothing else.
-        CancelledError: The work was cancelled.
-    """
+    """Open one of the checkpoints; its file is closed behind the `with` block."""
     limits = limits.started(progress.advance)
     with ExitStack() as stack:
         try:
@@ -111,12 +105,7 @@ def open_side(path: str, progress: Progress, limits: Limits = DEFAULT_LIMITS) ->
 
 
 def side_of(container: Container, source: Source, limits: Limits, progress: Progress) -> Side:
-    """Return a side of what was read of an open source.
-
-    Raises:
-        ModelError: It holds more rows than the limits allow.
-        CancelledError: The work was cancelled.
-    """
+    """Return a side of what was read of an open source."""
     found: list[Found] = []
     with collector_paused():
         checkpoint = build_checkpoint(container, limits, progress, beside=True, on_walked=found.append)

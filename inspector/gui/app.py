@@ -330,10 +330,6 @@ def screenshot(
         theme: `light`, `dark`, `contrast-light` or `contrast-dark`.
         page: The page at the right.
         target: The machine to load the file on; None for this one, without its GPUs.
-
-    Raises:
-        TimeoutError: The file took too long to open.
-        OSError: The picture could not be written.
     """
     program = Program(make_app(), Settings(fresh=True), theme)
     window = program.open_window(None if path is None else str(Path(path).absolute()))

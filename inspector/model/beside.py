@@ -46,9 +46,6 @@ def read_models_beside(path: str, limits: Limits, progress: Progress) -> list[li
         path: The file that holds an optimizer and no model.
         limits: The bounds for that other file, which are counted anew.
         progress: Asked for cancellation.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     fresh = replace(limits, work=None, ends_s=float("inf"))
     for candidate in _candidates(path):

@@ -65,10 +65,6 @@ def open_checkpoint(
         progress: Told of the stages, asked for cancellation.
         beside: Whether the slots of an optimizer in a file of its own get their names from the model in the
             file beside it.
-
-    Raises:
-        CheckpointError: The file is missing, no checkpoint, of a format that is not read, or damaged.
-        CancelledError: The work was cancelled.
     """
     with collector_paused():
         progress = progress or Progress()
@@ -121,10 +117,6 @@ def build_checkpoint(
         beside: Whether to look at the model in the file beside it.
         on_walked: Takes what the walk found, for those who need the values behind the rows.
         keep: Whether they are needed once all is described.
-
-    Raises:
-        ModelError: It holds more rows than the limits allow.
-        CancelledError: The work was cancelled.
     """
     progress = progress or Progress()
     limits = limits.started(progress.advance)
@@ -194,11 +186,7 @@ def _bounds(limits: Limits, container: Container) -> Limits:
 
 
 def _check_problems(tensors: list[Tensor], limits: Limits) -> None:
-    """Refuse very many tensors that cannot be as the file says: all that is said of them takes longest.
-
-    Raises:
-        ModelError: There are more of them than storages are read in any order.
-    """
+    """Refuse very many tensors that cannot be as the file says: all that is said of them takes longest."""
     if len(tensors) > limits.storages < sum(tensor.problem is not None for tensor in tensors):
         what = f"more than {limits.storages:,} tensors of the checkpoint cannot be as it says"
         raise ModelError(what, remedy="fetch the file again, it is damaged or was made up")

@@ -35,9 +35,6 @@ def devices_inside(
         data: The pickle, in which large values are left.
         limits: The bounds of reading.
         progress: Asked for cancellation.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     left = _MOST_NBYTES
     for path, value in found.embedded[:_MOST_FILES]:

@@ -75,12 +75,7 @@ def walk(
     known: Known = NOTHING_KNOWN,
     declared: Mapping[int, Role] | None = None,
 ) -> Found:
-    """Collect the rows of everything below `root`; `declared` says what values are for, by their `id`.
-
-    Raises:
-        ModelError: There are more rows, or longer names, than the limits allow, or it takes too long.
-        CancelledError: The work was cancelled.
-    """
+    """Collect the rows of everything below `root`; `declared` says what values are for, by their `id`."""
     return _Walk(known, limits, progress, declared).run(root)
 
 

@@ -121,11 +121,7 @@ CODES: dict[str, int] = {opcode.name: opcode.code for opcode in OPCODES.values()
 
 
 def instruction_end(data: bytes, start: int) -> int | None:
-    """Return where the instruction at `start` ends, or None if the data ends before it does.
-
-    Raises:
-        KeyError: The byte at `start` is no opcode.
-    """
+    """Return where the instruction at `start` ends, or None if the data ends before it does."""
     if start >= len(data):
         return None
     operand = OPCODES[data[start]].operand

@@ -105,14 +105,7 @@ class Machine:
         self._pos = 0  # of the next instruction, or of the one that failed
 
     def run(self) -> Stream:
-        """Execute the stream up to its STOP.
-
-        Raises:
-            BrokenOffError: The stream ends before its STOP.
-            InvalidPickleError: It asks for what no unpickler has.
-            PickleError: It breaks its rules or exceeds a limit.
-            CancelledError: The work was cancelled.
-        """
+        """Execute the stream up to its STOP."""
         self.state.ends_s = self._limits.started().ends_s
         self.state.progress = self._progress
         while True:

@@ -148,11 +148,7 @@ class State:
         return self.created + self.literals // 2 + sparse
 
     def pop_mark(self) -> list[Value]:
-        """Take everything above the topmost mark, and the mark.
-
-        Raises:
-            IndexError: There is no mark.
-        """
+        """Take everything above the topmost mark, and the mark."""
         items = self.stack
         self.stack = self.marked.pop()
         self.created += 1
@@ -203,32 +199,19 @@ class State:
             self.memo = {**dict(enumerate(memo)), slot: value}
 
     def tick(self) -> None:
-        """Look at the clock, before anything slow: the machine itself looks only now and then.
-
-        Raises:
-            BrokenStreamError: The time is over.
-            CancelledError: The work was cancelled.
-        """
+        """Look at the clock, before anything slow: the machine itself looks only now and then."""
         if self.progress is not None:
             self.progress.advance(0)
         if time.thread_time() > self.ends_s:
             raise BrokenStreamError(f"the pickle takes longer than {self.limits.seconds:g} s to read")
 
     def add_pairs(self, count: int) -> None:
-        """Count the pairs that one instruction makes, before it does: the machine looks only now and then.
-
-        Raises:
-            BrokenStreamError: It is more than the limits allow.
-        """
+        """Count the pairs that one instruction makes, before it does: the machine looks only now and then."""
         self.created += count
         self._check(self.created)
 
     def add_text(self, nbytes: int) -> None:
-        """Count a str before it is made, which takes up to four times its length.
-
-        Raises:
-            BrokenStreamError: It is more than the limits allow.
-        """
+        """Count a str before it is made, which takes up to four times its length."""
         self.literals += 1 + (nbytes >> WEIGHT_SHIFT)
         self._check(self.literals // 2)
 
@@ -237,11 +220,7 @@ class State:
             raise BrokenStreamError(f"the pickle makes more than {self.limits.values:,} values")
 
     def use_global(self, module: str, name: str) -> Global:
-        """Count one more use of a global and give its node, one for each name.
-
-        Raises:
-            BrokenStreamError: There are more names than the limits allow.
-        """
+        """Count one more use of a global and give its node, one for each name."""
         key = (module, name)
         node = self.globals.get(key)
         if node is None:

@@ -130,9 +130,6 @@ def trace_pickle(
         device: The dotted name of what is called to make a device.
         limits: The budgets that the stream was read with.
         progress: Asked for cancellation.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     return _Tracer(data, texts, names, device, limits).run(progress or Progress())
 

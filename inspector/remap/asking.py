@@ -27,9 +27,6 @@ def rules_for(
         said: The map.
         machine: The machine, or None.
         hidden: Whether devices outside of tensors are to be changed too.
-
-    Raises:
-        PlanError: A rule of the map matches nothing in the file, or there is no such machine.
     """
     refuse_unmatched(said, checkpoint)
     if machine is None:
@@ -53,21 +50,13 @@ def plan_for(
 
 
 def refuse_other_than_devices(said: tuple[Rule, ...]) -> None:
-    """Refuse rules that loading code has no word for.
-
-    Raises:
-        PlanError: A rule is not about devices.
-    """
+    """Refuse rules that loading code has no word for."""
     if any(rule.device is None for rule in said):
         raise PlanError("snippets can map devices only, not paths", remedy="use remap for path:GLOB@TO")
 
 
 def device_map(checkpoint: Checkpoint, said: tuple[Rule, ...]) -> tuple[tuple[str, str], ...]:
-    """Return where each saved device goes by rules for devices: (saved device, where to).
-
-    Raises:
-        PlanError: A rule matches nothing in the file.
-    """
+    """Return where each saved device goes by rules for devices: (saved device, where to)."""
     refuse_unmatched(said, checkpoint)
     ordered = Rules(said)
     going = ((total.device, ordered.by_device(total.device)) for total in device_totals(checkpoint))

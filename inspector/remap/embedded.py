@@ -51,10 +51,6 @@ def embedded_edits(
         moves: Where they go, by their index in that.
         rewrite: Returns the bytes of a pickle with the devices of a plan.
         progress: Asked for cancellation.
-
-    Raises:
-        PlanError: A file is written in a way that cannot be changed, or would have to be two.
-        CancelledError: The work was cancelled.
     """
     rules: dict[bytes, dict[str, str]] = {}
     for index, (row, value) in enumerate(inside):
@@ -79,11 +75,7 @@ def embedded_edits(
 
 
 def _relabeled(contents: bytes, rules: list[Rule], rewrite: Rewrite, progress: Progress) -> bytes:
-    """Return a file with its devices changed by these rules.
-
-    Raises:
-        PlanError: It is of a format that cannot be.
-    """
+    """Return a file with its devices changed by these rules."""
     source = BytesSource(contents, "the bytes within")
     container = read_container(source, DEFAULT_LIMITS, progress)
     if container.format not in {_ZIP, _LEGACY}:

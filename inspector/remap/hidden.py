@@ -27,22 +27,14 @@ _MOVABLE = MOVABLE | {HiddenPlace.GENERATOR}
 
 
 def with_hidden(checkpoint: Checkpoint, plan: Plan, rules: Iterable[Rule] = ()) -> Plan:
-    """Return a plan that also sends the devices outside of tensors by its rules, and then by these.
-
-    Raises:
-        PlanError: They cannot be changed in a file of this format.
-    """
+    """Return a plan that also sends the devices outside of tensors by its rules, and then by these."""
     every = Rules((*plan.rules, *rules))
     moves = {index: to for index, to, _ in _wanted(checkpoint, every) if to is not None}
     return plan_hidden(checkpoint, plan, moves)
 
 
 def plan_hidden(checkpoint: Checkpoint, plan: Plan, moves: dict[int, str]) -> Plan:
-    """Return a plan in which these devices outside of tensors change, by their index.
-
-    Raises:
-        PlanError: There are none of such an index, or they cannot be changed in a file of this format.
-    """
+    """Return a plan in which these devices outside of tensors change, by their index."""
     if not moves:
         return plan
     rows = checkpoint.hidden_devices
@@ -59,11 +51,7 @@ def plan_hidden(checkpoint: Checkpoint, plan: Plan, moves: dict[int, str]) -> Pl
 
 
 def _refuse_alike(rows: Sequence[HiddenDevice], moves: dict[int, str]) -> None:
-    """Refuse to make two keys of one dictionary the same: loading would keep the value of one.
-
-    Raises:
-        PlanError: That would happen.
-    """
+    """Refuse to make two keys of one dictionary the same: loading would keep the value of one."""
     before: dict[tuple[str, str], tuple[str, str]] = {}
     for index, row in enumerate(rows):
         if row.what is not HiddenPlace.KEY:

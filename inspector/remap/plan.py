@@ -60,10 +60,6 @@ def plan_remap(checkpoint: Checkpoint, rules: Sequence[Rule], *, move_all: bool 
 
     State that torch keeps on the CPU by design stays there, unless `move_all`. Tensors that share a storage
     must agree, and the parts of one tensor go together.
-
-    Raises:
-        PlanError: torch would refuse a destination, or rules send tensors that belong together to different
-            devices.
     """
     return _planned(checkpoint, tuple(rules), move_all)
 
@@ -91,11 +87,7 @@ def _planned(checkpoint: Checkpoint, given: tuple[Rule, ...], move_all: bool) ->
 def plan_moves(
     checkpoint: Checkpoint, rules: Sequence[Rule], moves: dict[int, str], kept: Sequence[int]
 ) -> Plan:
-    """Return the plan in which these tensor rows move; what no row shows follows the rules by device.
-
-    Raises:
-        PlanError: Tensors that share a storage go to different devices.
-    """
+    """Return the plan in which these tensor rows move; what no row shows follows the rules by device."""
     rows = checkpoint.tensors
     texts = device_texts(checkpoint)
     rules = Rules(rules)
@@ -131,11 +123,7 @@ def with_viewed(plan: Plan, storage_ids: Iterable[StorageId]) -> Plan:
 
 
 def destinations(storages: Iterable[StorageId], plan: Plan) -> dict[str, str | None]:
-    """Return the destination of each stored run of bytes by its key, whatever views it; None where it stays.
-
-    Raises:
-        PlanError: Views of one storage are sent to different devices.
-    """
+    """Return the destination of each stored run of bytes by its key; None where it stays."""
     found: dict[str, str | None] = {}
     for storage in storages:
         to = plan.storages.get(storage.viewed().key)

@@ -55,11 +55,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Read one rule.
-
-    Raises:
-        PlanError: It is malformed, or torch would refuse its destination.
-    """
+    """Read one rule."""
     kind, colon, rest = text.partition(":")
     if colon and kind in _KINDS:
         what, at, to = rest.rpartition("@")
@@ -95,9 +91,6 @@ def check_destination(device: str) -> str:
     """Return a destination if torch can restore it somewhere.
 
     torch rejects `cpu:0` and `meta:0`, and a tensor sent to `meta` would lose its data.
-
-    Raises:
-        PlanError: torch would refuse it.
     """
     parts = split_device(device)
     row = None if parts is None else DEVICE_TYPES.get(parts[0])

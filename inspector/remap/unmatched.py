@@ -26,9 +26,6 @@ def refuse_unmatched(rules: Sequence[Rule], checkpoint: Checkpoint) -> None:
 
     `*` and a known type with `:*` ask for whatever there is, which may be nothing: a script that maps all its
     files can use them on each.
-
-    Raises:
-        PlanError: One of the rules matches nothing.
     """
     devices = device_texts(checkpoint) | {hidden.device for hidden in checkpoint.hidden_devices}
     for rule in rules_as_meant(rules, checkpoint):

@@ -35,11 +35,7 @@ _MOST_COMPARED = 2000
 
 
 def choose_tensors(checkpoint: Checkpoint, patterns: Sequence[str]) -> list[int]:
-    """Return the rows that paths or patterns mean, in the order of the file; a group means all below it.
-
-    Raises:
-        PlanError: One of them means none.
-    """
+    """Return the rows that paths or patterns mean, in the order of the file; a group means all below it."""
     paths = [tensor.path for tensor in checkpoint.tensors]
     found: set[int] = set()
     for given, pattern in as_meant(patterns, checkpoint).items():

@@ -58,11 +58,7 @@ class _Answer:
 
 
 def find_command(words: Sequence[str]) -> Program:
-    """Return the program that a shell would run for these words.
-
-    Raises:
-        PlanError: There is none.
-    """
+    """Return the program that a shell would run for these words."""
     name, *arguments = words
     path = name if os.path.dirname(name) else find_program(name)  # noqa: PTH120 - `./x` is no plain name
     if path is None or not os.access(path, os.X_OK) or Path(path).is_dir():
@@ -115,12 +111,7 @@ def _shebang(path: str) -> tuple[str, ...]:
 
 
 def check_python(program: Program, hook: Hook) -> None:
-    """Check that the hook starts in the Python of a command, and that torch is there.
-
-    Raises:
-        PlanError: The options of the command keep the hook out.
-        ExportError: There is no torch in that Python, or it is too old.
-    """
+    """Check that the hook starts in the Python of a command, and that torch is there."""
     answer = _ask(program.python, hook) if program.python else None
     if answer is None:
         return

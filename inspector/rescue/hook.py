@@ -55,9 +55,6 @@ def hooked(rules: Sequence[tuple[str, str]], target: Wish, *, maps_missing: bool
         rules: Device patterns and where they go, in their order.
         target: The machine whose devices count as being there. This one is looked at by the program's torch.
         maps_missing: Whether devices that no rule covers are mapped where they are missing.
-
-    Raises:
-        ExportError: There is no place for the folder.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="checkpoint-inspector-run-")).resolve()

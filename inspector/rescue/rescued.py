@@ -26,10 +26,6 @@ def run_rescued(
         rules: Where devices go, in their order.
         target: The machine whose devices count as being there.
         maps_missing: Whether devices that no rule covers are mapped where they are missing.
-
-    Raises:
-        PlanError: There is no such program, or the hook cannot follow a rule.
-        ExportError: The Python of the command has no torch, or the hook cannot be written.
     """
     followed = [_followed(rule) for rule in rules]
     program = find_command(words)
@@ -40,11 +36,7 @@ def run_rescued(
 
 
 def _followed(rule: Rule) -> tuple[str, str]:
-    """Return a rule as the hook follows it: it sees the device of a storage, and nothing else.
-
-    Raises:
-        PlanError: It asks for more.
-    """
+    """Return a rule as the hook follows it: it sees the device of a storage, and nothing else."""
     if rule.device is None:
         raise PlanError(
             f"run cannot follow {format_rule(rule)!r}: only devices are known while a program loads",

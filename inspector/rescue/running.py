@@ -20,11 +20,7 @@ _HANDED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
 
 def run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a command to its end, and return its exit code, or the negative number of the signal that ended it.
-
-    Raises:
-        PlanError: It cannot be started.
-    """
+    """Run a command to its end, and return its exit code, or the negative of the signal that ended it."""
     with _signals() as relay:
         try:
             # Files that the shell opened for it, such as `<(...)`, are its own too.

@@ -58,12 +58,7 @@ class Document:
 
 
 def open_document(path: str, progress: Progress) -> Document:
-    """Open a file and prepare all of it that can be prepared away from the GUI thread.
-
-    Raises:
-        CheckpointError: The file cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Open a file and prepare all of it that can be prepared away from the GUI thread."""
     started = time.perf_counter()
     with collector_paused():
         checkpoint = open_checkpoint(path, progress=progress, beside=True)

@@ -354,11 +354,7 @@ class Screen:
 
 
 def __getattr__(name: str) -> object:
-    """Return a part of a screen that is made elsewhere.
-
-    Raises:
-        AttributeError: There is none of this name.
-    """
+    """Return a part of a screen that is made elsewhere."""
     if name in _PLACES:
         return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -99,11 +99,7 @@ def load_lines(
 
 
 def write_allowed(script: Script, request: Request) -> Trust:
-    """Write what torch must be told to allow, and return how the file may be loaded then.
-
-    Raises:
-        PlanError: The file can do anything while it is loaded, and this torch cannot be kept from it.
-    """
+    """Write what torch must be told to allow, and return how the file may be loaded then."""
     safety = judge_for(request.checkpoint, request.target)
     knows = has(request.target, "weights_only")
     if safety.may_harm and not knows:

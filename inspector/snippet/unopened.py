@@ -283,9 +283,6 @@ def code_for_refused(path: str, error: CheckpointError, target: Profile, *, styl
         error: Why it was refused, with what was seen of its programs.
         target: The machine.
         style: The style, as for `render_unopened`.
-
-    Raises:
-        PlanError: The format does not offer this style.
     """
     form, loaded = name_unopened(path, error) or ("", path)
     if not unopened_styles(form, loaded):
@@ -314,9 +311,6 @@ def render_unopened(
         style: The style; `plain` also stands for the only one that there is.
         device: The device that is wanted; None for that of the machine.
         inside: Which of several objects in the file is meant, where that is known.
-
-    Raises:
-        PlanError: The format does not offer this style.
     """
     ways = {way.style: way for way in _WAYS.get(form, ()) if way.fits(path)}
     if style == "plain" and style not in ways and ways:

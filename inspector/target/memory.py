@@ -102,11 +102,7 @@ def fits(forecast: Forecast, target: Profile) -> tuple[Room, ...]:
 def forecast(
     checkpoint: Checkpoint, target: Profile, how: LoadCall, routine: Routine = LOAD_ALONE, *, ranks: int = 1
 ) -> Forecast:
-    """Forecast the memory of a call of `torch.load`, and of what is done with it then.
-
-    Raises:
-        ValueError: There is no rank at all.
-    """
+    """Forecast the memory of a call of `torch.load`, and of what is done with it then."""
     if ranks < 1:
         raise ValueError("at least one process loads a checkpoint")
     sizes = sizes_of(checkpoint)

@@ -56,12 +56,7 @@ class ValueReader:
             self._lock.release()
 
     def statistics(self, requests: Requests, row: int, progress: Progress) -> Statistics:
-        """Return the statistics of a tensor, read from just its bytes.
-
-        Raises:
-            ValuesError: There are none to be had.
-            CancelledError: The work was cancelled.
-        """
+        """Return the statistics of a tensor, read from just its bytes."""
         request = requests.of(row)
         nbytes = read_nbytes(request)
         progress.start("reading values", nbytes)
@@ -71,7 +66,7 @@ class ValueReader:
         return build_statistics(found, request)
 
     def ranks(self, requests: Requests, row: int, progress: Progress) -> Ranks:
-        """Return how many dimensions a matrix really uses; errors as above."""
+        """Return how many dimensions a matrix really uses."""
         request = requests.of(row)
         progress.start("computing singular values", read_nbytes(request))
         return Ranks(**self.ask({"what": "rank", **requests.file, "tensor": request}, progress))
@@ -91,10 +86,6 @@ class ValueReader:
             progress: Told how far it is, asked for cancellation, which ends the child.
             blocks: What is large of the question.
             is_short: Whether it is answered so soon that to cancel it would take longer.
-
-        Raises:
-            ValuesError: It has no answer.
-            CancelledError: The work was cancelled.
         """
         found: Any = None
         for answer in self.answers(head, progress, blocks, is_short=is_short):
@@ -110,7 +101,7 @@ class ValueReader:
         *,
         is_short: bool = False,
     ) -> Iterator[Answer]:
-        """Ask one question and yield what comes back; errors as above. Other threads wait meanwhile."""
+        """Ask one question and yield what comes back. Other threads wait meanwhile."""
         script = worker_script("tensor_values")
         while not self._lock.acquire(timeout=_POLL_S):
             progress.advance()

@@ -51,11 +51,7 @@ class Requests:
         return dict(self._checkpoint.encodings)
 
     def of(self, row: int) -> Request:
-        """Return the request about a tensor.
-
-        Raises:
-            ValuesError: It has no values, or nobody knows what they are.
-        """
+        """Return the request about a tensor."""
         tensor = self._checkpoint.tensors[row]
         if tensor.problem is not None:
             raise ValuesError(f"what the file says of it cannot be true: {tensor.problem}", where=tensor.path)

@@ -38,11 +38,7 @@ _MOST_DIGITS = 9
 
 
 def read_scalars(checkpoint: Checkpoint, progress: Progress) -> dict[int, str]:
-    """Return the values of the first tensors of one element as texts, by row; nothing of what cannot be read.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Return the values of the first tensors of one element as texts, by row, as far as they are read."""
     asked = (
         [] if packing(checkpoint) else list(_requests(checkpoint))
     )  # packed, each would unpack all before it

@@ -78,12 +78,7 @@ class Scan:
 
 
 def scan_checkpoint(checkpoint: Checkpoint, reader: ValueReader, progress: Progress) -> Scan:
-    """Read all tensors of a checkpoint, those that are parts of others with them.
-
-    Raises:
-        ValuesError: Nothing can be read: the file changed, or the child process ended.
-        CancelledError: The work was cancelled.
-    """
+    """Read all tensors of a checkpoint, those that are parts of others with them."""
     found: dict[int, Scanned] = {}
     asked, same = _requests(checkpoint, found)
     progress.start("reading values", sum(map(read_nbytes, asked.values())))

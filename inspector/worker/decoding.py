@@ -60,9 +60,6 @@ def decode(data: bytes | memoryview, dtype: str, *, swapped: bool = False) -> Ar
         dtype: torch's name of their type. bfloat16 and what is smaller becomes float32, complex32 becomes
             complex64; quantized elements and bits stay codes.
         swapped: Whether the most significant byte of each number stands first.
-
-    Raises:
-        ValueError: No values are known for the type.
     """
     return value_of_codes(codes_of(data, dtype, swapped=swapped), dtype)
 

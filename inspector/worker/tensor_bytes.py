@@ -37,9 +37,6 @@ class TensorBytes:
         Args:
             place: Its `key`, its size as `nbytes`, the `part` that it is in, empty where there is one file;
                 and its `file_offset`, None where it is compressed or in chunks.
-
-        Raises:
-            CheckpointError: The file cannot be read.
         """
         nbytes = int(place["nbytes"])
         if place["file_offset"] is None:
@@ -51,11 +48,7 @@ class TensorBytes:
         return partial(_read_inside, read, nbytes)
 
     def refuse_changed(self) -> None:
-        """Raise an error if the file is not what it was when it was opened.
-
-        Raises:
-            ContainerError: It changed.
-        """
+        """Raise an error if the file is not what it was when it was opened."""
         if self._source.identity() != self._source.stamp:
             raise _changed(self._source.path)
 
@@ -71,11 +64,7 @@ class TensorBytes:
 
 @contextmanager
 def open_bytes(path: str, stamp: list[int] | None) -> Iterator[TensorBytes]:
-    """Open a file or folder, which must be as it was when somebody looked at it.
-
-    Raises:
-        ContainerError: It cannot be read, or it changed since then or meanwhile.
-    """
+    """Open a file or folder, which must be as it was when somebody looked at it."""
     with open_path(path) as source:
         found = source.stamp
         if stamp is not None and (found is None or list(found) != stamp):

@@ -131,11 +131,7 @@ def _title(options: argparse.Namespace, path: str) -> bool:
 
 
 def _error_text(options: argparse.Namespace) -> str | None:
-    """Return the error text to explain; None without one.
-
-    Raises:
-        ContainerError: The file that holds it cannot be read.
-    """
+    """Return the error text to explain; None without one."""
     if options.error_file is None:
         given: str | None = options.error_text
         return given
@@ -154,11 +150,7 @@ def _error_text(options: argparse.Namespace) -> str | None:
 
 
 def _script(path: str | None) -> tuple[str, str] | None:
-    """Return the name and text of the script; None without one.
-
-    Raises:
-        CheckpointError: It cannot be read.
-    """
+    """Return the name and text of the script; None without one."""
     if path is None:
         return None
     from inspector.diagnose.script.read import parse_script, read_script

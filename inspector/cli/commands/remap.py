@@ -127,11 +127,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse(files: list[str], options: argparse.Namespace) -> None:
-    """Refuse options that contradict each other, before any file is read.
-
-    Raises:
-        PlanError: They do.
-    """
+    """Refuse options that contradict each other, before any file is read."""
     if not (options.output or options.in_place or options.undo or options.into or options.dry_run):
         remedy = "add -o and the name of a new file, --into and a folder, --in-place or --dry-run"
         raise PlanError("remap was not told where to write", remedy=remedy)
@@ -147,11 +143,7 @@ def _refuse(files: list[str], options: argparse.Namespace) -> None:
 
 
 def _refuse_stdin(files: list[str], options: argparse.Namespace) -> None:
-    """Refuse standard input for what has to do with the file beside its contents.
-
-    Raises:
-        PlanError: That was asked for.
-    """
+    """Refuse standard input for what has to do with the file beside its contents."""
     from inspector.cli.streams import refuse_stdin
 
     for is_asked, what in (

@@ -150,11 +150,7 @@ def _tree(checkpoint: Checkpoint, options: argparse.Namespace) -> tuple[Tree, Co
 
 
 def _searched(checkpoint: Checkpoint, text: str) -> tuple[Query, Rows]:
-    """Return a query that has no mistakes, and what it is asked of.
-
-    Raises:
-        QueryError: A word of it can find nothing in any file.
-    """
+    """Return a query that has no mistakes, and what it is asked of."""
     from inspector.report.query import parse_query, searchable
     from inspector.report.search.reasons import refuse_mistakes
 

@@ -61,11 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse_style(style: str | None) -> None:
-    """Refuse a style that no file offers.
-
-    Raises:
-        PlanError: There is no such style.
-    """
+    """Refuse a style that no file offers."""
     from inspector.snippet.styles.table import STYLES
 
     known = [row.id for row in STYLES]
@@ -141,12 +137,7 @@ def _give(
 
 
 def _write(code: str, path: str, options: argparse.Namespace) -> None:
-    """Write code to a file, whole or not at all.
-
-    Raises:
-        PlanError: The name is one of a checkpoint.
-        ExportError: It cannot be written there.
-    """
+    """Write code to a file, whole or not at all."""
     from inspector.containers.raw.copying import write_bytes
     from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
     from inspector.remap.files.destination import refuse_destination

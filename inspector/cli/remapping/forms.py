@@ -23,11 +23,7 @@ _MOST_LEFT_OUT = 20
 
 
 def read_form(options: argparse.Namespace) -> Form | None:
-    """Return the form that is asked for; None for a plain copy.
-
-    Raises:
-        PlanError: The options contradict each other.
-    """
+    """Return the form that is asked for; None for a plain copy."""
     from inspector.remap.convert.choosing import choose_shape
     from inspector.remap.convert.forms import Form, check_form
 
@@ -135,12 +131,7 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
 
 
 def _preview(checkpoint: Checkpoint, form: Form) -> FormPreview:
-    """Return what would be written.
-
-    Raises:
-        ExportError: It cannot be written.
-        PlanError: This checkpoint has no such form.
-    """
+    """Return what would be written."""
     from inspector.remap.convert.preview import preview_form
 
     found = preview_form(checkpoint, form)

@@ -31,12 +31,7 @@ def is_folder_copy(path: str, options: argparse.Namespace) -> bool:
 def write_into(
     files: list[str], options: argparse.Namespace, write: Callable[[argparse.Namespace], int]
 ) -> Callable[[str], int]:
-    """Settle where each copy goes, and return what writes the copy of one file.
-
-    Raises:
-        PlanError: Two copies would have one name, or one would replace a file that is to be copied.
-        ExportError: One of them exists, or the folder cannot take them.
-    """
+    """Settle where each copy goes, and return what writes the copy of one file."""
     folder = Path(options.into)
     outputs = {path: os.fspath(folder / copy_name(path, options)) for path in files}
     pairs = [(path, outputs[path]) for path in files]

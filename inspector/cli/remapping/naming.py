@@ -66,9 +66,6 @@ def refuse_collisions(pairs: Sequence[tuple[str, str]]) -> None:
 
     Args:
         pairs: Each file, and the path of its copy.
-
-    Raises:
-        PlanError: There are such files; nothing has been written yet.
     """
     taken: dict[str, str] = {}
     for path, output in pairs:
@@ -88,11 +85,7 @@ def refuse_collisions(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def refuse_sources(pairs: Sequence[tuple[str, str]]) -> None:
-    """Refuse copies that would take the place of another file that is still to be copied.
-
-    Raises:
-        PlanError: There is one; nothing has been written yet.
-    """
+    """Refuse copies that would take the place of another file that is still to be copied."""
     sources = {place: path for path, _ in pairs if (place := place_of(path)) is not None}
     for path, output in pairs:
         other = sources.get(place_of(output) or (-1, -1))

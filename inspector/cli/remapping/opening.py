@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_planned(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
-    """Read the file, refuse an output that must not be written, and make the plan.
-
-    Raises:
-        CheckpointError: One of these fails.
-    """
+    """Read the file, refuse an output that must not be written, and make the plan."""
     from inspector.model.build import open_checkpoint
     from inspector.remap.compare.receipt import refuse_receipt
     from inspector.remap.files.destination import refuse_destination

@@ -106,12 +106,7 @@ def find_swapped(source: Source) -> Callable[[str], Extent | None]:
 
 
 def open_gguf(source: Source, limits: Limits, progress: Progress) -> tuple[Container, dict[str, Extent]]:
-    """Take a GGUF file apart, and return where numbers stand that have the other byte order.
-
-    Raises:
-        ContainerError: It is damaged, or of a version or with a type that is not known here.
-        CancelledError: The work was cancelled.
-    """
+    """Take a GGUF file apart, and return where numbers stand that have the other byte order."""
     look = limits.counted(progress.advance).look
     cursor = _Cursor(source, "<", look)
     cursor.pos = len(MAGIC)

@@ -44,9 +44,6 @@ class Arrays:
             key: The key of its storage.
             header: What it is.
             place: The bytes behind its header: as many as there are.
-
-        Raises:
-            ContainerError: There are more arrays than the limits allow.
         """
         kind = header.type
         nbytes = kind.nbytes * prod(header.shape)

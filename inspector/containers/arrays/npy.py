@@ -38,13 +38,7 @@ def find_swapped(source: Source) -> Callable[[str], Extent | None]:
 
 
 def open_npy(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Arrays]:
-    """Take a file of one array apart, and return where its bytes are.
-
-    Raises:
-        ContainerError: Its header is damaged, or of a version or type that is not known.
-        PickleError: It is an array of objects whose pickle breaks off.
-        CancelledError: The work was cancelled.
-    """
+    """Take a file of one array apart, and return where its bytes are."""
     limits = limits.started(progress.advance)
     try:
         header = read_header(source, limits.counted(progress.advance).look)
@@ -73,12 +67,7 @@ def open_npy(source: Source, limits: Limits, progress: Progress) -> tuple[Contai
 
 
 def read_objects(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Value:
-    """Read the pickle that an array of objects is; nothing in it is run.
-
-    Raises:
-        PickleError: It breaks off.
-        ContainerError: The file cannot be read.
-    """
+    """Read the pickle that an array of objects is; nothing in it is run."""
 
     def extend(nbytes: int) -> bytes:
         return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))

@@ -53,11 +53,6 @@ def read_header(source: Source, look: Callable[[int], None]) -> Header:
     Args:
         source: The file, or a record of a zip.
         look: Counts what is parsed, as parts looked at.
-
-    Raises:
-        DamagedError: It is not one that NumPy writes.
-        UnsupportedFormatError: It is of a version or a type that is not known here.
-        ContainerError: It cannot be read.
     """
     head = source.read_upto(0, 12)
     version = (head[6], head[7]) if len(head) >= 10 and head.startswith(MAGIC) else (0, 0)

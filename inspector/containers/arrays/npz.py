@@ -66,12 +66,7 @@ def npz_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
 def open_npz(
     source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
 ) -> Opened:
-    """Take a file of arrays apart whose records are known; `damage` is what is wrong with its directory.
-
-    Raises:
-        CheckpointError: None of its arrays can be read.
-        CancelledError: The work was cancelled.
-    """
+    """Take a file of arrays apart whose records are known; `damage` is what is wrong with its directory."""
     limits = limits.started(progress.advance)
     entries = {entry.name: entry for entry in records.directory.entries}
     reading = _Reading(source, limits, progress)

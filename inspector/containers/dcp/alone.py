@@ -15,12 +15,7 @@ from inspector.units import format_count, format_nbytes
 
 
 def read_alone(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Read a file of one rank as a list of what stands in it.
-
-    Raises:
-        DamagedError: There is nothing in it that can be read.
-        CancelledError: The work was cancelled.
-    """
+    """Read a file of one rank as a list of what stands in it."""
     row = find_row(source, limits.counted(progress.advance).look)
     if not row.spans:
         raise DamagedError(

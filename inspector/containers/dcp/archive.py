@@ -58,12 +58,7 @@ _SAFETENSORS_BRACE = b"{"
 
 
 def read_metadata_stream(source: Source, programs: Programs, limits: Limits, progress: Progress) -> Stream:
-    """Read the pickle of a `.metadata`, which its loader runs whole.
-
-    Raises:
-        CheckpointError: It cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Read the pickle of a `.metadata`, which its loader runs whole."""
     if source.nbytes > limits.pickle_nbytes:
         what = f"the metadata is longer than {limits.pickle_nbytes:,} bytes"
         programs.miss(METADATA, what)
@@ -74,12 +69,7 @@ def read_metadata_stream(source: Source, programs: Programs, limits: Limits, pro
 
 
 def read_dcp(files: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a distributed checkpoint.
-
-    Raises:
-        CheckpointError: It cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Read a distributed checkpoint."""
     metadata = files.entry if files.entry.endswith(METADATA) else METADATA
     described = None
     if metadata in files.sizes:
@@ -97,12 +87,7 @@ def read_dcp(files: Folder, limits: Limits, progress: Progress) -> Container:
 
 
 def _described(files: Folder, metadata: str, limits: Limits, progress: Progress) -> MetadataFile:
-    """Return what one metadata file says; without that, nobody knows what its values run.
-
-    Raises:
-        CheckpointError: It cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Return what one metadata file says; without that, nobody knows what its values run."""
     try:
         with files.open(metadata) as source:
             stream = read_metadata_stream(source, files.programs, limits, progress)
@@ -119,9 +104,6 @@ def _run_others(files: Folder, chosen: str, limits: Limits, progress: Progress) 
     """Read what the metadata of single ranks runs, and their values.
 
     Where `.metadata` fails, torch goes on with them: see `load` in its `checkpoint/state_dict_loader.py`.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     others = [name for name in files.sizes if name.endswith(METADATA) and "/" not in name and name != chosen]
     for number, name in enumerate(others):

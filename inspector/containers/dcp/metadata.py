@@ -81,10 +81,6 @@ def parse_metadata(root: Value, where: str, look: Callable[[int], object]) -> Me
         root: What its pickle makes.
         where: The file, for messages.
         look: Counts the parts that are looked at.
-
-    Raises:
-        DamagedError: It is something else, or does not say what it must.
-        ModelError: There are too many parts.
     """
     if not is_metadata(root):
         raise DamagedError(

@@ -51,10 +51,6 @@ class Values:
             offset: Where it begins.
             nbytes: How long it is.
             name: What its storages are called.
-
-        Raises:
-            CheckpointError: It cannot be read.
-            CancelledError: The work was cancelled.
         """
         window = Window(source, offset, nbytes)
         try:

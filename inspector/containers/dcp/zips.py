@@ -34,22 +34,13 @@ class Row(NamedTuple):
 
 
 def ends_in_row(source: Source) -> bool:
-    """Return whether a file ends with a zip that another one stands before.
-
-    Raises:
-        ContainerError: The file cannot be read.
-    """
+    """Return whether a file ends with a zip that another one stands before."""
     last = _span_before(source, source.nbytes)
     return last is not None and last.offset > 0 and _span_before(source, last.offset) is not None
 
 
 def find_row(source: Source, look: Callable[[int], object]) -> Row:
-    """Find the zips of a file: from its end, where it is whole, else by searching from its beginning.
-
-    Raises:
-        ContainerError: The file cannot be read.
-        ModelError: It takes too long.
-    """
+    """Find the zips of a file: from its end, where it is whole, else by searching from its beginning."""
     spans: list[Span] = []
     end = source.nbytes
     while end:

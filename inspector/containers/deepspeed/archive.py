@@ -40,12 +40,7 @@ _NO_OPTIMIZER = "FileNotFoundError: can't find *_optim_states.pt files in direct
 
 
 def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a folder of DeepSpeed.
-
-    Raises:
-        CheckpointError: It cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Read a folder of DeepSpeed."""
     tag, other_tags = _tag_of(folder)
     files = states_files(folder.sizes, tag)
     progress.start("reading", len(files), is_counted=True)
@@ -65,11 +60,7 @@ def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Contai
 
 
 def _tag_of(folder: Folder) -> tuple[str, list[str]]:
-    """Return the subfolder that is meant, and the others.
-
-    Raises:
-        NotACheckpointError: There is none, or `latest` names another.
-    """
+    """Return the subfolder that is meant, and the others."""
     tags = tags_of(folder.sizes)
     latest = LATEST if LATEST in folder.sizes else UNIVERSAL
     named = read_word(folder, latest)

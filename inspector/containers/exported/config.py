@@ -84,11 +84,7 @@ class Meta(NamedTuple):
 
 
 def parse_json(data: bytes, where: str) -> Any:  # noqa: ANN401 - anything can stand in JSON
-    """Return what a record says.
-
-    Raises:
-        ContainerError: It is no JSON, or nested too deeply.
-    """
+    """Return what a record says."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -97,11 +93,7 @@ def parse_json(data: bytes, where: str) -> Any:  # noqa: ANN401 - anything can s
 
 
 def parse_payloads(data: bytes, where: str) -> list[Payload]:
-    """Return the weights or constants that a record lists.
-
-    Raises:
-        ContainerError: It is not what torch.export writes.
-    """
+    """Return the weights or constants that a record lists."""
     rows = _get(parse_json(data, where), "config")
     if not isinstance(rows, dict):
         raise ContainerError("the list of weights cannot be read", where=where, remedy="fetch it again")

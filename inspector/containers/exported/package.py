@@ -41,12 +41,7 @@ _FEW = 3
 
 
 def read_package(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a package apart.
-
-    Raises:
-        ContainerError: It is damaged.
-        CancelledError: The work was cancelled.
-    """
+    """Take a package apart."""
     return open_package(source, records_of(source, limits, progress), limits, progress)
 
 

@@ -60,12 +60,7 @@ _FEW = 3
 
 
 def read_pt2(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take an archive of torch.export apart.
-
-    Raises:
-        CheckpointError: It is damaged.
-        CancelledError: The work was cancelled.
-    """
+    """Take an archive of torch.export apart."""
     return open_pt2(source, records_of(source, limits, progress), limits, progress)
 
 
@@ -270,11 +265,7 @@ class _Reading:
         return next((one for one in self._records.directory.entries if one.name == below + name), None)
 
     def _file(self, name: str, below: str | None = None) -> Value:
-        """Read a file of torch.save that stands in the archive as it is; None where there is none.
-
-        Raises:
-            CheckpointError: It is damaged.
-        """
+        """Read a file of torch.save that stands in the archive as it is; None where there is none."""
         entry = self._entry(name, below)
         if entry is None or not entry.nbytes:
             return None

@@ -22,12 +22,7 @@ _MOST_WORD_NBYTES = 1 << 20
 
 
 def read_member(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
-    """Read one file of a folder, and add what it runs to what the folder does.
-
-    Raises:
-        CheckpointError: It cannot be read; what it runs is added as far as it is known.
-        CancelledError: The work was cancelled.
-    """
+    """Read one file of a folder, and add what it runs to what the folder does."""
     try:
         with folder.open(name) as source:
             container = read_container(source, limits, progress)
@@ -41,11 +36,7 @@ def read_member(folder: Folder, name: str, limits: Limits, progress: Progress) -
 
 
 def read_word(folder: Folder, name: str) -> str | None:
-    """Return what stands in a file that names a subfolder: None without one; loaders read it all.
-
-    Raises:
-        ContainerError: It is longer than any name.
-    """
+    """Return what stands in a file that names a subfolder: None without one; loaders read it all."""
     if name in folder.outside:
         folder.programs.miss(f"what {name} names", "a link leads out of the folder")
     if name not in folder.sizes:
@@ -66,9 +57,6 @@ def run_beside(folder: Folder, read: Collection[str], below: str, limits: Limits
         below: What the names begin with; files in other subfolders are not looked at.
         limits: The bounds of reading.
         progress: Asked for cancellation.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     left = _MOST_FILES
     for name in (*folder.sizes, *folder.outside):

@@ -63,11 +63,7 @@ class Folder(Source):
                 self.sizes[name] = os.path.getsize(self.path_of(name))  # noqa: PTH202 - as above
 
     def open(self, name: str) -> Source:
-        """Open one of its files.
-
-        Raises:
-            ContainerError: It is none of them, or cannot be read.
-        """
+        """Open one of its files."""
         if name in self.outside:
             raise ContainerError("a link leads out of the folder", where=self.path_of(name))
         if name not in self.sizes:

@@ -73,9 +73,6 @@ def join(path: str, form: str, members: Iterable[Member], root: Value, limits: L
         members: Its parts.
         root: What they make together, made of their roots.
         limits: Bounds for what is looked through.
-
-    Raises:
-        ModelError: There is more to look through than the limits allow.
     """
     data = bytearray()
     joined = Joined({}, {}, {}, (), (), (), (), (), (), "")

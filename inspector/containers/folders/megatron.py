@@ -50,12 +50,7 @@ def is_megatron(names: Iterable[str]) -> bool:
 
 
 def read_megatron(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read the parts of all ranks of one iteration.
-
-    Raises:
-        CheckpointError: None of its files can be read, or it names an iteration that is not there.
-        CancelledError: The work was cancelled.
-    """
+    """Read the parts of all ranks of one iteration."""
     files = list(_files([*folder.sizes, *folder.outside]))  # links that lead out are refused one by one
     iteration, others = _iteration(folder, files)
     files = sorted(file for file in files if file.iteration == iteration)
@@ -89,12 +84,7 @@ def _files(names: Iterable[str]) -> Iterator[_File]:
 def _members(
     folder: Folder, files: list[_File], limits: Limits, progress: Progress
 ) -> tuple[dict[str, Member], list[tuple[str, CheckpointError]]]:
-    """Return the files that can be read by their names, and why the others cannot.
-
-    Raises:
-        CheckpointError: None can.
-        CancelledError: The work was cancelled.
-    """
+    """Return the files that can be read by their names, and why the others cannot."""
     members: dict[str, Member] = {}
     errors: list[tuple[str, CheckpointError]] = []
     for file in files:
@@ -111,11 +101,7 @@ def _members(
 
 
 def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
-    """Return the subfolder that is meant, and the others.
-
-    Raises:
-        NotACheckpointError: The file that names it names none that is here.
-    """
+    """Return the subfolder that is meant, and the others."""
     found = sorted({file.iteration for file in files})
     text = read_word(folder, LATEST)
     if text is None:

@@ -18,11 +18,7 @@ _MARKS: tuple[tuple[str, str], ...] = ((".distcp", _METADATA),)
 
 
 def open_path(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
-    """Open a file for reading, looking through gzip, or a folder.
-
-    Raises:
-        ContainerError: It is missing, unreadable, or neither.
-    """
+    """Open a file for reading, looking through gzip, or a folder."""
     if os.path.isdir(path):  # noqa: PTH112 - the path is a text, which messages show as it was given
         from inspector.containers.folders.folder import Folder  # noqa: PLC0415 - most are files
 
@@ -74,7 +70,7 @@ def _lies(folder: str, name: str) -> bool:
 
 @contextmanager
 def opened(source: Source | str, limits: Limits = DEFAULT_LIMITS) -> Iterator[Source]:
-    """Yield a source as it is, or the file of this path, which is open meanwhile; errors as above."""
+    """Yield a source as it is, or the file of this path, which is open meanwhile."""
     if isinstance(source, Source):
         yield source
         return

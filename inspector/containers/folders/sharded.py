@@ -47,17 +47,12 @@ class Index(NamedTuple):
 
 
 def read_sharded(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a model in several files.
-
-    Raises:
-        CheckpointError: Its index cannot be read, or none of its files.
-        CancelledError: The work was cancelled.
-    """
+    """Read a model in several files."""
     return read_index(folder, folder.entry or find_index(folder.sizes) or "", limits, progress)
 
 
 def read_index(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
-    """Read the files that one index of a folder names; errors as above."""
+    """Read the files that one index of a folder names."""
     with folder.open(name) as source:
         index = _parse_index(read_json(source, limits), source.path)
     return _Reading(folder, index, limits, progress).read(name)

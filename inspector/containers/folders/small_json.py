@@ -27,11 +27,7 @@ class Members(list[tuple[str, object]]):
 
 
 def value_of(found: object, depth: int = 0) -> Value:
-    """Return JSON as inert values.
-
-    Raises:
-        TooLargeError: It is nested more deeply than anybody writes.
-    """
+    """Return JSON as inert values."""
     if depth > _MOST_DEPTH:
         raise TooLargeError("the values of JSON are nested too deeply")
     if isinstance(found, Members):
@@ -42,13 +38,7 @@ def value_of(found: object, depth: int = 0) -> Value:
 
 
 def read_json(source: Source, limits: Limits) -> Members:
-    """Return the object that a file of JSON is.
-
-    Raises:
-        TooLargeError: It holds more than the limits allow.
-        DamagedError: It is no such file.
-        ContainerError: It cannot be read.
-    """
+    """Return the object that a file of JSON is."""
     data = source.read(0, source.nbytes) if source.nbytes <= limits.directory_nbytes else b""
     if (not data and source.nbytes) or sum(map(data.count, _MARKS)) > limits.values:
         raise TooLargeError("the file of JSON holds more than is read of one", where=source.path)

@@ -20,12 +20,7 @@ _MOST_JSON_NBYTES = 1 << 20
 
 
 def read_training(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a folder of a trainer, or of a model in one file.
-
-    Raises:
-        CheckpointError: None of its files can be read.
-        CancelledError: The work was cancelled.
-    """
+    """Read a folder of a trainer, or of a model in one file."""
     names = [name for name in folder.sizes if "/" not in name]
     files = files_of(names)
     progress.start("reading the parts", len(files), is_counted=True)

@@ -27,11 +27,6 @@ def in_rows(
         strides: Its steps by dimension, in elements.
         itemsize: Bytes of an element.
         look: Counts the steps.
-
-    Raises:
-        DamagedError: The strides are not those of a dense tensor.
-        ModelError: It takes more steps than the limits allow.
-        CancelledError: The work was cancelled.
     """
     if itemsize > _LARGEST:
         half = itemsize // 2

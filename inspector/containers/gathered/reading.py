@@ -37,20 +37,13 @@ class GatheredReader:
         self._windows: dict[Chunk, tuple[int, bytes]] = {}
 
     def read(self, offset: int, nbytes: int) -> bytes:
-        """Return exactly so many bytes of the whole.
-
-        Raises:
-            ContainerError: They are not there, or cannot be read.
-        """
+        """Return exactly so many bytes of the whole."""
         return b"".join(self._bytes(run) for run in self._tiling.runs(offset, offset + nbytes))
 
     def extents(self, start: int, end: int) -> Iterator[tuple[Source, int, int]] | None:
         """Return where the bytes from `start` up to `end` are, as (source, offset, nbytes).
 
         None where they are not in the order of the whole, or in so small runs that reading is faster.
-
-        Raises:
-            ContainerError: They are not there, or cannot be read.
         """
         axis = self._tiling.axis
         if axis > 0 or any(self._place(chunk).strides for chunk in self._tiling.cells.get((), ())):

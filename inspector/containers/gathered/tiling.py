@@ -56,11 +56,7 @@ class Tiling:
     fault: str
 
     def runs(self, start: int, end: int) -> Iterator[Run]:
-        """Yield the runs that the bytes of the whole from `start` up to `end` consist of, in their order.
-
-        Raises:
-            DamagedError: The chunks do not make up the whole.
-        """
+        """Yield the runs that the bytes of the whole from `start` up to `end` consist of, in their order."""
         if self.fault:
             raise DamagedError(f"a tensor is not whole: {self.fault}", where=self.gathered.name)
         if start >= end:
@@ -107,11 +103,7 @@ def _first_at(chunks: tuple[Chunk, ...], axis: int, at: int) -> int:
 
 
 def tile(gathered: Gathered, look: Callable[[int], object]) -> Tiling:
-    """Order the chunks of a tensor; `look` counts the parts that are looked at.
-
-    Raises:
-        CheckpointError: They are too many.
-    """
+    """Order the chunks of a tensor; `look` counts the parts that are looked at."""
     shape = gathered.shape
     if 0 in shape:
         return _tiling(gathered, fault="")

@@ -11,11 +11,7 @@ class Window(Source):
     """Some bytes of another source, which stays open elsewhere."""
 
     def __init__(self, whole: Source, offset: int, nbytes: int) -> None:
-        """Read so many bytes from an offset on.
-
-        Raises:
-            DamagedError: The file ends before.
-        """
+        """Read so many bytes from an offset on."""
         if offset < 0 or nbytes < 0 or offset + nbytes > whole.nbytes:
             raise DamagedError(
                 "the file ends too early",

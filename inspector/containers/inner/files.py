@@ -83,12 +83,7 @@ class InnerFiles:
         self._files: list[_File] = []
 
     def read(self, name: str, entry: ZipEntry) -> Value:
-        """Read the file in a record, and return its object.
-
-        Raises:
-            CheckpointError: It cannot be read; what was read of its programs is kept.
-            CancelledError: The work was cancelled.
-        """
+        """Read the file in a record, and return its object."""
         if len(self._files) >= _MOST_FILES:
             raise ContainerError(f"the archive holds more than {_MOST_FILES:,} files of torch.save")
         inside = open_record(self._source, entry, self._limits)
@@ -112,12 +107,7 @@ class InnerFiles:
         self.pickles.append(PickleRecord(name, stream))
 
     def extents(self) -> Found:
-        """Return where the bytes of every storage are, and of every other record of the files.
-
-        Raises:
-            CheckpointError: The file cannot be read (any more).
-            CancelledError: The work was cancelled.
-        """
+        """Return where the bytes of every storage are, and of every other record of the files."""
         from inspector.containers.extents import legacy_extents, zip_extents  # noqa: PLC0415 - few ask
 
         found = Found({}, {}, {}, set())

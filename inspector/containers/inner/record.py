@@ -18,11 +18,7 @@ class InflatedRecord(Source):
     """The inside of a compressed record, which has the size that the directory says."""
 
     def __init__(self, whole: Source, entry: ZipEntry, limits: Limits) -> None:
-        """Inflate a record of `whole`, which stays open.
-
-        Raises:
-            ContainerError: Its header is missing, or it is larger than the limits allow.
-        """
+        """Inflate a record of `whole`, which stays open."""
         if entry.nbytes > limits.inflated_nbytes:
             what = f"a zip record is larger than {limits.inflated_nbytes:,} bytes"
             raise ContainerError(what, where=place_of(entry))
@@ -48,11 +44,7 @@ class InflatedRecord(Source):
 
 
 def open_record(whole: Source, entry: ZipEntry, limits: Limits) -> Source:
-    """Return the contents of a record as a source; `whole` stays open.
-
-    Raises:
-        ContainerError: The record is encrypted, packed in another way, or not where the directory says.
-    """
+    """Return the contents of a record as a source; `whole` stays open."""
     miniz = refused(entry)
     if miniz is not None:
         raise ContainerError("a zip record cannot be read", where=f"{place_of(entry)}: {miniz.value}")

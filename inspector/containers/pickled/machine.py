@@ -187,11 +187,7 @@ class PlainMachine(Machine):
         return handler
 
     def _framed(self, state: State, data: bytes, pos: int) -> int:
-        """Note where the length of a frame stands.
-
-        Raises:
-            PausedError: Always, to go on within the frame.
-        """
+        """Note where the length of a frame stands."""
         end = HANDLERS[CODES["FRAME"]](state, data, pos)
         self.frames.append((self.at(pos), U8.unpack_from(data, pos)[0]))
         raise PausedError(end)
@@ -230,12 +226,7 @@ class PlainMachine(Machine):
         return handler
 
     def _jump_over(self, pos: int, place: Place, kind: BlobKind) -> None:
-        """Push a payload, of which all but where it stands is given, and go on behind it.
-
-        Raises:
-            PausedError: Always, to go on.
-            CutOffError: The source ends before it.
-        """
+        """Push a payload, of which all but where it stands is given, and go on behind it."""
         start = self.at(pos)
         end = start + place.nbytes
         if not self.source.reaches(end):
@@ -248,11 +239,7 @@ class PlainMachine(Machine):
         self._jump(pos, end)
 
     def _jump(self, pos: int, place: int) -> None:
-        """Go on at a place of the source.
-
-        Raises:
-            PausedError: Always, to go on.
-        """
+        """Go on at a place of the source."""
         state = self.state
         behind = pos + place - self.at(pos)
         if pos < state.frame_end < behind:

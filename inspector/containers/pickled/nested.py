@@ -71,12 +71,7 @@ class NestedFiles:
         self._header = b""
 
     def read(self, place: Place, nbytes: int) -> Nested:
-        """Read the file at a place, of so many bytes once its spelling is undone.
-
-        Raises:
-            CheckpointError: It cannot be read; what was read of its programs is kept.
-            CancelledError: The work was cancelled.
-        """
+        """Read the file at a place, of so many bytes once its spelling is undone."""
         known = self._by_place.get(place)
         if known is not None:
             return known

@@ -68,13 +68,7 @@ class Pickled:
 
 
 def read_pickled(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a plain pickle apart.
-
-    Raises:
-        PickleError: Nothing of it can be read.
-        ContainerError: The file cannot be read, or holds more than the limits allow.
-        CancelledError: The work was cancelled.
-    """
+    """Take a plain pickle apart."""
     return open_pickled(source, limits, progress).container
 
 
@@ -84,7 +78,7 @@ def find_within(source: Source) -> Callable[[str], Extent | None]:
 
 
 def open_pickled(source: Source, limits: Limits, progress: Progress) -> Pickled:
-    """Take a plain pickle apart, and say where everything in it stands; errors as above."""
+    """Take a plain pickle apart, and say where everything in it stands."""
     return _Reader(source, limits.started(progress.advance), progress).run()
 
 
@@ -139,11 +133,7 @@ class _Reader:
         return machine
 
     def _left_of(self, machine: PlainMachine, error: PickleError, *, is_first: bool) -> list[Value]:
-        """Return what is left of a pickle that breaks off, and note it; nothing of bytes that are no pickle.
-
-        Raises:
-            PickleError: It is the first, and nothing is left of it.
-        """
+        """Return what is left of a pickle that breaks off, and note it; nothing of other bytes."""
         root = folded(machine.state)
         if is_first and (not isinstance(error, BrokenOffError) or not is_filled(root)):
             raise error
@@ -302,12 +292,7 @@ class _Reader:
         return place, nbytes
 
     def _skip_array(self, machine: PlainMachine, call: Call, at: int) -> int | None:
-        """Put an array of joblib's in the place of what announces it; return where the pickle goes on.
-
-        Raises:
-            PastEndError: The file ends before.
-            BrokenStreamError: Nothing tells how long it is.
-        """
+        """Put an array of joblib's in the place of what announces it; return where the pickle goes on."""
         found = wrapped(call)
         if found is None:
             return None

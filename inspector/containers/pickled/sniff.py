@@ -18,9 +18,6 @@ def begins_undeclared(source: Source) -> bool:
     """Return whether a pickle begins a file that holds a container or an object, as far as one can see.
 
     Texts may begin like pickles, but no text remembers values in the memo.
-
-    Raises:
-        ContainerError: The file cannot be read.
     """
     data = source.read_upto(0, _LOOK_NBYTES)
     if not data or data[0] not in _FIRST:

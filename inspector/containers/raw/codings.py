@@ -70,11 +70,7 @@ class Spelled:
         self._held = b""
 
     def read_upto(self, offset: int, nbytes: int) -> bytes:
-        """Return at most `nbytes` bytes; fewer where the text ends.
-
-        Raises:
-            DamagedError: The text is not one of bytes.
-        """
+        """Return at most `nbytes` bytes; fewer where the text ends."""
         parts = []
         while nbytes > 0:
             number = bisect_right(self._places, offset) - 1
@@ -91,11 +87,7 @@ class Spelled:
         return b"".join(parts)
 
     def stored_at(self, offset: int) -> int:
-        """Return where the text of a byte begins, within the text.
-
-        Raises:
-            DamagedError: The text is not one of bytes.
-        """
+        """Return where the text of a byte begins, within the text."""
         self.read_upto(offset, 1)
         number = bisect_right(self._places, offset) - 1
         skip, start = offset - self._places[number], self._stored[number]

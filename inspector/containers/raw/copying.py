@@ -54,13 +54,7 @@ def clone_file(source: int, target: int) -> bool:
 
 
 def copy_bytes(source: int, target: int, offset: int, nbytes: int, progress: Progress) -> None:
-    """Copy a run of bytes to the target's position; holes of a sparse file stay holes.
-
-    Raises:
-        ExportError: The source ended early, having changed since it was opened.
-        OSError: The target cannot take them.
-        CancelledError: The work was cancelled.
-    """
+    """Copy a run of bytes to the target's position; holes of a sparse file stay holes."""
     ways = _ways()
     for start, end, is_hole in _extents(source, offset, offset + nbytes):
         if is_hole:
@@ -154,11 +148,7 @@ def _by_reading(source: int, target: int, offset: int, count: int) -> int:
 
 
 def write_bytes(target: int, data: bytes) -> int:
-    """Write all of these bytes at the target's position; return their number.
-
-    Raises:
-        OSError: The target cannot take them.
-    """
+    """Write all of these bytes at the target's position; return their number."""
     view = memoryview(data)
     while view:
         view = view[os.write(target, view) :]
@@ -166,10 +156,6 @@ def write_bytes(target: int, data: bytes) -> int:
 
 
 def write_over(target: int, offset: int, data: bytes) -> None:
-    """Write bytes over those that stand somewhere in the target.
-
-    Raises:
-        OSError: The target cannot take them.
-    """
+    """Write bytes over those that stand somewhere in the target."""
     os.lseek(target, offset, os.SEEK_SET)
     write_bytes(target, data)

@@ -77,12 +77,7 @@ class Inflated:
             self._mark_nbytes *= 2
 
     def read_upto(self, offset: int, nbytes: int) -> bytes:
-        """Return at most `nbytes` inflated bytes; fewer where the stream ends.
-
-        Raises:
-            zlib.error: The stream is damaged.
-            OSError: The compressed bytes cannot be read.
-        """
+        """Return at most `nbytes` inflated bytes; fewer where the stream ends."""
         self._jump(offset)
         if offset + nbytes > self._start + len(self._window):
             self._fill(offset, offset + nbytes)

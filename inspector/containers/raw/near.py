@@ -22,11 +22,7 @@ class NearReader:
         self._start = 0
 
     def seek(self, offset: int, nbytes: int) -> int:
-        """Have `nbytes` bytes from `offset` on in the window, or fewer where the file ends; say where in it.
-
-        Raises:
-            ContainerError: The file cannot be read.
-        """
+        """Have `nbytes` bytes from `offset` on in the window, or fewer at the end; say where in it."""
         at = offset - self._start
         window = self.window
         if 0 <= at <= len(window) - nbytes:

@@ -90,11 +90,7 @@ class PackedSource(GzipSource):
     """The inside of a source that is compressed in one of the ways of `packings`."""
 
     def __init__(self, packed: Source, packing: Packing, limits: Limits) -> None:
-        """Read the inside; arguments and bounds as of gzip.
-
-        Raises:
-            UnsupportedFormatError: What inflates it is not installed.
-        """
+        """Read the inside; arguments and bounds as of gzip."""
         self._packing = packing
         self.packing, self.unpack = packing.name, packing.unpack
         super().__init__(packed, limits)
@@ -105,11 +101,7 @@ class PackedSource(GzipSource):
 
 
 def unpacked(source: Source, head: bytes, limits: Limits) -> Source:
-    """Return the inside of a source that begins so, or the source where it only looks packed.
-
-    Raises:
-        UnsupportedFormatError: What inflates it is not installed.
-    """
+    """Return the inside of a source that begins so, or the source where it only looks packed."""
     if head.startswith(MAGIC):
         return GzipSource(source, limits)
     from inspector.containers.raw.packings import packing_of  # noqa: PLC0415 - few are packed in other ways

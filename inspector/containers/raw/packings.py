@@ -86,12 +86,7 @@ class Forward:
         self._held = b""
 
     def read_upto(self, offset: int, nbytes: int) -> bytes:
-        """Return at most `nbytes` inflated bytes; fewer where the stream ends.
-
-        Raises:
-            zlib.error: The stream is damaged.
-            OSError: The compressed bytes cannot be read.
-        """
+        """Return at most `nbytes` inflated bytes; fewer where the stream ends."""
         if offset < self._start:
             self._begin()
         parts = [self._held]
@@ -186,11 +181,7 @@ class _Zstandard:
         self._stream = inflate.stream_reader(source, read_size=_PACKED_NBYTES, read_across_frames=True)
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes.
-
-        Raises:
-            zlib.error: The stream is damaged, or wants more memory than is given.
-        """
+        """Return at most so many bytes."""
         try:
             found: bytes = self._stream.read(size)
         except self._error as error:

@@ -9,11 +9,7 @@ from inspector.errors import ContainerError
 
 
 def read_small(path: str | os.PathLike[str], most_nbytes: int) -> bytes:
-    """Return all bytes of a regular file; a FIFO or a device is refused, and never waited for.
-
-    Raises:
-        ContainerError: It is missing, unreadable, no regular file, or larger than that.
-    """
+    """Return all bytes of a regular file; a FIFO or a device is refused, and never waited for."""
     with FileSource(os.fspath(path)) as source:
         if source.nbytes > most_nbytes:
             raise ContainerError(f"the file is larger than {most_nbytes:,} bytes", where=os.fspath(path))

@@ -32,11 +32,7 @@ class Within(Source):
         return read(offset, nbytes)
 
     def stored_at(self, offset: int) -> int:
-        """Return where a byte, or the text of it, begins in the outer source.
-
-        Raises:
-            ContainerError: It cannot be read.
-        """
+        """Return where a byte, or the text of it, begins in the outer source."""
         return self._offset + (offset if self._spelled is None else self._spelled.stored_at(offset))
 
     def _read_stored(self, offset: int, nbytes: int) -> bytes:

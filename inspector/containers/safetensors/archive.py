@@ -38,12 +38,7 @@ class _Laid(NamedTuple):
 
 
 def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a safetensors file apart.
-
-    Raises:
-        ContainerError: Its header is damaged, or holds what is not known here.
-        CancelledError: The work was cancelled.
-    """
+    """Take a safetensors file apart."""
     work = limits.counted(progress.advance)
     header = read_header(source, limits, work.look)
     new = tuple.__new__  # calling the classes of rows would take thrice as long

@@ -97,10 +97,6 @@ def read_header(source: Source, limits: Limits, look: Callable[[int], None]) -> 
         source: The file.
         limits: How many tensors it may name.
         look: Counts what is looked at.
-
-    Raises:
-        DamagedError: It is cut off, or not written as the format says.
-        ContainerError: It cannot be read, or names more tensors than the limits allow.
     """
     nbytes = int.from_bytes(source.read(0, _LENGTH_NBYTES), "little")
     data = source.read_upto(_LENGTH_NBYTES, nbytes)

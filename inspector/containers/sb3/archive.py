@@ -46,12 +46,7 @@ class Agent(NamedTuple):
 
 
 def read_sb3(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take the zip of an agent apart.
-
-    Raises:
-        CheckpointError: None of its files can be read.
-        CancelledError: The work was cancelled.
-    """
+    """Take the zip of an agent apart."""
     return open_sb3(source, records_of(source, limits, progress), limits, progress).container
 
 

@@ -52,12 +52,7 @@ class Attributes(NamedTuple):
 def read_attributes(
     source: Source, entry: ZipEntry, files: InnerFiles, limits: Limits, progress: Progress
 ) -> Attributes:
-    """Read the attributes; `files` takes over what their pickles refer to.
-
-    Raises:
-        ContainerError: The record is damaged, or no JSON.
-        CancelledError: The work was cancelled.
-    """
+    """Read the attributes; `files` takes over what their pickles refer to."""
     data = read_contents(source, entry, _MOST_NBYTES).data
     members = read_json(BytesSource(data, RECORD), limits)
     reading = _Reading(source, files, limits, progress)
@@ -78,13 +73,7 @@ def read_attributes(
 
 
 def _value(name: str, found: object, reading: _Reading) -> Value:
-    """Return one value.
-
-    Raises:
-        ContainerError: It is nested too deeply, or its pickle cannot be read.
-        PickleError: Its pickle breaks off.
-        ValueError: The text of its pickle is no Base64.
-    """
+    """Return one value."""
     if not isinstance(found, Members) or not any(key == _PICKLED for key, _ in found):
         return value_of(found)
     packed = dict(found)[_PICKLED]  # of several members of one name the last counts

@@ -114,11 +114,7 @@ class Format:
         return not any("remap" in why.steps for why in self.cannot)
 
     def reader_for(self, source: Source) -> Reader:
-        """Return what reads a file of this format.
-
-        Raises:
-            ContainerError: Nothing does.
-        """
+        """Return what reads a file of this format."""
         if self.is_foreign:
             raise NotACheckpointError(
                 f"this is {self.what}", where=source.path, remedy=self.remedy, form=self.name

@@ -72,13 +72,7 @@ class TarLayout:
 
 
 def read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a tar checkpoint apart.
-
-    Raises:
-        ContainerError: It is damaged or not of this format.
-        PickleError: One of its pickles cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Take a tar checkpoint apart."""
     layout = read_layout(source, limits, progress)
     reader = _Reader(source, layout.members, limits, progress)
     nodes = _storage_nodes(layout)
@@ -122,7 +116,7 @@ def relocate(container: Container, locations: dict[str, str]) -> Container:
 
 
 def read_layout(source: Source, limits: Limits, progress: Progress) -> TarLayout:
-    """Find the members, and the storages in theirs; errors as above."""
+    """Find the members, and the storages in theirs."""
     members = read_members(source)
     if not members.keys() >= set(NEEDED):
         raise _cut_off(source, members)

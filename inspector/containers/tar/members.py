@@ -128,11 +128,7 @@ def is_tar(source: Source) -> bool:
 
 
 def list_members(source: Source) -> Iterator[tarfile.TarInfo]:
-    """List all members of an archive, up to where `tarfile` gives up.
-
-    Raises:
-        ContainerError: There are too many, or a header tells nonsense.
-    """
+    """List all members of an archive, up to where `tarfile` gives up."""
     try:
         opened = _open(source)
         for _ in range(_MOST_MEMBERS):
@@ -149,12 +145,7 @@ def list_members(source: Source) -> Iterator[tarfile.TarInfo]:
 
 
 def read_members(source: Source) -> dict[str, Member]:
-    """Return the regular files of an archive by their names.
-
-    Raises:
-        ContainerError: An extended header is malformed, there are too many members, or one of those that
-            torch reads is there twice, or no plain file.
-    """
+    """Return the regular files of an archive by their names."""
     found: dict[str, Member] = {}
     met: set[str] = set()
     for info in list_members(source):
@@ -177,11 +168,7 @@ def is_file(info: tarfile.TarInfo) -> bool:
 
 
 def _check_kind(info: tarfile.TarInfo) -> None:
-    """Refuse what is no plain file among the members that torch reads.
-
-    Raises:
-        ContainerError: It is a link, which may lead anywhere, or something else.
-    """
+    """Refuse what is no plain file among the members that torch reads."""
     if info.issym() or info.islnk():
         target = posixpath.normpath(info.linkname)
         leads = "another file of the computer" if _climbs(info, target) else "another member"
@@ -218,11 +205,7 @@ def _sum(block: bytes) -> int:
 
 
 def _parse_extended(data: bytes, start: int) -> list[tuple[str, str]]:
-    """Read the fields of an extended header, each `LENGTH KEY=VALUE` and a line break, LENGTH in bytes.
-
-    Raises:
-        ContainerError: They are malformed.
-    """
+    """Read the fields of an extended header, each `LENGTH KEY=VALUE` and a line break, LENGTH in bytes."""
     fields = []
     pos = 0
     while pos < len(data) and data[pos]:  # zeros fill the block
@@ -251,11 +234,7 @@ def _odd(what: str, pos: int) -> ContainerError:
 
 
 def resized_headers(source: Source, member: Member, nbytes: int) -> bytes:
-    """Return the headers of a member, extended one included, with another size.
-
-    Raises:
-        ContainerError: They cannot be read (any more).
-    """
+    """Return the headers of a member, extended one included, with another size."""
     own = _with_size(source.read(member.header, BLOCK_NBYTES), nbytes)
     if member.start == member.header:
         return own

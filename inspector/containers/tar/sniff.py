@@ -16,11 +16,7 @@ _BINARY = 0x80
 
 
 def passes_for_tar(source: Source) -> bool:
-    """Return whether a file opens as a tar archive.
-
-    Raises:
-        ContainerError: The file cannot be read.
-    """
+    """Return whether a file opens as a tar archive."""
     head = source.read_upto(0, _HEADER_NBYTES)
     field = head[_CHECKSUM]
     if len(head) < _HEADER_NBYTES or not (field[0] & _BINARY or _OCTAL.issuperset(field)):

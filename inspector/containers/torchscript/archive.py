@@ -53,18 +53,12 @@ _OTHERS = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt")
 
 
 def read_torchscript(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a TorchScript archive apart.
-
-    Raises:
-        ContainerError: It is damaged, or deceives.
-        PickleError: A pickle in it cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Take a TorchScript archive apart."""
     return open_torchscript(source, limits, progress)[0]
 
 
 def open_torchscript(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Records]:
-    """Take a TorchScript archive apart, and return its records, too; errors as above."""
+    """Take a TorchScript archive apart, and return its records, too."""
     records = records_of(source, limits, progress)
     return take_apart(source, records, limits, progress), records
 
@@ -76,7 +70,7 @@ def take_apart(
     progress: Progress,
     damage: tuple[Note, ...] = (),
 ) -> Container:
-    """Take an archive apart whose records are known; errors as above.
+    """Take an archive apart whose records are known.
 
     Args:
         source: The file.
@@ -221,11 +215,7 @@ def build_root(streams: Sequence[Stream], code: Code) -> tuple[Dict, dict[int, D
 
 
 def _rekeyed(pickle: PickleRecord) -> Sequence[PersistentId]:
-    """Return the persistent ids of a pickle; those of the constants, which are counted anew, get new keys.
-
-    Raises:
-        ContainerError: A key would be taken for one of the other pickle.
-    """
+    """Return the persistent ids of a pickle; those of the constants, which are counted anew, get new keys."""
     nodes = pickle.stream.persistent_ids
     for node in nodes:
         found = prefix_key(node, pickle.prefix) if pickle.prefix else parse_storage_id(node)
@@ -235,11 +225,7 @@ def _rekeyed(pickle: PickleRecord) -> Sequence[PersistentId]:
 
 
 def find_script_records(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of a storage by its key.
-
-    Raises:
-        ContainerError: The directory cannot be read.
-    """
+    """Return what finds the bytes of a storage by its key."""
     return find_by(source, own=OWN)
 
 

@@ -65,11 +65,7 @@ class Code(NamedTuple):
 
 
 def read_code(source: Source, records: Records, progress: Progress) -> Code:
-    """Look through the code of an archive; code that cannot be read says nothing.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Look through the code of an archive; code that cannot be read says nothing."""
     members: dict[str, Members] = {}
     devices: list[CodeDevice] = []
     runs: list[str] = []

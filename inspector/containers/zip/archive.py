@@ -40,18 +40,12 @@ _OLD_FOLDER = "tensors/"  # of torch 1.4
 
 
 def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a torch.save zip apart; one that lost its directory is searched.
-
-    Raises:
-        ContainerError: It is damaged, or a zip of something else.
-        PickleError: Its pickle cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Take a torch.save zip apart; one that lost its directory is searched."""
     return open_torchzip(source, limits, progress)[0]
 
 
 def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Records]:
-    """Take a torch.save zip apart, and return its records, too, for those who read them; errors as above."""
+    """Take a torch.save zip apart, and return its records, too, for those who read them."""
     try:
         records = records_of(source, limits, progress)
         entry = find_pickle(records, source.path)
@@ -130,20 +124,12 @@ def _run_others(source: Source, records: Records, limits: Limits, progress: Prog
 
 
 def find_records(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds the record of a storage by its key.
-
-    Raises:
-        ContainerError: The directory cannot be read.
-    """
+    """Return what finds the record of a storage by its key."""
     return find_by(source)
 
 
 def find_pickle(records: Records, path: str) -> ZipEntry:
-    """Return the record of the object's pickle.
-
-    Raises:
-        NotACheckpointError: The zip is not one of torch's.
-    """
+    """Return the record of the object's pickle."""
     entry = records.get(PICKLE)
     if entry is None:
         from inspector.containers.foreign.zips import name_zip  # noqa: PLC0415 - healthy files never need it

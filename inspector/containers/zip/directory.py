@@ -107,11 +107,6 @@ def read_directory(source: Source, limits: Limits, progress: Progress | None = N
         source: The zip.
         limits: The bounds of reading.
         progress: Asked for cancellation.
-
-    Raises:
-        DirectoryError: There is none, or miniz refuses it.
-        ContainerError: It is larger than the limits allow.
-        CancelledError: The work was cancelled.
     """
     end = find_end(source)
     if end.count > limits.records or end.nbytes > limits.directory_nbytes:
@@ -136,9 +131,6 @@ def payload_offsets(source: Source, headers: Iterable[int]) -> Iterator[int | No
     """Yield the offset of each record's first payload byte, or None where its local header is missing.
 
     Cheapest when the places of the headers come in their order.
-
-    Raises:
-        ContainerError: The file cannot be read.
     """
     near, window, start = NearReader(source), b"", 0
     unpack, fixed_nbytes = _LOCAL_FIELDS.unpack_from, LOCAL.size
@@ -161,11 +153,7 @@ def place_of(entry: ZipEntry) -> str:
 
 
 def payload_offset(source: Source, entry: ZipEntry) -> int:
-    """Return the offset of a record's first payload byte, behind its local header.
-
-    Raises:
-        DamagedError: There is no local header where the directory says.
-    """
+    """Return the offset of a record's first payload byte, behind its local header."""
     offset = next(payload_offsets(source, [entry.header_offset]))
     if offset is None:
         raise DamagedError("a zip record is not where the directory says", where=place_of(entry))
@@ -175,11 +163,7 @@ def payload_offset(source: Source, entry: ZipEntry) -> int:
 def _parse_entries(  # noqa: PLR0917 - what one loop needs
     file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries: list[ZipEntry], count: int
 ) -> int:
-    """Read the next entries and return the place behind them: one loop, since there may be a million.
-
-    Raises:
-        DirectoryError: miniz refuses one of them.
-    """
+    """Read the next entries and return the place behind them: one loop, since there may be a million."""
     unpack, fixed_nbytes, new = _CENTRAL_FIELDS.unpack_from, CENTRAL.size, tuple.__new__
     most, start, disk_of_end = len(data) - fixed_nbytes, end.start, end.disk
     for _ in range(count):
@@ -233,11 +217,7 @@ class _Head(NamedTuple):
 def _judge(
     head: _Head, name: bytes, extra: bytes, file_nbytes: int, disk_of_end: int
 ) -> tuple[int, int, int, Trouble]:
-    """Return the sizes and the place of an odd record, and what torch's reader makes of it.
-
-    Raises:
-        DirectoryError: miniz refuses the whole archive for it.
-    """
+    """Return the sizes and the place of an odd record, and what torch's reader makes of it."""
     place = head.place
     nbytes, packed, offset, trouble = _wide_figures(extra, head)
     is_told = _ELSEWHERE not in {packed, nbytes}
@@ -263,9 +243,6 @@ def _wide_figures(extra: bytes, head: _Head) -> tuple[int, int, int, Trouble]:
     """Replace the figures that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order.
 
     Where the field is too short, miniz goes on with what follows it, and refuses the record later.
-
-    Raises:
-        DirectoryError: The extra fields do not fit each other.
     """
     figures = (head.nbytes, head.packed, head.offset)
     wanted = figures.count(_ELSEWHERE)

@@ -31,9 +31,6 @@ def read_rivals(
         pickle: The record of the pickle.
         others: The records that pass for it; it may be among them.
         read: Reads the pickle in any of them, and keeps it among the programs of the file.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     rivals = [entry for entry in others if entry[:7] != pickle[:7]]
     if not rivals:
@@ -59,11 +56,7 @@ def namesakes(pickle: ZipEntry, entries: Iterable[ZipEntry]) -> Iterator[ZipEntr
 
 
 def pickles_elsewhere(source: Source) -> Iterator[ZipEntry]:
-    """Yield the records that pass for the pickle in the directories that other readers find.
-
-    Raises:
-        ContainerError: The file cannot be read.
-    """
+    """Yield the records that pass for the pickle in the directories that other readers find."""
     met: set[ZipEntry] = set()
     for start, nbytes, moved in directories_elsewhere(source):
         for entry in _entries_at(source.read_upto(start, min(nbytes, _MOST_NBYTES)), start, moved):

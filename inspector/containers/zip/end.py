@@ -79,12 +79,7 @@ class _Figures:
 
 
 def find_end(source: Source) -> ZipEnd:
-    """Find the directory.
-
-    Raises:
-        DirectoryError: There is none that miniz takes.
-        ContainerError: The file cannot be read.
-    """
+    """Find the directory."""
     tail_start = _tail_start(source.nbytes)
     tail = source.read(tail_start, source.nbytes - tail_start)
     at = tail.rfind(END_SIGNATURE, 0, max(len(tail) - END.size + len(END_SIGNATURE), 0))
@@ -130,11 +125,7 @@ def find_end(source: Source) -> ZipEnd:
 
 
 def directories_elsewhere(source: Source) -> Iterator[tuple[int, int, int]]:
-    """Yield where readers may find a directory, by all ends: (start, bytes, what is added to places in it).
-
-    Raises:
-        ContainerError: The file cannot be read.
-    """
+    """Yield where readers may find a directory: (start, bytes, what is added to places in it)."""
     tail_start = max(source.nbytes - _BLOCK - _STEP * _BLOCKS, 0)
     tail = source.read(tail_start, source.nbytes - tail_start)
     at = tail.rfind(END_SIGNATURE)
@@ -192,11 +183,7 @@ def _reaches_end(tail: bytes, at: int) -> bool:
 
 
 def _read_wide(source: Source, locator: bytes) -> tuple[_Figures | None, int]:
-    """Read the Zip64 end where the locator points, and say where; miniz does without if there is none.
-
-    Raises:
-        DirectoryError: miniz takes offence at it.
-    """
+    """Read the Zip64 end where the locator points, and say where; miniz does without if there is none."""
     _, _, offset, disks = LOCATOR64.unpack(locator)
     if offset > source.nbytes - END64.size:
         raise _refused(MinizError.NOT_A_ZIP, "its Zip64 locator points outside the file")
@@ -222,11 +209,7 @@ def _read_wide(source: Source, locator: bytes) -> tuple[_Figures | None, int]:
 
 
 def _check(figures: _Figures, nbytes: int) -> None:
-    """Refuse what miniz refuses.
-
-    Raises:
-        DirectoryError: It does.
-    """
+    """Refuse what miniz refuses."""
     if figures.count != figures.count_here:
         raise _refused(MinizError.MULTIDISK, f"{figures.count_here:,} of {figures.count:,} records")
     if (figures.disk, figures.directory_disk) not in {(0, 0), (1, 1)}:

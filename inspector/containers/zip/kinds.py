@@ -180,9 +180,6 @@ def kind_of(source: Source, limits: Limits, progress: Progress) -> str:
     """Return the name of a zip's format: that of `torch.save` where nothing says that it is another.
 
     Its records are kept for the reader. Of a damaged one nothing is known, and the reader sees to it.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     try:
         records = Records(read_directory(source, limits, progress))
@@ -205,11 +202,7 @@ def _is_shard(source: Source) -> bool:
 
 
 def find_by(source: Source, *, own: str = "", pattern: str = "") -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of a storage by its key, in an archive that names their records so.
-
-    Raises:
-        ContainerError: The directory cannot be read.
-    """
+    """Return what finds the bytes of a storage by its key, in an archive that names their records so."""
     records = Records(read_directory(source, DEFAULT_LIMITS))
     records.own, records.pattern = own, pattern
 
@@ -224,11 +217,6 @@ def find_by(source: Source, *, own: str = "", pattern: str = "") -> Callable[[st
 
 
 def records_of(source: Source, limits: Limits, progress: Progress) -> Records:
-    """Return the records of a zip: those that were kept, once, else they are read.
-
-    Raises:
-        ContainerError: The directory cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Return the records of a zip: those that were kept, once, else they are read."""
     kept, source.kept = source.kept, None
     return kept if isinstance(kept, Records) else Records(read_directory(source, limits, progress))

@@ -88,9 +88,6 @@ def read_metadata(
         find: Finds a record by its name below the archive's folder.
         prefix: The archive's folder with its slash; empty where there is none.
         names: The names of all records.
-
-    Raises:
-        ContainerError: The file cannot be read.
     """
     read = _Reader(source, find)
     refusal = next(filter(None, _refusals(read, prefix, names)), "")

@@ -32,9 +32,6 @@ def read_for_others(source: Source, entries: Iterable[ZipEntry], limits: Limits,
         entries: The records, see `Records.for_others`.
         limits: The bounds of reading.
         progress: Asked for cancellation.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     limits, left = within_bounds(limits), _MOST_RECORDS
     for entry in entries:

@@ -44,11 +44,7 @@ def refused(entry: ZipEntry) -> MinizError | None:
 
 
 def read_contents(source: Source, entry: ZipEntry, most_nbytes: int) -> RecordContents:
-    """Read one record, inflated; at most `most_nbytes` bytes whatever the directory claims.
-
-    Raises:
-        ContainerError: It is too large, or torch refuses it.
-    """
+    """Read one record, inflated; at most `most_nbytes` bytes whatever the directory claims."""
     where = place_of(entry)
     if max(entry.nbytes, entry.stored_nbytes) > most_nbytes:
         raise ContainerError(f"a zip record is larger than {most_nbytes:,} bytes", where=where)
@@ -75,11 +71,7 @@ def read_contents(source: Source, entry: ZipEntry, most_nbytes: int) -> RecordCo
 
 
 def read_zip_record(source: Source, entry: ZipEntry, most_nbytes: int) -> bytes:
-    """Read one record that all readers read alike; otherwise as `read_contents`.
-
-    Raises:
-        ContainerError: It is too large, damaged, or torch refuses it.
-    """
+    """Read one record that all readers read alike; otherwise as `read_contents`."""
     contents = read_contents(source, entry, most_nbytes)
     if contents.doubt is not None:
         where = f"{place_of(entry)}: {Note(contents.doubt).sentence}"
@@ -88,11 +80,7 @@ def read_zip_record(source: Source, entry: ZipEntry, most_nbytes: int) -> bytes:
 
 
 def _inflate(packed: bytes, entry: ZipEntry, where: str) -> RecordContents:
-    """Inflate a record; what of it is damaged or too much is left out, as torch leaves it out.
-
-    Raises:
-        ContainerError: It is whole, and not as long as the directory says.
-    """
+    """Inflate a record; what of it is damaged or too much is left out, as torch leaves it out."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         # One byte more than declared is enough to see that the declaration is wrong.

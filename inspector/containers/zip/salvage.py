@@ -52,13 +52,7 @@ class Salvage(NamedTuple):
 
 
 def salvage_zip(source: Source, limits: Limits, progress: Progress, error: DamagedError) -> Salvage:
-    """Take a torch.save zip apart whose directory is missing, or there but of no use, as an error says.
-
-    Raises:
-        DamagedError: Its pickle is not whole, so that nothing in it can be named.
-        NotACheckpointError: It is the beginning of another kind of zip.
-        CancelledError: The work was cancelled.
-    """
+    """Take a torch.save zip apart whose directory is missing, or there but of no use, as an error says."""
     walk = ZipWalk(source, limits, progress)
     walk.run()
     other = next((read for mark, read in _READERS if any(map(mark.match, walk.names))), None)
@@ -113,11 +107,7 @@ Reader = Callable[[Source, Records, Limits, Progress, tuple[Note, ...]], Contain
 def _salvage_other(
     walk: ZipWalk, source: Source, limits: Limits, progress: Progress, how: tuple[Reader, DamagedError]
 ) -> Salvage:
-    """Take another archive of torch apart by the records that were found.
-
-    Raises:
-        CheckpointError: Nothing in it can be named.
-    """
+    """Take another archive of torch apart by the records that were found."""
     read, error = how
     source.programs = Programs()  # its pickles are read once more
     records = Records(ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes))

@@ -37,12 +37,7 @@ class _Record(NamedTuple):
 
 
 def read_pickled_records(source: Source, limits: Limits, progress: Progress) -> None:
-    """Read every record that is named like a pickle, and keep what was read among the source's programs.
-
-    Raises:
-        ContainerError: The file cannot be read.
-        CancelledError: The work was cancelled.
-    """
+    """Read every record that is named like a pickle, and keep what was read among the source's programs."""
     seen: set[int] = set()
     for record in _records(source, limits, progress):
         if record.payload in seen:

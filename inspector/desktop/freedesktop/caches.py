@@ -34,11 +34,7 @@ _MIME_CACHES = (
 
 
 def refresh(data_home: Path) -> None:
-    """Rebuild the caches of one data folder; a tool that is not installed has no cache to rebuild.
-
-    Raises:
-        ExportError: A tool failed or did not end in time.
-    """
+    """Rebuild the caches of one data folder; a tool that is not installed has no cache to rebuild."""
     if (data_home / "mime" / "packages").is_dir():
         _run("update-mime-database", str(data_home / "mime"))
     if (data_home / "applications").is_dir():

@@ -61,11 +61,7 @@ def find_program_word(command: Sequence[str]) -> str:
 
 
 def quote_argument(word: str) -> str:
-    """Quote one word of `Exec`; a `%` is doubled, since it introduces field codes even inside quotes.
-
-    Raises:
-        ExportError: The word holds a line break or another control character, which no launcher can hold.
-    """
+    """Quote one word of `Exec`; a `%` is doubled, since it introduces field codes even inside quotes."""
     if not word.isprintable():
         raise ExportError(
             "the command line of the launcher holds a control character",

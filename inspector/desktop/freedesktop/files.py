@@ -16,11 +16,7 @@ NEW_FILE_MODE = 0o644
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """Read a small file; None when there is none.
-
-    Raises:
-        OSError: It cannot be read, is no regular file, or is larger than any such file.
-    """
+    """Read a small file; None when there is none."""
     if not path.exists():
         return None
     try:

@@ -66,9 +66,6 @@ def draw_file(path: str, edge: int) -> bytes:
     Args:
         path: The file.
         edge: Pixels along its edges.
-
-    Raises:
-        CheckpointError: The file cannot be read, or costs more than a small picture may.
     """
     return draw(picture_of(open_checkpoint(path, LIMITS)), edge)
 

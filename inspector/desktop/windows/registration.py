@@ -126,11 +126,7 @@ def _program_id(kind: str) -> str:
 
 
 def _format_command(command: Sequence[str]) -> str:
-    """Write a command line with the place for a file.
-
-    Raises:
-        ExportError: It holds what Windows would take for such a place.
-    """
+    """Write a command line with the place for a file."""
     line = subprocess.list2cmdline(command)
     if _PLACEHOLDER.search(line):
         raise ExportError(

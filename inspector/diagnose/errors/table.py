@@ -32,12 +32,7 @@ _HERE = {
 
 
 def read_table() -> tuple[ErrorKind, ...]:
-    """Read the table.
-
-    Raises:
-        TypeError: A row has a field that no row has.
-        AttributeError: It names a function that is not there.
-    """
+    """Read the table."""
     table = tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
     parts = {**table["parts"], "device": rf"(?:{'|'.join(DEVICE_TYPES)})(?::\d{{1,3}})?", "new": machine.NEW}
     return tuple(_kind(row, parts) for row in table["kind"])

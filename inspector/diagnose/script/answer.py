@@ -142,10 +142,6 @@ def answer_script(
         target: The machine.
         folder: Where the modules lie that it imports; without it only the script is read.
         arguments: The words it is run with; without them the defaults of its options hold.
-
-    Raises:
-        ModelError: It is no Python script, or too large or deep to be one.
-        PlanError: The words have no end.
     """
     project = Project(parse_script(text, name), folder)
     case = _Case(

@@ -78,11 +78,7 @@ class Script:
 
 
 def decode_script(data: bytes) -> str:
-    """Return the text of a file: by its mark or declaration of an encoding, else UTF-8.
-
-    Raises:
-        ModelError: It is too long, or no text.
-    """
+    """Return the text of a file: by its mark or declaration of an encoding, else UTF-8."""
     if len(data) > MOST_NBYTES:
         raise ModelError("this script is too long to be read", remedy=_REMEDY)
     try:
@@ -93,11 +89,7 @@ def decode_script(data: bytes) -> str:
 
 
 def read_script(path: str) -> tuple[str, str]:
-    """Read the name and text of a script.
-
-    Raises:
-        CheckpointError: It cannot be read, is too long, or no text.
-    """
+    """Read the name and text of a script."""
     if os.path.isdir(path):  # noqa: PTH112 - a text, as it was given
         raise ModelError("this is a folder, and no script", where=path, remedy=_REMEDY)
     with FileSource(path) as source:
@@ -106,11 +98,7 @@ def read_script(path: str) -> tuple[str, str]:
 
 
 def parse_script(text: str, name: str = "script.py") -> Script:
-    """Parse the text of a script, or of a notebook as it is stored.
-
-    Raises:
-        ModelError: It is too long or too deep, or no Python.
-    """
+    """Parse the text of a script, or of a notebook as it is stored."""
     name = cut_text(escape_text(name), 80)
     cells = _notebook(text) if text.lstrip()[:1] == "{" else None
     text = text if cells is None else "\n\n".join(map(_without_magic, cells))

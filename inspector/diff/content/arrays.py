@@ -47,11 +47,7 @@ class StoredArray(NamedTuple):
         return f"{self.element.dtype} {format_shape(self.shape)}{order}{end}"
 
     def blocks(self, progress: Progress) -> Iterator[bytes]:
-        """Yield its elements in the order of rows, little-endian.
-
-        Raises:
-            CancelledError: The work was cancelled.
-        """
+        """Yield its elements in the order of rows, little-endian."""
         view = View((self.numel,), (1,), 0) if self.stride is None else View(self.shape, self.stride, 0)
         for block in row_blocks(view, self.element.itemsize, self._read, progress):
             yield swapped(block, self.element.swap)

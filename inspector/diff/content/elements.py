@@ -70,9 +70,6 @@ def elements_of(row: Tensor, marks: Marks = UNMARKED) -> Elements:
     Args:
         row: The row.
         marks: What its elements are only said to be.
-
-    Raises:
-        ContainerError: What the file says of them cannot be true, or nobody can tell what they are.
     """
     if row.problem is not None:
         raise ContainerError(row.problem, where=row.path)
@@ -100,12 +97,7 @@ def _signs(row: Tensor, size: int, unit: int, marks: Marks) -> Iterator[tuple[in
 
 
 def read_elements(side: Side, elements: Elements, progress: Progress) -> Iterator[bytes]:
-    """Yield the bytes of elements in the order of rows.
-
-    Raises:
-        ContainerError: They cannot be read, or a file of kilobytes has a tensor of terabytes.
-        CancelledError: The work was cancelled.
-    """
+    """Yield the bytes of elements in the order of rows."""
     refuse_endless(elements)
     read = partial(side.reader.read, elements.storage)
     for block in row_blocks(elements.view, elements.itemsize, read, progress):
@@ -135,11 +127,7 @@ def as_meant(side: Side, elements: Elements, block: bytes) -> bytes:
 
 
 def refuse_endless(elements: Elements) -> None:
-    """Refuse to go through a view that shows each byte again and again.
-
-    Raises:
-        ContainerError: It does.
-    """
+    """Refuse to go through a view that shows each byte again and again."""
     seen = max(elements.view.reach * elements.itemsize, PLAIN_NBYTES)
     if elements.nbytes > _MOST_TIMES * seen:
         raise ContainerError("the tensor shows the same few bytes too often to be read element by element")

@@ -59,9 +59,6 @@ class Equalities:
             one: The first.
             other: The second.
             marks: What the elements of each are only said to be.
-
-        Raises:
-            CancelledError: The work was cancelled.
         """
         try:
             first, second = _once(elements_of(one, marks[0]), elements_of(other, marks[1]))

@@ -70,11 +70,6 @@ class Differences:
             other: The second.
             progress: Told of the bytes, asked for cancellation.
             marks: What the elements of each are only said to be.
-
-        Raises:
-            ContainerError: The elements cannot be read.
-            ExportError: The child cannot compare them: it lacks NumPy, or nobody knows the dtype.
-            CancelledError: The work was cancelled.
         """
         first, second = elements_of(one, marks[0]), elements_of(other, marks[1])
         blocks = side_by_side(
@@ -85,7 +80,7 @@ class Differences:
         return self._ask(_Asked((one.dtype, other.dtype), one.shape, one.path), blocks, progress)
 
     def compare_arrays(self, one: StoredArray, other: StoredArray, path: str, progress: Progress) -> Numbers:
-        """Compare two arrays of as many elements; errors as above."""
+        """Compare two arrays of as many elements."""
         sizes = one.element.itemsize, other.element.itemsize
         blocks = side_by_side(one.blocks(progress), other.blocks(progress), sizes)
         return self._ask(_Asked((one.element.dtype, other.element.dtype), one.shape, path), blocks, progress)

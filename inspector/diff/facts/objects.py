@@ -34,10 +34,6 @@ def digest_objects(
         container: It.
         progress: Asked for cancellation.
         has_keys: Whether the keys of storages count; else only which of them are the same.
-
-    Raises:
-        ModelError: They are too many.
-        CancelledError: The work was cancelled.
     """
     look = DEFAULT_LIMITS.counted(progress.advance).look
     kept = Kept(has_keys=has_keys)
@@ -82,10 +78,6 @@ def name_rest(a: Side, b: Side, progress: Progress) -> tuple[str, ...]:
     """Return in which other respects two checkpoints of one format differ whose rows are equal.
 
     Those may be of no account, such as other spellings of one value; or stand where no row looks.
-
-    Raises:
-        CheckpointError: They cannot be compared.
-        CancelledError: The work was cancelled.
     """
     if a.checkpoint.format != b.checkpoint.format:
         return ()

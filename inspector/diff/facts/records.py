@@ -85,9 +85,6 @@ def compare_records(a: Side, b: Side, progress: Progress, *, beside: bool = Fals
         progress: Asked for cancellation.
         beside: Whether to compare what stands beside storages in their records, and what describes an
             archive; and nothing else.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     if a.checkpoint.format != b.checkpoint.format:
         return Rest()
@@ -276,11 +273,7 @@ class StorageDigests:
         self.unread: list[str] = []
 
     def of(self, key: str) -> bytes:
-        """Return the digest of a storage.
-
-        Raises:
-            CancelledError: The work was cancelled.
-        """
+        """Return the digest of a storage."""
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._read(key)

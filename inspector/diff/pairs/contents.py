@@ -29,11 +29,7 @@ class _Row(NamedTuple):
 
 
 def pair_contents(a: Side, b: Side, left: Left, progress: Progress) -> list[tuple[int, int]]:
-    """Pair rows of equal bytes, where only one row of each file has those.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Pair rows of equal bytes, where only one row of each file has those."""
     kinds_a, kinds_b = _by_kind(a, left.a), _by_kind(b, left.b)
     found: list[tuple[int, int]] = []
     for kind, rows in kinds_a.items():

@@ -32,11 +32,7 @@ class Pairing:
         self.left = Left(list(range(len(self._rows_a))), list(range(len(self._rows_b))))
 
     def run(self) -> None:
-        """Pair all rows but those that only their bytes can show to be the same.
-
-        Raises:
-            CancelledError: The work was cancelled.
-        """
+        """Pair all rows but those that only their bytes can show to be the same."""
         a, b = [row.path for row in self._rows_a], [row.path for row in self._rows_b]
         slots = Left(_named_slots(self._rows_a), _named_slots(self._rows_b))
         self.left = Left(without(self.left.a, slots.a), without(self.left.b, slots.b))

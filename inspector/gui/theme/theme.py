@@ -122,11 +122,7 @@ def build_palette(tokens: Tokens) -> QPalette:
 
 
 def build_sheet(tokens: Tokens, base_points: float) -> str:
-    """Fill in the tokens (`@name`) of the style sheet; text sizes follow the font of the system.
-
-    Raises:
-        KeyError: The sheet names a token that the theme lacks.
-    """
+    """Fill in the tokens (`@name`) of the style sheet; text sizes follow the font of the system."""
     values = dict(tokens.colors)
     values["icons"] = resource_path("icons").as_posix()
     values["marks"] = "-dark" if tokens.dark else ""  # dark themes have light accents

@@ -127,11 +127,7 @@ class OptimizerReader:
         self._listed: dict[int, Groups] = {}
 
     def read(self, keys: tuple[Key, ...], path: str, value: Value) -> OptimizerDraft:
-        """Read one; parts that are malformed count as empty.
-
-        Raises:
-            ModelError: The optimizers of the file list more than the limits allow.
-        """
+        """Read one; parts that are malformed count as empty."""
         parts = dict(_parts_of(value))
         if _is_listed(parts):
             return self._read_listed(keys, path, parts["state"])

@@ -70,10 +70,6 @@ def note_program_uses(
         arguments: Judges what is handed to calls.
         look: Counts the work, see `Work`.
         ends_s: When the time is over.
-
-    Raises:
-        ModelError: It is more work than the limits allow.
-        CancelledError: The work was cancelled.
     """
     for program in own_programs(programs):
         stream = program.stream

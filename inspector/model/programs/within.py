@@ -21,10 +21,6 @@ def read_within(container: Container, look: Callable[[int], None]) -> tuple[str,
     Args:
         container: The file.
         look: Counts the values looked at.
-
-    Raises:
-        ModelError: They are more than the limits allow.
-        CancelledError: The work was cancelled.
     """
     named = {node.present for one in container.programs for node in one.stream.globals}
     if named.isdisjoint(_FOLLOWED) or not all(one.is_whole for one in container.programs):

@@ -74,9 +74,6 @@ def copy_strided(
         read: Reads the storage.
         write: Writes the tensor.
         progress: Told of bytes written, asked for cancellation.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     shape, stride, first = view
     if not prod(shape):

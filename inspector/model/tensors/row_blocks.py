@@ -52,10 +52,6 @@ def row_blocks(view: View, itemsize: int, read: Read, progress: Progress) -> Ite
         itemsize: Bytes of an element.
         read: Reads the storage, by offset and length in bytes.
         progress: Asked for cancellation.
-
-    Raises:
-        CheckpointError: `read` raises it.
-        CancelledError: The work was cancelled.
     """
     if is_contiguous(view.shape, view.stride):
         start, end = view.first * itemsize, (view.first + view.numel) * itemsize

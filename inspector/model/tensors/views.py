@@ -113,11 +113,7 @@ class NoTensorError(Exception):
 
 
 def storage_of(value: Value, known: Known) -> StorageId:
-    """Return the storage that a persistent id means.
-
-    Raises:
-        NoTensorError: It is no storage's id.
-    """
+    """Return the storage that a persistent id means."""
     own = parse_storage_id(value) if type(value) is PersistentId else None
     if own is None:
         raise NoTensorError
@@ -137,11 +133,7 @@ def bare_storage(storage: StorageId) -> TensorFacts:
 
 
 def stored_tensor(value: StoredTensor, known: Known) -> TensorFacts:
-    """Describe a tensor that its format wrote down itself.
-
-    Raises:
-        NoTensorError: Its storage is not among those of the container.
-    """
+    """Describe a tensor that its format wrote down itself."""
     storage = known.storages.get(value.key)
     if storage is None:
         raise NoTensorError
@@ -162,11 +154,7 @@ def stored_tensor(value: StoredTensor, known: Known) -> TensorFacts:
 
 
 def strided(storage: StorageId, dtype: str, geometry: Geometry, *, requires_grad: bool) -> TensorFacts:
-    """Describe a view of a storage.
-
-    Raises:
-        NoTensorError: The geometry is none.
-    """
+    """Describe a view of a storage."""
     if len(geometry) != 3:
         raise NoTensorError
     offset, shape, stride = geometry
@@ -323,11 +311,7 @@ def _span(dtype: str, offset: int, shape: tuple[int, ...], stride: tuple[int, ..
 
 
 def sizes_of(value: Value) -> tuple[tuple[int, ...], str | None]:
-    """Read sizes or strides: the numbers, and why they cannot be true if they cannot.
-
-    Raises:
-        NoTensorError: They are no sequence.
-    """
+    """Read sizes or strides: the numbers, and why they cannot be true if they cannot."""
     if isinstance(value, Call) and is_call_to(value, "torch", "Size"):
         value = value.args[0] if isinstance(value.args, tuple) and value.args else ()
     if not isinstance(value, tuple | list):
@@ -373,11 +357,7 @@ def nbytes_of(dtype: str, shape: tuple[int, ...]) -> int:
 
 
 def dtype_of(value: Value) -> str:
-    """Read a dtype.
-
-    Raises:
-        NoTensorError: It is none that torch has.
-    """
+    """Read a dtype."""
     name = known_dtype(value.name) if isinstance(value, Global) and value.module == "torch" else None
     if name is None:
         raise NoTensorError

@@ -65,12 +65,7 @@ class FileCheck:
 
 
 def check_file(path: str, progress: Progress | None = None, limits: Limits = PATIENT) -> FileCheck:
-    """Read all of a checkpoint and say which tensors are damaged.
-
-    Raises:
-        CheckpointError: Nothing in the file can be named.
-        CancelledError: The work was cancelled.
-    """
+    """Read all of a checkpoint and say which tensors are damaged."""
     progress = progress or Progress()
     with open_path(path, limits) as source, collector_paused():
         extents = read_extents(source, limits.started(), progress)

@@ -70,11 +70,6 @@ def compare_files(
         move_all: Whether state that torch keeps on the CPU was to move as well.
         hidden: Whether devices outside of tensors were to change as well.
         progress: Told of the stages and bytes, asked for cancellation.
-
-    Raises:
-        CheckpointError: One of the files cannot be read.
-        PlanError: The rules contradict each other.
-        CancelledError: The work was cancelled.
     """
     progress = progress or Progress()
     before = open_checkpoint(original, progress=progress)
@@ -116,10 +111,6 @@ def check_copy(
 
     Returns:
         The file, and the first difference; empty for none.
-
-    Raises:
-        ExportError: It cannot be read.
-        CancelledError: The work was cancelled.
     """
     with read_again(what), collector_paused():
         written = read_container(path, progress=progress)
@@ -133,11 +124,7 @@ def check_copy(
 
 @contextlib.contextmanager
 def read_again(what: str) -> Iterator[None]:
-    """Turn the failure to read a file that was just written into one of writing it.
-
-    Raises:
-        ExportError: Reading failed within the block.
-    """
+    """Turn the failure to read a file that was just written into one of writing it."""
     try:
         yield
     except CancelledError:

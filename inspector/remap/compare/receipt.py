@@ -37,10 +37,6 @@ def make_receipt(
         export: What came out.
         version: This program's version.
         progress: Told of bytes, asked for cancellation.
-
-    Raises:
-        ContainerError: A file cannot be read.
-        CancelledError: The work was cancelled.
     """
     progress = progress or Progress()
     rows = checkpoint.tensors
@@ -68,11 +64,7 @@ def make_receipt(
 
 
 def refuse_receipt(receipt: Path, path: str, copy: Path) -> None:
-    """Refuse to write a receipt over the file that was copied, or over the copy.
-
-    Raises:
-        ExportError: It would stand there.
-    """
+    """Refuse to write a receipt over the file that was copied, or over the copy."""
     for other, what in ((Path(path), "file itself"), (copy, "copy")):
         if receipt.resolve() == other.resolve():
             raise ExportError(
@@ -83,11 +75,7 @@ def refuse_receipt(receipt: Path, path: str, copy: Path) -> None:
 
 
 def write_receipt(receipt: dict[str, object], destination: Path, *, overwrite: bool = False) -> None:
-    """Write a receipt; it appears whole or not at all.
-
-    Raises:
-        ExportError: It cannot be written there.
-    """
+    """Write a receipt; it appears whole or not at all."""
     data = json.dumps(receipt, indent=2).encode() + b"\n"
     like = os.stat_result((0o644, *(0,) * 9))
     with writing(destination, like=like, overwrite=overwrite, what="the receipt cannot be written") as out:

@@ -65,10 +65,6 @@ def check_with_torch(
         devices: The devices that the copy names.
         progress: Asked for cancellation, which ends the child.
         python: What names the Python whose torch is asked; None for the one that counts.
-
-    Raises:
-        PlanError: There is no such Python.
-        CancelledError: The work was cancelled.
     """
     progress.start("asking torch to load the copy")
     names = sorted(device for device in devices if device.isascii() and device.isprintable())

@@ -44,12 +44,7 @@ class Caster:
             self._worker.end()
 
     def cast(self, chunks: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
-        """Yield chunks of float32 elements in the other dtype.
-
-        Raises:
-            ExportError: torch does not answer.
-            CancelledError: The work was cancelled.
-        """
+        """Yield chunks of float32 elements in the other dtype."""
         rest = iter(chunks)
         if (first := next(rest, None)) is None:
             return

@@ -36,12 +36,7 @@ Copied = tuple[str, Span]
 
 
 def verify_form(content: Content, form: Form, stock: Stock, out: OutFile, progress: Progress) -> None:
-    """Compare a file that was just written with what was planned, and with the source.
-
-    Raises:
-        ExportError: It is something else.
-        CancelledError: The work was cancelled.
-    """
+    """Compare a file that was just written with what was planned, and with the source."""
     progress.start("waiting for the disk")
     out.settle()
     progress.start("checking the copy")

@@ -26,10 +26,6 @@ def choose_shape(
         output: The name of the new file; None where there is none.
         asked: The shape that was asked for by its name, or None.
         in_place: Whether the file itself changes.
-
-    Raises:
-        PlanError: The name of the output is one of another format.
-        CheckpointError: The checkpoint cannot be read.
     """
     is_told = output is not None and output.lower().endswith(SAFETENSORS_SUFFIX)
     shape: Shape = asked or ("safetensors" if is_told else "same")

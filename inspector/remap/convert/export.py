@@ -58,12 +58,6 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
         overwrite: Whether a file that stands there may be replaced.
         verify: Whether the new file is opened again and compared.
         python: What names the Python whose torch casts; None for the one that counts.
-
-    Raises:
-        CheckpointError: The source cannot be read.
-        PlanError: The form cannot be had of it.
-        ExportError: It cannot be written, or is not as it should be. Nothing is left behind.
-        CancelledError: The work was cancelled. Nothing is left behind.
     """
     progress = progress or Progress()
     check_form(form)
@@ -104,11 +98,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
 def list_left_out(
     path: str, plan: Plan | None, form: Form, progress: Progress | None = None
 ) -> tuple[LeftOut, ...]:
-    """Return what an export in a form would not hold, decided as the export itself decides it.
-
-    Raises:
-        CheckpointError: As `export_form` does.
-    """
+    """Return what an export in a form would not hold, decided as the export itself decides it."""
     progress = progress or Progress()
     with collector_paused():
         container = read_container(path, DEFAULT_LIMITS, progress)

@@ -166,11 +166,7 @@ class FormExport:
 
 
 def refuse_suffix(destination: Path, shape: Shape) -> None:
-    """Refuse a file name that says another format than the file would have.
-
-    Raises:
-        PlanError: The two contradict each other.
-    """
+    """Refuse a file name that says another format than the file would have."""
     suffix = destination.suffix.lower()
     if suffix == _SHARD_SUFFIX:
         raise PlanError(
@@ -201,11 +197,7 @@ def _renamed(destination: Path, shape: Shape) -> str:
 
 
 def check_form(form: Form) -> None:
-    """Refuse what does not go together.
-
-    Raises:
-        PlanError: It does not.
-    """
+    """Refuse what does not go together."""
     if form.shape == "safetensors" and form.container != "same":
         raise PlanError("safetensors is a container of its own", remedy="choose one of the two")
     if form.cast and not form.takes_model:

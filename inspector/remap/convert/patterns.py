@@ -69,11 +69,7 @@ class Patterns:
         return bool(self._find(paths))
 
     def refuse_unused(self, path: str) -> None:
-        """Refuse patterns that left nothing out of a file: most likely they are mistyped.
-
-        Raises:
-            PlanError: There is one.
-        """
+        """Refuse patterns that left nothing out of a file: most likely they are mistyped."""
         for pattern in self.unused[:1]:
             near = meant_path(pattern, self._steps)
             meant = "" if near is None else f"did you mean {near}? "

@@ -120,12 +120,7 @@ class Deciding:
         return self.form.format_from(self.container.format)
 
     def decide(self) -> Content:
-        """Decide.
-
-        Raises:
-            PlanError: The form cannot be had of this checkpoint.
-            ExportError: Something in it cannot be written.
-        """
+        """Decide."""
         if lost_directory(self.checkpoint):
             raise ExportError(
                 "the zip has no directory: bytes of it are lost",

@@ -44,12 +44,7 @@ _NOT_SAVED = "._non_persistent_buffers_set"
 
 
 def preview_form(checkpoint: Checkpoint, form: Form, progress: Progress | None = None) -> FormPreview:
-    """Return what an export in a form would hold, and about how large it would be.
-
-    Raises:
-        PlanError: The form cannot be had of this checkpoint.
-        CancelledError: The work was cancelled.
-    """
+    """Return what an export in a form would hold, and about how large it would be."""
     check_form(form)
     progress = progress or Progress()
     patterns = Patterns(form.exclude, checkpoint)
@@ -104,11 +99,7 @@ class _Fates:
 
 
 def known_by(checkpoint: Checkpoint, form: Form) -> Callable[[Tensor | ValueRow], tuple[str, ...]]:
-    """Return what tells the paths that patterns of a form know a row by.
-
-    Raises:
-        PlanError: The form cannot be had of this checkpoint.
-    """
+    """Return what tells the paths that patterns of a form know a row by."""
     if not form.takes_model:
         return lambda row: (row.path,)
     model = select_model(checkpoint, form)

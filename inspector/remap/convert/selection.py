@@ -67,11 +67,7 @@ class Model(NamedTuple):
 
 
 def select_model(checkpoint: Checkpoint, form: Form) -> Model:
-    """Return the model that a form takes.
-
-    Raises:
-        PlanError: There is none, or several could be meant.
-    """
+    """Return the model that a form takes."""
     if checkpoint.is_program:
         return _program(checkpoint)
     models = _models(checkpoint)
@@ -175,11 +171,7 @@ def why_unwanted(model: Model, name: str) -> str:
 
 
 def find_prefix(form: Form, names: Sequence[str]) -> str:
-    """Return what is removed from the front of all names: what was asked for, or what wrappers put there.
-
-    Raises:
-        PlanError: Not all names begin with what was asked for.
-    """
+    """Return what is removed from the front of all names: what was asked for, or what wrappers put there."""
     asked = form.strip_prefix or ""
     if asked:
         others = [name for name in names if not name.startswith(asked) or name == asked]

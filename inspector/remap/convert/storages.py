@@ -103,11 +103,7 @@ class Storages:
     pieces: dict[str, Piece] = field(default_factory=dict)
 
     def name_storage(self, node: PersistentId) -> StorageName | None:
-        """Return what is written for a storage's persistent id; None for an id of something else.
-
-        Raises:
-            ExportError: The file does not hold the storage's bytes.
-        """
+        """Return what is written for a storage's persistent id; None for an id of something else."""
         own = parse_storage_id(node)
         if own is None:
             return None

@@ -113,11 +113,7 @@ class Stock:
         return file
 
     def _unpack(self, key: str, target: int, progress: Progress) -> None:
-        """Write the bytes of a storage to a file.
-
-        Raises:
-            ExportError: They are damaged, or too few.
-        """
+        """Write the bytes of a storage to a file."""
         try:
             for data in self._bytes.steps(key, 0, self._bytes.nbytes(key), progress):
                 with explained(self._folder):
@@ -164,11 +160,7 @@ class Buffered:
 
 
 def read_at(fd: int, offset: int, nbytes: int) -> bytes:
-    """Read exactly so many bytes of an open file.
-
-    Raises:
-        ExportError: It ended before.
-    """
+    """Read exactly so many bytes of an open file."""
     data = b""
     while len(data) < nbytes:
         more = _read_some(fd, offset + len(data), nbytes - len(data))
@@ -186,11 +178,7 @@ def _read_some(fd: int, offset: int, nbytes: int) -> bytes:
 
 
 def refuse_full_disk(folder: Path, nbytes: int) -> None:
-    """Refuse to begin what the disk cannot hold.
-
-    Raises:
-        ExportError: It has too little room.
-    """
+    """Refuse to begin what the disk cannot hold."""
     with explained(folder):
         free = free_nbytes(folder)
     if free < nbytes:

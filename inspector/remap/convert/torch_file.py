@@ -77,11 +77,7 @@ class TorchFile:
         out.flush()
 
     def write_legacy(self) -> None:
-        """Write a legacy stream.
-
-        Raises:
-            ExportError: torch could not read a storage of it.
-        """
+        """Write a legacy stream."""
         if any(piece.name.cls == UNTYPED for piece in self.pieces):
             raise ExportError(
                 "torch cannot read untyped storages (such as float8 has) from legacy files",
@@ -139,11 +135,7 @@ class TorchFile:
 
 
 def check_length(piece: Piece, owner_of: Callable[[str], str]) -> None:
-    """Refuse a storage that the file does not hold as its pickle says.
-
-    Raises:
-        ExportError: It is longer or shorter.
-    """
+    """Refuse a storage that the file does not hold as its pickle says."""
     itemsize = 1 if piece.name.cls == UNTYPED else ITEMSIZES[piece.dtype]
     if piece.nbytes != piece.name.numel * itemsize:
         raise ExportError(

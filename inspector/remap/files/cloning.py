@@ -34,11 +34,7 @@ class Original:
 
 
 def clone_by_name(original: Original, out: OutFile, progress: Progress) -> bool:
-    """Have the system copy a whole file into the one being written; False where it has no such way.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Have the system copy a whole file into the one being written; False where it has no such way."""
     copy = _WAYS.get(sys.platform)
     if copy is None or out.part is None:
         return False

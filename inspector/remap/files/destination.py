@@ -12,11 +12,7 @@ from inspector.remap.files.outfile import explained
 
 
 def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None:
-    """Refuse to write over the source, or over anything unless that was asked for.
-
-    Raises:
-        ExportError: The destination is the source, exists already, or its folder does not.
-    """
+    """Refuse to write over the source, or over anything unless that was asked for."""
     if "\0" in str(destination):
         raise ExportError("this is not a file name", where=repr(str(destination)))
     with explained(destination):
@@ -39,11 +35,7 @@ def refuse_destination(path: str, destination: Path, *, overwrite: bool) -> None
 
 
 def refuse_parts(parts: Iterable[str], destination: Path) -> None:
-    """Refuse to write over one of the files that a checkpoint consists of, or over what lists them.
-
-    Raises:
-        ExportError: The destination is one of them.
-    """
+    """Refuse to write over one of the files that a checkpoint consists of, or over what lists them."""
     parts = tuple(parts)
     if not parts:
         return
@@ -62,11 +54,7 @@ def refuse_parts(parts: Iterable[str], destination: Path) -> None:
 
 
 def copy_times(path: str, destination: Path) -> None:
-    """Set the times of a copy to those of the original.
-
-    Raises:
-        ExportError: The system does not allow it.
-    """
+    """Set the times of a copy to those of the original."""
     with explained(destination, "the times cannot be set"):
         status = Path(path).stat()
         os.utime(destination, ns=(status.st_atime_ns, status.st_mtime_ns))

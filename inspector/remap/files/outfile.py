@@ -40,11 +40,7 @@ class OutFile:
     is_settled: bool = False
 
     def settle(self) -> None:
-        """Wait until the disk has all of it, before it is compared: what is read then is what stands there.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Wait until the disk has all of it, so that what is compared is what stands there."""
         if not self.is_settled:
             self.path.chmod(self.mode)
             settle(self.fd)
@@ -62,9 +58,6 @@ def writing(
         like: Whose permissions it gets; without one everybody may read it.
         overwrite: Whether a file that stands there may be replaced.
         what: What is said when it cannot be written.
-
-    Raises:
-        ExportError: It cannot be written there; the reason is the operating system's.
     """
     with explained(destination, what):
         out = _create(destination)
@@ -88,11 +81,7 @@ def writing(
 
 
 def settle(fd: int) -> None:
-    """Wait until the disk has a file, and have the system's cache forget it where it takes such advice.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Wait until the disk has a file, and have the system's cache forget it where it takes such advice."""
     os.fsync(fd)
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -100,11 +89,7 @@ def settle(fd: int) -> None:
 
 @contextlib.contextmanager
 def explained(destination: Path, what: str = NOT_WRITTEN) -> Iterator[None]:
-    """Turn what the operating system refuses into an error that says so.
-
-    Raises:
-        ExportError: An operation within the block failed.
-    """
+    """Turn what the operating system refuses into an error that says so."""
     try:
         yield
     except OSError as error:
@@ -172,11 +157,7 @@ def _rename(part: Path, destination: Path, *, overwrite: bool) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk knows the names in a folder.
-
-    Raises:
-        OSError: It cannot be synced.
-    """
+    """Wait until the disk knows the names in a folder."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

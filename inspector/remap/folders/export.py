@@ -46,11 +46,6 @@ def export_folder(
         plan: What changes, made from this checkpoint.
         verify: How each file is checked, see `export_copy`.
         progress: Told of the stages and bytes, asked for cancellation.
-
-    Raises:
-        PlanError: No file of it names a device.
-        ExportError: It cannot be written, or there is something in the folder that cannot be copied.
-        CancelledError: The work was cancelled. Nothing is left behind.
     """
     progress = progress or Progress()
     root = _root_of(checkpoint.path)
@@ -135,11 +130,7 @@ def _write(
 def _compare_others(
     checkpoint: Checkpoint, made: Path, verify: Verify, progress: Progress
 ) -> tuple[int, int]:
-    """Compare the files that were copied as they are; return how many of their bytes, and how many they have.
-
-    Raises:
-        ExportError: They differ.
-    """
+    """Compare the files that were copied as they are; return how many bytes, and of how many."""
     root = _root_of(checkpoint.path)
     rewritten = {os.path.realpath(part.path) for part in checkpoint.parts if part.format in RELABELINGS}
     compared = copied = 0

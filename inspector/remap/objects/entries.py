@@ -55,11 +55,7 @@ class Taken(NamedTuple):
 
 
 def take_entries(container: Container, model: Model, patterns: Patterns) -> Taken:
-    """Take the entries of a model out of a container.
-
-    Raises:
-        ExportError: It is not where the rows say, or cannot be read as a state dict.
-    """
+    """Take the entries of a model out of a container."""
     root = value_at(container.root, model.keys)
     nameless: list[str] = []
     if model.is_program:
@@ -112,11 +108,7 @@ def _tied_entries(container: Container, found: Sequence[StateEntry]) -> list[Sta
 
 
 def value_at(root: Value, keys: tuple[Key, ...]) -> Value:
-    """Return the value at the end of a path.
-
-    Raises:
-        ExportError: There is none.
-    """
+    """Return the value at the end of a path."""
     for key in keys:
         found = [value for step, value in children_of(root) if is_same_step(step, key)]
         if not found:

@@ -49,9 +49,6 @@ def leave_out(root: Value, patterns: Patterns, limits: Limits = DEFAULT_LIMITS) 
 
     An object that several others share stays shared, so what is taken out of it is gone wherever it stood.
     What is nested too deeply to be shown has no path, and stays.
-
-    Raises:
-        PlanError: What is to be left out cannot be, or objects are shared so often that it has no end.
     """
     drops: dict[tuple[int, int], str] = {}
     owners: dict[int, Owner] = {}

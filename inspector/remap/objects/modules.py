@@ -35,11 +35,7 @@ class StateEntry(NamedTuple):
 
 
 def read_module(module: Value, limits: Limits = DEFAULT_LIMITS) -> list[StateEntry]:
-    """Return the entries of a module's state dict.
-
-    Raises:
-        ExportError: Modules contain each other without end.
-    """
+    """Return the entries of a module's state dict."""
     entries: list[StateEntry] = []
     todo: list[tuple[str, tuple[str, ...], Value]] = [("", (), module)]
     while todo:

@@ -74,12 +74,7 @@ class _Fill(NamedTuple):
 
 
 def write_pickle(root: Value, writing: Writing) -> bytes:
-    """Write a value as a pickle of protocol 2.
-
-    Raises:
-        ExportError: It holds something that cannot be written.
-        CancelledError: The work was cancelled.
-    """
+    """Write a value as a pickle of protocol 2."""
     return _Writer(writing).run(root)
 
 

@@ -30,11 +30,7 @@ class Rebuilding:
         self._names: dict[tuple[str, str], Global] = {}
 
     def call_for(self, tensor: StoredTensor) -> Call:
-        """Return the call that rebuilds a tensor.
-
-        Raises:
-            ExportError: torch has no such tensor.
-        """
+        """Return the call that rebuilds a tensor."""
         made = self._calls.get(id(tensor))
         if made is None:
             made = self._calls[id(tensor)] = tensor, self._make(tensor)

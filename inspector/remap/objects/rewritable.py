@@ -15,11 +15,7 @@ _PRESENT = 3
 
 
 def refuse_odd(stream: Stream) -> None:
-    """Refuse to write objects again that readers understand differently: which would they be?
-
-    Raises:
-        DamagedError: No honest writer would have written the stream.
-    """
+    """Refuse to write objects again that readers understand differently: which would they be?"""
     if stream.oddities:
         raise DamagedError(
             "the objects are written in a way that programs read differently, so they are not written again",
@@ -29,11 +25,7 @@ def refuse_odd(stream: Stream) -> None:
 
 
 def refuse_name(module: str, name: str) -> None:
-    """Refuse a name to import that would be another one in a copy.
-
-    Raises:
-        ExportError: It has no spelling, or its spelling means something else.
-    """
+    """Refuse a name to import that would be another one in a copy."""
     both = f"{module}.{name}"
     if "\n" in both:
         raise ExportError(TOO_ODD, where="a name of two lines")

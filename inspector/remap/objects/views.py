@@ -135,11 +135,7 @@ def is_usual(args: tuple[Any, ...]) -> bool:
 
 
 def refuse_stored(_tensor: StoredTensor) -> Call:
-    """Refuse a tensor where nothing is known of storages.
-
-    Raises:
-        ExportError: Always.
-    """
+    """Refuse a tensor where nothing is known of storages."""
     raise ExportError("a tensor stands where none can be written")
 
 
@@ -166,11 +162,7 @@ class Writing:
     progress: Progress = field(default_factory=Progress)
 
     def bytes_of(self, value: Blob) -> bytes:
-        """Return what was left in the stream for its length.
-
-        Raises:
-            ExportError: It was left in the file, of which the stream is only a part.
-        """
+        """Return what was left in the stream for its length."""
         data = self.data[value.offset : value.offset + value.nbytes]
         if len(data) < value.nbytes:
             raise ExportError(

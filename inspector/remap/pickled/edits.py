@@ -41,10 +41,6 @@ def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: b
         plan: What changes.
         progress: Asked for cancellation.
         in_place: Whether the pickles are to be as long as before, where that can be.
-
-    Raises:
-        PlanError: A device that must change is written in a way that cannot be changed.
-        CancelledError: The work was cancelled.
     """
     opened = open_pickled(source, DEFAULT_LIMITS, progress)
     _refuse_own_devices(opened, plan)
@@ -122,11 +118,7 @@ def _spelled(data: bytes, spelling: int) -> bytes:
 
 
 def length_edit(source: Source, nested: Nested, growth: int) -> Edit:
-    """Return the edit of the length that stands before the bytes of a file within.
-
-    Raises:
-        PlanError: It would not fit into its bytes.
-    """
+    """Return the edit of the length that stands before the bytes of a file within."""
     place = nested.place
     start = place.offset - place.width
     count = int.from_bytes(source.read(start, place.width), "little") + growth

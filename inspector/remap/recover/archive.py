@@ -45,11 +45,7 @@ class Numbering:
         return list(self._names)
 
     def name_storage(self, node: PersistentId) -> StorageName | None:
-        """Return what is written for a storage.
-
-        Raises:
-            ExportError: It is lost, and stands where nobody looked for tensors.
-        """
+        """Return what is written for a storage."""
         own = parse_storage_id(node)
         if own is None:
             return None
@@ -90,13 +86,7 @@ class Archive:
     progress: Progress
 
     def write(self, target: int, pickle: bytes, keys: Sequence[str]) -> None:
-        """Write the objects and their storages, by their old keys in the order of the new ones.
-
-        Raises:
-            ExportError: The bytes are not what they were when they were checked.
-            OSError: The target cannot take them.
-            CancelledError: The work was cancelled.
-        """
+        """Write the objects and their storages, by their old keys in the order of the new ones."""
         whole = self.extents.whole
         reader = ExtentReader(self.source)
         storages = [

@@ -81,14 +81,7 @@ def recover(
     progress: Progress | None = None,
     limits: Limits = PATIENT,
 ) -> Recovery:
-    """Save every tensor of a file that is whole as a new checkpoint; the file itself is only read.
-
-    Raises:
-        CheckpointError: Nothing in the file can be named, or no tensor of it is whole.
-        PlanError: The new file is named as one of another format.
-        ExportError: The new file cannot be written. Nothing is left behind.
-        CancelledError: The work was cancelled. Nothing is left behind.
-    """
+    """Save every tensor of a file that is whole as a new checkpoint; the file itself is only read."""
     progress = progress or Progress()
     refuse_suffix(destination, "same")
     refuse_destination(path, destination, overwrite=overwrite)

@@ -57,12 +57,7 @@ class Rows(NamedTuple):
 
 
 def list_rows(container: Container, lost: Mapping[str, str], limits: Limits, progress: Progress) -> Rows:
-    """Sort the tensors of a container; `lost` says why a storage is not whole, by key.
-
-    Raises:
-        ModelError: There are more of them than the limits allow.
-        CancelledError: The work was cancelled.
-    """
+    """Sort the tensors of a container; `lost` says why a storage is not whole, by key."""
     progress.start("listing tensors")
     found = walk(container.root, limits.started(), progress, Known(container.storage_ids))
     tensors = found.tensors
@@ -97,9 +92,6 @@ def drop_lost(root: Value, lost: frozenset[int], progress: Progress) -> Value:
 
     Objects that can be filled are changed where they are, so that what is shared stays shared; tuples are
     made anew.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     return _LeavingOut(lost, progress).run(root) if lost else root
 

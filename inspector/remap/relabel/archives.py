@@ -18,12 +18,7 @@ from inspector.remap.relabel.writers import CopyWriter
 
 
 def new_pickles(container: Container, plan: Plan, progress: Progress) -> dict[str, bytes]:
-    """Return the pickles that change with the devices of a plan, by the full names of their records.
-
-    Raises:
-        PlanError: A device is written in a way that cannot be changed.
-        CancelledError: The work was cancelled.
-    """
+    """Return the pickles that change with the devices of a plan, by the full names of their records."""
     changed: dict[str, bytes] = {}
     for one in container.pickles:
         pickle = rewrite_pickle(one.stream, _own_plan(plan, one), progress=progress)
@@ -43,11 +38,7 @@ def _own_plan(plan: Plan, pickle: PickleRecord) -> Plan:
 
 
 def entries_of(source: Source, records: Records, names: dict[str, bytes]) -> list[tuple[ZipEntry, bytes]]:
-    """Return the records of these names with their new contents.
-
-    Raises:
-        ExportError: Several records have one of these names.
-    """
+    """Return the records of these names with their new contents."""
     found = [(entry, names[entry.name]) for entry in records.directory.entries if entry.name in names]
     for entry, _ in found:
         refuse_doubles(source, records, entry)
@@ -62,11 +53,7 @@ def write_archive(container: Container, writer: CopyWriter, plan: Plan) -> bool:
 
 
 def archive_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
-    """Return what to write over an archive, or behind it.
-
-    Raises:
-        ExportError: Several pickles have no room where they stand.
-    """
+    """Return what to write over an archive, or behind it."""
     records = Records(read_directory(source, DEFAULT_LIMITS, progress))
     changed = entries_of(source, records, new_pickles(container, plan, progress))
     if len(changed) == 1 and not fits(*changed[0]):

@@ -63,11 +63,7 @@ def index_instruction(index: int) -> bytes:
 
 
 def index_of(data: bytes, built: Built) -> bytes:
-    """Return the instruction that pushes the number among the arguments of a `torch.device`, or nothing.
-
-    Raises:
-        PlanError: It is more than one instruction.
-    """
+    """Return the instruction that pushes the number among the arguments of a `torch.device`, or nothing."""
     if len(built.starts) == 1:
         return b""
     start = built.starts[1]
@@ -79,11 +75,7 @@ def index_of(data: bytes, built: Built) -> bytes:
 
 
 def index_edit(data: bytes, built: Built, index: bytes) -> Edit:
-    """Return the edit that changes, adds or takes away the number among the arguments of a `torch.device`.
-
-    Raises:
-        PlanError: It is written in a way that cannot be changed.
-    """
+    """Return the edit that changes, adds or takes away the number among the arguments of a `torch.device`."""
     start = built.close - len(index_of(data, built))
     if data[built.close] == CODES["TUPLE"]:
         return Edit(start, built.close, index)

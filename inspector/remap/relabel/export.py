@@ -93,12 +93,6 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
             has torch load it; `none` trusts.
         progress: Told of the stages and of bytes, asked for cancellation.
         python: What names the Python whose torch loads it; None for the one that counts.
-
-    Raises:
-        CheckpointError: The source cannot be read (any more).
-        PlanError: A device is written in a way that cannot be changed, or the name says another format.
-        ExportError: The copy cannot be written, or is not as planned. Nothing is left behind.
-        CancelledError: The work was cancelled. Nothing is left behind.
     """
     progress = progress or Progress()
     refuse_suffix(destination, "same")

@@ -48,11 +48,7 @@ class Relabeling(NamedTuple):
 
 
 def relabeling_of(container: Container) -> Relabeling:
-    """Return how the devices of a container are changed.
-
-    Raises:
-        PlanError: They cannot be.
-    """
+    """Return how the devices of a container are changed."""
     refuse_step(container.format, "remap", container.path)
     found = RELABELINGS.get(container.format)
     if found is None:
@@ -65,13 +61,7 @@ def relabeling_of(container: Container) -> Relabeling:
 
 
 def pieces_of(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
-    """Return what to write over a file to give it the devices of a plan.
-
-    Raises:
-        PlanError: A device is written in a way that cannot be changed.
-        ExportError: The file cannot be changed in place.
-        CancelledError: The work was cancelled.
-    """
+    """Return what to write over a file to give it the devices of a plan."""
     if source.gzipped:
         raise ExportError("a gzip file cannot be changed in place", where=source.path, remedy=COPY)
     pieces = relabeling_of(container).pieces(container, source, plan, progress)
@@ -83,12 +73,7 @@ def pieces_of(container: Container, source: Source, plan: Plan, progress: Progre
 
 
 def mapped_container(container: Container, plan: Plan | None, progress: Progress) -> Container:
-    """Return a container with the devices of a plan; the one given must not be used again.
-
-    Raises:
-        PlanError: A device is written in a way that cannot be changed.
-        CancelledError: The work was cancelled.
-    """
+    """Return a container with the devices of a plan; the one given must not be used again."""
     if plan is None:
         return container
     if container.stream is None:

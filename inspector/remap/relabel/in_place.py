@@ -79,12 +79,6 @@ def patch_in_place(
         force: Change it even if it is write-protected or has other names (hard links), which change with it.
         verify: Open it again and compare; if it is not as planned it is restored.
         progress: Told of the stages, asked for cancellation.
-
-    Raises:
-        CheckpointError: The file cannot be read.
-        PlanError: A device is written in a way that cannot be changed.
-        ExportError: The file cannot be changed in place, or is not as planned; it is as it was.
-        CancelledError: The work was cancelled; the file is as it was.
     """
     progress = progress or Progress()
     record_at = record_path(Path(path))
@@ -126,12 +120,6 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
         force: Restore it even if it is write-protected or has other names, and whatever the record makes of
             it: records come with files, and are believed only as far as they take a change of devices back.
         progress: Told of the stages, asked for cancellation.
-
-    Raises:
-        CheckpointError: The file cannot be read.
-        ExportError: There is no record of it, it was changed since, or the record is of no change that this
-            program makes. It is as it was.
-        CancelledError: The work was cancelled; the file is as it was.
     """
     record_at = record_path(Path(path))
     if not os.path.lexists(record_at):

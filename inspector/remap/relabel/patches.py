@@ -60,11 +60,7 @@ def zip_pieces(source: Source, entry: ZipEntry, pickle: bytes) -> tuple[Patch, .
 
 
 def appended_piece(source: Source, records: Records, entry: ZipEntry, pickle: bytes) -> Patch:
-    """Return what is appended where a pickle is too long for its place.
-
-    Raises:
-        ExportError: Something stands behind the zip's end already.
-    """
+    """Return what is appended where a pickle is too long for its place."""
     directory = records.directory
     end = source.read_upto(directory.end - END.size, END.size)
     if directory.end != source.nbytes or not end.startswith(END_SIGNATURE):
@@ -82,11 +78,7 @@ def appended_piece(source: Source, records: Records, entry: ZipEntry, pickle: by
 
 
 def refuse_doubles(source: Source, records: Records, entry: ZipEntry) -> None:
-    """Refuse an archive in which torch, to which case is nothing, may read another pickle than we do.
-
-    Raises:
-        ExportError: It is such an archive.
-    """
+    """Refuse an archive in which torch, to which case is nothing, may read another pickle than we do."""
     name = entry.name.lower()
     if sum(other.name.lower() == name for other in records.directory.entries) > 1:
         raise ExportError(f"several records are named {entry.name}", where=source.path)

@@ -49,13 +49,7 @@ _LOCATION = 3  # its place in a storage's persistent id
 def rewrite_pickle(
     stream: Stream, plan: Plan, *, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
 ) -> bytes:
-    """Return the stream's bytes with the devices of a plan; the same bytes if the plan changes nothing in it.
-
-    Raises:
-        PlanError: A device that must change is written in a way that cannot be changed, or a tensor would be
-            torn: its own device goes one way, its storages another.
-        CancelledError: The work was cancelled.
-    """
+    """Return the stream's bytes with the devices of a plan; the same if it changes nothing."""
     progress = progress or Progress()
     data = stream.data[: stream.end]
     if not plan.rules:

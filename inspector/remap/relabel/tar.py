@@ -25,23 +25,13 @@ _LOCATION = 1  # its place in what describes a storage
 
 
 def tar_locations(container: Container, plan: Plan) -> dict[str, str]:
-    """Return the new location tag of each storage that moves, by its key.
-
-    Raises:
-        PlanError: Views of one storage go to different devices.
-    """
+    """Return the new location tag of each storage that moves, by its key."""
     storages = filter(None, map(parse_storage_id, container.pickle().persistent_ids))
     return {key: to for key, to in destinations(storages, plan).items() if to is not None}
 
 
 def tar_edits(source: Source, container: Container, plan: Plan, progress: Progress) -> list[Edit]:
-    """Return what changes in the file, in order, headers included where the size of a member does.
-
-    Raises:
-        CheckpointError: The file cannot be read.
-        PlanError: A location tag is written in a way that cannot be changed, or the plan tears a storage.
-        CancelledError: The work was cancelled.
-    """
+    """Return what changes in the file, in order, headers included where the size of a member does."""
     locations = tar_locations(container, plan)
     if not locations:
         return []

@@ -84,11 +84,7 @@ class UndoRecord:
 
 
 def make_record(source: Source, pieces: Iterable[Patch], plan: Plan, mtime_ns: int) -> UndoRecord:
-    """Note what stands where pieces are to be written.
-
-    Raises:
-        ContainerError: The file cannot be read.
-    """
+    """Note what stands where pieces are to be written."""
     after = tuple(sorted(pieces))
     over = [piece for piece in after if piece.offset < source.nbytes]
     moves = {**dict.fromkeys(plan.kept, ""), **plan.tensors}
@@ -118,11 +114,7 @@ def _runs(moves: dict[int, str]) -> Iterator[Run]:
 
 
 def format_undo(record: UndoRecord) -> bytes:
-    """Return a record's bytes.
-
-    Raises:
-        ExportError: It is larger than any that would be read.
-    """
+    """Return a record's bytes."""
     devices = list(dict.fromkeys(device for _, _, device in record.runs if device))
     told = {"rules": record.rules, "devices": devices} | ({"hidden": record.hidden} if record.hidden else {})
     texts = json.dumps(told).encode()
@@ -149,11 +141,7 @@ def format_undo(record: UndoRecord) -> bytes:
 
 
 def read_undo(path: Path) -> UndoRecord:
-    """Read an undo record.
-
-    Raises:
-        ExportError: There is none, or it is damaged.
-    """
+    """Read an undo record."""
     if path.is_symlink():
         raise ExportError("the undo record is a link to another place", where=str(path), remedy=REMEDY)
     try:
@@ -237,12 +225,7 @@ def _pieces(
 
 
 def refuse_stranger(source: Source, record: UndoRecord) -> None:
-    """Refuse to restore a file that is not the one patched, or that was changed by somebody since.
-
-    Raises:
-        ExportError: It is such a file.
-        ContainerError: It cannot be read.
-    """
+    """Refuse to restore a file that is not the one patched, or that was changed by somebody since."""
     known = record.nbytes <= source.nbytes <= record.nbytes_after
     with Overlay(source, record.before, record.nbytes) as before_it:
         known = known and _witness(before_it) == record.witness
@@ -285,11 +268,7 @@ def _witness(source: Source) -> bytes:
 
 
 def restore(fd: int, record: UndoRecord) -> None:
-    """Put the old bytes back where they stood, and wait until the disk has them.
-
-    Raises:
-        OSError: The file does not take them.
-    """
+    """Put the old bytes back where they stood, and wait until the disk has them."""
     for piece in record.before:
         write_over(fd, piece.offset, piece.data)
     os.ftruncate(fd, record.nbytes)

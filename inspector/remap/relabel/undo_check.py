@@ -45,11 +45,6 @@ def refuse_foreign(source: Source, record: UndoRecord, progress: Progress) -> No
         source: The file.
         record: Its record.
         progress: Told of the stages, asked for cancellation.
-
-    Raises:
-        ExportError: It is such a record, or the file would become worse than it is.
-        ContainerError: The file cannot be read.
-        CancelledError: The work was cancelled.
     """
     with collector_paused(), Overlay(source, record.before, record.nbytes) as old:
         try:
@@ -75,11 +70,7 @@ def _read(source: Source, progress: Progress) -> tuple[Container, Checkpoint]:
 
 
 def _plan_of(record: UndoRecord, checkpoint: Checkpoint) -> Plan:
-    """Make the plan that the record notes.
-
-    Raises:
-        PlanError: It is none for this file.
-    """
+    """Make the plan that the record notes."""
     count = len(checkpoint.tensors)
     moves: dict[int, str] = {}
     kept: list[int] = []

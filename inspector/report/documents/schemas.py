@@ -20,11 +20,7 @@ def schema_names() -> tuple[str, ...]:
 
 
 def schema_text(command: str) -> str:
-    """Return the schema of what a command writes with `--json`, as JSON.
-
-    Raises:
-        PlanError: There is none.
-    """
+    """Return the schema of what a command writes with `--json`, as JSON."""
     names = schema_names()
     if command not in names:
         what = f"no schema describes {cut_text(command, _MOST_CHARS)!r}"

@@ -58,11 +58,7 @@ def why_nothing(text: str, rows: Rows) -> Reason:
 
 
 def refuse_mistakes(text: str, rows: Rows) -> None:
-    """Refuse a query with a word that is a mistake, with the sentence that the window shows.
-
-    Raises:
-        QueryError: There is one.
-    """
+    """Refuse a query with a word that is a mistake, with the sentence that the window shows."""
     for field in begun_fields(text):
         raise QueryError(f"{_word(field)} has nothing behind it", remedy=f"write {field}WHAT")
     for term in parse_terms(text):

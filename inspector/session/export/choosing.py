@@ -90,9 +90,6 @@ def boxes_of(
     """Return the boxes for what becomes of each tensor and value.
 
     No row is made for it: there may be a million.
-
-    Raises:
-        CancelledError: The work was cancelled.
     """
     nodes = cast("Nodes", tree.nodes)  # what `build_tree` makes
     codes, parents, parts = nodes.places.codes, nodes.places.parents, _parts(nodes)

@@ -59,11 +59,7 @@ def draft_of(
     tree: Tree | None = None,
     progress: Progress | None = None,
 ) -> ExportDraft:
-    """Return what the export dialog shows of a wish; the rows of the file get boxes in its tree.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Return what the export dialog shows of a wish; the rows of the file get boxes in its tree."""
     progress = progress or Progress()
     checkpoint, kind, form = device_map.checkpoint, kind_of(wish), form_of(wish)
     source = _named_by(checkpoint).absolute()
@@ -200,11 +196,7 @@ def with_preview(
     tree: Tree | None = None,
     progress: Progress | None = None,
 ) -> ExportDraft:
-    """Complete a draft by what the form makes of the file.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Complete a draft by what the form makes of the file."""
     from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - only exports need it
 
     try:

@@ -27,12 +27,7 @@ def npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
 
 
 def write_npy(path: str, answers: Iterable[Answer]) -> str:
-    """Write what a child answers, in the place of what was there; return the path.
-
-    Raises:
-        CheckpointError: The values cannot be read, or the file cannot be written.
-        CancelledError: The work was cancelled.
-    """
+    """Write what a child answers, in the place of what was there; return the path."""
     with writing(Path(path), like=None, overwrite=True, what="the array cannot be written") as out:
         for answer in answers:
             if "descr" in answer.head:

@@ -27,11 +27,7 @@ Ask = Callable[[], "DeviceMap"]
 def propose(
     ask: Ask, document: Document, export: ExportState, progress: Progress
 ) -> tuple[ExportDraft, Destination]:
-    """Return a draft, and what exists at the destination that is meant.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Return a draft, and what exists at the destination that is meant."""
     rows = len(document.checkpoint.tensors) + len(document.tree.nodes)  # what becomes of each, and its box
     progress.start("listing what is written", rows, is_counted=True)
     device_map = _feasible(ask)
@@ -60,11 +56,7 @@ def carry_out(ask: Ask, order: Callable[..., Order], progress: Progress) -> Outc
 
 
 def _feasible(ask: Ask) -> DeviceMap:
-    """Return the device map.
-
-    Raises:
-        PlanError: It cannot be carried out.
-    """
+    """Return the device map."""
     device_map = ask()
     if device_map.refusal is not None:
         raise device_map.refusal

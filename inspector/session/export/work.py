@@ -68,12 +68,7 @@ class Outcome:
 
 
 def carry_out(order: Order, progress: Progress) -> Outcome:
-    """Write what was asked for.
-
-    Raises:
-        CheckpointError: It cannot be written; nothing is left behind.
-        CancelledError: The work was cancelled; nothing is left behind.
-    """
+    """Write what was asked for."""
     form = form_of(order.wish)
     if kind_of(order.wish).id == IN_PLACE:
         return _patch(order, progress)
@@ -113,12 +108,7 @@ def _copy_folder(order: Order, progress: Progress) -> Outcome:
 
 
 def undo(path: str, progress: Progress) -> Outcome:
-    """Restore a file that was changed in place.
-
-    Raises:
-        CheckpointError: There is no record of the change, or the file was changed since.
-        CancelledError: The work was cancelled; the file is as it was.
-    """
+    """Restore a file that was changed in place."""
     from inspector.remap.relabel.in_place import undo_patch  # noqa: PLC0415 - seldom needed
 
     nbytes = undo_patch(path, progress=progress)
@@ -128,12 +118,7 @@ def undo(path: str, progress: Progress) -> Outcome:
 
 
 def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
-    """Write the receipt of a copy; both files are read for their hashes.
-
-    Raises:
-        CheckpointError: A file cannot be read, or the receipt not written.
-        CancelledError: The work was cancelled.
-    """
+    """Write the receipt of a copy; both files are read for their hashes."""
     from inspector.remap.compare.receipt import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom needed
     from inspector.remap.files.destination import refuse_destination  # noqa: PLC0415 - seldom needed
 

@@ -158,11 +158,7 @@ class Files(Machines):
 
 
 def _open(asked: State, progress: Progress) -> Document | _Unread:
-    """Open a file, or explain why it cannot be opened, which needs a look at it.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Open a file, or explain why it cannot be opened, which needs a look at it."""
     try:
         return open_document(asked.path, progress)
     except CancelledError:

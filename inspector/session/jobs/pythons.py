@@ -26,11 +26,7 @@ class Found:
 
 
 def look_for_pythons(progress: Progress) -> tuple[Found, ...]:
-    """Find interpreters and ask each.
-
-    Raises:
-        CancelledError: The work was cancelled.
-    """
+    """Find interpreters and ask each."""
     from inspector.pythons import ask_python, find_pythons  # noqa: PLC0415 - few windows are asked
 
     pythons = find_pythons()[:_MOST]

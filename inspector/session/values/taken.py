@@ -37,12 +37,7 @@ def temporary_root() -> str:
 
 
 def take_out(document: Document, reader: ValueReader, taking: Taking, progress: Progress) -> Taking:
-    """Write the files, all of them or none.
-
-    Raises:
-        CheckpointError: The values cannot be read, or the files cannot be written.
-        CancelledError: The work was cancelled.
-    """
+    """Write the files, all of them or none."""
     folder = Path(taking.folder)
     remove_left(str(folder.parent), KEPT_S)
     progress.start("preparing arrays", taking.nbytes)

@@ -15,11 +15,7 @@ __all__ = ["AGENT", "agent_code", "render_agent"]
 
 
 def render_agent(checkpoint: Checkpoint, path: str, device: Device) -> str:
-    """Write the code that loads an agent on a device.
-
-    Raises:
-        PlanError: Loading it can run commands.
-    """
+    """Write the code that loads an agent on a device."""
     if judge(checkpoint).may_harm:
         raise PlanError(
             "loading this file can run commands, and nothing keeps its loader from that",

@@ -36,11 +36,7 @@ class Held:
 
 
 def render_arrays(checkpoint: Checkpoint, path: str, device: Device) -> str:
-    """Write the code that makes tensors of arrays on a device.
-
-    Raises:
-        PlanError: Loading them can run commands.
-    """
+    """Write the code that makes tensors of arrays on a device."""
     if judge(checkpoint).may_harm:
         raise PlanError(
             "loading this file can run commands if it is told to load objects",

@@ -55,11 +55,7 @@ class Loading:
 
 
 def render_pickled(checkpoint: Checkpoint, path: str) -> str:
-    """Write the code that loads a file, with its tensors on the CPU.
-
-    Raises:
-        PlanError: Loading it can run commands.
-    """
+    """Write the code that loads a file, with its tensors on the CPU."""
     if judge(checkpoint).may_harm:
         raise PlanError(
             "loading this file can run commands, and nothing keeps its loader from that",

@@ -203,9 +203,6 @@ def render(
             saved if the target has such a device, and goes to the target's best device otherwise.
         path: The path to load; the checkpoint's own if it is None.
         is_exact: Whether the user has made the map: then `map_location` is that map, where less would do too.
-
-    Raises:
-        PlanError: The file does not offer this style.
     """
     path = checkpoint.path if path is None else path
     if format_of(checkpoint.format).unchecked and style in {None, "plain"}:

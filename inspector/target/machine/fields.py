@@ -24,11 +24,7 @@ class Fields:
     """
 
     def __init__(self, value: object, place: str = "") -> None:
-        """Take a parsed value.
-
-        Raises:
-            ContainerError: It is no object.
-        """
+        """Take a parsed value."""
         if not isinstance(value, dict):
             raise _refusal(place or "the document", "an object")
         self._value: dict[str, object] = value
@@ -98,11 +94,7 @@ class Fields:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all that is in it, for an object that is a mapping.
-
-        Raises:
-            ContainerError: It is longer than any genuine one.
-        """
+        """The names of all that is in it, for an object that is a mapping."""
         if len(self._value) > _MOST_ITEMS:
             raise _refusal(self.place, f"at most {_MOST_ITEMS} names")
         return tuple(self._value)

@@ -35,11 +35,7 @@ _MOST_LABEL_CHARS = 40
 
 
 def read_profile(path: str) -> Profile:
-    """Read the profile of another machine.
-
-    Raises:
-        ContainerError: It cannot be read, or is no profile.
-    """
+    """Read the profile of another machine."""
     with FileSource(path) as source:
         data = source.read_upto(0, _MOST_NBYTES + 1)
     if len(data) > _MOST_NBYTES:
@@ -67,9 +63,6 @@ def parse_evidence(data: bytes) -> Evidence:
     """Read the document that the probe printed.
 
     It is the last line: a greeting of the shell on another machine may stand before it.
-
-    Raises:
-        ContainerError: It is none, or one of a newer version.
     """
     try:
         text = data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig")

@@ -20,11 +20,6 @@ def probe_this_machine(progress: Progress, python: str | None = None) -> Profile
     Args:
         progress: Asked for cancellation.
         python: What names the Python whose torch is asked; None for the one that counts.
-
-    Raises:
-        CheckpointError: There was no answer.
-        PlanError: There is no such Python.
-        CancelledError: The work was cancelled.
     """
     chosen = choose_python(python, progress)
     head = {"script": str(resource_path(PROBE))}

@@ -69,9 +69,6 @@ class Wish:
 
         Args:
             probe: Describes this machine; called only where that one is meant.
-
-        Raises:
-            PlanError: It lacks what is wanted.
         """
         found = probe() if self.machine is None else self.machine
         if self.memory is not None:
@@ -80,12 +77,7 @@ class Wish:
 
 
 def parse_target(text: str) -> Profile:
-    """Return the machine that a text means; `this` has to be probed, see `parse_wish`.
-
-    Raises:
-        PlanError: It is neither a word for a machine nor a file, or asks for what cannot be.
-        ContainerError: The file cannot be read, or is no profile.
-    """
+    """Return the machine that a text means; `this` has to be probed, see `parse_wish`."""
 
     def no_probe() -> Profile:
         raise _unknown(text)
@@ -94,12 +86,7 @@ def parse_target(text: str) -> Profile:
 
 
 def parse_wish(text: str) -> Wish:
-    """Read what `--target` was given. A word wins over a file of the same name.
-
-    Raises:
-        PlanError: It is neither a word for a machine nor a file, or asks for what cannot be.
-        ContainerError: The file cannot be read, or is no profile.
-    """
+    """Read what `--target` was given. A word wins over a file of the same name."""
     head, parts = _split(text)
     wanted, memory = _read_parts(parts, text)
     word = _word(head)
@@ -117,11 +104,7 @@ def parse_wish(text: str) -> Wish:
 
 
 def with_wanted(target: Profile, device: str) -> Profile:
-    """Return a machine of which one device is wanted.
-
-    Raises:
-        PlanError: It has no such device.
-    """
+    """Return a machine of which one device is wanted."""
     if device not in target.devices and not _is_unseen(target):
         there = ", ".join(target.devices[:_MOST_NAMED])
         more = ", ..." if len(target.devices) > _MOST_NAMED else ""
@@ -197,11 +180,7 @@ def _device(text: str) -> str | None:
 def _machine_of(
     word: re.Match[str], wanted: str | None, memory: Memory | None, text: str
 ) -> tuple[Profile, str | None]:
-    """Return the machine that a word means, and which of its devices is wanted.
-
-    Raises:
-        PlanError: There cannot be such a machine.
-    """
+    """Return the machine that a word means, and which of its devices is wanted."""
     kind, index = word[2].lower(), word[3]
     asked = None if index is None else _device(f"{kind}:{index}")
     numbers = {int(word[1])} if word[1] else set[int]()
@@ -224,11 +203,7 @@ def _is_unseen(target: Profile) -> bool:
 
 
 def with_memory(target: Profile, memory: Memory) -> Profile:
-    """Return a machine with another memory.
-
-    Raises:
-        PlanError: It has another number of GPUs than was written along with that.
-    """
+    """Return a machine with another memory."""
     devices = target.devices[:-1]
     if memory.count not in {None, len(devices)} and not _is_unseen(target):
         what = f"the target has {format_count(len(devices), 'GPU')}, not {memory.count}"

@@ -29,12 +29,7 @@ _BAND = 1 << 20
 
 
 def ranks(request: Request, opened: TensorBytes) -> Iterator[dict[str, Any]]:
-    """Yield how far it is, and at last the ranks.
-
-    Raises:
-        ValuesError: It is no matrix, too large, or not finite.
-        CheckpointError: It cannot be read.
-    """
+    """Yield how far it is, and at last the ranks."""
     matrix = as_matrix(request)
     rows, columns = matrix["shape"]
     plane = Plane(matrix, opened, {"row": 0, "column": 1, "index": [0, 0]})
@@ -52,11 +47,7 @@ def ranks(request: Request, opened: TensorBytes) -> Iterator[dict[str, Any]]:
 
 
 def as_matrix(request: Request) -> Request:
-    """Return a tensor as a matrix: its first dimension, and all others as one.
-
-    Raises:
-        ValuesError: It is none, or too large.
-    """
+    """Return a tensor as a matrix: its first dimension, and all others as one."""
     shape, stride = request["shape"], request["stride"]
     if "layout" in request or len(shape) < 2 or not prod(shape):
         raise ValuesError("only a matrix has a rank")

@@ -19,11 +19,7 @@ _MOST_CHANNELS = 1 << 17
 
 
 def view_of(request: Request) -> View:
-    """Return the view that a request describes.
-
-    Raises:
-        ValuesError: Nobody knows what its elements mean.
-    """
+    """Return the view that a request describes."""
     dtype = request["dtype"]
     if not is_decodable(dtype):
         raise ValuesError(f"the values of {dtype} elements are not known")
@@ -34,12 +30,7 @@ def view_of(request: Request) -> View:
 
 
 def whole_array(request: Request, opened: TensorBytes, most: int) -> Array:
-    """Return all values of a small tensor, one behind the other in the order of rows.
-
-    Raises:
-        ValuesError: It is not small.
-        CheckpointError: It cannot be read.
-    """
+    """Return all values of a small tensor, one behind the other in the order of rows."""
     view = view_of(request)
     if view.numel > most:
         raise ValuesError(f"it has more than {most:,} elements")
@@ -64,12 +55,7 @@ class Channel(NamedTuple):
 
 
 def channels_of(request: Request, opened: TensorBytes) -> list[Channel]:
-    """Return the parts of a tensor that have one scale each.
-
-    Raises:
-        ValuesError: There are too many, or not as many scales.
-        CheckpointError: The scales cannot be read.
-    """
+    """Return the parts of a tensor that have one scale each."""
     view = view_of(request)
     if request.get("scale") is not None:
         return [Channel(view, Coded(request["scale"], request["zero_point"]))]

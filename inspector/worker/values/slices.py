@@ -30,11 +30,7 @@ class Plane:
     """Two dimensions of a tensor at one index of all others."""
 
     def __init__(self, request: Request, opened: TensorBytes, choice: dict[str, Any]) -> None:
-        """Choose the dimensions of rows and columns, None for one of a single index, and the other indices.
-
-        Raises:
-            ValuesError: The tensor has no such dimensions, or none at all that are plain.
-        """
+        """Choose the dimensions of rows and columns, None for a single index, and the other indices."""
         view = view_of(request)
         if "layout" in request:
             raise ValuesError("a sparse tensor has no slices to show: its values are a part of it, below it")
@@ -51,11 +47,7 @@ class Plane:
             raise ValuesError("there is no such slice")
 
     def band(self, rows: range, columns: range) -> Array:
-        """Return the values of some rows and columns.
-
-        Raises:
-            CheckpointError: They cannot be read.
-        """
+        """Return the values of some rows and columns."""
         starts, steps, shape = (
             [rows.start, columns.start],
             [rows.step, columns.step],
@@ -162,12 +154,7 @@ def _farthest(values: Array, steps: tuple[int, int]) -> Array:
 
 
 def cells(plane: Plane, rows: range, columns: range, digits: int) -> list[list[str]]:
-    """Return some cells as texts, with so many digits, or with 0 as few as tell a number from all others.
-
-    Raises:
-        ValuesError: They are too many.
-        CheckpointError: They cannot be read.
-    """
+    """Return some cells as texts, with so many digits, or with 0 as few as tell a number from all others."""
     rows = range(rows.start, min(rows.stop, plane.shape[0]))
     columns = range(columns.start, min(columns.stop, plane.shape[1]))
     if len(rows) * len(columns) > _MOST_CELLS:
@@ -185,11 +172,7 @@ def _text(value: Any, digits: int) -> str:  # noqa: ANN401 - a number of NumPy's
 
 
 def saved_rows(request: Request, opened: TensorBytes) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield all values in the order of rows, as NumPy's own types; before them their type.
-
-    Raises:
-        CheckpointError: They cannot be read.
-    """
+    """Yield all values in the order of rows, as NumPy's own types; before them their type."""
     if request.get("axis") is not None:
         raise ValuesError("tensors with a scale for each channel cannot be saved as an array")
     plane = Plane(request, opened, {"row": None, "column": None, "index": []})  # which refuses what it must

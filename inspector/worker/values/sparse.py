@@ -27,11 +27,7 @@ class Stored(NamedTuple):
 
 
 def stored_of(request: Request, opened: TensorBytes) -> Stored:
-    """Return where the stored elements of a sparse tensor belong.
-
-    Raises:
-        CheckpointError: Its indices cannot be read.
-    """
+    """Return where the stored elements of a sparse tensor belong."""
     if request["layout"] != "sparse_coo":
         return Stored(
             is_once=True, indices=None

@@ -24,12 +24,7 @@ class Statistics:
     """Reads a tensor to its end and keeps what was counted."""
 
     def __init__(self, request: Request, opened: TensorBytes) -> None:
-        """Prepare to read.
-
-        Raises:
-            ValuesError: Nobody knows what the elements mean.
-            CheckpointError: What stands beside them cannot be read.
-        """
+        """Prepare to read."""
         self._request = request
         self._opened = opened
         self._view = view_of(request)
@@ -43,12 +38,7 @@ class Statistics:
         self._rows = _Rows(self._view)
 
     def steps(self) -> Iterator[int]:
-        """Count piece after piece, and yield how many bytes each had.
-
-        Raises:
-            ValuesError: The elements cannot be counted.
-            CheckpointError: They cannot be read.
-        """
+        """Count piece after piece, and yield how many bytes each had."""
         read = self._opened.read_of(self._request["place"])
         for view, coded in self._channels:
             for piece in pieces(view, read):
@@ -61,11 +51,7 @@ class Statistics:
                 yield nbytes
 
     def result(self) -> Found:
-        """Return all figures, those of a sparse tensor with the zeros that are not stored.
-
-        Raises:
-            CheckpointError: Its indices cannot be read.
-        """
+        """Return all figures, those of a sparse tensor with the zeros that are not stored."""
         stored = self._summary.document(self._view.repeats)
         pair = 2 if self._view.dtype.endswith("_x2") else 1
         found = {"numel": self._view.numel * pair, **stored, "of": "all", "dead_rows": self._rows.dead()}

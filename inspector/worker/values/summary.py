@@ -346,9 +346,6 @@ def summary_for(dtype: str, coded: Coded | None = None, *, neg: bool = False, nu
     """Return what counts elements of a type; `neg` and a quantized type change what codes mean.
 
     A table of codes takes longer to go through than a small tensor.
-
-    Raises:
-        ValuesError: Elements of this type cannot be negative.
     """
     if coded is not None:
         return FloatSummary(coded.numbers) if dtype == "qint32" else CodeSummary(dtype, coded.numbers)

@@ -93,12 +93,7 @@ class Piece(NamedTuple):
 
 
 def pieces(view: View, read: Read) -> Iterator[Piece]:
-    """Yield the elements of a view, each repeated one once.
-
-    Raises:
-        ValuesError: Its elements overlap so much that they would take forever.
-        CheckpointError: They cannot be read.
-    """
+    """Yield the elements of a view, each repeated one once."""
     if not view.numel:
         return
     if view.dtype in QUANTIZED_PACKED:
