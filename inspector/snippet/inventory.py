@@ -111,7 +111,8 @@ def _plain(checkpoint: Checkpoint, found: Inventory) -> Iterator[Keys]:
     states = (keys for keys in (found.python_state, found.numpy_state) if keys is not None)
     taken = {str(keys[0]) for keys in (*places, *states, *(row.keys for row in checkpoint.tensors)) if keys}
     tops = dict.fromkeys(row.keys[0] for row in checkpoint.values if row.keys and is_reachable(row.keys[:1]))
-    yield from ((key,) for key in tops if isinstance(key, str) and key not in taken)
+    texts = (key for key in tops if isinstance(key, str) and role_of_key(key) in {None, "other"})
+    yield from ((key,) for key in texts if key not in taken)
 
 
 def _outermost(places: Iterator[Keys]) -> tuple[Keys, ...]:

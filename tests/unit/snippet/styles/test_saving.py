@@ -92,8 +92,14 @@ def test_tensors_without_data_stay_what_they_are() -> None:
 
 
 def test_other_values_are_saved_too_and_objects_as_dictionaries() -> None:
-    values = (value("best_acc", type="float"), value("args", ".lr", type="float"), value("it's", type="int"))
+    values = (
+        value("best_acc", type="float"),
+        value("args", ".lr", type="float"),
+        value("it's", type="int"),
+        value("lr_scheduler", "a"),
+    )
     text = save(checkpoint(tensor("m", "w"), values=values))
+    assert "lr_scheduler" not in text  # which is none of torch's
     assert '"best_acc": best_acc,\n    "args": vars(args),\n    "it\'s": it_s,\n}' in text
 
 
