@@ -231,8 +231,6 @@ class Program(QObject):
             runner,
             kept.recent,
             self._probe,
-            kept.target,
-            wanted=kept.wanted,
             python=(self._probe.python if self._probe else "") or kept.python,
             profiles=kept.profiles,
         )

@@ -182,8 +182,8 @@ class MainWindow(DropFrame):
         self._profiles.show_profiles(screen.profiles)
         if old is None or old.recent != screen.recent:
             self._show_recent(old, screen)
-        if old is not None and old.machine != screen.machine:
-            self._settings.keep_target(*screen.machine)
+        if old is not None and old.python != screen.python:
+            self._settings.keep_python(screen.python)
         if old is None or old.status != screen.status:
             self._status.show_status(screen.status)
         for action in ACTIONS:

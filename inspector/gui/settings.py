@@ -13,7 +13,7 @@ _BYTES = "bytes:"  # no absolute path begins like this
 
 
 class Settings:
-    """Recent files, the last target, the window's layout and the theme."""
+    """Recent files, the Python of this machine, the window's layout and the theme."""
 
     def __init__(self, *, fresh: bool = False) -> None:
         self._store = None if fresh else QSettings("checkpoint-inspector", "checkpoint-inspector")
@@ -44,21 +44,9 @@ class Settings:
         """Remember the machine profiles that were used."""
         self._keep("profiles", [_to_text(path) for path in paths])
 
-    @property
-    def target(self) -> str:
-        """The machine that was chosen last, or an empty str."""
-        return self._text("machine") or _renamed(self._text("target"))
-
-    def keep_target(self, target: str, wanted: str, python: str = "") -> None:
-        """Remember the chosen machine, the device that is wanted there, and the Python of this one."""
-        self._keep("machine", target)
-        self._keep("wanted", wanted)
+    def keep_python(self, python: str) -> None:
+        """Remember the Python of this machine. The machine itself is not: each start is on this one."""
         self._keep("python", _to_text(python))
-
-    @property
-    def wanted(self) -> str:
-        """The device that was wanted on that machine, or an empty str."""
-        return self._text("wanted")
 
     @property
     def python(self) -> str:
@@ -106,14 +94,6 @@ class Settings:
     def _keep(self, key: str, value: object) -> None:
         if self._store is not None:
             self._store.setValue(key, value)
-
-
-def _renamed(target: str) -> str:
-    """Return the word for a machine that was kept when `cuda:2` meant two GPUs."""
-    kind, _, count = target.partition(":")
-    if kind != "cuda" or not count.isdigit():
-        return target
-    return kind if count == "1" else f"{count}x{kind}"
 
 
 def _to_text(path: str) -> str:

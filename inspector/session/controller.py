@@ -53,8 +53,8 @@ class Session(Values):
             runner: Runs work away from the main thread.
             recent: Files opened before, newest first.
             probe: Probes this machine; None to leave it unknown.
-            target: The machine that was chosen last; ignored if it is no longer known.
-            wanted: The device that was wanted there.
+            target: The machine to begin with; ignored if it is not known.
+            wanted: The device that is wanted there.
             python: What names the Python whose torch stands for this machine; empty for the one that counts.
             profiles: Machine profiles that were used before, newest first.
         """

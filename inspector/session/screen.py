@@ -338,11 +338,6 @@ class Screen:
     scalars: Mapping[int, str] | None = None
 
     @property
-    def machine(self) -> tuple[str, str, str]:
-        """What is remembered: the target, the device that is wanted there, and the Python."""
-        return self.target, self.wanted, self.python
-
-    @property
     def awaits_map(self) -> bool:
         """Whether there will be a device map, or a reason for none: its room is kept."""
         return self.is_checking and self.tree is not None and bool(self.tree.colors)

@@ -64,29 +64,10 @@ def test_the_theme_is_remembered_and_nonsense_is_not_believed():
     assert Settings().theme == "system"
 
 
-def test_the_target_is_remembered():
-    assert Settings().target == ""
-    Settings().keep_target("2xcuda", "cuda:1")
-    assert (Settings().target, Settings().wanted) == ("2xcuda", "cuda:1")
-    Settings().keep_target("cpu", "")
-    assert (Settings().target, Settings().wanted) == ("cpu", "")
-
-
-@pytest.mark.parametrize(
-    ("kept", "target"),
-    [
-        ("cuda:1", "cuda"),
-        ("cuda:2", "2xcuda"),
-        ("cuda:8", "8xcuda"),
-        ("mps", "mps"),
-        ("/a/cuda:2", "/a/cuda:2"),
-    ],
-)
-def test_a_number_of_gpus_that_was_kept_as_an_index_still_means_so_many(kept, target):
-    Settings()._keep("target", kept)
-    assert (Settings().target, Settings().wanted) == (target, "")
-    Settings().keep_target("cuda", "")
-    assert Settings().target == "cuda"
+def test_the_python_is_remembered():
+    assert Settings().python == ""
+    Settings().keep_python("/usr/bin/python3")
+    assert Settings().python == "/usr/bin/python3"
 
 
 def test_the_layout_is_remembered():
