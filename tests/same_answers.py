@@ -1,7 +1,7 @@
 """Whether an older checkout answers as this one: `python -m tests.same_answers OLD [SAVE.json]`.
 
 The files of the corpus, those of frameworks and the hostile ones go through the commands below in both, each
-in a process of its own; what they print, their exit codes and the copies that they write are compared, but for
+in a process of its own; what they print, their exit codes and the copies that they write are compared, not
 how long opening took. Prints each answer that differs. SAVE.json keeps what OLD answered, and serves as OLD
 the next time.
 """
