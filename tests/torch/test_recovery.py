@@ -489,12 +489,17 @@ def test_the_table_is_the_documents(
 
 
 def table(outcomes: list[Outcome]) -> str:
-    heads = ("File", "Damage", "Tensors", "Intact", "Saved", "Byte-equal", "Remark")
+    """The files of one container together, a row for each damage."""
+    heads = ("Container", "Damage", "Tensors", "Intact", "Saved", "Byte-equal")
     rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
-    for row in outcomes:
-        counts = (row.tensors, row.intact, row.saved, row.equal)
-        figures = (f"{len(found):,}" for found in counts)
-        rows.append(f"| {' | '.join((row.file, row.damage, *figures, remark(row)))} |")
+    kinds = dict.fromkeys((row.file.rpartition(", ")[2], row.damage) for row in outcomes)
+    for container, damage in kinds:
+        same = [row for row in outcomes if row.file.endswith(f", {container}") and row.damage == damage]
+        counts = [
+            sum(len(found) for found in column)
+            for column in zip(*((row.tensors, row.intact, row.saved, row.equal) for row in same), strict=True)
+        ]
+        rows.append(f"| {' | '.join((container, damage, *map(str, counts)))} |")
     return "\n".join(rows)
 
 
@@ -509,12 +514,3 @@ def sentence(genuine: Genuine) -> str:
         f"{genuine.saved:,} of them were saved, all equal to the\n"
         f"original; the other {lost} are parts of sparse or quantized tensors of which another part is lost."
     )
-
-
-def remark(row: Outcome) -> str:
-    if row.error:
-        return (
-            "its description is cut: nothing has a name" if "cut off" in row.error else "no tensor is whole"
-        )
-    wrong = len(row.saved - row.equal)
-    return f"{wrong} passed damaged: no checksums" if wrong else ""
