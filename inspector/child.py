@@ -75,12 +75,7 @@ def find_program(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer to a request.
-
-    Attributes:
-        head: What is small, as JSON has it.
-        block: What is large.
-    """
+    """One answer to a request."""
 
     head: dict[str, Any]
     block: bytes
@@ -99,7 +94,6 @@ class Worker:
         Args:
             python: The interpreter that runs it, by an absolute path; this one by default. It needs to have
                 nothing installed but what the requests import.
-            pass_fds: Open files that it inherits.
         """
         self._python = python
         self._pass_fds = tuple(pass_fds)
@@ -136,9 +130,6 @@ class Worker:
         Args:
             script: What answers; it is imported once in the life of the child.
             head: What is small, as JSON has it; a path must be absolute.
-            blocks: What is large, piece by piece.
-            progress: Asked for cancellation, which ends the child.
-            timeout_s: How long the child may be silent.
         """
         progress.advance()
         if self._child is None or self._piping is None:

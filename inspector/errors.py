@@ -13,7 +13,6 @@ class CheckpointError(Exception):
     """Something about a checkpoint could not be done.
 
     Attributes:
-        what: What happened, in one line and in plain words.
         where: The place: a record, an opcode, a byte offset or a path; None when it is the whole file.
         remedy: What the reader of the message can do; None when nothing is known to help.
         programs: What loading the file would run all the same, as far as it was read: the programs of
@@ -85,7 +84,6 @@ class UnsupportedFormatError(ContainerError):
 
     Attributes:
         form: The format, in the words of `show --json`; None where it has no such word.
-        devices: Devices that its code names, where it holds code.
     """
 
     kind = "unsupported-format"

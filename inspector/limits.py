@@ -25,11 +25,8 @@ class Limits:
     """Upper bounds for reading one file; exceeding one raises a `CheckpointError` that names it.
 
     Attributes:
-        pickle_nbytes: Longest pickle stream kept in memory.
         opcodes: Instructions executed in one pickle stream; those of runs count as a quarter.
         values: Containers, their pairs, calls and memo entries created by one pickle stream.
-        names: Different names that one pickle stream imports.
-        marks: Depth of the mark stack.
         text_nbytes: Strings and bytes longer than this stay in the file as (offset, length).
         long_nbytes: Integers longer than this stay in the file as (offset, length).
         seconds: Processor time of this thread for one file: a busy machine is no reason to refuse a file.
@@ -37,14 +34,9 @@ class Limits:
         parts: Values, items, sizes and other parts looked at for one file, each as often as it is.
         chars: Characters of names and texts written for one file, as JSON spells them.
         work: What the file has cost so far; see `started`.
-        records: Entries of a zip directory.
-        storages: Storages of one file.
         tensors: Tensors that a file lists in a header, so that no pickle makes them; those cost half.
-        directory_nbytes: Size of a zip's central directory.
         inflated_nbytes: Bytes that a compressed record or a gzip stream may inflate to.
         depth: Nesting below which values are counted but no longer entered.
-        rows: Tensors listed and containers entered.
-        header_rows: The same where headers list the tensors.
         listed: Values listed beside the tensors; more are counted.
     """
 
@@ -92,10 +84,6 @@ class Work:
 
     A file of a few kilobytes can refer to one wide thing a million times, or inflate to anything: only what
     is really looked at and written tells what it costs.
-
-    Attributes:
-        parts: Parts looked at.
-        chars: Characters written.
     """
 
     __slots__ = ("_ask", "_limits", "_next", "chars", "parts")

@@ -36,7 +36,6 @@ class Python:
     """An interpreter.
 
     Attributes:
-        path: Its absolute path.
         origin: What names it: `--python`, `$VIRTUAL_ENV`, `python3 on PATH`, ...
     """
 
@@ -54,7 +53,6 @@ class Installed:
     """What an interpreter has.
 
     Attributes:
-        version: Its version.
         torch: The version of its torch, which was not imported; empty where it is not known, and None
             where there is none.
     """

@@ -49,10 +49,7 @@ def describe_unknown(word: str, command: str, own: Iterable[str], words: Sequenc
     """Return what is wrong with an option that a command does not have, and what may have been meant.
 
     Args:
-        word: The word as it was given.
         command: The name of the command; empty for the window.
-        own: The options that it has.
-        words: The whole command line.
     """
     name = word.partition("=")[0]
     said = cut_text(name, _MOST_CHARS)

@@ -37,10 +37,7 @@ def answer_each(
     """Answer for each file, and return the worst exit code; for a single one errors are raised as ever.
 
     Args:
-        paths: The files.
         answer: Writes the answer for one of them and returns its exit code.
-        options: What else was asked for.
-        command: Whose words the last line is in.
         apart: Whether answers have several lines, so that an empty one stands between them.
         to_stderr: Whether stdout holds something else than text, so that the last line goes to stderr.
     """

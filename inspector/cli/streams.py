@@ -34,12 +34,7 @@ def is_stream(path: str | None) -> bool:
 
 
 def refuse_stdin(what: str, *paths: str | None) -> None:
-    """Refuse standard input where a file must have a name.
-
-    Args:
-        what: What it takes a name for.
-        paths: What was given.
-    """
+    """Refuse standard input where a file must have a name."""
     if any(is_stream(path) for path in paths):
         raise PlanError(f"{what}, and standard input has no name", where=STREAM, remedy="name the file")
 

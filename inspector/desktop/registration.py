@@ -21,9 +21,6 @@ class Registration(Protocol):
     def install(self, command: Sequence[str]) -> list[Path]:
         """Register the program; doing it again refreshes what is there.
 
-        Args:
-            command: The command line that starts the program.
-
         Returns:
             The files (or keys of the registry) that were written.
         """

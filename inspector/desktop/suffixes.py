@@ -12,9 +12,6 @@ class Kind(NamedTuple):
     """A kind of file.
 
     Attributes:
-        id: A stable word for it.
-        name: What people call it.
-        suffixes: With their dots.
         is_own: Whether this program is for such files; those of others are only offered to be opened.
     """
 

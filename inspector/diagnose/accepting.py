@@ -36,8 +36,6 @@ def accepted_fix(fix: Fix | None, checkpoint: Checkpoint, target: Profile | None
     What no Apple GPU can hold goes to the CPU, and what no copy can say, `map_location` can.
 
     Args:
-        fix: What is to be offered.
-        checkpoint: The file.
         target: The machine, or None.
     """
     tried = () if fix is None else _next_to(fix)

@@ -16,8 +16,6 @@ class Case:
     """A checkpoint under examination.
 
     Attributes:
-        checkpoint: The checkpoint.
-        safety: The verdict on its pickle.
         target: The machine it is to be loaded on, or None for findings about the file alone.
     """
 

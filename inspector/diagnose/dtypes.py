@@ -29,14 +29,9 @@ class DtypeRow:
     """One thing that a device cannot do.
 
     Attributes:
-        dtypes: With tensors of these dtypes.
-        what: What it cannot do, in a few words.
-        kind: The type of device.
         matches: Says whether a machine with such a device cannot do it.
         fails: What torch says, or a fact; `{Name}` stands for the dtype as C++ calls it.
         instead: What helps; a sentence.
-        refuses: Whether torch cannot even make such a tensor there.
-        source: Where it was read.
     """
 
     dtypes: frozenset[str]
@@ -54,9 +49,6 @@ class Lack:
     """What a row is about in a file.
 
     Attributes:
-        row: The row.
-        dtype: The dtype.
-        paths: The tensors.
         is_off_cpu: Whether one of them was saved on another device than the CPU.
     """
 

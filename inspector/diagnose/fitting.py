@@ -89,11 +89,7 @@ def overflow_of(
     """Return what does not fit of a load that is mapped; None where all does, or nothing is known.
 
     Args:
-        checkpoint: The file.
-        target: The machine.
-        moves: Where the devices of the file go.
         ranks: How many processes load at once.
-        mmap: Whether they map the file.
         stored: Where rules for parts of the tree put bytes elsewhere, what is on each device then.
     """
     if not may_overflow(checkpoint, target, ranks):

@@ -20,8 +20,6 @@ class Package:
     """One package, or a part of one.
 
     Attributes:
-        name: What people call it.
-        modules: How the names begin that come from it.
         classes: The last steps of the names that are meant; empty for all.
         steps: Names with one of these steps anywhere are meant too: what people copy into their own projects.
         is_builtin: Whether it comes with torch, so that nothing is needed where it runs.
@@ -30,7 +28,6 @@ class Package:
             the backend.
         install: How to get it; a sentence.
         instead: What does the same elsewhere; a sentence.
-        source: Where all that was read.
     """
 
     name: str

@@ -24,11 +24,7 @@ class Quantizer:
     """One way of packing.
 
     Attributes:
-        name: What people call it.
-        packed: What the numbers are packed as.
-        matches: Says whether a layer is packed so.
         instead: How to load it; a sentence.
-        source: Where the names were read.
     """
 
     name: str

@@ -36,7 +36,6 @@ def diagnose(
     """Return all findings, worst first; within one severity in the order of the rules.
 
     Args:
-        checkpoint: The file.
         safety: The verdict on its pickles; with a machine, it counts by the list of that machine's torch.
         target: The machine where it is to be loaded, or None.
     """

@@ -20,10 +20,8 @@ class Build:
     """The builds of torch for one CUDA version.
 
     Attributes:
-        cuda: The version.
         x86: What its code for Linux and Windows was compiled for.
         arm: The same for Linux on aarch64; empty where there is no such build.
-        oldest_python: The first version of Python with a build.
         newest_python: The last one, or None where the newest torch is still built for this CUDA.
     """
 

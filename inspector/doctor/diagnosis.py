@@ -18,13 +18,9 @@ class Diagnosis:
     """One thing that is so, with what shows it and what can be done.
 
     Attributes:
-        id: Its stable name.
         severity: `error` when torch cannot use a GPU for it, `warning` when something may fail, else `note`.
-        title: What, in a few words.
         explanation: Why, in plain words for someone who knows only `torch.load`.
-        evidence: What was found, a line each.
         steps: What to do, in order; most are commands to paste.
-        certainty: How sure the evidence makes it.
     """
 
     id: str

@@ -42,14 +42,9 @@ class Action:
 
     Attributes:
         id: The name of its `QAction`.
-        menu: The menu that it stands in.
-        text: Its label, with the letter that selects it.
-        run: What it does.
         keys: Its key sequences; the platform's own where Qt knows one.
         icon: The icon's name, or empty.
-        needs: When it can be used.
         group: Actions of one menu with the same group stand together.
-        on_toolbar: Whether the toolbar has a button for it.
         in_tree: Its place in the context menu of the tree; 0 leaves it out.
     """
 

@@ -323,10 +323,7 @@ def screenshot(
 
     Args:
         path: The file; None for the empty window.
-        out: The picture.
-        size: Of the window, in pixels.
         theme: `light`, `dark`, `contrast-light` or `contrast-dark`.
-        page: The page at the right.
         target: The machine to load the file on; None for this one, without its GPUs.
     """
     program = Program(make_app(), Settings(fresh=True), theme)

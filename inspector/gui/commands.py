@@ -37,11 +37,6 @@ class Frame(QMainWindow):
     """A window as its commands know it; `MainWindow` fills in the methods.
 
     They raise here instead of being abstract, since Qt's classes have a metaclass of their own.
-
-    Attributes:
-        session: The session that it shows.
-        shown: The screen that it shows.
-        search: The search field.
     """
 
     comparison_wanted = Signal(object)  # two paths: a str would lose bytes of names that are no UTF-8

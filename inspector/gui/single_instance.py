@@ -40,9 +40,6 @@ class InstanceServer(QObject):
     The lock decides which of several launches at the same moment is the one; only its holder may remove the
     socket that a crashed program left behind.
 
-    Attributes:
-        has_rival: Whether another program holds the lock.
-
     Signals:
         paths_received: A list of absolute paths to open; an empty list asks for an empty window in front.
     """

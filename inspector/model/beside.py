@@ -45,7 +45,6 @@ def read_models_beside(path: str, limits: Limits, progress: Progress) -> list[li
     Args:
         path: The file that holds an optimizer and no model.
         limits: The bounds for that other file, which are counted anew.
-        progress: Asked for cancellation.
     """
     fresh = replace(limits, work=None, ends_s=float("inf"))
     for candidate in _candidates(path):

@@ -61,8 +61,6 @@ def open_checkpoint(
 
     Args:
         source: What to read, or the path of a file, which is open only meanwhile.
-        limits: The bounds of reading.
-        progress: Told of the stages, asked for cancellation.
         beside: Whether the slots of an optimizer in a file of its own get their names from the model in the
             file beside it.
     """
@@ -111,9 +109,6 @@ def build_checkpoint(
     """Describe what a container holds; arguments as those of `open_checkpoint`.
 
     Args:
-        container: It.
-        limits: The bounds of reading.
-        progress: Told of the stages, asked for cancellation.
         beside: Whether to look at the model in the file beside it.
         on_walked: Takes what the walk found, for those who need the values behind the rows.
         keep: Whether they are needed once all is described.

@@ -49,14 +49,10 @@ class Tensor(NamedTuple):
         path: The keys joined by `/`, escaped as in JSON Pointer.
         device: The device's text in the file, such as `cuda:1`.
         dtype: torch's name without `torch.`.
-        shape: Sizes by dimension, in elements.
         stride: Steps by dimension, in elements; None when the layout has none.
         storage_offset: First element within the storage; None when the layout has none.
         layout: `strided`, `sparse_coo`, ..., or `storage` for a bare storage.
-        requires_grad: Whether gradients were asked for.
-        nbytes: Elements times item size, whatever the file stores.
         storage: The key of the storage it views; None for composites and meta tensors.
-        role: What it is for.
         parameter: For optimizer slots, the name of the parameter they belong to, where that is certain.
         slot: For optimizer slots, the slot's name (`exp_avg`).
         part_of: Index of the composite tensor that this row is a part of, else None.
@@ -89,9 +85,7 @@ class Encoding(NamedTuple):
 
     Attributes:
         conj: Whether complex elements are conjugated lazily, by torch's bit for it.
-        neg: Whether elements are negated lazily.
         scale: What quantized elements are multiplied with, where one number serves all.
-        zero_point: What is subtracted from them before.
         axis: The dimension whose indices have scales and zero points of their own, which are parts of it.
         is_readable: Whether the file says so in a way that is understood.
     """
@@ -109,8 +103,6 @@ class Piece(NamedTuple):
 
     Attributes:
         part: The file that it is in; empty where that is missing.
-        starts: Where it begins in the tensor, by dimension.
-        sizes: How large it is.
     """
 
     part: str
@@ -123,13 +115,11 @@ class Storage(NamedTuple):
 
     Attributes:
         key: The storage's key in the file (`0`, `94003973405088`).
-        device: The location tag, as written.
         dtype: torch's name of the element type; `uint8` for untyped storages.
         nbytes: What the file stores, in bytes; what the pickle declares when the bytes are missing.
         file_offset: Where the bytes start in their file; None when they are absent or compressed.
         missing: Whether the file does not hold the bytes.
         viewed_nbytes: Bytes that at least one tensor views, counted once.
-        tensors: How many tensor rows view it.
         expected_nbytes: What the pickle declares, where the file holds more or less than that; else None.
         part: The file that they are in, where a checkpoint consists of several; else empty.
         pieces: What they are put together from, maybe over several files; else empty.
@@ -153,9 +143,6 @@ class ValueRow(NamedTuple):
 
     Attributes:
         keys: The way to it from the root, as for tensors.
-        path: The same as text.
-        type: Python's name of its type, or its dotted class.
-        text: Its short text.
         after: How many tensor rows stand before it in the file, so that the two can be listed in one order.
     """
 
@@ -171,8 +158,6 @@ class GlobalUse:
     """A name that loading the file would import.
 
     Attributes:
-        name: The dotted name.
-        count: How often the pickles ask for it.
         storages_before: How many storages are loaded before they do so first.
         part: The file that asks for it first, where a checkpoint consists of several.
         elsewhere: Whether only what other readers than the file's own unpickle asks for it.
@@ -205,13 +190,7 @@ class HiddenPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenDevice:
-    """A device written in a place that `map_location` does not reach.
-
-    Attributes:
-        path: Where it stands in the checkpoint.
-        device: The device's text.
-        what: The kind of place.
-    """
+    """A device written in a place that `map_location` does not reach."""
 
     path: str
     device: str
@@ -223,15 +202,8 @@ class Optimizer:
     """One optimizer state dict found in the checkpoint.
 
     Attributes:
-        path: Where it stands.
-        keys: The same as keys.
-        parameters: How many parameters its groups list.
-        with_state: How many of them have state.
-        naming: How the slots were named.
-        detail: The naming's reason, in one sentence.
         by_place: Whether their order alone tells apart parameters of one shape.
         capturable: Whether any group is `capturable` or `fused`, so that `step` belongs on the device.
-        groups: How many parameters each of its groups lists.
         models: Where the models stand whose parameters it holds, in its order if it has one group; empty
             where that is unknown.
         is_object: Whether the optimizer itself was pickled, not its state dict.
@@ -294,7 +266,6 @@ class CallUse(NamedTuple):
 
     Attributes:
         name: What is called, dotted; empty for what has no name: it comes out of another call.
-        text: The call with its arguments, as text.
         handed: Names among its arguments, which it may call in turn.
         path: The row that it makes; None where it makes none: its result is dropped, or hidden elsewhere.
     """
@@ -306,13 +277,7 @@ class CallUse(NamedTuple):
 
 
 class UnusualOpcode(NamedTuple):
-    """An opcode that not every restricted unpickler knows, where a file uses it first.
-
-    Attributes:
-        name: pickletools' name.
-        storages_before: How many storages are loaded before.
-        names_before: How many of the file's names are imported before.
-    """
+    """An opcode that not every restricted unpickler knows, where a file uses it first."""
 
     name: str
     storages_before: int
@@ -331,8 +296,6 @@ class Safety:
         uses: What is done with a name besides importing it; the name is empty for what has none. Tensors
             are left out.
         calls: The first calls of each name but those that make plain tensors, in their order.
-        calls_made: How many such calls there are.
-        faults: What stops torch though every name is known.
         constructed: Names that are classes for certain, and of which nothing but objects are made.
         read_within: Names that unpickle bytes in turn, where all such bytes were read and nothing else is
             done with the name; and what announces arrays that were found.
@@ -367,7 +330,6 @@ class Checkpoint:
     """Everything known of one file, complete and without a handle on it.
 
     Attributes:
-        path: The file as it was named.
         format: The container, in the words of `show --json`.
         file_nbytes: Size of the file, in bytes.
         tensors: All tensor rows in file order.
@@ -375,8 +337,6 @@ class Checkpoint:
         values: All other leaves in file order.
         globals: Names that the pickles ask for, in the order of their first use.
         hidden_devices: Devices that `map_location` does not reach.
-        optimizers: Optimizer state dicts.
-        versions: Versions written in the file, as (what, text).
         root: The kind of the outermost value: `mapping`, `sequence`, `tensor`, `module`, `object` or `value`.
         module_class: The dotted class of a whole pickled module, else None.
         safety: What loading would need; None where there is no pickle, so that loading runs nothing.

@@ -65,10 +65,8 @@ class Finding:
     Attributes:
         id: Its stable name, see `docs/architecture.md`.
         severity: `error` when loading fails, `warning` when something later may, else `note`.
-        title: What, in a few words.
         detail: Why it matters and what to do, in plain words.
         paths: The tensors it speaks of, `MOST_PATHS` at most.
-        count: How many there are.
         fix: What mends it, or None.
     """
 

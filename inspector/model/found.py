@@ -18,11 +18,7 @@ from inspector.records import dataclass, field
 
 
 class Slots:
-    """The slots of optimizers, in columns.
-
-    Attributes:
-        rows: The row of each.
-    """
+    """The slots of optimizers, in columns."""
 
     __slots__ = ("_numbers", "_owners", "rows")
 
@@ -50,22 +46,13 @@ class Found:
         tensors: The rows; optimizer slots do not know their parameter's name yet.
         sources: What each of them is in the pickle, for those who change it there.
         slots: For each slot, its row, its optimizer and the optimizer's own number or name of the parameter.
-        views: What the tensors view of each storage.
-        values: All other leaves.
         leaf_values: What each of them is in the pickle, for those who need all of it.
-        optimizers: Optimizer state dicts.
-        models: Sets of parameters.
-        hidden_devices: Devices that are values.
-        hidden_sources: What each of them is in the pickle.
-        uses: What is done with imported names.
-        arguments: What judges the arguments of calls.
         places: Where the containers stand that were entered, by their `id`.
         holders: Those containers, but for tensors, for those who need more of them than their leaves.
         leaves: Where the objects stand that are shown as one leaf, by their `id`.
         faults: What stops torch in a dictionary, see `model.arguments.keys`.
         embedded: Bytes that may be checkpoints of their own, with their places.
         too_deep: How many values are nested too deeply to be shown.
-        unlisted: How many values are too many to be listed.
         encodings: How values come out of elements, by row, where not simply by their type.
     """
 
@@ -96,9 +83,6 @@ class Frame(NamedTuple):
 
     Attributes:
         children: What is still to come of it; the root comes under the key None.
-        keys: The way to it.
-        prefix: The same as text, with a slash behind.
-        context: What is known of its inside.
         part_of: Index of the composite tensor that it is a part of, or None.
         pinned: Keys below which tensors are on the CPU by design.
         weight: What the way to it costs each row below, in bytes beyond the text of its path.

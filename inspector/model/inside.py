@@ -28,14 +28,7 @@ _MOST_DEVICES = 64
 def devices_inside(
     found: Found, data: bytes, limits: Limits, progress: Progress
 ) -> Iterator[tuple[HiddenDevice, Value]]:
-    """Yield each device of each file within bytes, with the value that is the bytes.
-
-    Args:
-        found: What was reached of the file around them.
-        data: The pickle, in which large values are left.
-        limits: The bounds of reading.
-        progress: Asked for cancellation.
-    """
+    """Yield each device of each file within bytes, with the value that is the bytes."""
     left = _MOST_NBYTES
     for path, value in found.embedded[:_MOST_FILES]:
         contents = contents_of(value, data)

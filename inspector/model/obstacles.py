@@ -150,7 +150,6 @@ class Obstacle(NamedTuple):
     """One reason why `torch.load` stops.
 
     Attributes:
-        kind: What stops it.
         message: torch's text, with the exception's name; its beginning, where the rest depends on the build.
     """
 

@@ -42,11 +42,9 @@ class Group:
     """A row with rows below it, before it has an id.
 
     Attributes:
-        name: Its name.
         path: What the paths of all its rows begin with, the `/` or `.` at its end included.
         below: The rows below in file order.
         is_bucket: Whether it is only a slice of a very long list of rows.
-        is_above: Whether there are groups among the rows below.
     """
 
     name: str
@@ -58,13 +56,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """The rows in their places.
-
-    Attributes:
-        root: The invisible root.
-        parts: The parts of each composite tensor, by its index.
-        name_of: Returns the name of a leaf.
-    """
+    """The rows in their places."""
 
     root: Group
     parts: dict[int, list[Leaf]]

@@ -51,10 +51,7 @@ class Check:
     """What `check` found.
 
     Attributes:
-        checkpoint: The file.
-        target: The machine.
         load: What `torch.load(path)` does there, and how safe that is.
-        findings: The findings, worst first.
         explanation: What a given error text means, or None if none was given.
         diagnoses: Why torch can or cannot use the GPUs of the machine; none for one that was not probed.
         script: What a given script does with the file, or None if none was given.
@@ -144,7 +141,6 @@ def check_page(check: Check, *, is_full: bool = False) -> Page:
     about the same tensors.
 
     Args:
-        check: What was found.
         is_full: Whether to say all that is known: every finding, the machine, torch's whole errors.
     """
     if check.script is None and check.explanation is None:

@@ -26,9 +26,7 @@ def device_names(devices: Iterable[str], most: int, more: str = "") -> str:
     """Name devices in their order, of three or more those in a row as `cuda:0-7`; count what has no room.
 
     Args:
-        devices: The devices.
         most: How many names there are at most, the count of the others among them.
-        more: What follows that count.
     """
     ordered = sorted(devices, key=device_order)
     found = device_runs(ordered, 2 if len(ordered) > _MOST_APART else len(ordered) + 1)

@@ -56,9 +56,7 @@ class Lookup:
     """Indexes for showing one tensor after the other; built once for each file.
 
     Attributes:
-        storages: The storages by key.
         viewers: The indexes of the tensors that view a storage, by its key, where they are several.
-        optimizers: The optimizers by path.
         after: What becomes of a tensor after the load, by its index.
     """
 

@@ -35,8 +35,6 @@ class Listed(NamedTuple):
     """Rows down to a level of the tree.
 
     Attributes:
-        tensors: The tensors that stand there.
-        values: The values.
         groups: The groups, each as JSON, with the sums of what is below.
     """
 
@@ -57,9 +55,6 @@ def write_show(
 
     Args:
         checkpoint: What the file holds, or what of it was searched for.
-        safety: What loading it would do.
-        findings: What is noteworthy.
-        open_seconds: How long it took to read.
         listed: What of it is listed; None for all.
     """
     yield json.dumps(_head(checkpoint, open_seconds))[:-1]

@@ -26,9 +26,7 @@ class Rows:
     """What is searched: a checkpoint, and the names of its rows in lower case; built once for each file.
 
     Attributes:
-        checkpoint: The checkpoint.
         tensors: The path of each tensor and, on a second line, an optimizer slot's `PARAMETER/SLOT`.
-        values: The path of each value.
         odd: What a scan found; None before one.
     """
 

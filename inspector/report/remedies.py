@@ -39,12 +39,7 @@ _MOST_RULE_CHARS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """One line.
-
-    Attributes:
-        kind: What it is for.
-        text: The line.
-    """
+    """One line."""
 
     kind: RemedyKind
     text: str

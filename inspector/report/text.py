@@ -51,10 +51,6 @@ def report_page(
     """Return the report on one file.
 
     Args:
-        checkpoint: The file.
-        safety: The verdict on its pickle.
-        findings: Its findings.
-        tree: Its rows.
         depth: How many levels of the tree to show; None for all.
         only: Ids of the rows to show, together with their ancestors; None for all.
     """

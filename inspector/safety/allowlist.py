@@ -24,8 +24,6 @@ class AllowList:
     """The default list of one torch version.
 
     Attributes:
-        torch_version: The version it was read from.
-        names: The dotted names.
         opcodes: The names of the opcodes that it knows; any other ends the load.
     """
 

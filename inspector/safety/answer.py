@@ -27,11 +27,9 @@ class Answer:
     """The answer, and what it rests on.
 
     Attributes:
-        kind: In one word.
         names: The names that are missing from torch's list, whatever else there is.
         opcode: The first instruction that it does not know, by pickletools' name; empty where it knows all.
         reason: Why, in one sentence; empty where the names or the opcode say it all.
-        torch_version: The torch that is meant.
         can_allow: Whether that torch has a list that names can be put on.
     """
 

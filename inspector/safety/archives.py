@@ -21,14 +21,10 @@ class Archive(NamedTuple):
     """One kind of archive.
 
     Attributes:
-        loader: The function that opens it.
         words: The verdict in a few words, where nothing worse is known.
         otherwise: What `torch.load` does with it, behind the name of that function.
         refusal: What it says with `weights_only=True`, for the answer about that.
         own: What the names begin with that its loader looks up in the archive, and not in Python.
-        reasons: Returns what its loader runs, one sentence each.
-        is_imported: Whether its loader imports the names in its pickles.
-        maps: Whether its loader can be told where tensors go.
     """
 
     loader: str
@@ -110,10 +106,7 @@ class ArchiveVerdict(NamedTuple):
     """What is known of one archive.
 
     Attributes:
-        archive: The row.
         danger: What in it is made to do harm, in a few words; empty where nothing is known to be.
-        globals: The verdict on each name.
-        reasons: Why, one sentence each.
     """
 
     archive: Archive

@@ -43,9 +43,6 @@ class CallRow:
     Attributes:
         path: The row of the tree that it makes; None where its result is dropped or hidden elsewhere.
         name: What is called, dotted and escaped; empty for what has no name.
-        text: The call with its arguments: inert, escaped, cut.
-        verdict: What calling that can do.
-        words: The same in plain words.
     """
 
     path: str | None
@@ -61,7 +58,6 @@ def call_rows(
     """List the calls that make something else than tensors and plain data, the worst first.
 
     Args:
-        checkpoint: The file.
         judge: Judges a name, as it is used in this file.
     """
     calls = checkpoint.needs.calls

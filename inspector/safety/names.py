@@ -26,7 +26,6 @@ class Dangers:
     """The lists of `dangerous.json`.
 
     Attributes:
-        modules: Top-level modules.
         inside: Modules and attributes anywhere behind the first step of a name.
         names: Dotted names of modules, classes and functions, with everything below them.
         closed: Packages, not dangerous as such, of which nothing but known classes is ever to be allowed.

@@ -27,7 +27,6 @@ class Offers:
     """Names in the order in which they were asked for.
 
     Attributes:
-        offered: Classes that may be allowed.
         packages: Packages that have to be the reader's own or trusted for that: they are not in the tables.
         withheld: Names that no text and no code of this program may offer to allow.
     """

@@ -37,10 +37,8 @@ class Unread:
     """What was seen of the programs of a file that cannot be read.
 
     Attributes:
-        verdict: In one word.
         names: The names that they import, each with how often and with its verdict, the worst first.
         calls: What they call besides what makes plain data, the worst first.
-        is_whole: Whether each of them was read to its end.
         unread: What loading would unpickle and was not read, as clauses.
     """
 

@@ -60,16 +60,12 @@ class SafetyVerdict:
         loader: What loads the file, where `torch.load` does not; it checks nothing.
         packages: Packages that those are from and that nothing is known of: they must be the reader's own, or
             trusted.
-        reasons: Why, one sentence each.
         globals: The verdict on each name, in the order of the checkpoint's globals.
-        torch_version: The torch whose list was asked.
         answer: What `torch.load(weights_only=True)` of that version will do with the whole file.
         calls: What `weights_only=False` would call besides what makes plain data, the worst first.
-        has_pickles: Whether loading runs any pickle at all.
         is_unrestricted: Whether a loader of its own runs the pickles, which restricts nothing.
         calls_made: How many calls the pickle makes besides those that make plain tensors.
         archive: What opens the file, where that is another function than `torch.load`.
-        danger: What a file can do that nobody should load.
     """
 
     verdict: FileVerdict
@@ -104,7 +100,6 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     """Judge what a checkpoint's pickle asks for.
 
     Args:
-        checkpoint: The file.
         torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
     allowed = allow_list(torch_version)

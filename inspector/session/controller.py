@@ -49,14 +49,9 @@ class Session(Values):
         """Start empty.
 
         Args:
-            view: The window.
-            runner: Runs work away from the main thread.
-            recent: Files opened before, newest first.
             probe: Probes this machine; None to leave it unknown.
             target: The machine to begin with; ignored if it is not known.
-            wanted: The device that is wanted there.
             python: What names the Python whose torch stands for this machine; empty for the one that counts.
-            profiles: Machine profiles that were used before, newest first.
         """
         first = State(recent=recent, python=python, profiles=profiles)
         if any(choice.id == target for choice in targets_of(first)):

@@ -33,7 +33,6 @@ class DeviceMap:
     """Where each device goes, and what that changes.
 
     Attributes:
-        checkpoint: The file.
         going: Each device of the file with its destination, whether it moves or not.
         branches: Rules for parts of the tree, which go before the devices.
         plan: What an export would change; nothing when it is refused.
@@ -71,9 +70,6 @@ def map_devices(
     """Send each device where the user chose, else where the file loads on the target.
 
     Args:
-        document: The file.
-        target: The machine.
-        chosen: Destinations that the user chose, by device.
         branches: Rules for parts of the tree, which go before those for devices.
     """
     checkpoint = document.checkpoint

@@ -36,10 +36,6 @@ class Document:
     Documents compare by identity, since comparing all rows would be slow.
 
     Attributes:
-        checkpoint: The checkpoint.
-        totals: Sums by device.
-        tree: Its rows.
-        open_seconds: How long opening took.
         can_undo: Whether the file was changed in place, and an undo record stands beside it.
         remembered: What is remembered of it elsewhere, which ends with it.
     """

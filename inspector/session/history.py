@@ -21,10 +21,6 @@ class MapEdit:
 
     Attributes:
         text: What was done, to stand behind `Undo`.
-        target: The machine before it.
-        wanted: The device that was wanted there.
-        chosen: Destinations by device.
-        branches: Rules for parts of the tree.
     """
 
     text: str

@@ -25,7 +25,6 @@ class LogLine:
 
     Attributes:
         at: When, in seconds since 1970.
-        kind: How it went.
         text: What it was; escaped.
     """
 

@@ -51,8 +51,6 @@ class Choice:
     """One entry of a drop-down list.
 
     Attributes:
-        id: Its stable name.
-        label: The text to show.
         why: Why it cannot be chosen; empty where it can.
         tooltip: More about it; empty where there is no more.
     """
@@ -83,8 +81,6 @@ class Banner:
         headline: Where the tensors were saved, and what `torch.load` does there, in full.
         advice: What to do about it, or what is already settled; may be empty.
         error_text: The exact error that `torch.load(path)` raises on the target, or None.
-        speaker: Whose error that is.
-        action: What the button says that leads out.
     """
 
     tone: Tone
@@ -102,10 +98,8 @@ class DeviceRow:
     """One row of the device map: an original device and where it goes.
 
     Attributes:
-        device: The original device's text.
         color: Index of its color, see `Segment.color`.
         summary: `312 tensors, 1.2 GB`.
-        to: The device it goes to now.
         choices: What the drop-down offers; `to` is among them.
         note: What stays behind and why (`3 step tensors stay on cpu`), or empty.
         is_missing: Whether the target has no such device as `to`.
@@ -125,16 +119,9 @@ class FindingRow:
     """One card of the findings page.
 
     Attributes:
-        id: The stable name of what was found.
-        tone: How bad it is.
-        title: What it is, in a few words.
-        detail: Why it matters and what to do.
         nodes: The tree nodes it speaks of, a few at most.
-        count: How many it speaks of.
         opens: The checkpoint that this file is a part of, for a button that opens it; or empty.
         fix: What a button of the card does, or None.
-        facts: More to be said, as (caption, text).
-        steps: Commands to be copied, one a line.
         lines: Lines to be copied one by one, as (caption, line), the shortest that helps first.
         patch: A patch to be copied, as a unified diff; or empty.
     """
@@ -184,9 +171,6 @@ class ForecastPage:
     """What loading the file takes of the target's memory.
 
     Attributes:
-        loading: How it is loaded.
-        most_ranks: How many processes may be asked for.
-        can_map: Whether torch can map files of this format.
         chart: A bar for each device, or None where loading fails.
         notes: What the bars do not say, a sentence each.
         is_tight: Whether it does not fit, or fails.
@@ -206,9 +190,6 @@ class CheckPage:
 
     Attributes:
         progress: The running check, or None.
-        tone: How it ended.
-        lines: What was found, one sentence a line.
-        hint: What a check is for, before there was one.
     """
 
     progress: Progress | None = None
@@ -222,8 +203,6 @@ class FailurePage:
     """Why a file could not be opened, and what to do: shown in place of the tree and pages.
 
     Attributes:
-        title: What went wrong, in a few words.
-        what: What it is.
         where: Where, or empty.
         remedy: What to do, or empty.
         runs: What loading the file would run all the same, or empty.

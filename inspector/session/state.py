@@ -34,15 +34,9 @@ class ExportState:
     """An export, as far as it got; its job shows whether a step of it runs.
 
     Attributes:
-        step: What is being done, or was done last.
         wish: What to write; None for what suits the file.
-        draft: The last draft that was worked out.
         picks: Rows whose boxes were clicked since the last draft, and whether they are to be written.
-        query: What is searched for among the rows.
         matches: The rows that were found; None without a search.
-        destination: The destination that was looked at last.
-        outcome: What was written.
-        failure: Why it failed.
         cancelled: Whether it failed because it was cancelled.
     """
 
@@ -69,39 +63,25 @@ class State:
     """The session's state.
 
     Attributes:
-        phase: What the window is about.
-        path: The file, as it was asked for.
-        document: The opened file.
         on_disk: What the file looked like when it was looked at last; None when it was gone.
         beside: When the folder that it is in was seen to change last, 0 for never, and how often since the
             file was read: names that were free there may be taken.
         failure: Why it could not be opened.
         jobs: The jobs that run, and the results of those that ended.
-        target: Id of the chosen target.
         wanted: The device that is wanted there; empty for none, and ignored where there is no such device.
         python: What names the Python whose torch stands for this machine; empty for the one that counts.
         this_machine: What the probe found, or None as long as it has not (or there is none).
-        machines: Machines whose profiles were read.
-        chosen: Destinations that the user chose, by device.
         branches: Rules that the user chose for parts of the tree.
-        selected: The selected tree node.
         picked: The selected tree nodes where there are several; else empty.
         visited: The nodes that were selected one after the other, and the place of the current one.
         flat: How a list in place of the tree is sorted; None for the tree.
-        query: The search.
         error_text: The message, or the script, that was pasted or dropped.
         script_name: The name of the script, where that is one and has a name.
         waiting: The (name, text) of a script that was dropped before its file; or None.
         export: How far an export is; None without one.
-        loading: How the file is loaded, for the memory forecast.
         style: The chosen style of code; empty for the one that fits the file best.
-        recent: Files opened before, newest first.
-        profiles: Machine profiles that were used before, newest first.
         edits: Changes of the map that can be undone, the last one last.
-        undone: Those that were undone and can be done again.
-        log: What was done in this window.
         map_by: What the map of modules is colored by; None as long as it was not looked at.
-        map_root: The tree node that it shows.
         watches_values: Whether the values of the selected tensor are looked at.
         slice: The slice of it that was chosen; None for the first.
     """

@@ -20,7 +20,6 @@ class Device:
 
     Attributes:
         choice: Lines that set `device`; none where it is known.
-        code: The expression that stands for it.
     """
 
     choice: tuple[str, ...]
@@ -40,7 +39,6 @@ def choose_device(target: Profile, dtypes: Collection[str] = ()) -> Device:
     """Return the device of a machine that is wanted, else the best one.
 
     Args:
-        target: The machine.
         dtypes: The dtypes of what goes there, where a device may lack one of them.
     """
     if target.id == RUN_TIME and target.wanted is None:

@@ -17,13 +17,7 @@ Name = Literal["weights_only", "add_safe_globals", "mmap", "consume_prefix", "dc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """Something that not every torch has.
-
-    Attributes:
-        name: What code calls it.
-        since: The first release with it.
-        source: Where that is written.
-    """
+    """Something that not every torch has."""
 
     name: str
     since: Release

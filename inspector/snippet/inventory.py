@@ -38,17 +38,8 @@ class Inventory:
     """The places of everything that a training run restores: empty or None where there is no such thing.
 
     Attributes:
-        models: State dicts and whole modules.
-        optimizers: Optimizer state dicts that code can reach.
-        schedulers: Learning rate schedulers.
-        scalers: Gradient scalers.
         averages: Objects that keep averaged weights, with a state dict of their own.
-        loose: Tensors by themselves that were on an accelerator.
-        cpu_state: torch's random state on the CPU.
-        cuda_states: The random states of the GPUs.
         python_state: The random state of Python's `random`.
-        numpy_state: That of NumPy.
-        counters: Epoch and step, as (variable, place).
         plain: The keys of other values at the top that are no tensors: arguments, a configuration, scores.
     """
 

@@ -47,7 +47,6 @@ class Trust:
 
     Attributes:
         weights_only: The option of `torch.load`; None for a torch that does not know it.
-        comments: What the reader must know before that.
     """
 
     weights_only: bool | None
@@ -60,8 +59,6 @@ def write_load(
     """Write the call of `torch.load`, and before it what torch must be told to allow.
 
     Args:
-        script: The snippet.
-        request: What is written.
         map_location: The argument of that name, if any.
         root: The variable for what is loaded, if not the usual one.
     """
@@ -186,8 +183,6 @@ def write_models(
     """Write that the models go to their device and get their weights, then the averages of them.
 
     Args:
-        script: The snippet.
-        request: What is written.
         placed: Whether the file was loaded with the map of its placement, and not to the CPU.
         comment: What to say of the models that the reader has to bring.
     """

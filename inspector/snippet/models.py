@@ -31,14 +31,9 @@ class Model:
     """A state dict, or a whole module.
 
     Attributes:
-        keys: Where it stands.
-        is_module: Whether it is a whole module.
         devices: The devices of its tensors, each once, in file order.
-        names: The names of its tensors, for a state dict.
         is_mixed: Whether other things stand among them, which `load_state_dict` would not take.
-        is_average: Whether it is the average of another model's weights.
         shapes: The shapes of its parameters in order, those that share their data counted once.
-        dtypes: The dtypes of its tensors.
         strangers: Tensors that stand among its own and are none of them.
     """
 

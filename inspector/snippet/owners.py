@@ -48,14 +48,7 @@ class Owned:
 def find_owned(
     checkpoint: Checkpoint, optimizer: Optimizer, name: str, models: Sequence[tuple[str, Model]]
 ) -> Owned:
-    """Find the models of an optimizer.
-
-    Args:
-        checkpoint: The file.
-        optimizer: One of its optimizers.
-        name: Its variable.
-        models: The models with their variables.
-    """
+    """Find the models of an optimizer."""
     trained = [place for place, (_, model) in enumerate(models) if model.shapes and not model.is_average]
     shapes = _shapes(checkpoint, optimizer)
     in_order = len(optimizer.groups) < 2

@@ -30,12 +30,10 @@ class Placement:
 
     Attributes:
         places: By saved device, where to; None is decided by the code when it runs.
-        keeps_cpu: Whether the file holds what belongs on the CPU.
         as_one: Whether torch takes one device only for this file.
         copied: Whether the file holds nothing but what `load_state_dict` copies into a model that is there.
         home: Where a model goes that was saved on the CPU; None is decided by the code when it runs.
         choice: Lines that set `device`, for what is decided then.
-        chosen: The saved devices that the user has mapped.
         is_exact: Whether the user has made the map, so that the code says what it says and nothing less.
     """
 
@@ -91,8 +89,6 @@ class Placement:
         """Return the lines that put a model where it computes.
 
         Args:
-            model: The variable.
-            devices: The saved devices of its tensors.
             is_module: Whether it is a whole module, which stays split over devices as it was.
         """
         saved = [device for device in devices if device != "meta"]
@@ -131,7 +127,6 @@ class Placement:
         """Return the device where something goes as a whole, for code that takes one only.
 
         Args:
-            devices: The saved devices of its tensors.
             otherwise: Where it goes as long as the user has not sent all of them to one device.
         """
         saved = set(devices)
@@ -175,12 +170,8 @@ def place_devices(
     """Decide where each saved device goes.
 
     Args:
-        checkpoint: The file.
-        target: The machine.
         mapping: What the user chose, as (saved device, where to); the rest stays where it was saved if the
             machine has such a device and none is wanted there, and goes to its destination otherwise.
-        models: The models in the file.
-        is_exact: Whether the user has made that map.
     """
     moving = {(row.dtype, row.device) for row in checkpoint.tensors}
     computed = frozenset[str]().union(*(model.dtypes for model in models))

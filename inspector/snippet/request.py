@@ -19,11 +19,6 @@ class Part:
 
     Attributes:
         kind: `optimizer`, `scheduler`, `scaler` or `average`.
-        name: Its variable.
-        keys: Where its state stands.
-        owned: The models of an optimizer.
-        groups: How many parameters each group of an optimizer lists.
-        optimizer: The number of a scheduler's optimizer, among the optimizers.
         is_object: Whether an optimizer itself stands there, not its state.
     """
 
@@ -45,14 +40,8 @@ class Request:
     """One snippet to be written.
 
     Attributes:
-        checkpoint: The file.
-        inventory: Where things stand in it.
-        placement: Where its devices go.
-        target: The machine.
-        path: The path to load.
         all_models: The models with a variable for each, averages among them.
         parts: What else has a state dict: an optimizer, its schedulers, the next one, scalers, averages.
-        loose: Tensors by themselves, with a variable for each.
         plain: Counters and other values that are no tensors, with a variable for each.
     """
 

@@ -23,8 +23,6 @@ class Bracketed:
 
     Attributes:
         head: All up to the opening bracket: `checkpoint = torch.load(`.
-        items: What stands between the brackets.
-        tail: The closing bracket.
     """
 
     head: str
@@ -56,11 +54,7 @@ def _flat(code: str | Bracketed) -> str:
 
 @dataclass(slots=True)
 class Script:
-    """A snippet while it is written.
-
-    Attributes:
-        uses_torch: Whether it imports torch itself, as nearly all do.
-    """
+    """A snippet while it is written."""
 
     uses_torch: bool = True
     _imports: set[str] = field(default_factory=set)

@@ -30,15 +30,11 @@ class Traits:
 
     Attributes:
         has_model: Whether it holds a model: a state dict or a whole module.
-        has_module: Whether that is a whole module.
-        has_optimizer: Whether it holds the state of an optimizer.
-        is_lightning: Whether Lightning's Trainer wrote it.
         is_pretrained: Whether its name is one that `from_pretrained` looks for.
         has_config: Whether, if it is, the `config.json` that the model is built of lies beside it.
         is_data: Whether it is data to learn from, rather than a model.
         is_adapter: Whether it holds the weights of adapters such as LoRA's and no base model.
         is_adapter_file: Whether its name is the one that PEFT looks for.
-        is_deepspeed: Whether DeepSpeed wrote it.
         is_spread: Whether several GPUs or processes had a part in it.
         is_sharded: Whether it holds parts of tensors, or names that FSDP gives.
     """

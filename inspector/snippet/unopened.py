@@ -38,9 +38,6 @@ class _Way:
     """One way of loading a format.
 
     Attributes:
-        style: The id of the style.
-        write: Writes the code for a path and a device.
-        fits: Says whether a path offers it.
         write_inside: Writes it for one of several objects in the file, by its name there; None where there is
             one only.
     """
@@ -279,9 +276,7 @@ def code_for_refused(path: str, error: CheckpointError, target: Profile, *, styl
     would run them.
 
     Args:
-        path: The path as it was given.
         error: Why it was refused, with what was seen of its programs.
-        target: The machine.
         style: The style, as for `render_unopened`.
     """
     form, loaded = name_unopened(path, error) or ("", path)

@@ -18,9 +18,7 @@ class Answer:
     """An answer, for people and as JSON.
 
     Attributes:
-        page: What people read.
         document: Returns the same as JSON; what makes it is imported where it is asked for.
-        code: The exit code.
         failure: What could not be done although the file was written; it decides the exit code.
     """
 

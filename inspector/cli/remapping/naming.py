@@ -18,7 +18,6 @@ def name_of(path: str, shape: str | None, *, is_form: bool) -> str:
     """Return the name of a copy: the file's own, but for a suffix that would say another format.
 
     Args:
-        path: The checkpoint.
         shape: What --format asks for, or None.
         is_form: Whether something else than a plain copy is asked for, which is one file.
     """
@@ -62,11 +61,7 @@ def _stem(name: str) -> str:
 
 
 def refuse_collisions(pairs: Sequence[tuple[str, str]]) -> None:
-    """Refuse files whose copies would have one name.
-
-    Args:
-        pairs: Each file, and the path of its copy.
-    """
+    """Refuse files whose copies would have one name."""
     taken: dict[str, str] = {}
     for path, output in pairs:
         key = os.path.normcase(output)

@@ -22,11 +22,7 @@ class Look(NamedTuple):
     """What is known of a terminal.
 
     Attributes:
-        width: Its columns.
-        height: Its rows.
-        depth: How many colors it has.
         ground: Whether its background is light or dark, as far as it says.
-        is_unicode: Whether it shows more than ASCII.
     """
 
     width: int

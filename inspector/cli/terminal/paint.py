@@ -95,12 +95,7 @@ class Theme(NamedTuple):
 
 
 class Paint(NamedTuple):
-    """Colors a terminal's text.
-
-    Attributes:
-        look: What the terminal can show.
-        theme: The window's theme that goes with its background.
-    """
+    """Colors a terminal's text."""
 
     look: Look
     theme: Theme

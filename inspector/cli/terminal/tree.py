@@ -35,12 +35,7 @@ class _Grid(NamedTuple):
     """How the rows are laid out.
 
     Attributes:
-        widths: The width of each column.
-        step: The columns of one level.
         deepest: The level from which on its number stands for the indent.
-        dots: How many dots the device column has room for.
-        colors: The color of each device.
-        paint: The colors.
     """
 
     widths: list[int]
@@ -114,8 +109,6 @@ def fitted(natural: Sequence[int], room: int, counts: int = 0) -> list[int]:
     """Return the width of each column, 0 for one that there is no room for.
 
     Args:
-        natural: The columns that each would take.
-        room: The columns of the terminal.
         counts: What the shortest texts of sums take, which are cut nowhere.
     """
     widths = list(natural)

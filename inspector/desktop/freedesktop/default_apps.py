@@ -37,8 +37,6 @@ def remove_everywhere(text: str, entry: str, kept: Mapping[str, str]) -> str:
     """Take `entry` out of every list, also where a file manager put it; a section left bare goes too.
 
     Args:
-        text: The file.
-        entry: The program.
         kept: What `add_last` wrote to stand before it.
     """
     lines: list[str] = []

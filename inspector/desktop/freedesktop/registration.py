@@ -30,7 +30,6 @@ class FreedesktopRegistration:
 
     Attributes:
         data_home: Where file types, launcher, icon, thumbnailer and the script of the launcher stand.
-        config_home: Where the list of default programs stands.
     """
 
     data_home: Path

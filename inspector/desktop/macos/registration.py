@@ -21,12 +21,7 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MacRegistration:
-    """The registration of one user: see `inspector.desktop.registration.Registration`.
-
-    Attributes:
-        program: The program that runs.
-        tool: What registers bundles.
-    """
+    """The registration of one user: see `inspector.desktop.registration.Registration`."""
 
     program: Path
     tool: Path = LSREGISTER

@@ -18,11 +18,7 @@ class Canvas:
     """A square of pixels, transparent at first; places are measured from its upper left corner."""
 
     def __init__(self, edge: int) -> None:
-        """Begin with nothing on it.
-
-        Args:
-            edge: Its width and height in pixels.
-        """
+        """Begin with nothing on it."""
         self.edge = edge
         self._pixels = bytearray(edge * edge * _CHANNELS)
 

@@ -53,7 +53,6 @@ class Picture:
 
     Attributes:
         bars: One for each device, in their fixed order; the last may stand for all others.
-        is_dangerous: Whether loading it would do harm.
     """
 
     bars: tuple[Bar, ...]
@@ -61,12 +60,7 @@ class Picture:
 
 
 def draw_file(path: str, edge: int) -> bytes:
-    """Draw the picture of a file as a PNG.
-
-    Args:
-        path: The file.
-        edge: Pixels along its edges.
-    """
+    """Draw the picture of a file as a PNG."""
     return draw(picture_of(open_checkpoint(path, LIMITS)), edge)
 
 

@@ -40,13 +40,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowsRegistration:
-    """The registration of one user: see `inspector.desktop.registration.Registration`.
-
-    Attributes:
-        registry: Where it is written.
-        tell: Tells the desktop that something has changed.
-        icon: A file with the icon.
-    """
+    """The registration of one user: see `inspector.desktop.registration.Registration`."""
 
     registry: Registry
     tell: Callable[[], object]

@@ -26,7 +26,6 @@ class Contradiction:
     """What may not be said of some files.
 
     Attributes:
-        of: Whether a file is one of them.
         said: Matches a sentence that may not be said of them, but where it is negated.
         instead: What is said once in the place of all of them.
         always: Whether it also counts for an answer that is about another file.

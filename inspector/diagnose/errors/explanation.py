@@ -29,15 +29,11 @@ class Explanation:
     Attributes:
         id: The kind of message, such as `device-unavailable`; `unrecognised` when no row knows the text.
         finding: The id of the finding that speaks of the same trouble; empty where there is none.
-        title: What it is, in a few words.
         quoted: The part of the text that was recognized; empty for an unrecognized one.
         cause: Why torch says that, for someone who knows no more than `torch.load`.
         where: The user's line that led to it, where the text shows one; else empty.
         here: What in this file causes it, or why it cannot come from this file.
-        fits: Whether message and file fit together.
         paths: The tensors that cause it, `MOST_PATHS` at most.
-        count: How many they are.
-        advice: What to do.
         fix: What the window can do about it, or None.
         also: Titles of what else was recognized in the text, for instance in an error before the last.
     """
@@ -64,8 +60,6 @@ class Told:
     Attributes:
         groups: The parts of the message that the row's pattern names, as they stand in the text.
         text: The error in which the row was found, in one line.
-        pasted: The whole text.
-        scene: What the program was doing.
     """
 
     groups: Mapping[str, str]
@@ -89,8 +83,6 @@ class Context:
 
     Attributes:
         groups: As in `Told`, and so are the next three.
-        checkpoint: The file.
-        safety: The verdict on its pickle.
         target: The machine, or None.
         findings: The findings of the file on that machine, by id.
     """
@@ -110,9 +102,6 @@ class Tied:
     """What a message has to do with a file; the fields are those of `Explanation`.
 
     Attributes:
-        fits: Whether they fit.
-        here: What in the file causes it.
-        paths: The tensors that do, or the first of them.
         count: How many they are, where `paths` does not name them all.
         fix: What the window can do, if it differs from what the row says.
         advice: What to do, if it differs from what the row says.
@@ -136,13 +125,9 @@ class ErrorKind:
     """One row of the table: a message of torch, of Python or of a framework, through all its wordings.
 
     Attributes:
-        id: Its stable name.
-        title: What it is, in a few words.
         pattern: Matches the message in a text whose white space is single spaces and whose quotes are plain.
             Letters stand for large and small ones, so no class in capitals is used; a space may be missing
             in the text, see `tracebacks`. Repetitions are bounded, so that no text can make it slow.
-        cause: Why torch says that.
-        advice: What to do.
         tie: Finds the cause in a file; None where nothing in a file decides it.
         finding: The id of the finding that speaks of the same; empty where there is none.
         findings: By the text of the group `kind` in lower case, where it decides the finding.
@@ -174,14 +159,7 @@ class ErrorKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recognized:
-    """A row that knows a text.
-
-    Attributes:
-        kind: The row.
-        groups: What its pattern names.
-        quoted: The part of the text that it matched.
-        told: What the text tells.
-    """
+    """A row that knows a text."""
 
     kind: ErrorKind
     quoted: str

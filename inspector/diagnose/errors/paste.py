@@ -273,8 +273,6 @@ class Pasted:
     Attributes:
         lines: Its lines, without what stood before and behind them; none is empty.
         raised: Each error in it, the last first: that is the one that ended the program.
-        frames: All its frames, as they stand in the text.
-        warnings: What Python's warnings in it say.
     """
 
     lines: tuple[str, ...]
@@ -542,7 +540,6 @@ class Scene:
         layer: The innermost function or class of torch that ran: `conv2d`, `embedding`; empty without.
         yours: The user's innermost frame, or None.
         package: The framework whose frame is the innermost; empty without one.
-        has_frames: Whether the error has frames at all.
     """
 
     step: Step = ""
@@ -561,7 +558,6 @@ def read_scene(pasted: Pasted, raised: Raised | None) -> Scene:
     """Return what the program was doing when an error of a text was raised.
 
     Args:
-        pasted: The text.
         raised: One of its errors; None where the message was found outside of any.
     """
     frames = pasted.frames if raised is None else raised.frames

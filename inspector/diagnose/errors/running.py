@@ -32,9 +32,7 @@ class Disorder:
 
     Attributes:
         load: The line that loads the optimizer, without its number.
-        move: The line below it that moves the model.
         load_line: Its number; 0 where the text has none.
-        move_line: The same of the other.
     """
 
     load: str

@@ -26,7 +26,6 @@ class StateDict:
 
     Attributes:
         path: Where it stands; empty at the root.
-        tensors: Its tensors by name.
     """
 
     path: str
@@ -35,12 +34,7 @@ class StateDict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renaming:
-    """How the names of a file become those that a model wants: one beginning is put for another.
-
-    Attributes:
-        in_file: What the file's names begin with.
-        in_model: What the model's names begin with instead.
-    """
+    """How the names of a file become those that a model wants: one beginning is put for another."""
 
     in_file: str
     in_model: str

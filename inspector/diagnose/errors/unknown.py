@@ -49,9 +49,7 @@ def unrecognized(
     """Say what was seen in an unknown text.
 
     Args:
-        pasted: The text.
         checkpoint: The file, or None.
-        worst: What is most wrong with it.
         without: What is said of the file where there is none.
     """
     raised = pasted.raised[0] if pasted.raised else None

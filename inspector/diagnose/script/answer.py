@@ -62,7 +62,6 @@ class ScriptAnswer:
     """What a script does with a file on a machine. All texts but the patch are escaped.
 
     Attributes:
-        name: The script.
         outcome: `fails` and `silent`: at `line`. `works`: the load at `line` works, and so does what follows
             as far as it was judged. `lost`: something that is not known decides. `not-loaded`: nothing in it
             loads this file.
@@ -70,17 +69,12 @@ class ScriptAnswer:
         line: Its line, counted from 1; 0 without one.
         load_line: The line of the load that is judged; 0 where there is none.
         file: The module of the project that these lines stand in; empty for the script.
-        source: That line.
         message: What torch says there; empty where it says nothing.
-        why: Why.
-        advice: What to do, beyond the patch.
         diff: The patch as a unified diff; the patched script was judged again. Or empty.
         leaves: Whether the load works with the patch, and other lines still fail.
-        further: What else goes wrong, each with its line.
         lost: What decides and is not known, or None.
         assumed: What the branch needs, and what else was taken for true.
         runs: Those of these that say what the script is run with.
-        also: Further lines that fail in the same way.
         unjudged: What could not be judged.
         is_dangerous: Whether loading the file can run commands; then there is no patch.
         is_notebook: Whether lines are counted over the code cells of a notebook.
@@ -136,10 +130,6 @@ def answer_script(
     """Judge a script with a file on a machine.
 
     Args:
-        text: The script, or a notebook as it is stored.
-        name: What it is called.
-        checkpoint: The file.
-        target: The machine.
         folder: Where the modules lie that it imports; without it only the script is read.
         arguments: The words it is run with; without them the defaults of its options hold.
     """

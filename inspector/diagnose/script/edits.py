@@ -21,13 +21,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A condition that nothing tells, or that is another by default.
-
-    Attributes:
-        line: Its line.
-        words: The condition in words.
-        is_run: Whether these say what the script is run with.
-    """
+    """A condition that nothing tells, or that is another by default."""
 
     line: int
     words: str
@@ -42,12 +36,10 @@ class Problem:
         kind: Its stable id, such as `load-fails`.
         line: The line, counted from 1.
         message: What torch or Python says; empty where nothing is said.
-        why: Why, in one or two sentences.
         advice: What to do, where that is more than the patch.
         edits: What mends it; empty where nothing in the script does, or it takes a decision.
         file: The module it stands in; empty for the script itself.
         load: The number of the load it comes of; -1 for none.
-        when: What it takes to come there.
     """
 
     kind: str

@@ -61,9 +61,6 @@ class Args:
 
     Attributes:
         node: The call; `NO_CALL` for one that no script makes.
-        values: The positional ones.
-        named: The others.
-        whole: Whether these are all.
         facts: The places and names of those that the machine, the file or the given words decide.
     """
 

@@ -33,11 +33,7 @@ class Script:
     """A script.
 
     Attributes:
-        name: What it is called in answers.
         text: Its text, with a line feed at the end of each line; of a notebook, its code cells.
-        tree: Its syntax tree.
-        is_notebook: Whether the lines are those of a notebook's cells.
-        starts: The offset of each line in the text.
         has_crlf: Whether its lines end with a carriage return as well, which a patch of it keeps.
         old: The first line that only Python 2 takes, or 0, and what is said of it.
     """

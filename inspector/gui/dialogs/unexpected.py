@@ -33,8 +33,6 @@ class ErrorReport:
 
     Attributes:
         key: What identifies it: its type and the line that raised it.
-        title: Its last line.
-        text: The whole of it.
     """
 
     key: tuple[str, str, int]

@@ -29,14 +29,10 @@ class Page:
     """A page of the window.
 
     Attributes:
-        id: Its name on the command line too.
         text: Its label, with the letter that selects it in the menu.
-        icon: The icon of its menu entry.
         reads: The fields of the screen that it shows; it is fed when one of them changes. `tree` stands for
             the file: rows of two files may be equal, and their links and colors are not.
-        module: Where its widget is defined.
         build: Make its widget and connect it; called when the page is first looked at.
-        count: What its tab counts.
     """
 
     id: str

@@ -65,10 +65,7 @@ class Tokens:
     """The colors of one theme, by name.
 
     Attributes:
-        name: The theme file's name.
-        dark: Whether text is lighter than its background.
         colors: Color texts (`#rrggbb`) by token.
-        cpu: The neutral color that stands for the CPU.
         devices: Colors of the other devices, in their fixed order.
         shades: Colors of what is not a device (roles, types), so that it is not taken for one.
     """

@@ -42,9 +42,7 @@ def rows_to_measure(total: int, below: Callable[[int, int], list[int]], unfolded
     So few that a million rows take no longer than a page.
 
     Args:
-        total: How many rows there are, the invisible root included.
         below: Returns the rows below one, as many as are asked for.
-        unfolded: The rows that show those below them.
     """
     found = dict.fromkeys(range(1, total, max(1, total // _ROWS)))
     for above in (0, *unfolded):

@@ -67,7 +67,6 @@ class ChangedBar(QFrame):
         """Watch another file; an empty path watches nothing.
 
         Args:
-            path: The file, or the folder.
             stamp: What it looked like when it was read, which may be a while ago.
             parts: The files that are read for it, where there are several.
         """

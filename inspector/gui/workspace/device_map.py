@@ -90,9 +90,6 @@ class DeviceMapBar(QWidget):
         """Show the map, or in a line why there is none.
 
         Args:
-            rows: The devices.
-            colors: Colors of the file's devices.
-            branches: The rules for parts of the tree.
             no_map: Why there is no map.
             choices: Where all can be sent at once.
         """

@@ -78,12 +78,7 @@ class Arguments:
 
 
 def is_plain(call: Call, dtype: str) -> bool:
-    """Return quickly whether a call is that of nearly every tensor, which torch takes if its view is true.
-
-    Args:
-        call: What makes a tensor or a parameter.
-        dtype: The type of its elements.
-    """
+    """Return quickly whether a call is that of nearly every tensor, which torch takes if its view is true."""
     func, args = call.func, call.args
     if type(func) is not Global or not func.common or type(args) is not tuple:
         return False

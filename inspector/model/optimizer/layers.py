@@ -29,11 +29,7 @@ def names_of_layers(
     """Name the parameters of groups that are each a class without some layers; None where that is not clear.
 
     Args:
-        groups: The parameters that each group lists.
-        shapes: The shapes that are known of them.
         classes: For each group, the parameters of the model it may hold, by number, in order.
-        model: The model's parameters.
-        spend: Counts what is compared.
     """
     names, offered = model.names, model.shapes
     layers = [name.rpartition(".")[0] for name in names]

@@ -36,9 +36,6 @@ class Names:
 
     Attributes:
         by_id: The parameter's name for each number or name of the optimizer's own, where it is known.
-        naming: How.
-        detail: Why, in one sentence.
-        models: Where the models stand whose parameters they are.
         by_place: Whether their order alone tells apart parameters of one shape.
     """
 
@@ -58,9 +55,6 @@ class Owned:
     """An optimizer with what its slots tell of its parameters.
 
     Attributes:
-        optimizer: The optimizer.
-        shapes: The shapes of those parameters whose slots tell it.
-        owners: The parameters that have slots.
         together: Whether one state serves all parameters, as that of LBFGS does.
         held: What its parameters view, where it was pickled whole and holds them.
     """

@@ -109,7 +109,6 @@ def name_in_any_order(owned: Sequence[Owned], ways: Sequence[Sequence[Parameters
     """Name the parameters of all optimizers by models whose order is not known: as all orders that fit say.
 
     Args:
-        owned: The optimizers.
         ways: The models, in each order in which they may have registered their parameters.
     """
     outcomes = [name_parameters(owned, models) for models in ways]

@@ -51,9 +51,6 @@ class Parameters:
     """The parameters of one model, in order, those that share their data counted once.
 
     Attributes:
-        where: What the model is called in sentences.
-        names: Their names.
-        shapes: Their shapes.
         paths: Where the model stands; several for models that one optimizer trains together.
         is_ordered: Whether they stand in the order of the model; safetensors sorts its tensors.
         views: What each views of which storage, by which an optimizer that was pickled whole knows it.

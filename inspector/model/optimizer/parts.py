@@ -28,9 +28,7 @@ def trained_part(
     """Return the part of a model that an optimizer trains, where there is only one that fits.
 
     Args:
-        keys: Where the optimizer stands.
         shapes: Those of its parameters, in order; None where its slots do not tell.
-        models: The models of the file.
         spend: Counts what is about to be compared; says whether that is still to be done.
 
     Returns:

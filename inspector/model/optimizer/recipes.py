@@ -129,8 +129,6 @@ class Recipe:
     """A custom of filling groups.
 
     Attributes:
-        reason: What it is, as part of a sentence.
-        keys: By these the parameters are sorted into classes.
         groups: How many groups it makes, at least and at most.
         by_name: Whether a group lists its parameters by name rather than in the model's order.
     """
@@ -246,12 +244,7 @@ def _apart(child: str) -> Iterator[Recipe]:
 
 @dataclass(frozen=True, slots=True)
 class Recognized:
-    """What recipes say of an optimizer.
-
-    Attributes:
-        by_id: The names that all recipes that fit agree on.
-        reason: The first of them, as part of a sentence.
-    """
+    """What recipes say of an optimizer."""
 
     by_id: dict[Key, str]
     reason: str
@@ -263,10 +256,7 @@ def recognize(
     """Name parameters by the recipes that fit; None where none does.
 
     Args:
-        groups: The parameters that each group lists.
-        shapes: The shapes that are known of them.
         model: The parameters of a model, of which the groups hold all, or all but whole layers.
-        spend: Counts what is compared.
     """
     filled = [group for group in groups if group]
     listed = sum(map(len, filled))

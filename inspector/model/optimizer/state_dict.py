@@ -28,7 +28,6 @@ class GroupDraft:
     """One parameter group.
 
     Attributes:
-        ids: Its parameters, by number or name.
         names: Their names where the file gives them, else empty.
         capturable: Whether `capturable` or `fused` is set, so that `step` lives on the device.
         step_follows: Whether the algorithm keeps its counters beside the parameter (ASGD does).
@@ -44,10 +43,6 @@ class Groups:
     """The parameter groups of an optimizer; optimizers that share theirs in the file share this.
 
     Attributes:
-        groups: The groups.
-        sizes: How many parameters each of them lists.
-        parameters: How many all of them list.
-        capturable: Whether any of them is.
         by_id: The group that lists a parameter, where there are several groups.
     """
 
@@ -67,12 +62,8 @@ class OptimizerDraft:
     """One optimizer state dict.
 
     Attributes:
-        keys: Where it stands.
-        path: The same as text.
-        listed: Its parameter groups.
         state_ids: The parameters that have state, in file order.
         held: The parameters themselves, where the optimizer was pickled whole and has them.
-        is_object: Whether it was pickled whole.
     """
 
     keys: tuple[Key, ...]

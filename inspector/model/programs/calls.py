@@ -27,7 +27,6 @@ def list_calls(calls: Iterable[Call], places: dict[int, str]) -> tuple[CallUse, 
     """Describe calls in the order in which they would be made.
 
     Args:
-        calls: The calls.
         places: Paths of the values that have a row, by their `id`.
     """
     counts: dict[int, int] = {}
@@ -51,12 +50,6 @@ def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Ca
     """Note what is done in calls: of each name and verb once, and every call whose arguments are not taken.
 
     That a function makes a tensor is no news, unless it cannot.
-
-    Args:
-        uses: Where to note it.
-        calls: The calls.
-        arguments: Judges what is handed to them.
-        look: Counts the parts looked at.
     """
     known: set[tuple[object, ...]] = set()
     names: dict[int, str] = {}

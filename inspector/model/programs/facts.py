@@ -65,11 +65,7 @@ def note_program_uses(
     """Add what the programs do with the names that they import, wherever the results end.
 
     Args:
-        uses: Where to add it.
-        programs: The programs.
-        arguments: Judges what is handed to calls.
         look: Counts the work, see `Work`.
-        ends_s: When the time is over.
     """
     for program in own_programs(programs):
         stream = program.stream
@@ -85,8 +81,6 @@ def list_globals(
     """Return the names that the programs import, in the order of the first use.
 
     Args:
-        programs: The programs.
-        stream: The one that loads the storages.
         in_parts: Whether they are those of several files, by whose names theirs begin.
     """
     parts = _parts_by_name(programs) if in_parts else {}
@@ -160,12 +154,8 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
     """Return what loading needs, over all programs of a file.
 
     Args:
-        programs: The programs.
         uses: What they do with names, see `model.programs.uses`.
-        protocol: The pickle protocol of the object's program.
         look: Counts the work, see `Work`.
-        oddities: What else is odd about the file.
-        faults: What else stops real unpicklers.
         places: Paths of the values that have a row, by their `id`.
     """
     streams = [program.stream for program in programs]

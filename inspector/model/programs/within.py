@@ -17,10 +17,6 @@ def read_within(container: Container, look: Callable[[int], None]) -> tuple[str,
     """Return the names by which a file unpickles bytes in turn, if all of those were read.
 
     A name that stands anywhere but in the place of what is called may be called by what it is handed to.
-
-    Args:
-        container: The file.
-        look: Counts the values looked at.
     """
     named = {node.present for one in container.programs for node in one.stream.globals}
     if named.isdisjoint(_FOLLOWED) or not all(one.is_whole for one in container.programs):

@@ -24,7 +24,6 @@ def pinned_keys(value: Value, key: Key | None) -> frozenset[Key]:
     """Return the keys inside a value whose tensors torch keeps on the CPU wherever the others are.
 
     Args:
-        value: The value.
         key: Its own key: the sequence lengths of a jagged tensor are cached in a plain dictionary.
     """
     if key in {"_metadata_cache", "._metadata_cache"}:

@@ -43,7 +43,6 @@ class DeviceType:
         out_of_range: That for a number that is not there; empty for the same as `missing`.
         send_error: What torch 2.13 says where a tensor names such a device and there is none. In all these
             texts `{name}` and `{NAME}` stand for the name.
-        generator_error: The same where a random generator is made.
         available: The Python expression that asks torch for one, in loading code.
         askable: The first release of torch that knows that expression; None for all.
         collective: The backend of torch.distributed by which its devices talk to each other.

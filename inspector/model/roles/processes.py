@@ -25,8 +25,6 @@ class Shards:
 
     Attributes:
         kind: `ShardedTensor` or `DTensor`.
-        paths: The tensors that are parts.
-        local: The sizes of the first of them.
         whole: The sizes of the tensor that it is a part of.
         rank: The rank that saved the file; None where it does not say.
         ranks: How many there were; 0 where it does not say.

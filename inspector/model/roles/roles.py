@@ -45,14 +45,7 @@ DICTIONARIES = frozenset({"._modules", "._parameters", "._buffers"})
 
 @dataclass(slots=True, eq=False)
 class ModelDraft:
-    """One set of parameters that an optimizer may belong to: a state dict, or a whole module.
-
-    Attributes:
-        keys: Where it stands.
-        path: The same as text.
-        rows: Its parameters, as indexes of tensor rows.
-        is_average: Whether its weights are averages of another model's.
-    """
+    """One set of parameters that an optimizer may belong to: a state dict, or a whole module."""
 
     keys: tuple[Key, ...]
     path: str
@@ -86,13 +79,7 @@ NOWHERE = Context()
 
 
 def enter(context: Context, key: Key, step: str) -> Context:
-    """Return the context below one step of the path.
-
-    Args:
-        context: The context above.
-        key: The step.
-        step: The same as text.
-    """
+    """Return the context below one step of the path."""
     if context.optimizer is not None:
         return _enter_optimizer(context, key, step)
     if key in {"._parameters", "._packed_params"}:

@@ -28,9 +28,7 @@ class Axis(NamedTuple):
     """One dimension.
 
     Attributes:
-        size: How many steps it has.
         source: How far a step goes in the source, in elements.
-        target: How far it goes in the target.
     """
 
     size: int
@@ -70,9 +68,6 @@ def copy_strided(
 
     Args:
         view: Its shape, its strides, and its first element within the storage.
-        itemsize: Bytes of an element.
-        read: Reads the storage.
-        write: Writes the tensor.
         progress: Told of bytes written, asked for cancellation.
     """
     shape, stride, first = view

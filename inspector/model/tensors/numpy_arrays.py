@@ -58,8 +58,6 @@ class Array(NamedTuple):
     """What a pickle tells of an array.
 
     Attributes:
-        dtype: NumPy's name of the element type.
-        shape: Sizes by dimension.
         items: The elements of an array of objects, else None.
     """
 

@@ -23,8 +23,6 @@ class OwnDevice(NamedTuple):
     """Where a tensor's own device stands: the arguments of a call, and its place among them.
 
     Attributes:
-        args: The arguments.
-        place: The place.
         has_parts: Whether the tensor is made of others that must be on its device: a wrapper.
     """
 

@@ -20,13 +20,7 @@ BAND_NBYTES = 8 << 20
 
 
 class View(NamedTuple):
-    """What a tensor sees of its storage, in elements.
-
-    Attributes:
-        shape: Sizes by dimension.
-        stride: Steps by dimension.
-        first: The first element.
-    """
+    """What a tensor sees of its storage, in elements."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -48,10 +42,7 @@ def row_blocks(view: View, itemsize: int, read: Read, progress: Progress) -> Ite
     """Yield the bytes of a view's elements in the order of rows; no block is larger than 8 MB.
 
     Args:
-        view: What is read.
-        itemsize: Bytes of an element.
         read: Reads the storage, by offset and length in bytes.
-        progress: Asked for cancellation.
     """
     if is_contiguous(view.shape, view.stride):
         start, end = view.first * itemsize, (view.first + view.numel) * itemsize

@@ -71,14 +71,8 @@ class TensorFacts(NamedTuple):
     """What a rebuild call says of its tensor.
 
     Attributes:
-        device: The device's text, fit to be shown.
-        dtype: torch's name of the element type.
-        shape: Sizes by dimension.
         stride: Steps by dimension in elements, or None.
         offset: First element in the storage, or None.
-        layout: torch's name of the layout.
-        requires_grad: Whether gradients were asked for.
-        nbytes: Elements times item size.
         storage: The storage viewed, or None.
         span: First byte viewed and the one behind the last, holes of a strided view included.
         parts: Tensors it is made of, by torch's names for them.

@@ -30,12 +30,7 @@ def may_hold_checkpoint(value: Value) -> bool:
 
 
 def holds_checkpoint(value: Value, data: bytes) -> bool:
-    """Return whether a leaf that may do so begins as a file of torch does.
-
-    Args:
-        value: The leaf.
-        data: The pickle, in which large values are left.
-    """
+    """Return whether a leaf that may do so begins as a file of torch does."""
     blob = value if isinstance(value, Blob) else _blob_of(value)
     if blob is None:
         return True

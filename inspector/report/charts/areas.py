@@ -36,12 +36,9 @@ class Areas:
     """The bytes of the rows of a tree; two are equal only if they are the same.
 
     Attributes:
-        checkpoint: The file.
-        tree: The rows.
         sums: By row, the bytes that belong to all rows before it; one more than there are rows.
         counts: By row, how many tensors before it are the first to view a storage that has bytes.
         owners: The row of each tensor that bytes belong to, in their order.
-        owning: The index of each of those tensors.
         loose_nbytes: What is stored, and belongs to no row.
     """
 
@@ -101,10 +98,8 @@ class Kind:
     """Tensors with something in common, such as their device.
 
     Attributes:
-        label: What people read.
         value: What tensors have in common, as in the file; None for all that are not told apart.
         color: The index of its color, see `bars.Segment.color`.
-        nbytes: What the file stores of them.
     """
 
     label: str
@@ -118,12 +113,10 @@ class Coloring:
     """What a map is colored by; two are equal only if they are the same.
 
     Attributes:
-        by: The property of tensors.
         kinds: What they have in common there, in the order of the legend.
         rows: By kind, the rows that bytes of it belong to, in their order.
         sums: By kind, the bytes of all such rows before each, and at the end of all.
         owned: All rows that bytes belong to, in their order.
-        kind_of: The kind of each of those.
     """
 
     by: Property

@@ -31,7 +31,6 @@ class Segment:
         label: The device (or role, or dtype) that it stands for.
         color: -1 for the CPU and other neutral things, else 0, 1, 2, ... in a fixed order of devices, so
             that a device keeps its color on every page.
-        nbytes: Its length.
         query: The search that finds what it stands for; empty where none can be written.
     """
 
@@ -46,9 +45,6 @@ class Bar:
     """One stacked bar.
 
     Attributes:
-        label: Its caption.
-        segments: What it consists of.
-        text: What stands at its end.
         capacity_nbytes: What there is room for, which is drawn as a track around it; or None.
     """
 
@@ -80,9 +76,7 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors
     """Return stored bytes by device, as saved and after a map.
 
     Args:
-        checkpoint: The checkpoint.
         moved: The new device of each storage that moves, by its key; None where nothing can be mapped.
-        colors: The color of each device.
     """
     flows = flows_of(checkpoint, moved or {})
     saved = _device_bar("As saved", flows, 0, colors)

@@ -36,13 +36,7 @@ class ForecastReport:
 
 
 def forecast_report(forecast: Forecast, target: Profile, loader: str = "torch.load") -> ForecastReport:
-    """Return a forecast as bars: what stays on each device, and what is taken only while loading.
-
-    Args:
-        forecast: The forecast.
-        target: The machine.
-        loader: The name of what loads the file.
-    """
+    """Return a forecast as bars: what stays on each device, and what is taken only while loading."""
     if forecast.failure is not None:
         message = escape_text(cut_text(forecast.failure.message, _MOST_CHARS))
         return ForecastReport(chart=None, notes=(f"It would stop with: {message}",), is_tight=True)

@@ -18,7 +18,6 @@ class MapLine(NamedTuple):
         node: The row; that of the map itself for what belongs to none, or to too many.
         texts: A text for each of `TITLES`, the last by what the map is colored by.
         is_row: Whether it stands for one row, which can be chosen.
-        can_enter: Whether there are rows below it.
     """
 
     node: int

@@ -32,10 +32,6 @@ class ModuleMap:
 
     Attributes:
         areas: The bytes of the rows.
-        coloring: What the cells are colored by.
-        root: The row whose rows are shown.
-        crumbs: The way to it, with itself.
-        headline: How much is shown, in a few words.
         notes: What has no area, and why, a sentence each.
     """
 

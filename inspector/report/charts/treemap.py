@@ -52,10 +52,7 @@ class Cell(NamedTuple):
     """One rectangle of the picture.
 
     Attributes:
-        node: The row that it is about.
-        what: What of it.
         nbytes: Its bytes.
-        box: Where it is.
         shown: For `rest`, the rows below `node` that have cells of their own.
     """
 
@@ -79,9 +76,7 @@ class Picture:
     """A treemap.
 
     Attributes:
-        root: The row that it shows.
         cells: The rectangles, which fill it without a gap.
-        frames: The groups that they are in, outer ones first.
     """
 
     root: int
@@ -119,9 +114,6 @@ def lay_out(areas: Areas, root: int, width: float, height: float, beyond: tuple[
 
     Args:
         areas: The bytes of the rows.
-        root: The row.
-        width: The width of the picture.
-        height: Its height.
         beyond: Rows right below it that are left out, as is what is no row: the map of a cell of the rest.
     """
     total = areas.nbytes(root)
@@ -156,7 +148,6 @@ def squarify(cells: Sequence[Cell], box: Box) -> Iterator[Cell]:
 
     Args:
         cells: The cells, the largest first for the best result; none has 0 bytes.
-        box: The room.
     """
     left = sum(cell.nbytes for cell in cells)
     start = 0

@@ -37,14 +37,8 @@ class DiffRow(NamedTuple):
     """One difference, or one pair that is equal.
 
     Attributes:
-        section: What it is about.
-        mark: What became of it.
         a_path: Its path in the first file; empty where it has none.
-        b_path: That in the second.
         what: The kinds of difference, as `LABELS` names them.
-        a_text: What it is in the first file.
-        b_text: What it is in the second.
-        detail: What differs, in words.
         pair: The rows of the tensors; None for what is no pair of them.
         nbytes: The size of a tensor that only one file has; -1 for what is none.
         arrays: The rows of two arrays among the values; None for what is no pair of them.
@@ -69,7 +63,6 @@ def diff_rows(diff: Diff, *, equal: bool = False) -> tuple[DiffRow, ...]:
     """Return all differences: what loading runs, tensors in the order of the first file, then the rest.
 
     Args:
-        diff: What was found.
         equal: Whether to list tensors that do not differ as well.
     """
     places = tuple(

@@ -39,7 +39,6 @@ def diff_page(diff: Diff, *, equal: bool = False, every: bool = False) -> Page:
     """Return a comparison.
 
     Args:
-        diff: What was found.
         equal: Whether to list tensors that do not differ as well.
         every: Whether to list each tensor of a change that many have in common.
     """

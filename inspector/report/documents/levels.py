@@ -14,9 +14,6 @@ def cut_at(checkpoint: Checkpoint, tree: Tree, depth: int, only: Collection[int]
     """Return the tensors and values of the rows that a tree shows down to a level, and its groups.
 
     Args:
-        checkpoint: What the tree is of.
-        tree: Its rows.
-        depth: How many levels of them are shown.
         only: The ids of the rows that were searched for; None for all.
     """
     sought = None if only is None else frozenset(only)

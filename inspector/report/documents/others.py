@@ -56,10 +56,7 @@ def snippet_document(
     """Return code that loads a file.
 
     Args:
-        path: The file.
-        code: The code.
         style: Its style; None where only one way of loading the file is known.
-        styles: All that the file offers.
         unread: Why the file itself was not read, where the code is by its format alone.
     """
     return {

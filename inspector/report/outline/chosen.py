@@ -17,10 +17,6 @@ class Total(NamedTuple):
     """How much rows hold; what they share, and what is below two of them, counts once.
 
     Attributes:
-        rows: How many rows.
-        tensors: How many tensors.
-        parameters: How many parameters.
-        integers: How many weights made of integers.
         nbytes: Their bytes.
         devices: The devices, by bytes.
         is_exact: Whether all that is shared was looked at; else the sums may be too large.
@@ -55,11 +51,7 @@ def total_of(tree: Tree, node_ids: Iterable[int]) -> Total:
 
 
 class _Adder:
-    """Adds up rows from top to bottom, without what is below one that was added.
-
-    Attributes:
-        tops: The rows that were added.
-    """
+    """Adds up rows from top to bottom, without what is below one that was added."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.rows = self.tensors = self.parameters = self.integers = self.nbytes = 0

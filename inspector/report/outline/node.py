@@ -17,7 +17,6 @@ class Node:
 
     Attributes:
         parent: Id of the parent row; -1 for the root.
-        row: Position among the parent's children.
         kind: `group` (module, mapping, sequence, object), `tensor`, `value`, or `bucket`: a slice of a very
             long list of children.
         name: The last step of the path, escaped and cut; of a chain of groups with nothing else in them, all
@@ -30,7 +29,6 @@ class Node:
         type_text: The text of the Type column: a dtype, a value's type, or how many tensors are below.
         nbytes: Bytes of the tensors below; what several of them share counts once.
         tensors: How many tensors are below (1 for a tensor).
-        text: For a value, its short text.
         path: Its path in the file; for a group, what the paths of all rows below begin with: `model/layer1.`,
             `optimizer/state/0/`. Empty for a bucket.
         parameters: How many parameters are below, as elements; what is tied counts once.
@@ -61,7 +59,6 @@ class Tree:
     """All rows; `nodes[0]` is the invisible root, ids are indexes into `nodes`, in the order of display.
 
     Attributes:
-        nodes: The rows.
         tensor_nodes: The node id of each tensor of the checkpoint, by its index; -1 for a hidden one.
         value_nodes: The node id of each value, by its index; -1 for one that is not shown.
         colors: Color index of each device, see `session.screen.Segment.color`.

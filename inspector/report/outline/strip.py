@@ -23,8 +23,6 @@ class Strip:
     """The facts of the selected rows.
 
     Attributes:
-        title: The path, or how many rows there are.
-        facts: What there is to know, the most important first.
         pattern: What is copied: the path as a pattern; empty where there is none.
     """
 

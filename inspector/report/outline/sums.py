@@ -38,8 +38,6 @@ class Places(NamedTuple):
     Attributes:
         codes: The index of a tensor, `~index` of a value, or `GROUP`.
         parents: The id of the parent; -1 for the root.
-        rows: The position among the parent's children.
-        ends: The id behind the last row below.
     """
 
     codes: array[int]
@@ -187,12 +185,7 @@ class Sums:
 
 
 class _DeviceRuns:
-    """Rows one after the other with tensors of one device: nearly always few, however many rows there are.
-
-    Attributes:
-        last: The device of the last run.
-        end: The last tensor of that.
-    """
+    """Rows one after the other with tensors of one device: nearly always few, however many rows there are."""
 
     def __init__(self) -> None:
         self.last = ""

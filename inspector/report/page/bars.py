@@ -9,14 +9,7 @@ from inspector.report.words.values import sparkline
 
 
 class Bars(NamedTuple):
-    """A histogram.
-
-    Attributes:
-        caption: Its caption.
-        counts: How many values are in each bin.
-        edges: The ends of the bins.
-        width: The columns of the longest caption beside it.
-    """
+    """A histogram."""
 
     caption: str
     counts: tuple[int, ...]

@@ -48,12 +48,8 @@ class Line(NamedTuple):
     """One line, or one paragraph.
 
     Attributes:
-        text: What it says, with nothing invisible in it.
-        role: What it is.
-        indent: What stands before it in plain text.
         hang: What stands before its further lines, where it is wrapped and that differs.
         wraps: Whether it is a sentence, which may be broken; paths and lines to be pasted never are.
-        keeps_words: Whether a word that is too long stays whole.
     """
 
     text: str

@@ -12,14 +12,7 @@ _MOST_NAME = 48
 
 
 class DeviceRow(NamedTuple):
-    """A device with how much is on it.
-
-    Attributes:
-        device: The device, as the file has it.
-        name: Its name, as it is shown.
-        tensors: How many tensors.
-        size: Their size.
-    """
+    """A device with how much is on it."""
 
     device: str
     name: str
@@ -32,14 +25,7 @@ class DeviceRow(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A caption and what it says.
-
-    Attributes:
-        caption: The caption.
-        text: What it says.
-        width: The columns of the longest caption beside it.
-        gap: What stands behind the captions in plain text.
-    """
+    """A caption and what it says."""
 
     caption: str
     text: str
@@ -56,8 +42,6 @@ class Change(NamedTuple):
 
     Attributes:
         mark: What became of it: `+`, `-`, `~` (changed), `>` (another name), `=`, or `!` (what loading runs).
-        path: What it is about.
-        detail: What differs, in words.
     """
 
     mark: str
@@ -70,11 +54,7 @@ class Change(NamedTuple):
 
 
 class Code(NamedTuple):
-    """Python code to be copied.
-
-    Attributes:
-        lines: Its lines.
-    """
+    """Python code to be copied."""
 
     lines: tuple[str, ...]
 
@@ -89,13 +69,7 @@ def code_page(code: str) -> Page:
 
 
 class Columns(NamedTuple):
-    """A table of figures, with a name in front of each row.
-
-    Attributes:
-        title: What the figures are.
-        header: What the columns are called.
-        rows: The name of each row with its figures.
-    """
+    """A table of figures, with a name in front of each row."""
 
     title: str
     header: tuple[str, ...]
@@ -110,15 +84,7 @@ class Columns(NamedTuple):
 
 
 class Pointed(NamedTuple):
-    """A tensor or a file, and what is said of it.
-
-    Attributes:
-        path: The tensor or the file.
-        text: What is said of it.
-        indent: What stands before it in plain text.
-        gap: What stands between the two.
-        is_title: Whether it is what the lines below are about.
-    """
+    """A tensor or a file, and what is said of it."""
 
     path: str
     text: str
@@ -132,13 +98,7 @@ class Pointed(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What was done with a file.
-
-    Attributes:
-        name: The file.
-        parts: The parts of the sentence about it.
-        is_good: Whether it is good news.
-    """
+    """What was done with a file."""
 
     name: str
     parts: tuple[str, ...]

@@ -22,9 +22,7 @@ class TreeRows(NamedTuple):
     """Rows of a tree.
 
     Attributes:
-        tree: The tree.
         rows: The id and the level of each row, in the order of display.
-        sought: Whether they were searched for.
     """
 
     tree: Tree

@@ -34,9 +34,7 @@ class Reason:
     """Why nothing was found.
 
     Attributes:
-        words: A sentence.
         instead: The query that was meant most likely, or empty.
-        is_mistake: Whether the word can find nothing in any file.
     """
 
     words: str

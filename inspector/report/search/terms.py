@@ -56,10 +56,6 @@ class Term:
     Attributes:
         field: What is searched: one of `FIELDS`.
         text: The text sought, in lower case; for what is compared the comparison.
-        exact: Whether the whole must be equal.
-        bound: For what is compared, the bound.
-        is_not: Whether what it matches is left out.
-        written: The word as it was written.
     """
 
     field: str

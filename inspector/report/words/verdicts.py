@@ -81,8 +81,6 @@ class Verdict(NamedTuple):
     Attributes:
         does: What the file does: `loads`, `does not load`, `does not fit`.
         where: The machine, or `any machine`.
-        why: What stops it, or what loads it.
-        role: Whether that is good news.
     """
 
     does: str
@@ -105,9 +103,7 @@ def load_verdict(judged: Judged, findings: Sequence[Finding], where: str, call: 
     """Return what becomes of a load.
 
     Args:
-        judged: The file on the machine.
         findings: Its findings there: what is no device and no name is explained by them.
-        where: What the machine is called.
         call: The call that is meant, with its path; the loader's name if there is none.
     """
     load = judged.load

@@ -44,13 +44,7 @@ class Compared:
     """A comparison, prepared to be shown: what takes long for a million rows is worked out once.
 
     Attributes:
-        diff: What was found.
-        rows: All rows.
-        kinds: How many there are of each kind.
-        verdict: Whether the files are equal, in one sentence.
-        alerts: What is said before all else.
         notes: What could not be compared, and what became of names.
-        is_equal: Whether all was compared, and nothing differs.
     """
 
     diff: Diff
@@ -67,19 +61,10 @@ class CompareState:
     """What the session of such a window knows.
 
     Attributes:
-        a: Path of the first file.
-        b: Path of the second.
         compared: What came out; None as long as nothing has.
         progress: How far reading is; None when it is over.
-        failure: Why it failed.
         kinds: The kinds that the list is narrowed to; none for all.
-        only_differences: Whether rows that are equal are left out.
         query: What the rows that are listed hold, word by word.
-        groups: The rows that these choices leave.
-        selected: The selected row.
-        measured: What is known of the numbers of pairs.
-        measuring: How far the comparison of the selected numbers is.
-        measure_failure: Why that failed.
         changed: What became of a file since it was compared, as far as that is known.
     """
 

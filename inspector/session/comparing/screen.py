@@ -15,7 +15,6 @@ class ComparedFile:
     """One of the two files.
 
     Attributes:
-        path: Where it is.
         name: What it is called in the window: its name, or more of its path where both have the same.
         line: Its format and size; empty until it is known.
     """
@@ -27,14 +26,7 @@ class ComparedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindChoice:
-    """A kind of difference that the list can be narrowed to.
-
-    Attributes:
-        id: The kind.
-        label: What it is called.
-        count: How many rows are of it.
-        chosen: Whether the list is narrowed to it.
-    """
+    """A kind of difference that the list can be narrowed to."""
 
     id: str
     label: str
@@ -48,8 +40,6 @@ class RowGroup:
 
     Attributes:
         title: What they have in common: a place in the files, or what they are.
-        detail: How many there are.
-        rows: Their numbers.
     """
 
     title: str
@@ -62,9 +52,6 @@ class FactPair:
     """One fact of both files.
 
     Attributes:
-        label: What it is.
-        a: In the first.
-        b: In the second.
         differs: Whether it is not the same.
     """
 
@@ -79,12 +66,7 @@ class Selection:
     """The row that is selected.
 
     Attributes:
-        row: Its number.
-        title: Its path.
-        detail: What differs, in words.
-        facts: What both files say of it.
         numbers: By how much the numbers differ, in words; empty until that was asked for.
-        can_measure: Whether it can be asked for.
         measuring: How far that is; None while it does not run.
         failure: Why it failed; empty if it has not.
     """
@@ -105,20 +87,8 @@ class CompareScreen:
 
     Attributes:
         phase: Whether the files are read, compared, or could not be.
-        title: The title of the window.
-        a: The first file.
-        b: The second.
         tone: `good` where they are equal, `warning` where they differ, `bad` where loading one is dangerous.
-        verdict: Whether they are equal, in one sentence.
-        alerts: What is said before all else, a sentence each.
         notes: What could not be compared, and what became of names.
-        kinds: The kinds of difference that there are.
-        only_differences: Whether rows that are equal are left out.
-        rows: All rows, those that are equal as well.
-        groups: The rows that are listed.
-        shown: How many those are.
-        query: The search that they are found by.
-        status: The same in words.
         selection: The selected row; None without one.
         progress: How far reading is; None when it is over.
         failure: Why the files could not be compared.

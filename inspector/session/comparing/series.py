@@ -35,9 +35,7 @@ class SeriesLine:
     """A module over all files.
 
     Attributes:
-        name: Its name.
         values: Its figure in each file; None where there is none.
-        marked: Whether elements were left out, in each file.
         is_counter: Whether it counts steps, and is drawn only where it is chosen.
         label: Its name at its line, without the steps that all names in the chart begin with.
     """
@@ -55,14 +53,8 @@ class SeriesScreen:
 
     Attributes:
         phase: Whether the files are read, compared, or could not be.
-        title: The title of the window.
-        files: The names of the files.
-        field: Which figure is shown.
         lines: All modules, all of it first, and the counters of steps at the end.
-        modules: How many modules there are.
-        drawn: The lines that are drawn, by number.
         summary: What the chart shows, for those who do not see it.
-        note: What is to know about the figures.
         progress: How far reading is; None when it is over.
         failure: Why the files could not be compared.
     """
@@ -100,12 +92,7 @@ class SeriesView(Protocol):
 
 
 class SeriesSession:
-    """All intentions of one window.
-
-    Attributes:
-        screen: What is shown.
-        given: The files, or the folder that they are in.
-    """
+    """All intentions of one window."""
 
     def __init__(self, view: SeriesView, runner: TaskRunner, given: tuple[str, ...]) -> None:
         """Start with paths of which nothing is known yet."""

@@ -40,11 +40,7 @@ class CompareView(Protocol):
 
 
 class CompareSession:
-    """All intentions of one window.
-
-    Attributes:
-        screen: What is shown.
-    """
+    """All intentions of one window."""
 
     def __init__(self, view: CompareView, runner: TaskRunner, a: str, b: str) -> None:
         """Start with two paths, of which nothing is known yet."""

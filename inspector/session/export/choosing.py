@@ -143,9 +143,6 @@ def choose(
     """Return the patterns after the boxes of some rows were clicked.
 
     Args:
-        document: The file.
-        known_by: Returns the paths by which patterns know a row.
-        patterns: The patterns so far.
         nodes: The ids of the rows; each stands for all below it.
         written: Whether they are to be written now, or left out.
         tuples: Where tuples stand whose items stay unless all of them go.
@@ -218,7 +215,6 @@ class _Beginnings:
     """How many rows begin with each path, and with each dotted beginning of a name.
 
     Attributes:
-        paths: By path: the rows there and below it.
         dotted: By a path that ends in the middle of a name, up to a dot.
     """
 

@@ -25,13 +25,9 @@ class Kind:
     """One kind.
 
     Attributes:
-        id: Its stable name.
-        label: What people read.
         word: What stands in the proposed name; empty for the device that everything goes to.
         suffix: The proposed suffix; empty for the file's own.
         form: The form of the export, or None where no form is needed.
-        step: What the format must allow.
-        fits: Whether a file offers it.
     """
 
     id: str

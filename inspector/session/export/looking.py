@@ -26,12 +26,10 @@ class Wanted:
     """What is to be written.
 
     Attributes:
-        source: The path that was opened.
         parts: The files that are read, where there are several.
         folder: The folder that is copied as a whole; None where one file is written.
         nbytes: How large the copy will be, as far as that is known; else 0.
         can_share: Whether the copy may share the blocks of the original, and take less.
-        says_safetensors: Whether it is a file of safetensors.
     """
 
     source: str

@@ -22,8 +22,6 @@ class Boxes:
     """The rows of a file with a box each, by the id of the node.
 
     Attributes:
-        tree: The rows.
-        states: What each box shows.
         bound: The rows whose boxes cannot be clicked, being items of a tuple.
     """
 
@@ -46,10 +44,8 @@ class ExportWish:
     Attributes:
         kind: The id of the kind of export, see `session.export.kinds`.
         cast: The type that float32 weights become, or empty to leave them.
-        ema: Whether the averaged weights are meant.
         exclude: Patterns of paths that are left out, with spaces between them.
         verify: How the copy is checked: `quick`, `full` or `torch`.
-        hidden: Whether devices outside of tensors change as well.
     """
 
     kind: str = "copy"
@@ -65,23 +61,11 @@ class ExportDraft:
     """What the export dialog asks about.
 
     Attributes:
-        wish: What is asked for at present.
-        kinds: The kinds that this file offers.
         destination: The proposed path, absolute; empty where the file itself is changed.
-        summary: What will be changed, one sentence a line.
         omissions: What will not be written: how much, then what, one sentence a line.
-        warnings: What to think of, one sentence a line.
         refusal: Why it cannot be written as asked, or empty.
-        size: How large the copy will be, as text.
         nbytes: The same in bytes; 0 where that is not known.
         boxes: The rows of the file, with what becomes of them; None where nothing can be left out.
-        unused: Patterns that match nothing.
-        can_cast: Whether weights can be cast.
-        can_average: Whether there are averaged weights to choose.
-        can_exclude: Whether something can be left out.
-        can_verify: Whether there are several ways to check the copy.
-        can_change_hidden: Whether devices outside of tensors could change as well.
-        makes_folder: Whether a folder is written.
     """
 
     wish: ExportWish
@@ -113,14 +97,11 @@ class ExportResult:
     """What was written.
 
     Attributes:
-        title: What became of it, in a few words.
-        destination: Where it stands.
         lines: What was done and how it was checked, one sentence a line.
         omissions: What is not in it, as was asked for: how much, then what.
         warnings: What is lost, or what torch found wrong with it.
         is_copy: Whether it is another file than the one in the window.
         can_undo: Whether the file itself was changed, and can be given back.
-        has_receipt: Whether there is a receipt to save.
     """
 
     destination: str
@@ -138,7 +119,6 @@ class Destination:
     """What exists at the path to write to.
 
     Attributes:
-        path: The path.
         found: A `file` that could be replaced, nothing yet (`free`), or what cannot be written to (`bad`).
         note: What is to be said about it, or empty.
     """
@@ -156,15 +136,11 @@ class ExportPage:
         stage: `looking` while a draft is worked out, `draft` when it can be carried out, `running`, and at
             the end `done` or `failed`.
         draft: What is asked about; None before the first draft is there, and for an undo.
-        query: What is searched for among its rows.
         matches: The ids of the rows that were found; None without a search.
-        destination: The destination that was looked at last.
         title: What is being done, in a few words, while it runs.
         progress: The running work, or None.
-        stopping: Whether it was asked to stop.
         result: What was done, or None.
         failure: Why nothing was done, or None.
-        cancelled: Whether that is what was wanted.
     """
 
     stage: ExportStage

@@ -31,10 +31,7 @@ class Order:
     """What to write where.
 
     Attributes:
-        device_map: The file and its new devices.
-        wish: What to write.
         destination: Where; the file's own path for a change in place.
-        overwrite: Whether a file that stands there may be replaced.
         python: What names the Python whose torch casts and loads; None for the one that counts.
     """
 

@@ -17,12 +17,7 @@ CHECK = "check"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileJob:
-    """Long work on the open file, whose result is shown as long as the file is open.
-
-    Attributes:
-        label: What is done, in a few words.
-        work: Does it for a path, in a worker.
-    """
+    """Long work on the open file, whose result is shown as long as the file is open."""
 
     label: str
     work: Callable[[str, Progress], object]

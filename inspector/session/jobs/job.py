@@ -18,9 +18,6 @@ class Job:
         kind: What it does; a second job of a kind replaces the first.
         about: The file that it is about, and is dropped with; None for what concerns the window.
         progress: How far it is; also tells two jobs of a kind apart.
-        status: Whether it runs, or how it ended.
-        result: What it returned.
-        error: What it raised.
     """
 
     kind: str

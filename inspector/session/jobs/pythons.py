@@ -49,15 +49,7 @@ def pythons_of(state: State) -> tuple[Found, ...] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonRow:
-    """An interpreter to choose.
-
-    Attributes:
-        path: What chooses it.
-        title: Its path, as text.
-        detail: What names it, its version and its torch.
-        is_chosen: Whether its torch stands for this machine now.
-        is_usable: Whether it gave an answer.
-    """
+    """An interpreter to choose."""
 
     path: str
     title: str
@@ -72,7 +64,6 @@ class PythonsPage:
 
     Attributes:
         rows: The interpreters, those that count most first; empty as long as they are looked for.
-        is_looking: Whether they are looked for.
     """
 
     rows: tuple[PythonRow, ...]

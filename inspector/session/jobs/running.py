@@ -42,12 +42,8 @@ def start(
     """Show a job in place of the last one of its kind, and run it.
 
     Args:
-        desk: Holds the state.
-        job: The job.
-        work: What is done in a worker.
         on_done: Takes the result and shows a new state; the job has left the state by then. Without it, the
             job stays there with its result.
-        on_failed: The same for the error.
         state: The state that the job begins in, if not the current one.
     """
     desk.show((state or desk.state).with_job(job))

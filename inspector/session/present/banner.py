@@ -48,9 +48,6 @@ def banner(
     """Return what `torch.load` does on the target, and what the device map makes of it; the worst first.
 
     Args:
-        document: The file.
-        target: The machine.
-        device_map: Where each device goes.
         findings: The findings of the file on the machine, worst first.
         ailment: What keeps torch from the machine's GPUs; empty where nothing is known to.
     """

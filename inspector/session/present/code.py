@@ -24,11 +24,7 @@ def code_page(
     """Return the code page.
 
     Args:
-        document: The file.
-        device_map: Where its devices go.
-        target: The machine.
         wanted: The id of the style that was chosen; where the file does not offer it, it gets its best one.
-        is_exact: Whether the user has made the map.
     """
     offered = _styles(document, wanted)
     ids = [style.id for style in offered]

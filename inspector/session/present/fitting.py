@@ -26,11 +26,6 @@ def fitted_findings(
     """Return the findings with what does not fit of the map that was chosen, worst first.
 
     Args:
-        document: The file.
-        target: The machine.
-        device_map: The map.
-        loading: How the file is loaded.
-        found: The findings for the map that is advised.
         page: The forecast of what a script does with the file.
     """
     others = tuple(one for one in found if one.id != MAP_DOES_NOT_FIT)

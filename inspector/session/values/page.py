@@ -31,11 +31,7 @@ class Picture:
     """A slice as a picture: of each block of elements the one that is farthest from zero.
 
     Attributes:
-        shape: How many rows and columns the slice has.
         seen: How many of them, from the first on, are in the picture.
-        steps: How many rows and columns one cell stands for.
-        rows: How many rows of cells there are.
-        columns: How many columns of cells.
         cells: The numbers, as float32 row by row.
         levels: How they are colored, a byte for each: 0 and 254 are the ends, 127 is zero, 255 is NaN.
         limit: The magnitude that the ends stand for; larger ones are colored like them.
@@ -77,10 +73,6 @@ class ScanPage:
     Attributes:
         progress: The running scan, or None.
         sentence: What it found, or why it failed; empty before it.
-        is_odd: Whether anything is to be looked at.
-        rows: The tensors that are odd, the first of them.
-        more: How many more there are.
-        note: What counts as odd.
     """
 
     progress: Progress | None = None
@@ -97,7 +89,6 @@ class TakenPage:
 
     Attributes:
         stage: Whether they are being written, are there, or cannot be written.
-        progress: How far they are.
         sentence: Why they cannot be written; else empty.
     """
 
@@ -112,21 +103,13 @@ class ValuesPage:
 
     Attributes:
         row: The tensor's row in the checkpoint; None where no tensor is selected.
-        title: Its name.
-        facts: Its type and shape, and how much is read.
         refusal: Why there are no values; else empty.
         progress: The running work, or None.
         error: Why it failed; else empty.
-        lines: The figures with their captions.
-        has_rank: Whether its rank could be asked for.
         statistics: The figures; None before they are known.
-        summary: The histogram in one sentence.
         shape: The shape that slices are taken of; empty where there are none.
         choice: The slice that is looked at; None where there are none.
         picture: It as a picture; None before that is there, and where there is none.
-        picture_error: Why it has none.
-        cells: The cells that were read last.
-        scan: The scan of all tensors.
         saved: What became of the array that was to be saved; else empty.
     """
 

@@ -30,9 +30,7 @@ class Taking:
 
     Attributes:
         folder: The temporary folder of the files, which is made with them.
-        files: The path and the request of each array.
         nbytes: Their bytes, at most.
-        text: The paths in the checkpoint, a line each.
         why: Why there are no files, or not one for each tensor; empty where there are.
     """
 
@@ -47,9 +45,7 @@ def plan_taking(document: Document, nodes: Sequence[int], root: str) -> Taking:
     """Return what is dragged with some rows; nothing is written yet.
 
     Args:
-        document: The file.
         nodes: The ids of the rows; a group stands for the tensors below it.
-        root: Where the temporary folder will be.
     """
     text = "\n".join(filter(None, (path_of_node(document, node) for node in nodes[:_MOST_TEXTS])))
     folder = os.path.join(root, f"{PREFIX}{os.urandom(8).hex()}")  # noqa: PTH118 - a text

@@ -24,9 +24,6 @@ class Held:
 
     Attributes:
         names: The arrays, or the fields of one array, that are tensors; None where all are.
-        is_tensor: Whether a file of one array is a tensor.
-        has_objects: Whether some are pickles.
-        is_swapped: Whether numbers stand the other way round.
     """
 
     names: tuple[str, ...] | None = None

@@ -44,8 +44,6 @@ class Loading:
     Attributes:
         form: The format: `pickle` or `joblib`.
         packing: How the file is compressed; empty where it is not.
-        has_tensors: Whether there are tensors of torch's in it.
-        is_several: Whether several pickles stand one behind the other.
     """
 
     form: str

@@ -40,12 +40,7 @@ def render(request: Request) -> str:
 
 
 def adapter_code(path: str, device: Device) -> str:
-    """Write the code for a folder of PEFT's.
-
-    Args:
-        path: The file of weights in it.
-        device: Where the model goes.
-    """
+    """Write the code for a folder of PEFT's."""
     script = Script(uses_torch=bool(device.choice))
     script.need("from peft import AutoPeftModelForCausalLM")
     script.paragraph(*device.choice)

@@ -26,11 +26,7 @@ class Style:
     """One way of writing the loading code.
 
     Attributes:
-        id: Its name on the command line.
-        label: Its name in the window.
-        fits: Tells whether it can be written for a file.
         has_reason: Tells whether something in the file speaks for it, so that it is offered unasked.
-        module: The module of this package that writes it.
         function: The function there, which takes a `Request` and returns the code.
         has_loader: Tells whether a loader of its own reads the file, which may run what torch would refuse.
     """
@@ -196,7 +192,6 @@ def render(
     """Write the loading code.
 
     Args:
-        checkpoint: The file.
         style: The id of one of its styles; None for the one that fits it best.
         target: The machine; with the id `this`, the code finds out when it runs.
         mapping: What the user chose, as (saved device, where to). What is not among it stays where it was

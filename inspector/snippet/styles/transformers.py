@@ -26,7 +26,6 @@ def transformers_code(folder: str, device: Device) -> str:
 
     Args:
         folder: The folder that holds `config.json`.
-        device: Where the model goes.
     """
     script = Script()
     if not has_config(os.path.join(folder, "")):  # noqa: PTH118 - as it was named

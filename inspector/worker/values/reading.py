@@ -46,7 +46,6 @@ class Channel(NamedTuple):
     """A part of a quantized tensor that has one scale: all of it, or what stands at one index of a dimension.
 
     Attributes:
-        view: Where it is.
         coded: What its elements stand for; None where they are numbers themselves.
     """
 

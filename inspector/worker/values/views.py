@@ -37,14 +37,8 @@ class View(NamedTuple):
     """A tensor in a storage.
 
     Attributes:
-        dtype: torch's name of the element type.
-        itemsize: Bytes of an element.
-        shape: Sizes by dimension.
-        stride: Steps by dimension, in elements.
-        offset: The first element within the storage.
         swapped: Whether the most significant byte of each number stands first.
         whole: The shape of what it is a part of, in which places are counted; empty where it is all.
-        first: The place of its first element there.
     """
 
     dtype: str
