@@ -8,30 +8,401 @@ from __future__ import annotations
 
 import re
 
-from inspector.doctor.builds import INDEX, install_steps
+from inspector.doctor.builds import INDEX, install_steps, jetpack_of
 from inspector.doctor.devices import DEVICE_RULES
-from inspector.doctor.diagnosis import CERTAINTIES, Diagnosis, MachineRule
-from inspector.doctor.drivers import cuda_version, parse_version
-from inspector.doctor.jetson import JETSON_RULES
-from inspector.doctor.messages import ERROR_RULES
-from inspector.doctor.nvidia import NVIDIA_RULES
+from inspector.doctor.diagnosis import CERTAINTIES, Certainty, Diagnosis, MachineRule
+from inspector.doctor.drivers import cuda_version, driver_suffices, oldest_driver, parse_version
 from inspector.doctor.other_makers import OTHER_RULES
 from inspector.doctor.symptoms import (
     brings_libraries,
+    capabilities,
+    driver_cuda,
     driver_line,
+    driver_version,
     gpus_line,
     has_driver,
     is_jetson,
+    is_native_linux,
+    is_windows,
     may_have_card,
     quoted,
+    said,
     torch_line,
     wants_cuda,
 )
 from inspector.model.findings import SEVERITIES
 from inspector.pythons import OPTION
+from inspector.records import dataclass
 from inspector.target.machine.evidence import Evidence
 from inspector.target.machine.profile import Profile
 from inspector.units import format_nbytes
+
+# Rules of the GPU doctor about torch's build and NVIDIA's driver.
+
+_UBUNTU = ("sudo ubuntu-drivers install   # on Ubuntu",)
+_PAGE = "https://www.nvidia.com/Download/index.aspx"
+_DOWNLOAD = f"install the newest driver for your GPU from {_PAGE}"
+# GPUs older than a capability, and the last branch of drivers for them:
+# https://docs.nvidia.com/datacenter/tesla/drivers/ and https://nvidia.custhelp.com/app/answers/detail/a_id/3142
+_LAST_DRIVERS = (((3, 0), 390), ((5, 0), 470), ((7, 5), 580))
+
+
+def _not_the_file(found: Evidence) -> str:
+    """Return what people suspect instead, and wrongly so."""
+    said = " A checkpoint can neither cause nor fix this: a state dict contains no CUDA version."
+    if not brings_libraries(found):
+        return said
+    return (
+        f"{said} The CUDA toolkit (nvcc --version) plays no part either, because torch ships the CUDA "
+        "libraries it was built for."
+    )
+
+
+def cpu_only_build(found: Evidence) -> Diagnosis | None:
+    """A torch without CUDA beside NVIDIA's GPU: pip's choice on Windows, conda's where it saw no driver."""
+    torch = found.torch
+    if torch.state != "imported" or torch.cuda or torch.hip or torch.xpu or torch.xpu_available:
+        return None
+    if not (has_driver(found) or "nvidia" in found.cards) or found.system.os == "Darwin" or is_jetson(found):
+        return None
+    conda = [
+        f"conda installed {name[6:]} {', '.join(versions)}"
+        for name, versions in found.packages
+        if name[:6] == "conda:"
+    ]
+    driver = () if has_driver(found) else (_DOWNLOAD,)
+    is_seen = may_have_card(found)
+    return Diagnosis(
+        id="cpu-only-torch",
+        severity="error" if is_seen else "warning",
+        title="This torch was built without CUDA",
+        explanation=("There is an NVIDIA GPU" if is_seen else "An NVIDIA driver is installed")
+        + ", but the installed torch has no GPU code at all, so torch.cuda.is_available() is False whatever "
+        "the driver. Install a CUDA build instead." + _not_the_file(found),
+        evidence=(torch_line(found), driver_line(found), gpus_line(found), *conda),
+        steps=(*driver, *install_steps(found)),
+        certainty="likely" if not has_driver(found) else "certain" if is_seen else "possible",
+    )
+
+
+def no_driver(found: Evidence) -> Diagnosis | None:
+    """A card without a driver."""
+    inside = found.system.container or found.system.wsl or is_jetson(found)  # others know more of these
+    if not wants_cuda(found) or has_driver(found) or inside:
+        return None
+    is_seen = "nvidia" in found.cards
+    if not is_seen and (found.system.os == "Linux" or found.cards):
+        return None  # the bus was read: there is no such card
+    return Diagnosis(
+        id="no-driver",
+        severity="error",
+        title="The NVIDIA driver is not installed",
+        explanation="torch is built for CUDA, but it talks to the GPU through NVIDIA's driver, which is "
+        "missing here." + _not_the_file(found),
+        evidence=(
+            torch_line(found),
+            "an NVIDIA card is in this machine" if is_seen else "no card is listed",
+            "neither nvidia-smi nor the driver's library was found",
+            *quoted(said(found, "NVIDIA driver")),
+        ),
+        steps=(*_UBUNTU, _DOWNLOAD) if found.system.os == "Linux" else (_DOWNLOAD,),
+        certainty="certain" if is_seen else "possible",
+    )
+
+
+def driver_not_running(found: Evidence) -> Diagnosis | None:
+    """A driver whose kernel module is not loaded: after a new kernel, with Secure Boot, beside nouveau."""
+    if not wants_cuda(found) or is_jetson(found):
+        return None
+    complaint = said(found, "couldn't communicate with the NVIDIA driver")
+    is_unloaded = is_native_linux(found) and found.nvidia.libcuda.found and not found.nvidia.kernel_module
+    is_unloaded = is_unloaded and may_have_card(found)
+    if complaint is None and not is_unloaded:
+        return None
+    return Diagnosis(
+        id="driver-not-running",
+        severity="error",
+        title="The NVIDIA driver is installed, but not running",
+        explanation="The driver's programs are here, but its kernel module is not loaded. That happens "
+        "after a kernel update, when Secure Boot rejects the module, or when the open-source driver "
+        "nouveau has claimed the card." + _not_the_file(found),
+        evidence=(torch_line(found), "the kernel has no NVIDIA module loaded", *quoted(complaint)),
+        steps=(
+            "sudo modprobe nvidia",
+            "reboot; if that does not help, reinstall the driver",
+            "mokutil --sb-state   # with Secure Boot on, the module must be signed",
+        ),
+        certainty="certain" if is_unloaded else "likely",
+    )
+
+
+def driver_too_old(found: Evidence) -> Diagnosis | None:
+    """A driver older than the CUDA that torch was built for."""
+    cuda = cuda_version(found.torch.cuda)
+    if not wants_cuda(found) or cuda is None or is_jetson(found):
+        return None
+    complaint = said(found, "driver on your system is too old")
+    driver, windows = driver_version(found), is_windows(found)
+    if complaint is None and (driver is None or driver_suffices(driver, cuda, windows=windows) is not False):
+        return None
+    install = [f"or: {step}" for step in install_steps(found)] if driver_cuda(found) is not None else []
+    return Diagnosis(
+        id="driver-too-old",
+        severity="error",
+        title="The NVIDIA driver is too old for this torch",
+        explanation=f"torch was built for CUDA {found.torch.cuda}, which this driver does not support yet. "
+        "Either update the driver, or install a torch built for an older CUDA." + _not_the_file(found),
+        evidence=(torch_line(found), driver_line(found), *quoted(complaint)),
+        steps=(_update(found, oldest_driver(cuda, windows=windows)), *install),
+        certainty="certain" if complaint else "likely",
+    )
+
+
+def _update(found: Evidence, oldest: str | None) -> str:
+    """Return how the driver is updated, or that there is no newer one for the GPU."""
+    weakest = min(capabilities(found), default=None)
+    last = next((branch for before, branch in _LAST_DRIVERS if weakest and weakest < before), None)
+    if last is not None and parse_version(oldest)[:1] > (last,):
+        return f"a newer driver does not help: {last} is the last branch for this GPU"
+    where = " in Windows" if found.system.wsl else " of the host" if found.system.container else ""
+    update = f"update the NVIDIA driver{where}"
+    return f"{update} to {oldest} or newer: {_PAGE}" if oldest else f"{update}: {_PAGE}"
+
+
+def driver_mismatch(found: Evidence) -> Diagnosis | None:
+    """A driver that was updated while its old part was running."""
+    complaint = said(found, r"Driver/library version mismatch|Error 803|unsupported display driver")
+    module = found.nvidia.kernel_module
+    if complaint is None or found.torch.cuda_available:
+        return None
+    where = ("restart the container: the host's driver was updated",) if found.system.container else ()
+    return Diagnosis(
+        id="driver-mismatch",
+        severity="error",
+        title="Two versions of the NVIDIA driver are mixed",
+        explanation="The driver's library has another version than the loaded kernel module. Most often "
+        "the system updated the driver in the background; a restart loads the new one."
+        + _not_the_file(found),
+        evidence=(
+            driver_line(found),
+            f"the kernel runs version {module}" if module else "the kernel's version is not known",
+            *quoted(complaint),
+        ),
+        steps=(*where, "sudo reboot"),
+    )
+
+
+NVIDIA_RULES: tuple[MachineRule, ...] = (
+    cpu_only_build,
+    driver_mismatch,
+    driver_not_running,
+    driver_too_old,
+    no_driver,
+)
+
+
+# Rules of the GPU doctor about what CUDA itself complains of: a table of its messages.
+#
+# The texts are those of `cudaGetErrorString`, as torch hands them on (c10/cuda/CUDAFunctions.cpp); rows
+# name a report of a user who met them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """One message of CUDA's, and what is behind it."""
+
+    id: str
+    pattern: str
+    title: str
+    explanation: str
+    steps: tuple[str, ...]
+    certainty: Certainty = "certain"
+
+
+COMPLAINTS: tuple[Complaint, ...] = (
+    Complaint(  # https://github.com/pytorch/pytorch/issues/35710
+        id="fabric-manager",
+        pattern=r"Error 802|system not yet initialized",
+        title="The GPUs wait for NVIDIA's fabric manager",
+        explanation="GPUs connected by NVSwitch (HGX and DGX with A100, H100, H200, B200) are unavailable "
+        "until the service nvidia-fabricmanager has set up their links. Its version must be exactly that of "
+        "the driver.",
+        steps=(
+            "sudo systemctl enable --now nvidia-fabricmanager",
+            "systemctl status nvidia-fabricmanager",
+            "sudo apt install nvidia-fabricmanager-NNN   # if it is missing; NNN: the driver's major version",
+        ),
+    ),
+    Complaint(  # https://github.com/pytorch/pytorch/issues/40671
+        id="forward-compatibility",
+        pattern=r"Error 804|forward compatibility was attempted on non supported HW",
+        title="A compatibility package for data center GPUs gets in the way",
+        explanation="The container (or LD_LIBRARY_PATH) contains NVIDIA's cuda-compat libraries, which let "
+        "an old driver run a newer CUDA. They work only on data center GPUs and some RTX cards for servers, "
+        "not on GeForce cards.",
+        steps=(
+            "update the NVIDIA driver of the host: the package is not needed then",
+            "or use an image for an older CUDA, or remove the package: apt remove 'cuda-compat-*'",
+            "echo $LD_LIBRARY_PATH   # no .../compat folder should be in it",
+        ),
+    ),
+    Complaint(  # https://github.com/pytorch/pytorch/issues/159954
+        id="cuda-unknown-error",
+        pattern=r"CUDA unknown error|Error 999|unknown error",
+        title="The driver stopped answering",
+        explanation="CUDA gave no reason. Most often the kernel module nvidia_uvm broke while the computer "
+        "was suspended, or the driver was updated and not reloaded yet. Sometimes a program changed "
+        "CUDA_VISIBLE_DEVICES too late.",
+        steps=(
+            "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+            "sudo reboot   # if that does not help",
+        ),
+        certainty="likely",
+    ),
+    Complaint(  # https://github.com/pytorch/pytorch/issues/98885
+        id="cuda-initialization",
+        pattern=r"CUDA driver initialization failed|Error 3\b|Error 101\b|Error 100\b",
+        title="The driver finds no GPU that it can initialize",
+        explanation="The driver's library is there, but it cannot initialize a GPU. The GPU may have fallen "
+        "off the bus, be passed to a virtual machine, be in MIG mode without any instance, or belong to "
+        "another driver.",
+        steps=("nvidia-smi   # does it list the GPU?", "sudo dmesg | grep -i -E 'nvrm|xid'", "sudo reboot"),
+        certainty="possible",
+    ),
+    Complaint(
+        id="gpu-busy",
+        pattern=r"devices are busy or unavailable|Error 46\b|out of memory",
+        title="Another program is using the GPU",
+        explanation="The GPU's memory is full, or it allows only one program at a time (exclusive mode).",
+        steps=(
+            "nvidia-smi   # lists the programs on the GPU",
+            "sudo nvidia-smi -c DEFAULT   # ends exclusive mode",
+        ),
+        certainty="likely",
+    ),
+)
+
+
+def complained(found: Evidence) -> Diagnosis | None:
+    """Explain the first known message."""
+    if found.torch.cuda_available:
+        return None
+    for row in COMPLAINTS:
+        text = said(found, row.pattern)
+        if text is not None:
+            return Diagnosis(
+                id=row.id,
+                severity="error",
+                title=row.title,
+                explanation=row.explanation,
+                evidence=(torch_line(found), driver_line(found), f"it said: {text}"),
+                steps=row.steps,
+                certainty=row.certainty,
+            )
+    return None
+
+
+def slices(found: Evidence) -> Diagnosis | None:
+    """GPUs cut into slices (MIG), of which a program gets one."""
+    cut = [gpu.name for gpu in found.nvidia.smi.gpus if gpu.mig == "Enabled"]
+    if not cut or found.torch.cuda is None:
+        return None
+    is_stopped = wants_cuda(found)
+    return Diagnosis(
+        id="mig-slices",
+        severity="error" if is_stopped else "note",
+        title="The GPU is in MIG mode",
+        explanation="A program sees one MIG instance, as cuda:0, however many there are. Where no instance "
+        "was created, or none is selected, it sees no GPU. "
+        "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/",
+        evidence=(gpus_line(found), f"MIG is on for {', '.join(cut[:8])}"),
+        steps=(
+            "nvidia-smi -L   # lists the instances as MIG-...",
+            "export CUDA_VISIBLE_DEVICES=MIG-...   # the one to use; then restart Python",
+        ),
+        certainty="likely" if is_stopped else "certain",
+    )
+
+
+ERROR_RULES: tuple[MachineRule, ...] = (complained, slices)
+
+
+# Rules of the GPU doctor about NVIDIA's Jetson boards.
+#
+# Their GPU is on no bus, their driver is part of the system, they often have neither nvidia-smi nor
+# /dev/nvidia0, and torch needs a build for their chip: https://developer.nvidia.com/embedded/jetpack. The
+# rules about other NVIDIA GPUs leave them alone.
+
+
+def jetson_cpu_torch(found: Evidence) -> Diagnosis | None:
+    """A torch without CUDA: pip's choice on Arm."""
+    torch = found.torch
+    if not is_jetson(found) or torch.state != "imported" or torch.cuda is not None:
+        return None
+    return Diagnosis(
+        id="jetson-cpu-torch",
+        severity="error",
+        title="This torch was built without CUDA",
+        explanation="On Arm, pip install torch without an index can get a build without GPU code, and builds "
+        "for Arm servers have none for most Jetsons. NVIDIA publishes builds for each JetPack; a checkpoint "
+        "has no part in this.",
+        evidence=(torch_line(found), _board(found)),
+        steps=install_steps(found),
+    )
+
+
+def jetson_out_of_reach(found: Evidence) -> Diagnosis | None:
+    """A torch with CUDA that finds no GPU on a Jetson."""
+    if not is_jetson(found) or not wants_cuda(found):
+        return None
+    wanted, offered = cuda_version(found.torch.cuda), driver_cuda(found)
+    if wanted is not None and offered is not None and offered[0] < wanted[0]:
+        return _too_old(found, offered)
+    closed = [node.path for node in found.nvidia.nodes if not node.usable]
+    if closed:
+        return Diagnosis(
+            id="jetson-no-permission",
+            severity="error",
+            title="No permission to use the GPU's device files",
+            explanation="On a Jetson only the groups video and render may use the GPU, also inside of a "
+            "container.",
+            evidence=(torch_line(found), _board(found), f"not usable: {', '.join(closed[:8])}"),
+            steps=("sudo usermod -aG video,render $USER   # then log in again",),
+        )
+    container = ("docker run --runtime nvidia ...   # on a Jetson, --gpus all is not enough",)
+    return Diagnosis(
+        id="jetson-no-gpu",
+        severity="error",
+        title="torch does not find the Jetson's GPU",
+        explanation="A build of torch works with one JetPack only, and a container has to be started with "
+        "NVIDIA's runtime and made for the JetPack of its host.",
+        evidence=(torch_line(found), _board(found), *quoted("; ".join(found.torch.cuda_messages))),
+        steps=(*(container if found.system.container else ()), *install_steps(found)),
+        certainty="likely",
+    )
+
+
+def _too_old(found: Evidence, offered: tuple[int, int]) -> Diagnosis:
+    return Diagnosis(
+        id="jetson-jetpack-too-old",
+        severity="error",
+        title="The JetPack is too old for this torch",
+        explanation=f"torch was built for CUDA {found.torch.cuda}, and the driver of this JetPack supports "
+        f"CUDA up to {offered[0]}.{offered[1]}. It is part of the system: a Jetson gets a newer one only "
+        "with a newer JetPack.",
+        evidence=(torch_line(found), _board(found)),
+        steps=(*install_steps(found), "or install a newer JetPack, if there is one for this board"),
+    )
+
+
+def _board(found: Evidence) -> str:
+    jetpack = jetpack_of(found)
+    named = "" if jetpack is None else f", JetPack {jetpack}"
+    return f"a Jetson: kernel {found.system.release}{named}"
+
+
+JETSON_RULES: tuple[MachineRule, ...] = (jetson_cpu_torch, jetson_out_of_reach)
+
 
 __all__ = ["Diagnosis", "examine"]
 

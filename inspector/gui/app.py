@@ -6,35 +6,243 @@ import gc
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from PySide6.QtCore import QEventLoop, QObject, QSize, QTimer
+from PySide6.QtCore import QEventLoop, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QMainWindow
 
-from inspector.gui.dialogs.unexpected import UnexpectedErrors
 from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.placing import put_beside
 from inspector.gui.settings import Settings
 from inspector.gui.start.file_open import Application, open_when_shown
-from inspector.gui.start.recognizing import find_windows
+from inspector.gui.tasks import ThreadRunner
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.motion import set_still
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.path_text import is_same_file
 from inspector.gui.widgets.start_folder import leave_start_folder
 from inspector.progress import Progress
+from inspector.records import dataclass
+from inspector.units import cut_text
 
 if TYPE_CHECKING:
     from inspector.gui.compare.series_window import SeriesWindow
     from inspector.gui.compare.window import CompareWindow
-    from inspector.gui.tasks import ThreadRunner
-    from inspector.session.screen import FailurePage
+    from inspector.gui.dialogs.error import ErrorDialog
+    from inspector.session.screen import FailurePage, Screen
     from inspector.target.machine.profile import Profile
+
+
+# Unexpected errors: shown once, as text that can be copied, while the window keeps running.
+#
+# What a slot or a thread raises is caught by no one: it would go to a terminal that most users never see.
+
+Hook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
+_MOST_CHARS = 20_000
+_MOST_SHOWN = 20
+_MESSAGE_MS = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReport:
+    """One error.
+
+    Attributes:
+        key: What identifies it: its type and the line that raised it.
+    """
+
+    key: tuple[str, str, int]
+    title: str
+    text: str
+
+
+class UnexpectedErrors(QObject):
+    """Handles what slots and threads raise, and shows each different error once."""
+
+    _happened = Signal(object)
+
+    def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._known: set[tuple[str, str, int]] = set()
+        self._dialog: ErrorDialog | None = None
+        self._before: tuple[Hook, Callable[[threading.ExceptHookArgs], object]] | None = None
+        self._happened.connect(self._on_happened, Qt.ConnectionType.QueuedConnection)
+
+    def install(self) -> None:
+        """Handle all errors from now on."""
+        self._before = sys.excepthook, threading.excepthook
+        sys.excepthook = self._take
+        threading.excepthook = self._take_from_thread
+
+    def remove(self) -> None:
+        """Restore the hooks that were installed before."""
+        if self._before is not None:
+            sys.excepthook, threading.excepthook = self._before
+            self._before = None
+
+    def _take(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if self._before is not None:
+            self._before[0](kind, error, trace)  # the terminal, if there is one, shows it as before
+        if issubclass(kind, Exception):
+            self._happened.emit(report_of(kind, error, trace))
+
+    def _take_from_thread(self, raised: threading.ExceptHookArgs) -> None:
+        if self._before is not None:
+            self._before[1](raised)
+        if issubclass(raised.exc_type, Exception) and raised.exc_value is not None:
+            self._happened.emit(report_of(raised.exc_type, raised.exc_value, raised.exc_traceback))
+
+    def _on_happened(self, report: ErrorReport) -> None:
+        shown = self._dialog
+        if report.key in self._known or len(self._known) >= _MOST_SHOWN:
+            if shown is not None:
+                shown.count()
+            _show_message(f"Again: {cut_text(report.title, 100)}")
+            return
+        self._known.add(report.key)
+        if shown is not None:
+            shown.add(report.text)
+            return
+        from inspector.gui.dialogs.error import ErrorDialog
+
+        dialog = self._dialog = ErrorDialog(self._theme, report.text)
+        dialog.finished.connect(self._on_closed)
+        dialog.open()
+
+    def _on_closed(self) -> None:
+        dialog, self._dialog = self._dialog, None
+        if dialog is not None:
+            dialog.deleteLater()
+
+
+def report_of(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> ErrorReport:
+    """Return the report of an error, with what is needed to fix it."""
+    import platform
+    import traceback
+
+    import PySide6
+
+    from inspector import __version__
+
+    frames = traceback.extract_tb(trace)
+    place = (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)
+    program = f"Checkpoint Inspector {__version__}, Python {platform.python_version()}"
+    system = f"PySide6 {PySide6.__version__}, {platform.platform()}"
+    text = "".join(traceback.format_exception(kind, error, trace))
+    title = "".join(traceback.format_exception_only(kind, error)).strip()
+    return ErrorReport(
+        key=(kind.__name__, *place), title=title, text=f"{program}\n{system}\n\n{_cut_middle(text)}".rstrip()
+    )
+
+
+def _cut_middle(text: str) -> str:
+    """Cut what is very long: the beginning shows where, and the end shows what."""
+    if len(text) <= _MOST_CHARS:
+        return text
+    half = _MOST_CHARS // 2
+    return f"{text[:half]}\n...\n{text[-half:]}"
+
+
+def _show_message(text: str) -> None:
+    for window in QApplication.topLevelWidgets():
+        if isinstance(window, QMainWindow):
+            window.statusBar().showMessage(text, _MESSAGE_MS)
+
+
+# Finds the window that shows a file, without the main thread waiting for a disk.
+#
+# Two names may lead to one file, which only the file system can tell, and a network path that hangs would
+# hold all windows up. So a thread asks it; who gets no answer soon opens the file, which can be cancelled.
+
+PATIENCE_MS = 500
+
+
+class Shows(Protocol):
+    """A window that shows a file, or none."""
+
+    shown: Screen | None
+
+
+Window = TypeVar("Window", bound=Shows)
+Places = tuple[int | None, ...]
+Tell = Callable[[Places], None]
+
+
+def recognize(paths: Sequence[str], shown: Sequence[str], tell: Tell) -> None:
+    """Look up for each path the place of the same file among those that are shown; None where it is not.
+
+    At once where the names say it all, else in a later turn of the event loop, without an answer after
+    `PATIENCE_MS`.
+    """
+    known = {path: place for place, path in reversed(list(enumerate(shown)))}
+    places = tuple(map(known.get, paths))
+    if not shown or None not in places:
+        tell(places)
+        return
+    _Question(places, tell).ask(tuple(paths), tuple(shown))
+
+
+def find_windows(
+    paths: list[str],
+    windows: list[Window],
+    asking: Window | None,
+    tell: Callable[[list[Window | None]], None],
+) -> None:
+    """Find the windows, all but one, that show these files, whatever they were called when opened there."""
+    shown = [
+        (window, window.shown.path)
+        for window in windows
+        if window is not asking and window.shown is not None and window.shown.phase in {"opening", "ready"}
+    ]
+
+    def take(places: Places) -> None:
+        found = [None if place is None else shown[place][0] for place in places]
+        tell([window if window in windows else None for window in found])
+
+    recognize(paths, [path for _, path in shown], take)
+
+
+class _Question:
+    """Waits for the thread or for the end of the patience, whichever comes first."""
+
+    def __init__(self, places: Places, tell: Tell) -> None:
+        self._places = places
+        self._tell: Tell | None = tell
+        self._runner = ThreadRunner()
+        self._progress = Progress()
+
+    def ask(self, paths: tuple[str, ...], shown: tuple[str, ...]) -> None:
+        """Ask; refers to itself until there is an answer."""
+        self._runner.run(partial(_find, paths, shown), self._progress, self._end, self._fail)
+        QTimer.singleShot(PATIENCE_MS, partial(self._end, self._places))
+
+    def _end(self, places: Places) -> None:
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            self._runner.close()  # holds a thread that hangs until it ends, and no callback
+            tell(places)
+
+    def _fail(self, _: Exception) -> None:
+        self._end(self._places)
+
+
+def _find(paths: tuple[str, ...], shown: tuple[str, ...], progress: Progress) -> Places:
+    """Return the places; called in a thread."""
+    found: list[int | None] = []
+    for path in paths:
+        progress.advance()
+        found.append(next((place for place, other in enumerate(shown) if is_same_file(other, path)), None))
+    return tuple(found)
+
 
 _NAME = "checkpoint-inspector"
 _CONTROLLER = "inspector.session.controller"

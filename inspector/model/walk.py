@@ -7,24 +7,29 @@ tensors is a terabyte of paths.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import cast
 
 from inspector.errors import ModelError
-from inspector.limits import Limits, written_chars
+from inspector.limits import Limits, Work, written_chars
 from inspector.model.arguments.check import is_plain
-from inspector.model.arguments.keys import KeyFaults
-from inspector.model.arguments.kinds import listed_name
-from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, Role, Tensor, ValueRow
-from inspector.model.costs import cost_of_row, excess_of, weight_of_step
+from inspector.model.arguments.kinds import UNHASHABLE_KINDS, kind_of, listed_name
+from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, KeyFault, Role, Tensor, ValueRow
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
 from inspector.model.roles.contents import holds_averages, holds_data, is_module, looks_like_model
 from inspector.model.roles.cpu_state import NONE_PINNED, is_metadata_on_cpu, pinned_keys
-from inspector.model.roles.hidden import GENERATOR, SOURCE_DEVICE, hidden_devices, is_of_generator
-from inspector.model.roles.keyed import keyed_devices
+from inspector.model.roles.hidden import (
+    DEVICE_CLASS,
+    GENERATOR,
+    SOURCE_DEVICE,
+    hidden_devices,
+    is_of_generator,
+)
 from inspector.model.roles.roles import Context, ModelDraft, enter, is_averaged_parameter, role_of_tensor
-from inspector.model.tensors.rebuild import describe_tensor
+from inspector.model.tensors.rebuild import describe_tensor, device_text
 from inspector.model.tensors.views import NOTHING_KNOWN, Known, TensorFacts
 from inspector.model.values.children import (
     Children,
@@ -39,6 +44,7 @@ from inspector.model.values.text import (
     MOST_CHARS,
     MOST_STEP_CHARS,
     class_of,
+    path_key,
     step_text,
     text_of,
     type_of,
@@ -57,6 +63,152 @@ from inspector.pickles.values import (
 )
 from inspector.progress import Progress
 from inspector.units import cut_text
+
+# Keys of dictionaries that torch chokes on: an unpickler hashes every key, and this program none.
+#
+# A list has no hash, so that loading raises. The hash of a tuple is that of its items: one that is nested a
+# million deep exhausts the stack of the process, one whose halves are the same tuple again and again takes
+# for ever. Nothing here recurses, and each tuple is looked through once, however often it is a key.
+
+_MODULUS = 2**61 - 1  # Python's hash of a larger integer is what is left when it is divided by this
+_MOST_ALIKE = 5000
+
+_SHORT_BITS = 60  # smaller integers hash to themselves
+_SHORT_BITS_SHIFT = 9  # how much of a longer one is a part's worth of work
+_MOST_DEPTH = 1000
+_MOST_HASHES = 10_000_000
+_KEY_SHORT = 8
+_LOOKED_INTO = frozenset({list, tuple, Dict, Set, Call, ByteArray})
+
+
+class KeyFaults:
+    """Looks for bad keys in the dictionaries of one checkpoint, whose values stay alive meanwhile."""
+
+    def __init__(self, look: Callable[[int], None] = lambda _: None) -> None:
+        """Begin; `look` counts the parts looked at."""
+        self._look = look
+        self.odd: list[Value] = []  # keys of the last dictionary that are no plain values
+        # For each tuple that is done, how deep it is and how many hashes it takes, by its `id`.
+        self._done: dict[int, tuple[int, int]] = {}
+
+    def find(self, pairs: Iterable[tuple[Value, Value]]) -> KeyFault | None:
+        """Return what the first bad key of a dictionary does to torch; None where all are good."""
+        hashes = []
+        self.odd = []
+        for key, _ in pairs:
+            kind = type(key)
+            if kind in _LOOKED_INTO:
+                self.odd.append(key)
+                fault = self._fault_of(key)
+                if fault is not None:
+                    return fault
+            elif kind is int and cast("int", key).bit_length() > _SHORT_BITS:
+                self._look(1 + (cast("int", key).bit_length() >> _SHORT_BITS_SHIFT))
+                hashes.append(cast("int", key) % _MODULUS)
+        return KeyFault.ALIKE if _most_alike(hashes) > _MOST_ALIKE else None
+
+    def _fault_of(self, key: Value) -> KeyFault | None:
+        if not isinstance(key, tuple):
+            return KeyFault.UNHASHABLE if _is_unhashable(key) else None
+        if len(key) <= _KEY_SHORT and not any(type(item) in _LOOKED_INTO for item in key):
+            return None  # a pair of numbers, as nearly all are; of millions nothing is kept
+        fault = self._measure(key)
+        if fault is not None:
+            return fault
+        return KeyFault.ENDLESS if self._done[id(key)][1] > _MOST_HASHES else None
+
+    def _measure(self, key: tuple[Value, ...]) -> KeyFault | None:
+        """Count the hashes of a tuple and of all below it; give what makes that impossible, or None."""
+        done = self._done
+        stack = [(key, 1)]
+        while stack:
+            items, level = stack[-1]
+            self._look(1 + len(items))
+            if id(items) in done:
+                stack.pop()
+                continue
+            inside = {id(item): item for item in items if isinstance(item, tuple)}
+            missing = [(item, level + 1) for number, item in inside.items() if number not in done]
+            depth = 1 + max((done[number][0] for number in inside if number in done), default=0)
+            if max(depth, level) > _MOST_DEPTH:
+                return KeyFault.DEEP
+            if missing:
+                stack.extend(missing)
+                continue
+            if any(_is_unhashable(item) for item in items):
+                return KeyFault.UNHASHABLE
+            hashes = len(items) + sum(done[id(item)][1] for item in items if isinstance(item, tuple))
+            done[id(items)] = depth, min(hashes, _MOST_HASHES + 1)
+        return None
+
+
+def _most_alike(hashes: list[int]) -> int:
+    """Count how often the most frequent of them occurs, without hashing any."""
+    if len(hashes) <= _MOST_ALIKE:
+        return 0
+    hashes.sort()
+    return max(len(list(same)) for _, same in groupby(hashes))
+
+
+def _is_unhashable(value: Value) -> bool:
+    if isinstance(value, Call):
+        return kind_of(value) in UNHASHABLE_KINDS
+    return isinstance(value, list | Dict | ByteArray) or (isinstance(value, Set) and not value.frozen)
+
+
+# What listing a tensor costs: its names and sizes, which a file can refer to again and again.
+
+_FEW_DIMENSIONS = 4
+_DIMENSION_CHARS = 20
+
+
+def cost_of_row(facts: TensorFacts, storage_key: str | None, slot: str | None) -> tuple[int, int]:
+    """Return how many sizes and strides there are to look at, 0 for few, and how many characters to write."""
+    chars = 0 if storage_key is None else len(storage_key)
+    if slot is not None:
+        chars += len(slot)
+    if not facts.device.isascii():
+        chars += written_chars(facts.device)
+    dimensions = len(facts.shape) + len(facts.stride or ())
+    if dimensions <= 2 * _FEW_DIMENSIONS:
+        return 0, chars
+    return dimensions, chars + dimensions * _DIMENSION_CHARS
+
+
+def weight_of_step(key: Key) -> int:
+    """Return what one step on the way costs each row below it, beyond its text in the path."""
+    if not isinstance(key, str) or (len(key) <= MOST_STEP_CHARS and key.isascii()):
+        return 8
+    return 8 + len(key) + max(written_chars(key[:MOST_STEP_CHARS]), written_chars(key[-MOST_STEP_CHARS:]))
+
+
+def excess_of(key: Key) -> int:
+    """Return what a key weighs beyond its text in a path, which is cut."""
+    return len(key) if isinstance(key, str) and len(key) > MOST_STEP_CHARS else 0
+
+
+# Devices that are keys of dictionaries, or stand in a tuple that is one.
+
+_MOST_IN_KEY = 8
+
+
+def devices_in_key(key: Value) -> Iterator[Call]:
+    """Yield the devices that a key of a dictionary is, or that a tuple as a key holds."""
+    for part in key[:_MOST_IN_KEY] if isinstance(key, tuple) else (key,):
+        if isinstance(part, Call) and class_of(part) == DEVICE_CLASS:
+            yield part
+
+
+def keyed_devices(keys: Iterable[Value], path: str, work: Work) -> Iterator[tuple[HiddenDevice, Call]]:
+    """Yield the devices in keys of a dictionary, each with what makes it."""
+    for key in keys:
+        work.look(_MOST_IN_KEY)
+        for call in devices_in_key(key):
+            step = step_text(path_key(key))
+            work.write(len(path) + written_chars(step))
+            where = f"{path}/{step}" if path else step
+            yield HiddenDevice(path=where, device=device_text(call) or "?", what=HiddenPlace.KEY), call
+
 
 _SHORT = 8
 _DESCRIBED = 8  # fields that a row begins with behind its path, the same as those of what describes it

@@ -5,24 +5,361 @@ A verdict is never better than the truth: whatever is not known to be harmless c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.containers.formats import format_of
+from inspector.containers.notes import NoteKind
 from inspector.model.agents import loader_of
-from inspector.model.checkpoint import Checkpoint, Verb
-from inspector.model.obstacles import is_ambiguous
-from inspector.pickles.oddities import OddityKind
+from inspector.model.arguments.random_generators import RANDOM_TYPES
+from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
+from inspector.model.obstacles import ObstacleKind, find_obstacle, is_ambiguous
+from inspector.model.programs.uses import PERSISTENT_ID
+from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.python2 import present_name
 from inspector.records import dataclass, replace
 from inspector.safety.allowlist import AllowList, allow_list
-from inspector.safety.answer import AMBIGUOUS, Answer, answer_for
-from inspector.safety.archives import Archive, ArchiveVerdict, judge_archive
 from inspector.safety.calls import CallRow, call_rows
 from inspector.safety.names import GlobalVerdict, judge_global, listed
 from inspector.safety.offers import offers_for, withheld_reason
-from inspector.safety.weights_only import refusals
+
+# The verdict on archives that another function than `torch.load` opens: they hold programs.
+#
+# `torch.load(weights_only=True)` promises something of a pickle, and these have no such promise: at best
+# they count as running code. What their own loader runs is said for each.
+
+_AMBIGUOUS = "Programs read different things from this file, and its loader may read others than this one."
+
+
+class Archive(NamedTuple):
+    """One kind of archive.
+
+    Attributes:
+        words: The verdict in a few words, where nothing worse is known.
+        otherwise: What `torch.load` does with it, behind the name of that function.
+        refusal: What it says with `weights_only=True`, for the answer about that.
+        own: What the names begin with that its loader looks up in the archive, and not in Python.
+    """
+
+    loader: str
+    words: str
+    otherwise: str
+    refusal: str
+    own: tuple[str, ...]
+    reasons: Callable[[Checkpoint], Iterator[str]]
+    is_imported: bool
+    maps: bool = True
+
+
+def _script_reasons(checkpoint: Checkpoint) -> Iterator[str]:
+    yield (
+        "torch.jit.load imports no Python and calls none, but the file is a program: its code runs when the "
+        "model is called, with all that the operators of torch can do."
+    )
+    for note in checkpoint.notes:
+        if note.kind is NoteKind.RUNS_AT_LOAD:
+            yield f"Some of it, __setstate__ in {note.values[0]}, runs as soon as the file is loaded."
+        elif note.kind is NoteKind.FILE_ACCESS:
+            yield f"It reads or writes files: {note.values[0]}."
+
+
+def _package_reasons(checkpoint: Checkpoint) -> Iterator[str]:
+    yield (
+        "torch.package imports what its pickles name, from the package itself or from what is installed; no "
+        "list restricts it."
+    )
+    for note in checkpoint.notes:
+        if note.kind is NoteKind.PYTHON_INSIDE:
+            yield f"The file holds Python, which runs as soon as it is imported: {note.values[0]}."
+
+
+def _export_reasons(checkpoint: Checkpoint) -> Iterator[str]:
+    yield (
+        "torch.export.load unpickles what stands beside the graph, sample inputs among it: where "
+        "weights_only=True refuses that, it goes on with weights_only=False."
+    )
+    for note in checkpoint.notes:
+        if note.kind is NoteKind.MACHINE_CODE:
+            yield f"The file holds machine code, which runs as soon as it is loaded: {note.values[0]}."
+
+
+ARCHIVES: dict[str, Archive] = {
+    "torchscript": Archive(
+        loader="torch.jit.load",
+        words="a TorchScript program, which runs code of the file and no Python",
+        otherwise="does so only with weights_only=False",
+        refusal="It refuses every TorchScript file, and hands it to torch.jit.load with weights_only=False.",
+        own=("__torch__.", "torch.jit._pickle."),
+        reasons=_script_reasons,
+        is_imported=False,
+    ),
+    "pt2": Archive(
+        loader="torch.export.load",
+        words="an exported program, whose loader unpickles whatever stands beside its graph",
+        otherwise="does not read it",
+        refusal="It finds no data.pkl in it: an exported program is read by torch.export.load alone.",
+        own=(),
+        reasons=_export_reasons,
+        is_imported=True,
+        maps=False,
+    ),
+    "package": Archive(
+        loader="torch.package.PackageImporter",
+        words="a package, whose loader imports whatever its pickles name",
+        otherwise="does not read it",
+        refusal="It finds no data.pkl in it: a package is read by torch.package alone.",
+        own=(),
+        reasons=_package_reasons,
+        is_imported=True,
+    ),
+}
+"""By the name of the format."""
+
+
+class ArchiveVerdict(NamedTuple):
+    """What is known of one archive.
+
+    Attributes:
+        danger: What in it is made to do harm, in a few words; empty where nothing is known to be.
+    """
+
+    archive: Archive
+    danger: str
+    globals: tuple[GlobalVerdict, ...]
+    reasons: tuple[str, ...]
+
+
+def judge_archive(checkpoint: Checkpoint) -> ArchiveVerdict | None:
+    """Judge an archive; None for what `torch.load` opens."""
+    archive = ARCHIVES.get(checkpoint.format)
+    if archive is None:
+        return None
+    verdicts: list[GlobalVerdict] = [
+        "unknown" if use.name.startswith(archive.own) else judge_global(use.name)
+        for use in checkpoint.globals
+    ]
+    dangerous = [
+        use.name for use, verdict in zip(checkpoint.globals, verdicts, strict=True) if verdict == "dangerous"
+    ]
+    reasons = [_naming(dangerous, archive)] if dangerous else []
+    reasons += archive.reasons(checkpoint)
+    if is_ambiguous(checkpoint) or checkpoint.needs.oddities:
+        reasons.append(_AMBIGUOUS)
+    danger = _danger(archive, checkpoint, is_named=bool(dangerous))
+    return ArchiveVerdict(archive, danger, tuple(verdicts), tuple(reasons))
+
+
+def _naming(dangerous: list[str], archive: Archive) -> str:
+    named = f"{listed(dangerous)}, which can run anything"
+    if archive.is_imported:
+        return f"Loading it imports {named}."
+    return f"A pickle in it names {named}: {archive.loader} looks no name up in Python, other readers do."
+
+
+def _danger(archive: Archive, checkpoint: Checkpoint, *, is_named: bool) -> str:
+    if is_named and archive.is_imported:
+        return "loading it can run commands"
+    kinds = {note.kind for note in checkpoint.notes}
+    if kinds >= {NoteKind.RUNS_AT_LOAD, NoteKind.FILE_ACCESS}:
+        return "loading it can read and write files"
+    return "a pickle in it is made to run commands" if is_named else ""
+
+
+# Why torch's restricted unpickler stops, whatever is on its list.
+#
+# The rules are those of `torch/_weights_only_unpickler.py`: 34 opcodes, written with protocols 2 and 3 in
+# mind; no calls of what is no listed name; appending to lists only, items of three kinds of dictionary
+# only.
+
+_DICTIONARIES = frozenset({"collections.OrderedDict", "collections.Counter"})
+_OTHER_IDS = "weights_only=True takes only storages as persistent ids; legacy files of modules have others."
+_BAD_IDS = "The place of a tensor's bytes is written in a way that torch cannot read."
+_TAR = (
+    "weights_only=True does not read tar files of torch 0.1. Write its weights into a new file, or load and "
+    "save it once with weights_only=False, if you trust it."
+)
+_FAULTS: dict[Fault, str] = {
+    KeyFault.UNHASHABLE: "a dictionary has an unhashable key, such as a list",
+    KeyFault.ENDLESS: "a key of a dictionary is built so that comparing it never ends, and torch hangs",
+    KeyFault.ALIKE: "thousands of keys of a dictionary have the same hash, and torch takes minutes over them",
+    KeyFault.DEEP: "a key of a dictionary is nested so deeply that torch crashes",
+    StreamFault.UNDECODABLE_NAME: "a name to import is not UTF-8",
+    StreamFault.UNDECODABLE_TEXT: (
+        "a str of Python 2 is not UTF-8; torch.load has the argument encoding for that"
+    ),
+    OddityKind.ODD_ITEMS: "a dictionary gets a key without a value",
+    OddityKind.APPEND_ON_OTHER: "something is appended to an object that is no list",
+    OddityKind.SETITEM_ON_OTHER: "an item is set on an object that is no dictionary",
+    OddityKind.BUILD_ON_NAME: "the state of an imported object is set",
+    StreamFault.BUILD_OF_NONE: "the state of an object is set to None",
+    OddityKind.BUILD_ON_OTHER: "the state of an object is set that has none",
+}
+
+
+def unknown_opcode(checkpoint: Checkpoint, allowed: AllowList) -> str:
+    """Return the first opcode that ends the load, by pickletools' name; empty where all are known."""
+    if not format_of(checkpoint.format).loads_restricted:
+        return ""
+    return next((name for name in checkpoint.needs.opcodes if name not in allowed.opcodes), "")
+
+
+def refusals(checkpoint: Checkpoint, allowed: AllowList) -> Iterator[str]:
+    """Yield the reasons why `weights_only=True` stops though every name is on its list, one sentence each."""
+    safety = checkpoint.needs
+    if not format_of(checkpoint.format).loads_restricted:
+        yield _TAR
+        return
+    again = "save the file again with pickle protocol 2"
+    opcode = unknown_opcode(checkpoint, allowed)
+    if opcode:
+        yield f"weights_only=True does not know the opcode {opcode}: {again}."
+    for name, verb in safety.uses:
+        reason = _misuse(present_name(name), verb)
+        if reason is not None:
+            yield reason
+    for fault in safety.faults:
+        if fault in _FAULTS:
+            yield f"weights_only=True stops because {_FAULTS[fault]}."
+
+
+def _misuse(name: str, verb: Verb) -> str | None:
+    if not name:
+        return (
+            "weights_only=True calls only names on its list, and this pickle calls an object without a name."
+        )
+    if name == PERSISTENT_ID:
+        return _BAD_IDS if verb is Verb.MISREAD else _OTHER_IDS
+    if verb is Verb.MISCALL:
+        return f"{name} is called with arguments that it does not take."
+    return _misfit(name, verb)
+
+
+def _misfit(name: str, verb: Verb) -> str | None:
+    """Return what is done to an object that torch does to other types only."""
+    if verb is Verb.APPEND:
+        return f"weights_only=True appends to lists only, and this pickle appends to {name}."
+    if verb is Verb.SETITEM and name not in _DICTIONARIES:
+        return f"weights_only=True sets items of plain dicts only, and this pickle sets items of {name}."
+    if verb is Verb.MISBUILD:
+        return f"weights_only=True sets no state of {name} such as this pickle's."
+    return None
+
+
+def _is_unnamed(name: str) -> bool:
+    return name.startswith("numpy.dtypes.") or name in RANDOM_TYPES
+
+
+def names_to_allow(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...]:
+    """Return the names that are missing from torch's list, in the order of their first use.
+
+    Among them are the types of NumPy's elements and random generators, which the file does not name but torch
+    asks for.
+    """
+    wanted = [present_name(use.name) for use in checkpoint.globals if not use.elsewhere]
+    wanted += [name for name, _ in checkpoint.needs.uses if _is_unnamed(name)]
+    return tuple(dict.fromkeys(name for name in wanted if name not in allowed.names))
+
+
+# What `torch.load(weights_only=True)` will do with a file, in one of seven answers.
+
+AnswerKind = Literal["accepts", "allow", "code", "opcode", "errors", "never", "ambiguous"]
+"""`accepts`: it loads. `allow`: it refuses until just these names are on its list. `code`: the same, but
+among them are functions, or what may be one: nobody should put those on a list. `opcode`: it refuses an
+instruction, and the file must be saved again. `errors`: it stops for a reason that no list mends. `never`: it
+refuses names that nobody should put on a list. `ambiguous`: programs read different things from the file."""
+
+AMBIGUOUS = "Programs read different things from this file, and torch may read a different pickle."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer, and what it rests on.
+
+    Attributes:
+        names: The names that are missing from torch's list, whatever else there is.
+        opcode: The first instruction that it does not know, by pickletools' name; empty where it knows all.
+        reason: Why, in one sentence; empty where the names or the opcode say it all.
+        can_allow: Whether that torch has a list that names can be put on.
+    """
+
+    kind: AnswerKind
+    names: tuple[str, ...] = ()
+    opcode: str = ""
+    reason: str = ""
+    torch_version: str = ""
+    can_allow: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """The answer in plain words."""
+        how = "with weights_only=True"
+        return {
+            "accepts": f"torch {self.torch_version} loads it {how}.",
+            "allow": f"torch {self.torch_version} refuses it {how}{self._until}",
+            "code": f"torch {self.torch_version} refuses it {how}. {self.reason}",
+            "opcode": (
+                f"torch {self.torch_version} refuses it {how}: it does not know the opcode {self.opcode}. "
+                "Allowing names does not help: save the file again with pickle protocol 2."
+            ),
+            "errors": f"torch {self.torch_version} does not load it {how}. {self.reason}",
+            "never": f"torch {self.torch_version} refuses it {how}, for good reason. {self.reason}",
+            "ambiguous": f"What torch {self.torch_version} does {how} cannot be predicted. {self.reason}",
+        }[self.kind]
+
+    @property
+    def _until(self) -> str:
+        names = listed(self.names)
+        if self.can_allow:
+            return f" until exactly these names are allowed: {names}."
+        return f": it imports {names}. Names can be allowed only since torch 2.4."
+
+
+def answer_for(checkpoint: Checkpoint, allowed: AllowList) -> Answer:
+    """Return what `weights_only=True` of one torch does, on a machine with all devices of the file."""
+    names = names_to_allow(checkpoint, allowed)
+    opcode = unknown_opcode(checkpoint, allowed)
+    kind, reason = _kind(checkpoint, allowed, names, opcode)
+    return Answer(
+        kind=kind,
+        names=names,
+        opcode=opcode,
+        reason=reason,
+        torch_version=allowed.torch_version,
+        can_allow=allowed.takes_names,
+    )
+
+
+def _kind(
+    checkpoint: Checkpoint, allowed: AllowList, names: Sequence[str], opcode: str
+) -> tuple[AnswerKind, str]:
+    if is_ambiguous(checkpoint):
+        return "ambiguous", AMBIGUOUS
+    dangerous = [name for name in names if judge_global(name) == "dangerous"]
+    if dangerous:
+        return "never", f"It imports {listed(dangerous)}: allowing that would allow anything."
+    if opcode:
+        return "opcode", ""
+    reasons = list(refusals(checkpoint, allowed)) or _obstacles(checkpoint)
+    if reasons:
+        return "errors", reasons[0]
+    withheld = offers_for(checkpoint, names).withheld
+    if withheld:
+        return "code", withheld_reason(checkpoint, withheld)
+    return ("allow", "") if names else ("accepts", "")
+
+
+def _obstacles(checkpoint: Checkpoint) -> list[str]:
+    """Return what stops torch outside of the pickle, and tensors that cannot be."""
+    obstacle = find_obstacle(checkpoint)
+    if obstacle is None:
+        return []
+    row = next((row for row in checkpoint.tensors if row.problem is not None), None)
+    if obstacle.kind is ObstacleKind.TENSOR and row is not None:
+        return [f"{row.path or 'The tensor'} cannot be built: {row.problem}."]
+    return [f"It says: {obstacle.message}"]
+
 
 __all__ = ["FileVerdict", "GlobalVerdict", "SafetyVerdict", "judge", "judge_global"]
 

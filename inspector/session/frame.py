@@ -5,6 +5,8 @@ This is on the way to the first paint of the tree, so it imports nothing that ju
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from inspector.records import replace
 from inspector.report.words.formats import nothing_to_map
 from inspector.session.history import edit_texts
@@ -13,8 +15,22 @@ from inspector.session.present.export import export_page
 from inspector.session.screen import Banner, CheckPage, Screen
 from inspector.session.state import OPEN, State
 from inspector.session.targets import devices_of, target_of, targets_of
-from inspector.session.titles import shown_name
 from inspector.session.values.kinds import taken_page
+from inspector.units import cut_text, escape_text
+
+# What a checkpoint is called in titles.
+
+_MOST_TITLE = 120
+_IN_A_FOLDER, _OF_A_FOLDER = {".metadata", "latest"}, (".index.json", ".distcp")
+
+
+def shown_name(path: str) -> str:
+    """Return what a checkpoint is called: a file that stands for its folder by the name of that."""
+    place = PurePath(path)
+    folder = place.parent.name
+    stands = place.name in _IN_A_FOLDER or place.name.endswith(_OF_A_FOLDER)
+    return cut_text(escape_text(folder if stands and folder else place.name), _MOST_TITLE)
+
 
 PROGRAM = "Checkpoint Inspector"
 _CHECKING = "Checking what loading this file does\u2026"

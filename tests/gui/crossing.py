@@ -23,9 +23,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.dialogs.export.pages import RunningPage
+from inspector.gui.dialogs.export.dialog import RunningPage
 from inspector.gui.main_window import MainWindow
-from inspector.gui.pages.check_card import CheckCard
+from inspector.gui.pages.facts import CheckCard
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.start.failure import OpeningPage
 from inspector.gui.tree.model import Column

@@ -13,10 +13,10 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog
 
 from inspector.gui import app as module
+from inspector.gui import app as recognizing
 from inspector.gui import single_instance
 from inspector.gui.app import MachineProbe, Program, main, screenshot
 from inspector.gui.settings import Settings
-from inspector.gui.start import recognizing
 from inspector.progress import Progress
 from inspector.resources import demo_path
 from inspector.target.machine import this_machine

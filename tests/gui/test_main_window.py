@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 from inspector.gui.dialogs.export.draft import DraftPage
 from inspector.gui.main_window import MainWindow
 from inspector.gui.menus import ProfileMenu
-from inspector.gui.pages.memory.card import ChartCard
 from inspector.gui.pages.memory.map_panel import MapPanel
+from inspector.gui.pages.memory.panel import ChartCard
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow

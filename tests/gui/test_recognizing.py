@@ -7,8 +7,8 @@ from threading import enumerate as enumerate_threads
 
 import pytest
 
-from inspector.gui.start import recognizing
-from inspector.gui.start.recognizing import recognize
+from inspector.gui import app as recognizing
+from inspector.gui.app import recognize
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ REASONED = {
         "it runs past",
     ): "a problem of `model.tensors.views`, by its constant",
     ("inspector.target.simulate", "RuntimeError: Trying"): "torch's own message, by its constant",
-    ("inspector.safety.weights_only", "<persistent id>"): "stands where a name would",
+    ("inspector.safety.verdict", "<persistent id>"): "stands where a name would",
     ("inspector.target.restore", "No CUDA GPUs"): "torch's own message",
 }
 

@@ -9,14 +9,15 @@ asked only if no error in it is known. What a terminal broke in the middle of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
+from inspector.containers.formats import format_of
 from inspector.diagnose.accepting import accepted_fix
-from inspector.diagnose.errors.agreeing import agree
 from inspector.diagnose.errors.explanation import (
     MOST_QUOTED,
+    UNRECOGNIZED,
     Context,
     ErrorKind,
     Explanation,
@@ -27,16 +28,229 @@ from inspector.diagnose.errors.explanation import (
     first_paths,
     read_where,
 )
-from inspector.diagnose.errors.paste import Pasted, Raised, Scene, read_pasted, read_scene, squeeze
+from inspector.diagnose.errors.paste import Pasted, Raised, Scene, Step, read_pasted, read_scene, squeeze
 from inspector.diagnose.errors.table import read_table
-from inspector.diagnose.errors.unknown import unrecognized
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
+from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
+from inspector.records import dataclass, replace
 from inspector.target.default_load import judge_for
 from inspector.target.machine.profile import Profile
+from inspector.target.opening import can_map
+from inspector.target.versions import release_of
 from inspector.units import cut_text, escape_text
+
+# One voice: what an explanation advises is dropped where it contradicts what is known of the file.
+#
+# A row speaks of a message, for any file; the verdict and the findings speak of this one, and know better.
+
+_SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z(\"'])|(?<=[.!?])\s+(?=\w+[.(=])")
+_NEGATED = re.compile(r"\b(?:do not|never|not help|does not|no map_location|needs a)\b", re.IGNORECASE)
+_OF_TORCH = ("torch.load", "torch.jit.", "torch.package.")
+_OTHER = re.compile(r"\b(?:another|other) (?:file|copy|object|path)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """What may not be said of some files.
+
+    Attributes:
+        said: Matches a sentence that may not be said of them, but where it is negated.
+        instead: What is said once in the place of all of them.
+        always: Whether it also counts for an answer that is about another file.
+    """
+
+    of: Callable[[Context], bool]
+    said: re.Pattern[str]
+    instead: Callable[[Context], str]
+    always: bool = False
+
+
+def _is_found(*ids: str) -> Callable[[Context], bool]:
+    return lambda context: not context.findings.keys().isdisjoint(ids)
+
+
+def _torch_loads(context: Context) -> bool:
+    return format_of(context.checkpoint.format).torch_loads
+
+
+def _torch(context: Context) -> str | None:
+    return None if context.target is None else context.target.torch_version
+
+
+def _takes_map_location(context: Context) -> bool:
+    """Return whether what loads a file can be told where to: torch's own, and those of folders."""
+    form = format_of(context.checkpoint.format)
+    return form.torch_loads or form.loader_maps or form.loader.startswith(_OF_TORCH)
+
+
+def _loader(context: Context) -> str:
+    return f"This file is loaded by {loader_of(context.checkpoint)}, as the printed code does."
+
+
+CONTRADICTIONS = (
+    Contradiction(
+        of=lambda context: context.safety.may_harm,
+        said=re.compile(r"weights_only=False|pickle\.load|joblib\.load|add_safe_globals|allow_pickle=True"),
+        instead=lambda _: "Do not load this file with anything that runs what is in it.",
+        always=True,
+    ),
+    Contradiction(
+        of=_is_found("missing-part"),
+        said=re.compile(r"assign=True|strict=False"),
+        instead=lambda _: "Fetch the missing files first, and put them beside the others.",
+    ),
+    Contradiction(
+        of=lambda context: "nested-pickle" in context.findings and not _torch_loads(context),
+        said=re.compile(r"map_location ?=|\bwith map_location"),
+        instead=lambda _: "No map_location reaches this pickle: load it with the printed code.",
+    ),
+    Contradiction(
+        of=lambda context: not _torch_loads(context),
+        said=re.compile(r"torch\.load\("),
+        instead=_loader,
+    ),
+    Contradiction(
+        of=lambda context: not _takes_map_location(context),
+        said=re.compile(r"map_location ?="),
+        instead=_loader,
+    ),
+    Contradiction(
+        of=lambda context: not can_map(context.checkpoint, release_of(_torch(context))),
+        said=re.compile(r"mmap=True"),
+        instead=lambda _: "This file cannot be mapped (mmap=True): save it again with torch.save first.",
+    ),
+    Contradiction(
+        of=_is_found("whole-module"),
+        said=re.compile(r"load_state_dict\(torch\.load\("),
+        instead=lambda _: "torch.load returns the model itself for this file.",
+    ),
+)
+
+
+def agree(found: Explanation, context: Context) -> Explanation:
+    """Return an explanation without what the file's verdict and findings contradict."""
+    advice, here, instead = found.advice, found.here, []
+    is_other = found.fits == "no" and _OTHER.search(found.here) is not None
+    for one in CONTRADICTIONS:
+        if (is_other and not one.always) or not one.of(context):
+            continue
+        shorter = _distributed_without(one, advice)
+        if shorter != advice:
+            instead.append(one.instead(context))
+        advice = shorter
+        here = here if one.always else _distributed_without(one, here) or here
+    return replace(found, advice=" ".join(filter(None, [*instead[:1], advice])), here=here)
+
+
+def _distributed_without(one: Contradiction, text: str) -> str:
+    """Return a text without the sentences that say what may not be said."""
+    parts = _SENTENCE.split(text)
+    kept = [part for part in parts if one.said.search(part) is None or _NEGATED.search(part)]
+    return text if len(kept) == len(parts) else " ".join(kept)
+
+
+# What is said of a text that no row knows, in at most 60 words: what was seen, and the file's part in it.
+
+_TYPE = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}(?P<name>[A-Za-z_]\w{0,60})(?= ?:| in |$)")
+_MOST_NAME = 60
+_MOST_TITLE = 80
+_MOST_WHERE = 50
+_DOING: dict[Step, str] = {
+    "load": "while a file was loaded",
+    "nested-load": "while a file was loaded",
+    "script-load": "while a TorchScript file was loaded",
+    "save": "while a file was saved",
+    "load-weights": "in load_state_dict",
+    "load-optimizer": "while optimizer state was loaded",
+    "load-scheduler": "while scheduler state was loaded",
+    "optimizer": "in an optimizer's step",
+    "scheduler": "in a scheduler's step",
+    "scaler": "in the gradient scaler",
+    "clip": "while gradients were clipped",
+    "loss": "in a loss function",
+    "forward": "in the forward pass",
+    "script": "in TorchScript code",
+    "backward": "in the backward pass",
+    "data": "while data was read",
+    "pin": "while data was pinned",
+    "move": "while something was moved or cast",
+    "parallel": "in DataParallel",
+    "distributed": "in torch.distributed",
+    "wrap": "while the model was wrapped",
+}
+_OF_LOADING = frozenset({"", "load", "nested-load", "script-load"})
+_OF_STATE = frozenset({"load-optimizer", "load-scheduler", "optimizer", "scheduler"})
+_OF_WEIGHTS = "Of this file only names, shapes, dtypes and devices of its tensors can play a part."
+_UNTOUCHED = "This step reads no checkpoint, so the file has probably no part in it."
+
+
+def unrecognized(
+    pasted: Pasted, checkpoint: Checkpoint | None, worst: Finding | None, without: str
+) -> Explanation:
+    """Say what was seen in an unknown text.
+
+    Args:
+        checkpoint: The file, or None.
+        without: What is said of the file where there is none.
+    """
+    raised = pasted.raised[0] if pasted.raised else None
+    scene = read_scene(pasted, raised)
+    if checkpoint is None or scene.step not in _OF_LOADING:
+        worst = None
+    return Explanation(
+        id=UNRECOGNIZED,
+        finding="" if worst is None else worst.id,
+        title="This message is not recognized" if pasted.lines else "There is no text",
+        quoted="",
+        cause=_seen(pasted, scene),
+        where=cut_text(read_where(scene), _MOST_WHERE),
+        here=without if checkpoint is None else _here(checkpoint, scene.step, worst),
+        fits="unknown",
+        advice=_wanted(pasted, scene),
+        paths=() if worst is None else worst.paths,
+        count=0 if worst is None else worst.count,
+        fix=None if worst is None else worst.fix,
+    )
+
+
+def _seen(pasted: Pasted, scene: Scene) -> str:
+    """Name the error, whose code raised it, and during which step."""
+    if not pasted.raised:
+        return "No error stands in it."
+    raised = pasted.raised[0]
+    match = _TYPE.match(raised.text)
+    name = escape_text(cut_text(match["name"], _MOST_NAME)) if match is not None else "An error"
+    inner = raised.frames[-1] if raised.frames else None
+    place = "" if inner is None else f" by {cut_text(inner.package, _MOST_NAME) or 'your code'}"
+    doing = _DOING.get(scene.step, "")
+    tail = f"{escape_text(place)}{f' {doing}' if doing else ''}"
+    return f"Recognized: {name}{f', raised{tail}' if tail else ''}."
+
+
+def _here(checkpoint: Checkpoint, step: Step, worst: Finding | None) -> str:
+    """Say what the file can have to do with an error of a step, and what not."""
+    if step in _OF_LOADING:
+        if worst is None:
+            return "Nothing is known to be wrong with this file."
+        return f"Known about this file: {cut_text(worst.title, _MOST_TITLE)}."
+    if step in _OF_STATE and not checkpoint.optimizers:
+        return "This file holds no optimizer state that could cause it."
+    if step in {"save", "data", "pin", "distributed", "wrap"}:
+        return _UNTOUCHED
+    return "Of this file only its optimizer state can play a part." if step in _OF_STATE else _OF_WEIGHTS
+
+
+def _wanted(pasted: Pasted, scene: Scene) -> str:
+    """Name the lines that are missing from a text."""
+    if not pasted.raised:
+        return "Paste the whole text, from the first 'Traceback' to the last line, in English."
+    if not scene.has_frames:
+        return "Paste what stands above it as well, from 'Traceback' on."
+    return "Paste what stands above as well: an earlier error is often the cause."
+
 
 __all__ = ["ERROR_KINDS", "explain_error"]
 

@@ -3,36 +3,382 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QCheckBox,
+    QFrame,
+    QGridLayout,
     QHeaderView,
     QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
     QSplitter,
     QStackedWidget,
     QTreeView,
     QWidget,
 )
 
-from inspector.gui.compare.facts import FactsPanel
 from inspector.gui.compare.frame import ComparingFrame
-from inspector.gui.compare.head import CompareHead
-from inspector.gui.compare.model import Column, CompareModel
+from inspector.gui.dialogs.export.box_panel import PatientLine
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import CENTER, RIGHT, column, row
-from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.labels import ElidedLabel, WrappedText, blocked, named, plain_label, sentence
+from inspector.gui.widgets.boxes import CENTER, MIDDLE, RIGHT, TOP, column, row
+from inspector.gui.widgets.cards import frameless_scroll
+from inspector.gui.widgets.controls import icon_button, make_button
+from inspector.gui.widgets.flow import FlowLayout
+from inspector.gui.widgets.labels import (
+    ElidedLabel,
+    WrappedText,
+    blocked,
+    clear_layout,
+    describe,
+    named,
+    plain_label,
+    plain_tooltip,
+    sentence,
+    set_state,
+)
+from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
+from inspector.gui.widgets.progress import POLL_MS, show_fraction
 from inspector.gui.widgets.status_line import StatusLine
 from inspector.overriding import override
+from inspector.report.comparing.rows import DiffRow
+from inspector.session.comparing.compose import leaf_name
+from inspector.session.comparing.screen import ComparedFile, CompareScreen, KindChoice, RowGroup, Selection
+from inspector.units import cut_text
 
 if TYPE_CHECKING:
     from inspector.progress import Progress
     from inspector.session.comparing.screen import CompareScreen
     from inspector.session.comparing.session import CompareSession
-from inspector.units import cut_text
+
+# The head of a comparison: both files, whether they are equal, and the kinds of difference to choose.
+
+_SEARCH_WIDTH = 240
+
+
+class FileCard(QFrame):
+    """One of the two files, with a button that opens it in a window of its own."""
+
+    open_wanted = Signal()
+
+    def __init__(self, theme: Theme, letter: str) -> None:
+        super().__init__()
+        self.setProperty("card", True)
+        self._letter = letter
+        self._name = ElidedLabel("", "strong", Qt.TextElideMode.ElideMiddle)
+        self._line = ElidedLabel("", "small")
+        self._open = icon_button(theme, "open", f"Open {letter} in a window of its own", self.open_wanted)
+        words = column(self._name, self._line, spacing=0)
+        row(
+            plain_label(letter, "lead"),
+            (words, 1),
+            self._open,
+            spacing=10,
+            margins=(12, 6, 8, 6),
+            within=self,
+        )
+
+    def show_file(self, file: ComparedFile) -> None:
+        """Show a file."""
+        self._name.setText(file.name)
+        self._line.setText(file.line)
+        describe(self, file.path)
+        self.setAccessibleName(f"File {self._letter}: {file.name}, {file.line}")
+
+
+class CompareHead(QWidget):
+    """Shows the upper part of a `CompareScreen`."""
+
+    kind_chosen = Signal(str, bool)
+    equal_shown = Signal(bool)
+    swap_wanted = Signal()
+    copy_wanted = Signal()
+    search_wanted = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.cards = FileCard(theme, "A"), FileCard(theme, "B")
+        swap = icon_button(theme, "swap", "Compare B with A", self.swap_wanted)
+        self._glyph = ToneGlyph(theme, 24)
+        self._verdict = plain_label("", "strong", wrap=True, selectable=True)
+        self._verdict.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self._alerts = column(spacing=2)
+        self._notes = column(spacing=2)
+        self._copy = make_button("Copy as text", self.copy_wanted, icon="copy", theme=theme)
+        self._equal = QCheckBox("List equal tensors too")
+        self._equal.toggled.connect(self.equal_shown)
+        self.search = named(PatientLine(), spoken="Search the differences")
+        self.search.setPlaceholderText("Search: layer4 shape *.bias")
+        self.search.setToolTip("Words that names and differences hold; * stands for anything (Ctrl+F)")
+        self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(_SEARCH_WIDTH)
+        self.search.asked.connect(self.search_wanted)
+        self._chips: dict[str, QPushButton] = {}
+        self._kinds = named(QWidget(), spoken="Kinds of difference")
+        self._flow = FlowLayout(self._kinds)
+        files = row((self.cards[0], 1), (swap, 0, MIDDLE), (self.cards[1], 1), spacing=8)
+        self._banner = named(QFrame(), "banner")
+        words = column(1, self._alerts, self._verdict, self._notes, 1, spacing=4)
+        row(self._glyph, (words, 1), self._copy, spacing=12, margins=(12, 8, 8, 8), within=self._banner)
+        choices = row((self._kinds, 1, MIDDLE), self._equal, self.search, spacing=12)
+        column(files, self._banner, choices, spacing=8, margins=(0, 0, 0, 0), within=self)
+
+    def show_changes(self, old: CompareScreen | None, new: CompareScreen) -> None:
+        """Show what differs from the last screen."""
+        for card, file in zip(self.cards, (new.a, new.b), strict=True):
+            card.show_file(file)
+        if old is None or (old.verdict, old.alerts, old.notes) != (new.verdict, new.alerts, new.notes):
+            self._glyph.show_tone(new.tone)
+            set_state(self._banner, "tone", new.tone)
+            self._banner.setAccessibleName(f"{SPOKEN_TONES[new.tone]}: {new.verdict}")
+            self._verdict.setText(new.verdict)
+            for lines, texts, role in ((self._alerts, new.alerts, "bad"), (self._notes, new.notes, "muted")):
+                clear_layout(lines)
+                for text in texts:
+                    lines.addWidget(plain_label(text, role, wrap=True, selectable=True))
+        if old is None or old.kinds != new.kinds:
+            self._show_kinds(new.kinds)
+        if self.search.text() != new.query and not self.search.is_typed_in:
+            self.search.setText(new.query)
+        with blocked(self._equal):
+            self._equal.setChecked(not new.only_differences)
+        self._equal.setEnabled(not any(kind.chosen for kind in new.kinds))
+
+    def _show_kinds(self, kinds: tuple[KindChoice, ...]) -> None:
+        if list(self._chips) != [kind.id for kind in kinds]:
+            clear_layout(self._flow)
+            self._chips = {kind.id: self._chip(kind.id) for kind in kinds}
+        for kind in kinds:
+            chip = self._chips[kind.id]
+            chip.setText(f"{kind.label}  {kind.count:,}")
+            with blocked(chip):
+                chip.setChecked(kind.chosen)
+            chip.setAccessibleName(f"Only {kind.label}: {kind.count:,}")
+
+    def _chip(self, kind: str) -> QPushButton:
+        chip = make_button("", kind="legend")
+        chip.setCheckable(True)
+        chip.toggled.connect(lambda chosen: self.kind_chosen.emit(kind, chosen))
+        self._flow.addWidget(chip)
+        return chip
+
+
+# The rows of a comparison for a tree view: groups, and the two files side by side.
+
+_Index = QModelIndex | QPersistentModelIndex
+_ROLE = Qt.ItemDataRole
+_MOST_CHARS = 300
+_NOWHERE = QModelIndex()
+MARKS = {"+": "Added", "-": "Removed", "~": "Changed", ">": "Renamed", "=": "Equal", "!": "Code"}
+"""What each mark is called: nothing is told by a color or a sign alone."""
+_REORDERED = "~ Reordered"
+_INKS = {"+": "good", "-": "bad", "~": "warning", ">": "accent", "=": "muted", "!": "bad"}
+
+
+class Column(IntEnum):
+    """The columns of the list."""
+
+    NAME = 0
+    WHAT = 1
+    A = 2
+    B = 3
+    DETAIL = 4
+
+
+class CompareModel(QAbstractItemModel):
+    """Shows groups of rows; a group has the id 0, and its rows the number of the group plus 1."""
+
+    def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._rows: tuple[DiffRow, ...] = ()
+        self._groups: tuple[RowGroup, ...] = ()
+        self._names = ("A", "B")
+
+    def show_screen(self, screen: CompareScreen) -> None:
+        """Show the groups of a screen."""
+        self.beginResetModel()
+        self._rows, self._groups = screen.rows, screen.groups
+        self._names = screen.a.name, screen.b.name
+        self.endResetModel()
+
+    def row_of(self, index: _Index) -> int | None:
+        """Return the number of the row at an index; None for a group."""
+        if not index.isValid() or not index.internalId():
+            return None
+        return self._groups[index.internalId() - 1].rows[index.row()]
+
+    def index_of(self, row: int) -> QModelIndex:
+        """Return the index of a row; an invalid one where it is not listed."""
+        for number, group in enumerate(self._groups):
+            if row in group.rows:
+                return self.createIndex(group.rows.index(row), 0, number + 1)
+        return QModelIndex()
+
+    @override
+    def index(self, row: int, column: int, parent: _Index = _NOWHERE) -> QModelIndex:
+        if not self.hasIndex(row, column, parent):
+            return QModelIndex()
+        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
+
+    @override
+    def parent(self, index: _Index) -> QModelIndex:  # type: ignore[override]  # QObject has another parent()
+        if not index.isValid() or not index.internalId():
+            return QModelIndex()
+        return self.createIndex(index.internalId() - 1, 0, 0)
+
+    @override
+    def rowCount(self, parent: _Index = _NOWHERE) -> int:
+        if not parent.isValid():
+            return len(self._groups)
+        return len(self._groups[parent.row()].rows) if not parent.internalId() and not parent.column() else 0
+
+    @override
+    def columnCount(self, parent: _Index = _NOWHERE) -> int:
+        return len(Column)
+
+    @override
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _ROLE.DisplayRole) -> object:
+        if orientation != Qt.Orientation.Horizontal or role not in {_ROLE.DisplayRole, _ROLE.ToolTipRole}:
+            return None
+        a, b = self._names
+        text = ("Name", "Change", f"A: {a}", f"B: {b}", "Difference")[section]
+        return text if role == _ROLE.DisplayRole else plain_tooltip(text)
+
+    @override
+    def data(self, index: _Index, role: int = _ROLE.DisplayRole) -> object:
+        number = self.row_of(index)
+        if number is None:
+            return self._group_data(self._groups[index.row()], index.column(), role)
+        row, column = self._rows[number], index.column()
+        if role == _ROLE.DisplayRole:
+            return cut_text(_text(row, column), _MOST_CHARS)
+        if role == _ROLE.ToolTipRole:
+            path = row.a_path or row.b_path or "(root)"
+            text = path if column == Column.NAME else _text(row, column)
+            return plain_tooltip(cut_text(text, 4 * _MOST_CHARS))
+        if role == _ROLE.ForegroundRole and column == Column.WHAT:
+            return self._color(_INKS[row.mark])
+        return self._described(row) if role == _ROLE.AccessibleTextRole and column == Column.NAME else None
+
+    def _group_data(self, group: RowGroup, column: int, role: int) -> object:
+        if role == _ROLE.DisplayRole and column == Column.NAME:
+            return f"{group.title}   ({group.detail})"
+        if role == _ROLE.ToolTipRole and column == Column.NAME:
+            return plain_tooltip(group.title)
+        return self._color("muted") if role == _ROLE.ForegroundRole else None
+
+    def _color(self, ink: str) -> QColor:
+        return self._theme.tokens.color(ink)
+
+    @staticmethod
+    def _described(row: DiffRow) -> str:
+        return f"{row.a_path or row.b_path or 'the root'}, {MARKS[row.mark].lower()}: {row.detail}"
+
+
+def _text(row: DiffRow, column: int) -> str:
+    change = _REORDERED if row.what == ("order",) else f"{row.mark} {MARKS[row.mark]}"
+    return (leaf_name(row), change, row.a_text, row.b_text, row.detail)[column]
+
+
+# What both files say of the selected row, and by how much its numbers differ.
+
+_ASK = "Compare numbers"
+
+
+class FactsPanel(QScrollArea):
+    """Shows a `Selection`."""
+
+    measure_wanted = Signal()
+    stop_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setAccessibleName("Facts of the selected row")
+        self._selection: Selection | None = None
+        self._title = WrappedText("", "lead")
+        self._detail = WrappedText()
+        self._table = QGridLayout()
+        self._table.setHorizontalSpacing(16)
+        self._table.setVerticalSpacing(3)
+        self._table.setColumnStretch(1, 1)
+        self._table.setColumnStretch(2, 1)
+        self._numbers = WrappedText("", "strong")
+        self._failure = plain_label("", "bad", wrap=True, selectable=True)
+        self._bar = named(QProgressBar(), spoken="Progress of comparing numbers")
+        self._bar.setTextVisible(False)
+        self._measure = make_button(_ASK, self.measure_wanted, icon="tensor", theme=theme)
+        self._stop = make_button("Cancel", self.stop_wanted)
+        self._timer = QTimer(self, interval=POLL_MS)
+        self._timer.timeout.connect(self._on_tick)
+        content = named(QWidget(), "scrolled")
+        buttons = row((self._bar, 1), self._measure, self._stop, spacing=8)
+        head = row((column(self._title, self._detail, spacing=2), 1), buttons, spacing=12)
+        column(
+            head,
+            self._numbers,
+            self._failure,
+            self._table,
+            1,
+            spacing=6,
+            margins=(14, 8, 14, 8),
+            within=content,
+        )
+        frameless_scroll(self, content)
+        self.show_selection(None)
+
+    def show_selection(self, selection: Selection | None) -> None:
+        """Show what is selected."""
+        is_same = _shown_of(selection) == _shown_of(self._selection)
+        self._selection = selection
+        shown = selection or Selection(row=0, title="", detail="", facts=())
+        if not is_same:
+            self._title.setText(shown.title)
+            self._detail.setText(shown.detail)
+            self._fill_table(shown)
+        for part in (self._title, self._detail):
+            part.setVisible(selection is not None)
+        self._numbers.setText(f"Numbers: {shown.numbers}")
+        self._numbers.setVisible(bool(shown.numbers))
+        self._failure.setText(shown.failure)
+        self._failure.setVisible(bool(shown.failure))
+        runs = shown.measuring is not None
+        self._measure.setVisible(shown.can_measure and not runs and not shown.numbers)
+        self._bar.setVisible(runs)
+        self._stop.setVisible(runs)
+        if runs:
+            self._on_tick()
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    def _fill_table(self, selection: Selection) -> None:
+        clear_layout(self._table)
+        for place, title in enumerate(("", "A", "B") if selection.facts else ()):
+            self._table.addWidget(plain_label(title, "section"), 0, place)
+        for line, fact in enumerate(selection.facts, 1):
+            mark = "\u2260 " if fact.differs else ""
+            role = "strong" if fact.differs else ""
+            self._table.addWidget(plain_label(f"{mark}{fact.label}", role or "muted"), line, 0, TOP)
+            for place, text in enumerate((fact.a, fact.b), 1):
+                cell = named(WrappedText(text, role), spoken=f"{fact.label} in {'AB'[place - 1]}")
+                self._table.addWidget(cell, line, place)
+
+    def _on_tick(self) -> None:
+        if self._selection is not None and self._selection.measuring is not None:
+            show_fraction(self._bar, self._selection.measuring.fraction)
+
+
+def _shown_of(selection: Selection | None) -> tuple[object, ...] | None:
+    """Return what is written of a selection, which takes longer than the progress of its numbers."""
+    return None if selection is None else (selection.title, selection.detail, selection.facts)
+
 
 _WIDTHS = {Column.NAME: 310, Column.WHAT: 96, Column.A: 280, Column.B: 280}
 _MOST_UNFOLDED = 2_000

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from PySide6.QtCore import (
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
+    QObject,
     QPoint,
     Qt,
     QTimer,
@@ -23,22 +25,242 @@ from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.columns import TreeColumns, rows_to_measure
-from inspector.gui.tree.copying import tsv_parts
 from inspector.gui.tree.delegate import RowDelegate, indents_for
 from inspector.gui.tree.dragging import RowDrag
-from inspector.gui.tree.folding import Unfolder, first_to_unfold, matches_to_unfold, rows_to_unfold
 from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import Column, TreeModel
 from inspector.gui.tree.painting import make_viewport
-from inspector.gui.tree.selection import Rows, branches_in_sight, nodes_of, rows_below
-from inspector.gui.tree.sorting import Sorting
+from inspector.gui.tree.selection import Rows, branches_in_sight, nodes_of, rows_below, rows_of
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
+from inspector.quoting import pasted_cell
 from inspector.report.outline.flat import Order
 from inspector.report.tree import Tree
 
 if TYPE_CHECKING:
     from inspector.report.query import Query
+
+# Which rows are unfolded: of a new tree, of what a search found, and on demand.
+
+FIRST_ROWS = 32
+"""About one page: how far a new tree unfolds by itself."""
+ROWS_A_TURN = 500
+"""So many rows Qt lays out in a few milliseconds."""
+_LOOKS = 4
+_MATCH_ROWS = 400
+
+
+def first_to_unfold(model: TreeModel) -> list[int]:
+    """Return what a new tree unfolds: along the largest branch first, as far as a page goes.
+
+    A row that stands alone at the top is unfolded further: with nothing but it the tree would look empty.
+    """
+    top = model.below(0)
+    if len(top) == 1 and FIRST_ROWS <= len(model.first_below(top[0], ROWS_A_TURN + 1)) <= ROWS_A_TURN:
+        return [0, top[0]]
+    budget = FIRST_ROWS - len(top)
+    found, waiting = [0], _branches(model, 0) if budget > 0 else []
+    while waiting:
+        _, node_id = heappop(waiting)
+        children = model.below(node_id)
+        if len(children) <= budget:
+            budget -= len(children)
+            found.append(node_id)
+            for branch in _branches(model, node_id):
+                heappush(waiting, branch)
+    return found
+
+
+def _branches(model: TreeModel, node_id: int) -> list[tuple[int, int]]:
+    """Return the rows below a node that have others below them, the largest first, as (-bytes, id)."""
+    branches = filter(model.shape.has_below, model.below(node_id))
+    nodes = ((child, model.node(child)) for child in branches)
+    return sorted((-node.nbytes, child) for child, node in nodes if node.tensors)
+
+
+def rows_to_unfold(model: TreeModel, roots: Iterable[int], budget: int) -> tuple[list[int], list[int]]:
+    """Return the nodes to unfold, level by level, while `budget` rows are not exceeded, and the others.
+
+    What is too large is looked at too, as far as it takes to see that; after some of it, the rest is left.
+    """
+    level = list(roots)
+    found: list[int] = []
+    left: list[int] = []
+    looks = _LOOKS * budget
+    while level:
+        deeper: list[int] = []
+        for node_id in level:
+            if not model.shape.has_below(node_id):
+                continue
+            children = model.first_below(node_id, budget + 1) if 0 < budget <= looks else []
+            looks -= len(children)
+            if not 0 < len(children) <= budget:
+                left.append(node_id)
+                continue
+            budget -= len(children)
+            found.append(node_id)
+            deeper += filter(model.shape.has_below, children)
+        level = deeper
+    return found, left
+
+
+def matches_to_unfold(model: TreeModel) -> list[int]:
+    """Return the nodes to unfold of what a search found: some pages, and always the way to the first."""
+    found, _ = rows_to_unfold(model, [0], _MATCH_ROWS)
+    above = -1 if model.first_match is None else model.shape.parents[model.first_match]
+    while above > 0:
+        found.append(above)
+        above = model.shape.parents[above]
+    return found
+
+
+class Unfolder(QObject):
+    """Unfolds rows of a view in slices, and remembers which are unfolded.
+
+    Qt asks for each row that it lays out: thousands at once would hold up the window.
+    """
+
+    ended = Signal()
+
+    def __init__(self, view: QTreeView, model: TreeModel) -> None:
+        super().__init__(view)
+        self._view = view
+        self._model = model
+        self._turns = Turns(self)
+        self.rows: set[int] = set()
+        """All rows that are unfolded, or will be."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether some rows are still to be unfolded."""
+        return self._turns.is_busy
+
+    def forget(self) -> set[int]:
+        """Return which rows are unfolded, and unfold no more of them."""
+        rows, self.rows = self.rows, set()
+        self._turns.stop()
+        self._view.setUpdatesEnabled(True)
+        return rows
+
+    def unfold(self, node_ids: Iterable[int]) -> None:
+        """Unfold more rows: a slice now, and the others in the turns of the event loop that follow."""
+        self.remember(node_ids)
+        self._turns.begin(self._slices(sorted(self.rows)))
+
+    def remember(self, node_ids: Iterable[int]) -> None:
+        """Take rows as unfolded; the root always is."""
+        self.rows.update(node_id for node_id in node_ids if node_id)
+
+    def _slices(self, node_ids: list[int]) -> Iterator[None]:
+        """Unfold from top to bottom; within a slice from the innermost out, so that it is laid out once."""
+        self._view.setUpdatesEnabled(False)
+        rows, begin = 0, 0
+        for place, node_id in enumerate(node_ids):
+            index = self._model.index_of(node_id)
+            if index.isValid() and not self._view.isExpanded(index):
+                rows += self._model.rowCount(index)
+            if rows >= ROWS_A_TURN:
+                self._expand(node_ids[begin : place + 1])
+                rows, begin = 0, place + 1
+                yield
+        self._expand(node_ids[begin:])
+        self._view.setUpdatesEnabled(True)
+        self.ended.emit()
+
+    def _expand(self, node_ids: list[int]) -> None:
+        for node_id in reversed(node_ids):
+            if node_id in self.rows:  # and was not folded meanwhile
+                index = self._model.index_of(node_id)
+                if index.isValid():
+                    self._view.expand(index)
+
+
+# What a view does around the sorting of its rows, so that thousands of unfolded ones do not hold it up.
+#
+# Qt lays all unfolded rows out anew, and follows each selected one. Here the tree is sorted while it is
+# folded; then its branches are unfolded in slices, and the same rows are selected as ranges.
+
+_MANY_ROWS = 300
+
+
+class Sorting(QObject):
+    """Folds a view before its model is sorted, and unfolds it afterwards, where much is unfolded."""
+
+    def __init__(self, view: TensorTreeView, model: TreeModel, folds: Unfolder) -> None:
+        super().__init__(view)
+        self._view = view
+        self._model = model
+        self._folds = folds
+        self._before: tuple[int | None, list[int]] | None = None
+        model.sort_begun.connect(self._on_begun)
+        model.sort_ended.connect(self._on_ended)
+        folds.ended.connect(self.end)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the rows that were selected are still to be selected again."""
+        return self._before is not None
+
+    def leave(self) -> None:
+        """Select nothing again: other rows are shown."""
+        self._before = None
+
+    def end(self) -> None:
+        """Select the rows again that were selected before the tree was sorted."""
+        if self._before is None:
+            return
+        (current, picked), self._before = self._before, None
+        with blocked(self._view):
+            self._view.set_current(current)
+            rows, flags = rows_of(self._model, picked), QItemSelectionModel.SelectionFlag
+            self._view.selectionModel().select(rows, flags.ClearAndSelect)
+
+    def _on_begun(self) -> None:
+        if self._view.model() is not self._model or not self._is_much():
+            return
+        if self._before is None:  # else the last sorting is not done yet
+            picked = nodes_of(self._model, self._view.selectionModel().selection())
+            self._before = self._view.current_node(), picked
+        unfolded = self._folds.forget()
+        with blocked(self._view):
+            self._view.selectionModel().clear()
+            self._view.collapseAll()
+        self._folds.remember(unfolded)
+
+    def _is_much(self) -> bool:
+        rows = 0
+        for node_id in self._folds.rows:
+            rows += len(self._model.first_below(node_id, _MANY_ROWS))
+            if rows >= _MANY_ROWS:
+                return True
+        return False
+
+    def _on_ended(self) -> None:
+        if self._before is not None:
+            self._folds.unfold(())
+
+
+# The selected rows as a spreadsheet takes them.
+
+ROWS_A_PART = 25
+"""A row that was never in sight takes 50 µs, a slice of a long list half a millisecond."""
+
+
+def tsv_parts(view: QTreeView, rows: Rows, node_ids: Sequence[int]) -> Iterator[list[str]]:
+    """Yield the lines of rows, some at once: the visible columns in order, below their titles."""
+    header = view.header()
+    places = [header.logicalIndex(place) for place in range(header.count())]
+    columns = [column for column in places if not header.isSectionHidden(column)]
+    lines = ["\t".join(str(rows.headerData(column, Qt.Orientation.Horizontal)) for column in columns)]
+    for begin in range(0, len(node_ids), ROWS_A_PART):
+        for node_id in node_ids[begin : begin + ROWS_A_PART]:
+            texts = (pasted_cell(rows.text(node_id, column)) for column in columns)
+            lines.append("\t".join(texts))
+        yield lines
+        lines = []
+    if lines:
+        yield lines
+
 
 _MOST_ROWS = 5_000  # expanding a million rows would take seconds
 _MOST_COPIED = 100_000

@@ -9,22 +9,206 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QRect, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QSplitter, QToolButton, QWidget
 
 from inspector.gui.commands import Commands
+from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import column
+from inspector.gui.tree.painting import PaintWaiter
+from inspector.gui.tree.view import TensorTreeView
+from inspector.gui.widgets.boxes import column, row
+from inspector.gui.widgets.controls import make_button
+from inspector.gui.widgets.labels import ElidedLabel, describe, named, plain_label
 from inspector.gui.workspace.room import BANNER_HEIGHT, MAP_HEIGHT
-from inspector.gui.workspace.tree_pane import TreePane
 from inspector.overriding import override
+from inspector.report.outline.flat import Order
+from inspector.units import cut_text
 
 if TYPE_CHECKING:
+    from inspector.gui.commands import Commands
     from inspector.gui.pages.tabs import PageTabs
     from inspector.gui.workspace.around import Around
     from inspector.gui.workspace.banner import BannerFrame
     from inspector.gui.workspace.changed_bar import ChangedBar
     from inspector.gui.workspace.device_map import DeviceMapBar
-    from inspector.session.screen import Screen
+    from inspector.session.controller import Session
+    from inspector.session.screen import Screen, SearchPage
+
+
+# The left part of the workspace: the tree, and the facts of what is selected in it.
+
+# What stands over the tree when a search finds nothing: the word that is no good, and a way out.
+
+_WIDTH = 440
+_MOST_QUERY = 30
+
+
+class NothingFound(QFrame):
+    """A card with the reason, and buttons for the query that was meant and for none."""
+
+    query_wanted = Signal(str)
+    end_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        named(self, "nothingFound", spoken="Nothing found")
+        self._instead = ""
+        self._why = plain_label("", wrap=True, selectable=True)
+        self._search = make_button("Search", self._on_search, kind="primary")
+        self._end = make_button("Clear", self.end_wanted.emit)
+        describe(self._end, "End the search and show all rows again")
+        title = plain_label("Nothing found", "strong")
+        buttons = row(self._search, self._end, 1, spacing=8)
+        self._box = column(title, self._why, buttons, spacing=8, margins=(16, 14, 16, 14), within=self)
+        self.fit(_WIDTH)
+        self.hide()
+
+    def show_search(self, page: SearchPage | None) -> None:
+        """Show why a search found nothing, or nothing."""
+        self.setVisible(page is not None and bool(page.why))
+        if page is None:
+            return
+        self._why.setText(page.why)
+        self.setAccessibleDescription(page.why)
+        self._instead = page.instead
+        self._search.setText(f"Search {cut_text(page.instead, _MOST_QUERY)}".replace("&", "&&"))
+        self._search.setVisible(bool(page.instead))
+        self.fit(self.width())
+
+    def fit(self, width: int) -> None:
+        """Take a width, and the height that the reason needs in it."""
+        width = min(width, _WIDTH)
+        self._box.activate()
+        height = max(self._box.totalHeightForWidth(width), self._box.totalSizeHint().height())
+        self.setFixedSize(width, height)
+
+    def _on_search(self) -> None:
+        self.query_wanted.emit(self._instead)
+
+
+# The strip below the tree: the facts of what is selected, in sight whatever page is open.
+
+_NOTHING = "Nothing selected"
+_HINT = "Select a row to see its facts here."
+_BETWEEN = "  \u00b7  "
+
+
+class FactsStrip(QFrame):
+    """Two lines: the path with a button that copies it, and the facts."""
+
+    copy_wanted = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._pattern = ""
+        named(self, "factsStrip", spoken="Facts of the selection")
+        self._title = ElidedLabel("", "strong", Qt.TextElideMode.ElideMiddle)
+        self._facts = ElidedLabel("", "muted")
+        self._copy = named(QToolButton(), spoken="Copy the path of the selected row")
+        describe(self._copy, "Copy the path, as --exclude and path: rules take it")
+        self._copy.setProperty("kind", "icon")
+        name_icon(self._copy, "copy")
+        self._copy.clicked.connect(self._on_copy)
+        lines = column(self._title, self._facts, spacing=1)
+        row((lines, 1), self._copy, spacing=6, margins=(10, 4, 4, 4), within=self)
+        self.show_strip(None)
+
+    def show_screen(self, screen: Screen) -> None:
+        """Show the facts of what is selected."""
+        self.show_strip(screen)
+
+    def show_strip(self, screen: Screen | None) -> None:
+        """Show the strip of a screen, or that there is nothing selected."""
+        strip = None if screen is None else screen.strip
+        self._pattern = "" if strip is None else strip.pattern
+        self._title.setText(_NOTHING if strip is None else strip.title)
+        self._facts.setText(_HINT if strip is None else _BETWEEN.join(strip.facts))
+        self.setAccessibleDescription("" if strip is None else f"{strip.title}: {', '.join(strip.facts)}")
+        self._copy.setEnabled(bool(self._pattern))
+        draw_icons((self._copy,), self._theme.tokens)
+
+    def _on_copy(self) -> None:
+        self.copy_wanted.emit(self._pattern)
+
+
+_TREE_PANE_LEAST_WIDTH = 320
+_SPACING = 6
+_TREE_PANE_MARGIN = 12
+
+
+class TreePane(QWidget):
+    """Lays the tree and its strip out, and connects them."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.tree = TensorTreeView(theme, self)
+        self.painted = PaintWaiter(self.tree.viewport())
+        self.strip = FactsStrip(theme, self)
+        self.nothing = NothingFound()
+        self.setMinimumWidth(_TREE_PANE_LEAST_WIDTH)
+        self.setFocusProxy(self.tree)
+        cell = QGridLayout()
+        cell.addWidget(self.tree, 0, 0)
+        cell.addWidget(self.nothing, 0, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter)
+        column((cell, 1), self.strip, spacing=_SPACING, margins=(0, 0, 0, 0), within=self)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.nothing.fit(self.width() - 2 * _TREE_PANE_MARGIN)
+
+    def connect_commands(self, commands: Commands) -> None:
+        """Connect what the window does."""
+        self.tree.node_activated.connect(commands.on_node_activated)
+        self.tree.rows_copied.connect(commands.copy)
+        self.tree.drag.told.connect(commands.tell)
+        self.strip.copy_wanted.connect(commands.copy)
+        self.nothing.end_wanted.connect(commands.on_find_end)
+
+    def connect_to(self, session: Session) -> None:
+        """Connect what the session decides."""
+        self.tree.node_chosen.connect(session.select)
+        self.tree.rows_chosen.connect(session.pick)
+        self.tree.sort_wanted.connect(lambda column, down: session.list_flat(Order(column, down)))
+        self.nothing.query_wanted.connect(session.search)
+        self.tree.drag.connect_to(session)
+
+    def show_changes(self, old: Screen | None, new: Screen) -> None:
+        """Show a screen, as far as it differs from the last one."""
+        if old is None or old.tree is not new.tree:
+            self.tree.show_tree(new.tree)
+            old = None
+        if new.tree is not None and (old is None or old.sparks is not new.sparks):
+            self.tree.show_sparks(new.sparks)
+        if new.tree is not None and (old is None or old.scalars is not new.scalars):
+            self.tree.show_scalars(new.scalars or {})
+        if old is None or old.strip is not new.strip:
+            self.strip.show_screen(new)
+        self.tree.drag.show_taken(new.taken)
+        if old is None or old.search is not new.search:
+            self.nothing.show_search(new.search)
+
+    def show_found(self, old: Screen | None, new: Screen, *, only: bool) -> None:
+        """Show what a search found, as a tree or as a list, and what is selected."""
+        found = old is None or old.matches is not new.matches
+        if found:
+            self.tree.show_matches(new.matches, new.searched, only=only)
+        if found or old is None or old.flat is not new.flat:
+            found = True
+            self.tree.show_flat(*(new.flat or (None, 0)))
+        # The end of a search, or of a list, brings back rows that were hidden.
+        if found or old is None or old.selected != new.selected:
+            self.tree.show_selected(new.selected)
+
+    def forget(self) -> None:
+        """Release the file that was shown."""
+        self.painted.forget()
+        self.tree.drag.connect_to(None)
+        self.tree.show_tree(None)
+        self.strip.show_strip(None)
+        self.nothing.show_search(None)
+
 
 _MARGIN = 8
 _SIDE = 10

@@ -9,10 +9,12 @@ from collections.abc import Set as AbstractSet
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.programs import Program, count_globals
+from inspector.containers.rebuilds import JUDGED, REBUILDS
 from inspector.errors import CheckpointError
-from inspector.model.arguments.check import Arguments
-from inspector.model.arguments.kinds import UNKNOWN, kind_of
+from inspector.model.arguments.check import Arguments, is_judged
+from inspector.model.arguments.kinds import UNKNOWN, kind_of, listed_name
 from inspector.model.checkpoint import (
+    CallUse,
     Checkpoint,
     Fault,
     GlobalUse,
@@ -21,15 +23,159 @@ from inspector.model.checkpoint import (
     UnusualOpcode,
     Verb,
 )
-from inspector.model.programs.calls import MOST_OF_ONE_NAME, list_calls, note_calls
-from inspector.model.programs.constructing import split_by_use
-from inspector.model.programs.uses import PERSISTENT_ID, Uses, note_attributes
-from inspector.model.values.text import cut_name
+from inspector.model.programs.uses import PERSISTENT_ID, Uses, note_attributes, note_fault, note_use
+from inspector.model.values.children import breadth_of
+from inspector.model.values.text import cut_name, format_call
 from inspector.pickles.instructions import OPCODES
 from inspector.pickles.machine import Stream
 from inspector.pickles.oddities import Oddity, StreamFault
-from inspector.pickles.values import Global
+from inspector.pickles.values import Call, Dict, Global, Set, Value
 from inspector.records import replace
+
+# What loading would call besides the functions that make plain tensors, as text that does nothing.
+#
+# The machine remembers every such call, also of those whose results are dropped or hidden where no row is.
+# Of each name the first few are described: a thousand calls of one function are one piece of news.
+
+MOST_OF_ONE_NAME = 4
+"""How many calls of one name are described."""
+_MOST_NAMES = 10_000
+_MOST_HANDED = 24
+
+
+def list_calls(calls: Iterable[Call], places: dict[int, str]) -> tuple[CallUse, ...]:
+    """Describe calls in the order in which they would be made.
+
+    Args:
+        places: Paths of the values that have a row, by their `id`.
+    """
+    counts: dict[int, int] = {}
+    rows: list[CallUse] = []
+    for call in calls:
+        # What is called without having a name is one kind: it comes out of another call.
+        number = id(call.func) if isinstance(call.func, Global) else 0
+        count = counts[number] = counts.get(number, 0) + 1
+        if count <= MOST_OF_ONE_NAME and len(counts) <= _MOST_NAMES:
+            name = call.func.dotted if isinstance(call.func, Global) else ""
+            rows.append(CallUse(name, format_call(call), _handed(call.args), places.get(id(call))))
+    return tuple(rows)
+
+
+def _handed(args: Value) -> tuple[str, ...]:
+    items = args[:_MOST_HANDED] if isinstance(args, tuple) else (args,)
+    return tuple(item.dotted for item in items if isinstance(item, Global))
+
+
+def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Callable[[int], None]) -> None:
+    """Note what is done in calls: of each name and verb once, and every call whose arguments are not taken.
+
+    That a function makes a tensor is no news, unless it cannot.
+    """
+    known: set[tuple[object, ...]] = set()
+    names: dict[int, str] = {}
+    for call in calls:
+        look(1)
+        number = _number(call.func)
+        name = names.get(number)
+        if name is None:
+            name = names[number] = listed_name(call.func)
+        if name in JUDGED:
+            look(breadth_of(call))
+            note_fault(uses, name, call, arguments)
+        if name in JUDGED or is_rebuild(call.func):
+            continue
+        kind = (number, call.items is None, call.pairs is None, call.state is None)
+        if kind not in known or (isinstance(call.func, Global) and call.func.package == "numpy"):
+            known.add(kind)
+            look(breadth_of(call))
+            note_use(uses, call, arguments)
+        elif is_judged(name):
+            look(breadth_of(call))
+            note_fault(uses, name, call, arguments)
+
+
+def is_rebuild(func: Value) -> bool:
+    """Return whether a value is one of torch's functions that make tensors, of whatever release."""
+    return isinstance(func, Global) and func.package == "torch" and func.name.startswith("_rebuild")
+
+
+def _number(func: Value) -> int:
+    return id(func) if isinstance(func, Global) else 0
+
+
+# Which imported names a pickle merely makes objects of, and which it calls or hands on to be called.
+#
+# torch's list of names makes no difference between the two: a name on it may be called by REDUCE with any
+# arguments. NEWOBJ is `cls.__new__(cls, *args)`, which fails for everything but a class, and the state that
+# BUILD sets from a plain dictionary becomes the object's attributes. So a name that is used in no other way
+# is a class, of which the file only brings the attributes. REDUCE proves nothing: a function is called the
+# same way.
+
+# torch takes nothing but a class at this place of their arguments (`torch/_tensor.py`, `torch/_utils.py`).
+_CLASS_AT = {one.dotted: one.class_at for one in REBUILDS if one.class_at >= 0}
+_MOST_ARGS = 16
+_PAIR = 2
+
+
+def split_by_use(
+    calls: Iterable[Call], look: Callable[[int], None] = lambda _: None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names that are only constructed, and those that are called or may be by what is handed them.
+
+    A name that is in neither is imported and left alone. Each container is looked into once, however many
+    calls share it. `look` counts the work.
+    """
+    made: dict[str, None] = {}
+    called: dict[str, None] = {}
+    seen: set[int] = set()
+    for call in calls:
+        look(2)
+        func = call.func
+        if isinstance(func, Global):
+            (made if _constructs(call) else called)[func.dotted] = None
+        _note_handed(_arguments(call, made), called, seen)
+    return tuple(name for name in made if name not in called), tuple(called)
+
+
+def _constructs(call: Call) -> bool:
+    return call.kind == "newobj" and call.kwargs is None and _is_plain_state(call.state)
+
+
+def _is_plain_state(state: Value) -> bool:
+    """Return whether a state is one that becomes attributes; with slots, it is a pair of such."""
+    if isinstance(state, tuple) and len(state) == _PAIR:
+        return all(part is None or isinstance(part, Dict) for part in state)
+    return state is None or isinstance(state, Dict)
+
+
+def _arguments(call: Call, made: dict[str, None]) -> list[Value]:
+    """Return the arguments that the callee may call, and note the class among them."""
+    args, func = call.args, call.func
+    place = _CLASS_AT.get(func.dotted) if isinstance(func, Global) else None
+    if place is None or not isinstance(args, tuple) or not place < len(args) <= _MOST_ARGS:
+        return [args, call.kwargs]
+    cls = args[place]
+    if not isinstance(cls, Global):
+        return [args]
+    made[cls.dotted] = None
+    return [*args[:place], *args[place + 1 :]]
+
+
+def _note_handed(values: list[Value], called: dict[str, None], seen: set[int]) -> None:
+    while values:
+        value = values.pop()
+        if isinstance(value, Global):
+            called[value.dotted] = None
+        elif isinstance(value, list | tuple | Dict | Set) and id(value) not in seen:
+            seen.add(id(value))
+            values.extend(_inside(value))
+
+
+def _inside(value: list[Value] | tuple[Value, ...] | Dict | Set) -> Iterable[Value]:
+    if isinstance(value, Dict):
+        return [part for pair in value.pairs for part in pair]
+    return value.items if isinstance(value, Set) else value
+
 
 UNREAD = "unread"
 """The format of what stands for a file that cannot be read."""

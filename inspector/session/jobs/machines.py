@@ -7,14 +7,43 @@ from functools import partial
 
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.session.document import Document
+from inspector.session.history import with_history
 from inspector.session.jobs.job import Job
-from inspector.session.jobs.part import Part
 from inspector.session.jobs.pythons import PYTHONS, look_for_pythons
 from inspector.session.jobs.running import start
 from inspector.session.present.failure import failure_page
 from inspector.session.present.presenter import Presenter
-from inspector.session.state import PROBE, THIS
+from inspector.session.screen import Screen
+from inspector.session.state import PROBE, THIS, State
 from inspector.target.machine.profile import Profile, presets
+
+# What the parts of the session share: the state of one window.
+
+
+class Part:
+    """Some of the intentions of a session; `Session` has them all."""
+
+    def __init__(self, desk: Presenter) -> None:
+        """Work on the state of a presenter."""
+        self._desk = desk
+
+    @property
+    def screen(self) -> Screen:
+        """The screen that was shown last."""
+        return self._desk.screen
+
+    @property
+    def _state(self) -> State:
+        return self._desk.state
+
+    @property
+    def _ready(self) -> Document | None:
+        return self._desk.state.ready
+
+    def _show(self, state: State) -> None:
+        self._desk.show(with_history(self._desk.state, state))
+
 
 Probe = Callable[[Progress, str | None], Profile]
 """Describes this machine, by the Python that a text names, or None for the one that counts."""

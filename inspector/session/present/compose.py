@@ -5,25 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.containers.collector import collector_paused
+from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
 from inspector.diagnose.findings.files import PART_OF_CHECKPOINT
+from inspector.diagnose.fitting import MAP_DOES_NOT_FIT, Overflow, overflow_finding, overflow_of
 from inspector.diagnose.run import diagnose
-from inspector.model.findings import Finding
+from inspector.errors import CheckpointError, PlanError
+from inspector.model.agents import loader_of
+from inspector.model.findings import SEVERITIES, Finding
+from inspector.model.roles.devices import is_accelerator
+from inspector.model.totals import storage_nbytes_by
 from inspector.records import replace
 from inspector.remap.rules import Rule
+from inspector.report.charts.areas import Areas, Coloring, Property, color_by, measure
 from inspector.report.charts.bars import Chart, device_chart, dtype_chart, flows_of, role_chart, waste_chart
-from inspector.report.charts.rooms import room_chart
+from inspector.report.charts.filtering import filter_for
+from inspector.report.charts.forecast import forecast_report
+from inspector.report.charts.modules import ModuleMap, module_map
+from inspector.report.charts.rooms import landed, room_chart
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.sums import parameters_text
 from inspector.report.words.formats import format_label, names_devices, nothing_to_map
+from inspector.report.words.results import as_lines, checked
 from inspector.session.cache import remembered
 from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
 from inspector.session.document import Document, load_of
 from inspector.session.export.kinds import RECOVER, offers
 from inspector.session.frame import frame_of
 from inspector.session.history import edit_texts
-from inspector.session.jobs.check import check_of
+from inspector.session.jobs.check import CHECK, check_of
 from inspector.session.jobs.pythons import pythons_page
 from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import banner, safety_chip
@@ -33,13 +44,7 @@ from inspector.session.present.cards import (
     explanation_card,
     finding_card,
 )
-from inspector.session.present.check import check_page
-from inspector.session.present.code import code_page
 from inspector.session.present.export import export_page
-from inspector.session.present.fitting import fitted_findings
-from inspector.session.present.forecast import forecast_page
-from inspector.session.present.marks import marks_of
-from inspector.session.present.module_map import module_map_of
 from inspector.session.present.rows import (
     can_go,
     flat_of,
@@ -54,6 +59,9 @@ from inspector.session.present.rows import (
 from inspector.session.screen import (
     Banner,
     BranchRow,
+    CheckPage,
+    Choice,
+    CodePage,
     DeviceRow,
     FindingRow,
     ForecastPage,
@@ -64,13 +72,272 @@ from inspector.session.state import State
 from inspector.session.targets import devices_of, target_of, targets_of
 from inspector.session.values.kinds import scalars_of, scan_of, taken_page
 from inspector.session.values.showing import scan_findings, sparks_of, values_page
+from inspector.snippet.script import comment_lines
+from inspector.snippet.styles.table import offered_styles, render
 from inspector.target.default_load import Judged
 from inspector.target.machine.profile import Profile
+from inspector.target.map_location import TagMap
+from inspector.target.memory import Routine, forecast
+from inspector.target.opening import can_map
+from inspector.target.versions import release_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
     from inspector.remap.compare.integrity import FileCheck
     from inspector.values.scan import Scan
+
+# What the chosen map puts on devices that are too small: a finding in place of that for the advised map.
+
+_MODEL_DOES_NOT_FIT = "model-does-not-fit"
+
+
+def fitted_findings(
+    document: Document,
+    target: Profile,
+    device_map: DeviceMap,
+    loading: Loading,
+    *,
+    found: tuple[Finding, ...],
+    page: ForecastPage | None,
+) -> tuple[Finding, ...]:
+    """Return the findings with what does not fit of the map that was chosen, worst first.
+
+    Args:
+        page: The forecast of what a script does with the file.
+    """
+    others = tuple(one for one in found if one.id != MAP_DOES_NOT_FIT)
+    checkpoint, moves = document.checkpoint, device_map.moves
+    overflow = _overflow(document, target, device_map, loading)
+    if overflow is not None:
+        card = overflow_finding(checkpoint, moves, overflow)
+        return _in_order((*others, card))
+    is_said = any(one.id == "does-not-fit" for one in others)
+    if page is None or page.chart is None or not page.is_tight or is_said:
+        return others
+    tight = Finding(
+        id=_MODEL_DOES_NOT_FIT,
+        severity="warning",
+        title="Filling a model takes more memory than there is",
+        detail=" ".join(page.notes),
+        paths=(),
+        count=0,
+        fix=None,
+    )
+    return _in_order((*others, tight))
+
+
+def _overflow(
+    document: Document, target: Profile, device_map: DeviceMap, loading: Loading
+) -> Overflow | None:
+    """Ask only about what differs from a plain load, of which the findings of the file speak."""
+    if not device_map.plan.storages and loading.ranks == 1:
+        return None
+    stored: tuple[tuple[str, int], ...] = ()
+    if device_map.branches:
+        flows = flows_of(document.checkpoint, device_map.plan.storages)
+        stored = tuple((device, sum(tags.values())) for device, tags in landed(flows).items())
+    return overflow_of(
+        document.checkpoint,
+        target,
+        device_map.moves,
+        ranks=loading.ranks,
+        mmap=loading.mmap,
+        stored=stored,
+    )
+
+
+def _in_order(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    return tuple(sorted(found, key=lambda one: SEVERITIES.index(one.severity)))
+
+
+# The forecast of the memory page: loading as the device map says, and filling a model.
+
+_MOST_RANKS = 8
+
+
+def forecast_page(
+    document: Document, target: Profile, device_map: DeviceMap, loading: Loading
+) -> ForecastPage | None:
+    """Forecast what loading the file takes; None where there is nothing to load."""
+    checkpoint = document.checkpoint
+    if not checkpoint.storages:
+        return None
+    maps = can_map(checkpoint, release_of(target.torch_version))
+    mmap = loading.mmap and maps
+    map_location = TagMap(pairs=device_map.moves) if device_map.moves else None
+    code = load_of(document, target).code
+    call = replace(code, map_location=map_location, mmap=mmap, refusal=None)
+    best = target.destination
+    fills = any(tensor.role == "parameter" for tensor in checkpoint.tensors)
+    is_shared = loading.ranks > 1 or target.wanted is None
+    own = best.partition(":")[0] if best.startswith("cuda") and is_shared else best  # each rank's own GPU
+    routine = Routine(fills_model=fills, to=own if fills and is_accelerator(best) else None)
+    loader = loader_of(checkpoint)
+    report = forecast_report(forecast(checkpoint, target, call, routine, ranks=loading.ranks), target, loader)
+    return ForecastPage(
+        loading=Loading(ranks=loading.ranks, mmap=mmap),
+        most_ranks=max(_MOST_RANKS, target.count("cuda")),
+        can_map=maps,
+        chart=report.chart,
+        notes=(*report.notes, *_optimizer_note(document, device_map, routine)),
+        is_tight=report.is_tight,
+    )
+
+
+def _optimizer_note(document: Document, device_map: DeviceMap, routine: Routine) -> tuple[str, ...]:
+    """Return what is not counted: `Optimizer.load_state_dict` moves state to the device of its parameters.
+
+    See `_process_value_according_to_param_policy` in `torch/optim/optimizer.py`.
+    """
+    if routine.to is None:
+        return ()
+    checkpoint, moved = document.checkpoint, device_map.plan.storages
+    places = {row.key: moved.get(row.key, row.device) for row in checkpoint.storages}
+    waiting = storage_nbytes_by(
+        checkpoint,
+        lambda row: (
+            places.get(row.storage or "", "") if row.role == "optimizer" and not row.on_cpu_by_design else ""
+        ),
+    )
+    nbytes = waiting.get("cpu", 0)
+    if not nbytes:
+        return ()
+    return (f"Not counted: optimizer.load_state_dict puts {format_nbytes(nbytes)} on {routine.to} as well.",)
+
+
+# The loading code of a file, which says what the device map says.
+
+_MOST_BRANCHES = 3
+_MOST_PATTERN = 60
+_NO_NAMES = "map_location knows no names: only an exported copy has that."
+_NO_TELLING = "map_location cannot tell them apart and leaves all of it: an exported copy has it."
+
+
+def code_page(
+    document: Document, device_map: DeviceMap, target: Profile, wanted: str, *, is_exact: bool
+) -> CodePage:
+    """Return the code page.
+
+    Args:
+        wanted: The id of the style that was chosen; where the file does not offer it, it gets its best one.
+    """
+    offered = _styles(document, wanted)
+    ids = [style.id for style in offered]
+    style = wanted if wanted in ids else next(iter(ids), "")
+    mapping = device_map.going if is_exact else device_map.moves
+    text = _code(document, target, style, mapping, is_exact)
+    return CodePage(styles=offered, style=style, text=_not_in_code(device_map) + text)
+
+
+@remembered
+def _styles(document: Document, wanted: str) -> tuple[Choice, ...]:
+    offered = offered_styles(document.checkpoint, wanted)
+    return tuple(Choice(id=style.id, label=style.label) for style in offered)
+
+
+@remembered
+def _code(document: Document, target: Profile, style: str, mapping: Pairs, is_exact: bool) -> str:  # noqa: FBT001 - remembered by position
+    try:
+        return render(document.checkpoint, style=style, target=target, mapping=mapping, is_exact=is_exact)
+    except PlanError as error:
+        return f"# {escape_text(error.what)}\n"
+
+
+def _not_in_code(device_map: DeviceMap) -> str:
+    """Return comments on what of the map no `map_location` can say, and only a copy has."""
+    said = []
+    rules = [(rule.path, rule.to) for rule in device_map.branches if rule.path]
+    if rules:
+        shown = [f"{cut_text(path, _MOST_PATTERN)} to {to}" for path, to in rules[:_MOST_BRANCHES]]
+        more = f" and {len(rules) - _MOST_BRANCHES:,} more" if len(rules) > _MOST_BRANCHES else ""
+        said.append(f"The map also sends {escape_text(', '.join(shown))}{more}. {_NO_NAMES}")
+    to, kept = dict(device_map.going).get("cpu", "cpu"), len(device_map.plan.kept)
+    if to != "cpu" and kept:
+        said.append(
+            f"The map sends what is on the CPU to {to}, but for {format_count(kept, 'tensor')} that belong "
+            f"there (step, RNG state). {_NO_TELLING}"
+        )
+    lines = [line for text in said for line in comment_lines(text)]
+    return "".join(f"{line}\n" for line in lines) + ("\n" if lines else "")
+
+
+# The check of all bytes in words: how far it is, and what it found.
+
+_MOST_NAMED = 4
+_NOT_COMPARED = "torch.load does not compare checksums."
+
+
+def check_page(state: State) -> CheckPage:
+    """Return what the file page shows of the check."""
+    job, found = state.job(CHECK), check_of(state)
+    if job is None or job.status == "cancelled":
+        return CheckPage(hint=_hint(state))
+    if found is not None:
+        lines = as_lines(checked(found, _MOST_NAMED))
+        return CheckPage(tone="good" if found.is_intact else "bad", lines=tuple(lines))
+    if job.error is None:
+        return CheckPage(progress=job.progress)
+    # What was not foreseen is a mistake of this program, and is reported as such.
+    what = "" if isinstance(job.error, CheckpointError) else f"unexpected {type(job.error).__name__}: "
+    return CheckPage(tone="bad", lines=(escape_text(f"{what}{job.error}"),))
+
+
+def _hint(state: State) -> str:
+    """Return what a check is for; what torch.load leaves undone is said of files that it loads."""
+    document = state.ready
+    if document is None:
+        return ""
+    checkpoint = document.checkpoint
+    reading = f"Reading {'all of its files' if checkpoint.parts else 'the whole file'} shows whether"
+    if not format_of(checkpoint.format).torch_loads:
+        return f"{reading} nothing is missing, and whether it matches its checksums if the format has any."
+    return f"{_NOT_COMPARED} {reading} it is as it was saved."
+
+
+# The map page: what is measured once for a file, and what of it is shown.
+
+
+def module_map_of(document: Document, by: Property | None, root: int) -> ModuleMap | None:
+    """Return the map of modules; None as long as nobody looks at it, for it has to be measured."""
+    return None if by is None else _shown(document, by, root)
+
+
+@remembered
+def _shown(document: Document, by: Property, root: int) -> ModuleMap:
+    return module_map(_areas(document), _coloring(document, by), root)
+
+
+@remembered
+def _areas(document: Document) -> Areas:
+    return measure(document.checkpoint, document.tree)
+
+
+@remembered
+def _coloring(document: Document, by: Property) -> Coloring:
+    return color_by(_areas(document), by)
+
+
+# Which parts of the charts the selected row belongs to.
+
+
+def marks_of(document: Document, node: int | None, charts: tuple[Chart, ...]) -> tuple[str, ...]:
+    """Return the searches of all parts that a row belongs to, by its device, its role and its dtype.
+
+    A group belongs to the parts of all devices below it.
+    """
+    nodes = document.tree.nodes
+    if node is None or not 0 < node < len(nodes):
+        return ()
+    row = nodes[node]
+    about: set[tuple[str, str]] = {("device", device) for device, _ in row.devices}
+    if row.kind == "tensor":
+        tensor = document.checkpoint.tensors[row.index]
+        about |= {("device", tensor.device), ("role", tensor.role), ("dtype", tensor.dtype)}
+    known = {part.query for chart in charts for bar in chart.bars for part in bar.segments if part.query}
+    plain = {filter_for(field, value) for field, value in about}
+    exact = {f'{field}:"{value}"' for field, value in about}
+    return tuple(sorted(known & (plain | exact)))
+
 
 _MOST_BRANCH = 80
 _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"

@@ -10,8 +10,7 @@ from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QToolButton, QWidget
 
-from inspector.gui.compare.model import Column
-from inspector.gui.compare.window import CompareWindow
+from inspector.gui.compare.window import Column, CompareWindow
 from inspector.gui.theme.theme import Theme
 from inspector.progress import Progress
 from inspector.session.comparing.session import CompareSession

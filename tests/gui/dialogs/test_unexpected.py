@@ -11,9 +11,9 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton
 
-from inspector.gui.dialogs import unexpected
+from inspector.gui import app as unexpected
+from inspector.gui.app import UnexpectedErrors, report_of
 from inspector.gui.dialogs.error import ErrorDialog
-from inspector.gui.dialogs.unexpected import UnexpectedErrors, report_of
 
 
 @pytest.fixture

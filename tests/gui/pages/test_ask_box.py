@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit
 
-from inspector.gui.pages.ask_box import AskBox
+from inspector.gui.pages.findings import AskBox
 from tests.gui.looking import button
 
 

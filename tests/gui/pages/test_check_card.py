@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QProgressBar, QPushButton
 
-from inspector.gui.pages.check_card import CheckCard
-from inspector.gui.pages.facts import FilePanel
+from inspector.gui.pages.facts import CheckCard, FilePanel
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.screen import CheckPage

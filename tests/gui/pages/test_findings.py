@@ -4,8 +4,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QToolButton
 
-from inspector.gui.pages.finding_card import FindingCard, node_label
-from inspector.gui.pages.findings import FindingsPanel
+from inspector.gui.pages.findings import FindingCard, FindingsPanel, node_label
 from inspector.gui.widgets.labels import WrappedText
 from inspector.records import replace
 from inspector.session.screen import FindingRow, Fix

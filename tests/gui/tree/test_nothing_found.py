@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.gui.tree.nothing_found import NothingFound
+from inspector.gui.workspace.workspace import NothingFound
 from inspector.report.query import parse_query
 from inspector.session.screen import SearchPage
 from tests.gui.looking import button, shown

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt, QTimer
 
-from inspector.gui.tree.folding import ROWS_A_TURN
 from inspector.gui.tree.model import Column
-from inspector.gui.tree.view import TensorTreeView
+from inspector.gui.tree.view import ROWS_A_TURN, TensorTreeView
 from tests.gui.tree.test_view import large_tree, rows_in_sight
 from tests.work import count_steps
 

@@ -8,7 +8,7 @@ from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QApplication, QMenu
 
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.gui.tree import folding
+from inspector.gui.tree import view as folding
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
 from inspector.records import replace

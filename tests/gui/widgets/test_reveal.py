@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from PySide6.QtGui import QDesktopServices
 
-from inspector.gui.widgets import reveal
+from inspector.gui.dialogs.export import dialog as reveal
 
 PATH = Path("/runs/best.cpu.pth")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QToolButton
 
-from inspector.gui.workspace.strip import FactsStrip
+from inspector.gui.workspace.workspace import FactsStrip
 from inspector.records import replace
 from inspector.report.outline.strip import Strip
 from tests.gui import fakes

@@ -5,7 +5,7 @@ from unittest.mock import create_autospec
 from PySide6.QtCore import Qt
 
 from inspector.gui.commands import Commands
-from inspector.gui.workspace.tree_pane import TreePane
+from inspector.gui.workspace.workspace import TreePane
 from inspector.records import replace
 from inspector.report.outline.flat import FlatRows, Order
 from tests.gui import fakes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import ROLES, Role, Tensor, ValueRow
+from inspector.model.checkpoint import ROLES, Role
 from inspector.records import replace
 from tests.corpus import CORPUS
 
@@ -39,11 +39,6 @@ def test_rows_are_compared_and_hashed_by_their_contents() -> None:
     again = open_checkpoint(CHECKPOINT.path)
     assert again == CHECKPOINT
     assert hash(again.tensors[0]) == hash(CHECKPOINT.tensors[0])
-
-
-def test_fields_are_documented() -> None:
-    for row in (Tensor, ValueRow):
-        assert all(f"{field}:" in (row.__doc__ or "") for field in row._fields)
 
 
 def test_every_role_is_listed() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.model.costs import cost_of_row, excess_of, weight_of_step
 from inspector.model.tensors.views import TensorFacts
+from inspector.model.walk import cost_of_row, excess_of, weight_of_step
 
 
 def test_a_row_costs_its_names() -> None:

@@ -4,8 +4,7 @@ from inspector.containers.formats import FORMATS
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.records import replace
-from inspector.safety.archives import ARCHIVES, judge_archive
-from inspector.safety.verdict import judge
+from inspector.safety.verdict import ARCHIVES, judge, judge_archive
 from tests.unit.report.rows import checkpoint
 
 RUNS = Note(NoteKind.RUNS_AT_LOAD, ("code/a.py:2",))

@@ -19,8 +19,7 @@ import pytest
 
 from inspector.model.build import open_checkpoint
 from inspector.safety.allowlist import default_allow_list
-from inspector.safety.verdict import judge
-from inspector.safety.weights_only import names_to_allow, refusals
+from inspector.safety.verdict import judge, names_to_allow, refusals
 from tests.builders.pickles import STOP, dict_, list_, name, number, op, proto, text, tuple_
 from tests.sweep import table
 from tests.unit.model.making import built, by_hand, call, pairs, saved

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from inspector.session.frame import shown_name
 from inspector.session.present.compose import compose
 from inspector.session.state import State
-from inspector.session.titles import shown_name
 
 
 def test_a_file_that_stands_for_its_folder_is_called_like_that() -> None:

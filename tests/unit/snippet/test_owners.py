@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor
 from inspector.records import replace
 from inspector.snippet.models import find_models
-from inspector.snippet.owners import Owned, find_owned, likeness
+from inspector.snippet.request import Owned, find_owned, likeness
 from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor
 

@@ -2,14 +2,99 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from collections.abc import Callable, Sequence
 
-from inspector.gui.charts.saving import Saved
-from inspector.gui.pages.memory.card import ChartCard, ForecastCard, saved_cards
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QFrame, QVBoxLayout
+
+from inspector.gui.charts.bars import Bars
+from inspector.gui.charts.saving import Saved, save_button
+from inspector.gui.charts.view import ChartView, saved_charts
 from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
 from inspector.gui.widgets.cards import ScrollPanel
+from inspector.gui.widgets.controls import number_field
+from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
 from inspector.overriding import override
-from inspector.session.screen import Chart, ForecastPage, Screen
+from inspector.report.charts.tables import charts_csv
+from inspector.session.screen import Chart, ForecastPage, Loading, Screen
+
+# The cards of the memory page: a chart, and the chart of what loading takes.
+
+_LOADING = "While loading"
+
+
+class ChartCard(QFrame):
+    """One chart with its title; with room above and below for more."""
+
+    query_wanted = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.chart = Chart(title="", bars=())
+        self._devices: frozenset[str] = frozenset()
+        self._title = plain_label("", "strong", wrap=True)
+        self.above, self.below = QVBoxLayout(), QVBoxLayout()
+        self.view = ChartView(theme)
+        self.view.query_wanted.connect(self.query_wanted)
+        self._head = row((self._title, 1, MIDDLE), spacing=8)
+        parts = (self._head, named(QFrame(), "line"), self.above, self.view, self.below)
+        column(*parts, spacing=8, margins=(0, 0, 0, 8), within=self)
+
+    def show_chart(self, chart: Chart, devices: frozenset[str], marks: tuple[str, ...] = ()) -> None:
+        """Show another chart; what is not a device gets a color that no device has."""
+        if (chart, devices) != (self.chart, self._devices):
+            self.chart, self._devices = chart, devices
+            self._title.setText(chart.title)
+            self.view.show_drawing(Bars(chart, devices))
+            self.view.setVisible(bool(chart.bars))
+        self.view.show_marks(marks)
+
+    def offer_saving(self, source: Callable[[], str], whole: Callable[[], Saved]) -> None:
+        """Add the button that saves this chart of the checkpoint at a path, or the whole page."""
+        button = save_button(self._theme, lambda: saved_cards((self,), self.chart.title, source()), whole)
+        self._head.addWidget(button, 0, TOP)
+
+
+def saved_cards(cards: Sequence[ChartCard], title: str, source: str) -> Saved:
+    """Return what can be saved of some charts."""
+    charts = [card.chart for card in cards]
+    return saved_charts([card.view for card in cards], title, source, lambda: charts_csv(charts))
+
+
+class ForecastCard(ChartCard):
+    """What loading takes of the target's memory, with its options above and its notes below."""
+
+    loading_chosen = Signal(object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self._ranks = number_field("Number of processes that load the file at once", 1, 1)
+        self._ranks.valueChanged.connect(self._on_chosen)
+        self._mmap = QCheckBox("mmap=True")
+        self._mmap.setToolTip("Map the file instead of reading it: only what is used is read")
+        self._mmap.toggled.connect(self._on_chosen)
+        self._notes = column(spacing=2)
+        label = plain_label("Processes", "muted")
+        label.setBuddy(self._ranks)
+        self.above.addLayout(row(label, self._ranks, self._mmap, 1, spacing=10))
+        self.below.addLayout(self._notes)
+
+    def show_forecast(self, page: ForecastPage) -> None:
+        """Show a forecast and the options it was made for."""
+        with blocked(self._ranks, self._mmap):
+            self._ranks.setMaximum(page.most_ranks)
+            self._ranks.setValue(page.loading.ranks)
+            self._mmap.setChecked(page.loading.mmap)
+        self._mmap.setVisible(page.can_map)
+        self.show_chart(page.chart or Chart(title=_LOADING, bars=()), frozenset())
+        clear_layout(self._notes)
+        for note in page.notes:
+            self._notes.addWidget(plain_label(note, "warning" if page.is_tight else "muted", wrap=True))
+
+    def _on_chosen(self) -> None:
+        self.loading_chosen.emit(Loading(ranks=self._ranks.value(), mmap=self._mmap.isChecked()))
 
 
 class MemoryPanel(ScrollPanel):

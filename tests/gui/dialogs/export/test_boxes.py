@@ -11,8 +11,9 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QLineEdit, QPushButton, QTreeView, QWidget
 
-from inspector.gui.dialogs.export import box_model, box_panel
-from inspector.gui.dialogs.export.box_model import BoxModel
+from inspector.gui.dialogs.export import box_panel
+from inspector.gui.dialogs.export import box_panel as box_model
+from inspector.gui.dialogs.export.box_panel import BoxModel
 from inspector.gui.dialogs.export.dialog import ExportDialog
 from inspector.gui.widgets.cards import WholeArea
 from inspector.resources import demo_path

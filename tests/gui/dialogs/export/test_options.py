@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox
 
-from inspector.gui.dialogs.export.options import ExportOptions
+from inspector.gui.dialogs.export.draft import ExportOptions
 from inspector.records import replace
 from inspector.session.export.page import ExportDraft, ExportWish
 from inspector.session.screen import Choice

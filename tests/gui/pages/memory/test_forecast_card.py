@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QCheckBox, QSpinBox
 
-from inspector.gui.pages.memory.card import ForecastCard
-from inspector.gui.pages.memory.panel import MemoryPanel
+from inspector.gui.pages.memory.panel import ForecastCard, MemoryPanel
 from inspector.records import replace
 from inspector.session.screen import Loading
 from tests.gui import fakes

@@ -7,8 +7,7 @@ from PySide6.QtWidgets import QToolTip
 
 from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.view import ChartView
-from inspector.gui.pages.memory.card import ChartCard
-from inspector.gui.pages.memory.panel import MemoryPanel
+from inspector.gui.pages.memory.panel import ChartCard, MemoryPanel
 from inspector.records import replace
 from inspector.session.screen import Bar, Chart, Segment
 from tests.gui import fakes

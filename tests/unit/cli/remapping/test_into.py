@@ -121,7 +121,7 @@ def test_two_names_that_are_one_to_the_disk_are_two_copies_at_most(cli, two, tmp
     out = tmp_path / "out"
 
     def place_of(path: str, **_: object) -> tuple[int, int] | None:
-        return (1, 2) if Path(path).parent == out and any(out.iterdir()) else None
+        return (1, 2) if Path(path).parent == out and out.exists() and any(out.iterdir()) else None
 
     monkeypatch.setattr(into, "place_of", place_of)
     answer = cli("remap", *two, "--into", out, "--force")

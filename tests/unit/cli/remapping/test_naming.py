@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli.remapping.naming import is_folder, name_of, refuse_collisions, refuse_sources
+from inspector.cli.remapping.into import is_folder, name_of, refuse_collisions, refuse_sources
 from inspector.errors import PlanError
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.cli.terminal.layout import lay_out
+from inspector.cli.terminal.writer import lay_out
 from inspector.records import replace
 from inspector.report.page.bars import Bars
 from inspector.report.page.blocks import Line, page_of

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.cli.terminal.lines import lay_line
+from inspector.cli.terminal.writer import lay_line
 from inspector.report.page.blocks import Line
 from inspector.report.page.cells import width_of
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from inspector.cli.terminal import pager as module
-from inspector.cli.terminal.pager import Pager, can_page, pager_command
+from inspector.cli.terminal import writer as module
+from inspector.cli.terminal.writer import Pager, can_page, pager_command
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.cli.terminal import tables
+from inspector.cli.terminal import writer as tables
 from inspector.report.page.bars import Bars
 from inspector.report.page.cells import width_of
 from inspector.report.page.facts import Change, Columns, DeviceRow, Fact, Pointed, Result

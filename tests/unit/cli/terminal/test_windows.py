@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from inspector.cli.terminal import windows
-from inspector.cli.terminal.look import look_of
-from inspector.cli.terminal.windows import obeys_codes
+from inspector.cli.terminal import look as windows
+from inspector.cli.terminal.look import look_of, obeys_codes
 
 
 class Kernel:

@@ -7,7 +7,7 @@ from inspector.containers.table.archives import ARCHIVE_FORMATS
 from inspector.containers.zip.kinds import ZIP_KINDS
 from inspector.limits import Limits
 from inspector.progress import Progress
-from inspector.safety.archives import ARCHIVES
+from inspector.safety.verdict import ARCHIVES
 from tests.builders.agents import agent
 from tests.builders.exports import config, exported, graph, packaged, payload
 from tests.builders.pickles import dict_, proto, storage, stream, tensor, text

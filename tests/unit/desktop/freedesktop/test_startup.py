@@ -6,8 +6,8 @@ import ctypes
 
 import pytest
 
-from inspector.desktop.freedesktop import startup
-from inspector.desktop.freedesktop.startup import end_startup_feedback, format_removal
+from inspector.desktop import handover as startup
+from inspector.desktop.handover import end_startup_feedback, format_removal
 
 
 class Function:

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from inspector.desktop.thumbnail.canvas import Canvas
+from inspector.desktop.thumbnail.picture import Canvas
 
 RED, BLUE = (200, 0, 0), (0, 0, 200)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from inspector.desktop.suffixes import KINDS
-from inspector.desktop.windows.registration import WindowsRegistration
-from inspector.desktop.windows.registry import Registry
+from inspector.desktop.windows.this_user import Registry, WindowsRegistration
 from inspector.errors import ExportError
 from tests.sweep import table
 from tests.unit.desktop.windows.fake_winreg import FakeWinreg

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.desktop.windows.registry import Registry
+from inspector.desktop.windows.this_user import Registry
 from tests.unit.desktop.windows.fake_winreg import REG_DWORD, FakeWinreg
 
 

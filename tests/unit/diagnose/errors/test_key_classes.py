@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.key_classes import say_names
+from inspector.diagnose.errors.names import say_names
 
 
 def test_names_of_each_kind() -> None:

@@ -4,8 +4,7 @@ import pytest
 
 import inspector
 from inspector.diagnose.run import diagnose
-from inspector.library.notebook.page import page_of
-from inspector.library.notebook.style import SCOPE
+from inspector.library.notebook.page import SCOPE, page_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import finding
 from inspector.records import replace

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.library.notebook.rows import MOST_BESIDE, MOST_ROWS, text_of, tree_lines
+from inspector.library.notebook.page import MOST_BESIDE, MOST_ROWS, text_of, tree_lines
 from inspector.report.colors import device_colors
 from inspector.report.outline.node import Tree
 from inspector.report.tree import build_tree

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.arguments.keys import KeyFaults
 from inspector.model.checkpoint import KeyFault
+from inspector.model.walk import KeyFaults
 from inspector.pickles.values import Blob, ByteArray, ByteString, Call, Dict, Global, Set, Value
 from tests.sweep import table
 from tests.work import count_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from typing import Any
 
-from inspector.model.arguments.states import may_set
+from inspector.model.programs.uses import may_set
 from inspector.pickles.values import Call, Dict, Global, Value
 from tests.sweep import table
 

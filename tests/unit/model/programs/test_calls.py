@@ -3,7 +3,7 @@ from __future__ import annotations
 from inspector.limits import Limits
 from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import Verb
-from inspector.model.programs.calls import list_calls, note_calls
+from inspector.model.programs.facts import list_calls, note_calls
 from inspector.pickles.values import Call, Global, Value
 
 

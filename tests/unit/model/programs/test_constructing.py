@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.model.programs.constructing import split_by_use
+from inspector.model.programs.facts import split_by_use
 from tests.builders.pickles import call, dict_, list_, name, new, number, op, read, text, tuple_
 from tests.sweep import table
 

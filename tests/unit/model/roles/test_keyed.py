@@ -4,7 +4,7 @@ import pytest
 
 from inspector.errors import ModelError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.roles.keyed import devices_in_key, keyed_devices
+from inspector.model.walk import devices_in_key, keyed_devices
 from inspector.records import replace
 from tests.builders.pickles import list_, number, text
 from tests.unit.model.making import call, root_of

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.session.jobs.part import Part
+from inspector.session.jobs.machines import Part
 
 
 def test_every_part_of_a_session_works_on_its_state(opened) -> None:

@@ -9,7 +9,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.compare.integrity import DamagedRecord, FileCheck
 from inspector.session.jobs.job import Job
-from inspector.session.present.check import check_page
+from inspector.session.present.compose import check_page
 from inspector.session.screen import CheckPage
 from inspector.session.state import State
 from tests.builders.folders import two_shards

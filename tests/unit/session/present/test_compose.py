@@ -7,7 +7,7 @@ from inspector.errors import PlanError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.document import Document, open_document
-from inspector.session.present import code
+from inspector.session.present import compose as code
 from inspector.session.present import compose as module
 from inspector.session.present import rows as rows_shown
 from inspector.session.present.compose import compose

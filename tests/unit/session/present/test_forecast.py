@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.records import replace
 from inspector.session.device_map import map_devices
-from inspector.session.present.forecast import forecast_page
+from inspector.session.present.compose import forecast_page
 from inspector.session.screen import ForecastPage, Loading
 from inspector.target.machine.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor

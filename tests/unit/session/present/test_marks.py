@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.report.charts.bars import device_chart, dtype_chart, role_chart
-from inspector.session.present.marks import marks_of
+from inspector.session.present.compose import marks_of
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.session.present.module_map import module_map_of
+from inspector.session.present.compose import module_map_of
 from tests.unit.session.documents import saved_on
 
 
