@@ -13,9 +13,8 @@ from inspector.session.document import expression_of_node, path_of_node
 from inspector.session.history import redone, undone
 from inspector.session.jobs.check import FILE_JOBS
 from inspector.session.jobs.export import Exports
-from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Probe
-from inspector.session.jobs.running import start, stop
+from inspector.session.operations import stop
 from inspector.session.pasted import may_be_script
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Loading
@@ -48,408 +47,24 @@ if TYPE_CHECKING:
     from inspector.values.statistics import Ranks, Statistics
 
 
-# The intentions about values: those of the selected tensor, and the scan of all tensors.
-#
-# Each kind of question has a child process of its own, so that a scan keeps no click waiting. What is small
-# is read as soon as a tensor is looked at, what is large when it is asked for; whoever selects another
-# tensor stops what was under way.
-
-# The intentions about rows of the tree: selecting and searching them, and what is done with one.
-
+# Each kind of question about values has a child process of its own, so that a scan keeps no click waiting.
 # What a click needs is imported by the first one: the worker that judges the file has imported most by then.
 
 _MOST_VISITED = 200
 _MOST_PICKED = 100_000
-
-
-class RowIntentions(Exports):
-    """What a user does with rows; each needs an open file, and comes to nothing without one."""
-
-    def select(self, node: int | None) -> None:
-        """Show the facts of a tree node, and where the map of modules does not show it, more of that."""
-        document = self._ready
-        if document is not None:
-            self._show(_visited(_selected(self._state, document, node), node))
-
-    def pick(self, nodes: tuple[int, ...]) -> None:
-        """Show the sum of several rows; of none, the facts of the selected one."""
-        picked = nodes[:_MOST_PICKED]
-        if self._ready is not None and picked != self._state.picked:
-            self._show(replace(self._state, picked=picked))
-
-    def go(self, step: int) -> None:
-        """Select what was selected before (-1), or after that (1)."""
-        document, (nodes, place) = self._ready, self._state.visited
-        if document is not None and 0 <= place + step < len(nodes):
-            state = _selected(self._state, document, nodes[place + step])
-            self._show(replace(state, visited=(nodes, place + step)))
-
-    def list_flat(self, order: Order | None) -> None:
-        """Show all tensors, or what a search found, as one sorted list; None shows the tree again."""
-        if self._ready is not None:
-            self._show(replace(self._state, flat=order))
-
-    def search(self, query: str) -> None:
-        """Look for tree nodes; an empty query ends the search."""
-        if self._ready is not None:
-            self._show(replace(self._state, query=query))
-
-    def search_sharing(self, node: int) -> None:
-        """Look for the tensors that view the storage of a tensor."""
-        row, document = self._row_at(node), self._ready
-        if row is not None and document is not None and row.kind == "tensor":
-            storage = document.checkpoint.tensors[row.index].storage
-            if storage is not None:
-                from inspector.report.query import quoted  # noqa: PLC0415 - see above
-
-                self.search(f"storage:{quoted(storage)}")
-
-    def search_device(self, node: int) -> None:
-        """Look for the tensors that were saved on the device of a row, on that of most bytes of a group."""
-        row = self._row_at(node)
-        if row is not None and row.devices:
-            from inspector.report.query import quoted  # noqa: PLC0415 - see above
-
-            self.search(f"device:{quoted(row.devices[0][0])}")
-
-    def map_branches(self, nodes: tuple[int, ...], to: str) -> None:
-        """Send all tensors of some rows to one device."""
-        document, state = self._ready, self._state
-        if document is None:
-            return
-        from inspector.remap.rules import Rule, check_destination  # noqa: PLC0415 - see above
-
-        for pattern in filter(None, (path_of_node(document, node) for node in nodes)):
-            state = state.with_rule(Rule(path=pattern, to=check_destination(to)), document)
-        self._show(state)
-
-    # --- questions of the view ------------------------------------------------------------------------------
-
-    def node_path(self, node: int) -> str:
-        """Return the path of a tree node as the command line takes it; empty for a slice of a long list."""
-        return "" if self._ready is None else path_of_node(self._ready, node)
-
-    def node_expression(self, node: int) -> str:
-        """Return a Python expression that reaches a tensor in the checkpoint; empty for other nodes."""
-        return "" if self._ready is None else expression_of_node(self._ready, node)
-
-    def nodes_json(self, nodes: tuple[int, ...]) -> str:
-        """Return a row as `show --json` writes it, or several as a list; a group is its path and sums."""
-        document = self._ready
-        if document is None:
-            return ""
-        from inspector.report.jsonable import row_text  # noqa: PLC0415 - see above
-
-        rows = [row_text(document.checkpoint, document.tree.nodes[node]) for node in nodes]
-        return rows[0] if len(rows) == 1 else "[\n  {}\n]".format(",\n  ".join(rows))
-
-    def can_leave_out(self, nodes: tuple[int, ...]) -> bool:
-        """Return whether a copy can be without some rows: not, if all are single items of tuples."""
-        document = self._ready
-        if document is None or not document.checkpoint.tuples:
-            return document is not None
-        from inspector.session.export.choosing import bound_rows  # noqa: PLC0415 - see above
-
-        return not bound_rows(document.checkpoint, document.tree).issuperset(nodes)
-
-    def _row_at(self, node: int) -> Node | None:
-        document = self._ready
-        return None if document is None else document.tree.nodes[node]
-
-
-def _selected(state: State, document: Document, node: int | None) -> State:
-    """Return a state with another row selected, and the map of modules where that is."""
-    from inspector.report.charts.modules import root_for  # noqa: PLC0415 - see above
-
-    root = state.map_root if node is None else root_for(document.tree, state.map_root, node)
-    return replace(state, selected=node, picked=(), map_root=root)
-
-
-def _visited(state: State, node: int | None) -> State:
-    """Return a state that remembers that a row was selected; those that one came back from are forgotten."""
-    nodes, place = state.visited
-    if node is None or (nodes and nodes[place] == node):
-        return state
-    kept = (*nodes[: place + 1], node)[-_MOST_VISITED:]
-    return replace(state, visited=(kept, len(kept) - 1))
-
-
-# What is asked of a tensor, and how, is imported by the first who selects one: the tree is painted before.
-
 _OF_SELECTED = (STATISTICS, RANK, PICTURE, CELLS, SAVE)
 _MOST_CELLS = (224, 288)
 """How many rows and columns of cells a picture has."""
 _LABEL = "reading values"
 _SCALAR, _MANY = ((), (1,), (1, 1)), 5000
-
-
-class Values(RowIntentions):
-    """The intentions about values."""
-
-    def __init__(self, desk: Presenter, probe: Probe | None) -> None:
-        """Start without children: the first question starts one."""
-        super().__init__(desk, probe)
-        self._readers: dict[str, ValueReader] = {}
-
-    @override
-    def select(self, node: int | None) -> None:
-        before = self._state.selected
-        with self._desk.together():
-            super().select(node)
-            self._follow(before)
-
-    @override
-    def go(self, step: int) -> None:
-        before = self._state.selected
-        with self._desk.together():
-            super().go(step)
-            self._follow(before)
-
-    @override
-    def _on_judged(self) -> None:
-        super()._on_judged()
-        document = self._ready
-        tensors = () if document is None else document.checkpoint.tensors
-        if document is not None and (len(tensors) > _MANY or any(row.shape in _SCALAR for row in tensors)):
-            from inspector.values.scalars import read_scalars  # noqa: PLC0415 - see above
-
-            job = Job(kind=SCALARS, about=self._state.path, progress=Progress(_LABEL))
-            start(self._desk, job, partial(read_scalars, document.checkpoint))
-
-    def _follow(self, before: int | None) -> None:
-        if self._state.selected != before:
-            self._read_selected()
-
-    def watch_values(self, watches: bool) -> None:  # noqa: FBT001 - a signal's argument
-        """Read the values of what is selected, now and later, or no more; what is read or known stays."""
-        if watches == self._state.watches_values:
-            return
-        with self._desk.together():
-            self._show(replace(self._state, watches_values=watches))
-            if watches and self._state.job(STATISTICS) is None and self._state.job(PICTURE) is None:
-                self._read_selected()
-
-    def compute_values(self) -> None:
-        """Read the values of the selected tensor, however large it is."""
-        asked = self._asked()
-        if asked is not None:
-            self._read_statistics(*asked)
-
-    def rank_values(self) -> None:
-        """Work out how many dimensions the selected matrix really uses."""
-        asked = self._asked()
-        if asked is not None:
-            document, row, _ = asked
-            job = Job(kind=RANK, about=self._state.path, progress=Progress("computing singular values"))
-            start(self._desk, job, partial(_ranks, self._reader(STATISTICS), document, row))
-
-    def stop_values(self) -> None:
-        """Stop reading them."""
-        stop(self._desk, STATISTICS)
-        stop(self._desk, RANK)
-
-    def choose_slice(self, choice: SliceChoice) -> None:
-        """Look at another slice of the selected tensor."""
-        asked = self._asked()
-        if asked is not None:
-            with self._desk.together():
-                self._show(replace(self._state.without_job(PICTURE).without_job(CELLS), slice=choice))
-                self._read_picture(*asked)
-
-    def look_at_cells(self, row: int, column: int, rows: int, columns: int, digits: int) -> None:
-        """Read some cells of the slice as texts."""
-        asked = self._asked()
-        shape = () if asked is None else self._slice_shape(asked)
-        if asked is None or not shape:
-            return
-        from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above
-
-        document, _, request = asked
-        head = _head(document, request, "cells", choice_of(self._state, shape))
-        head |= {"rows": [row, row + rows], "columns": [column, column + columns], "digits": digits}
-        self._ask_slice(CELLS, head, lambda found: _cells(row, column, digits, found))
-
-    def scan_values(self) -> None:
-        """Read the values of all tensors, and find what is odd about some."""
-        document = self._ready
-        if document is not None:
-            job = Job(kind=SCAN, about=self._state.path, progress=Progress(_LABEL))
-            start(self._desk, job, partial(_scan, self._reader(SCAN), document))
-
-    def stop_scan(self) -> None:
-        """Stop that."""
-        stop(self._desk, SCAN)
-
-    def save_values(self, path: str) -> None:
-        """Save the values of the selected tensor as a `.npy` file."""
-        asked = self._asked()
-        if asked is not None:
-            from inspector.values.request import Requests, read_nbytes  # noqa: PLC0415 - see above
-
-            document, _, request = asked
-            head = {"what": "rows", **Requests(document.checkpoint).file, "tensor": request}
-            job = Job(kind=SAVE, about=self._state.path, progress=Progress("saving values"))
-            start(self._desk, job, partial(_save, self._reader(SAVE), head, path, read_nbytes(request)))
-
-    def take_out(self, nodes: tuple[int, ...]) -> Taking | None:
-        """Begin to drag rows out: their tensors become files, in a job; None without an open file."""
-        document = self._ready
-        if document is None or not nodes:
-            return None
-        from inspector.session.values.taken import take_out, temporary_root  # noqa: PLC0415 - see above
-        from inspector.session.values.taking import plan_taking  # noqa: PLC0415 - see above
-
-        taking = plan_taking(document, nodes, temporary_root())
-        if taking.files:
-            job = Job(kind=TAKE, about=self._state.path, progress=Progress("preparing arrays"))
-            start(self._desk, job, partial(take_out, document, self._reader(SAVE), taking))
-        return taking
-
-    def end_taking(self, taking: Taking, *, kept: bool) -> None:
-        """End a drag: the files stay for whoever took them, and go where nobody did."""
-        if not taking.files:
-            return
-        from inspector.session.values.taken import remove_taken  # noqa: PLC0415 - see above
-
-        self._show(self._state.without_job(TAKE))
-        if not kept:
-            self._desk.runner.run(lambda _: remove_taken(taking), Progress(), _ignore, _ignore)
-
-    def remove_left(self) -> None:
-        """Remove the files of drags that ended long ago."""
-        from inspector.session.values.taken import KEPT_S, remove_left, temporary_root  # noqa: PLC0415 - as above
-
-        root = temporary_root()
-        self._desk.runner.run(lambda _: remove_left(root, KEPT_S), Progress(), _ignore, _ignore)
-
-    def _read_selected(self) -> None:
-        """Forget the values of what was selected before, and read those of what is, if they are looked at."""
-        state = self._state
-        for kind in _OF_SELECTED:
-            state = state.without_job(kind)
-        if state.slice is not None or len(state.jobs) < len(self._state.jobs):
-            self._show(replace(state, slice=None))
-        asked = self._asked() if state.watches_values else None
-        if asked is None:
-            return
-        from inspector.session.values.showing import AUTOMATIC_NBYTES  # noqa: PLC0415 - see above
-        from inspector.values.request import read_nbytes  # noqa: PLC0415 - see above
-
-        document, _, request = asked
-        is_packed = request["place"]["file_offset"] is None
-        nbytes = document.checkpoint.file_nbytes if is_packed else read_nbytes(request)
-        if nbytes <= AUTOMATIC_NBYTES:
-            self._read_statistics(*asked)
-        if nbytes <= AUTOMATIC_NBYTES or not is_packed:
-            self._read_picture(*asked)
-
-    def _read_statistics(self, document: Document, row: int, _request: Request) -> None:
-        job = Job(kind=STATISTICS, about=self._state.path, progress=Progress(_LABEL))
-        start(self._desk, job, partial(_statistics, self._reader(STATISTICS), document, row))
-
-    def _read_picture(self, document: Document, row: int, request: Request) -> None:
-        from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above
-
-        shape = self._slice_shape((document, row, request))
-        choice = choice_of(self._state, shape)
-        if shape and choice.row is not None and choice.column is not None:
-            head = _head(document, request, "slice", choice) | {"most": _MOST_CELLS}
-            self._ask_slice(PICTURE, head, _picture)
-
-    def _slice_shape(self, asked: tuple[Document, int, Request]) -> tuple[int, ...]:
-        from inspector.session.values.showing import slice_shape  # noqa: PLC0415 - see above
-
-        document, row, request = asked
-        return slice_shape(document.checkpoint.tensors[row], request)
-
-    def _ask_slice(self, kind: str, head: dict[str, Any], build: Callable[[Any], object]) -> None:
-        job = Job(kind=kind, about=self._state.path, progress=Progress(_LABEL))
-        reader = self._reader(PICTURE)
-        start(self._desk, job, lambda progress: build(reader.ask(head, progress, is_short=kind == CELLS)))
-
-    def _asked(self) -> tuple[Document, int, Request] | None:
-        document, row = self._ready, selected_row(self._state)
-        if document is None or row is None:
-            return None
-        from inspector.session.values.showing import request_for  # noqa: PLC0415 - see above
-
-        request = request_for(document, row)
-        return None if isinstance(request, str) else (document, row, request)
-
-    def _reader(self, kind: str) -> ValueReader:
-        if kind not in self._readers:
-            from inspector.values.asking import ValueReader  # noqa: PLC0415 - many windows never read values
-
-            self._readers[kind] = ValueReader()
-        return self._readers[kind]
-
-    def _end_readers(self) -> None:
-        """End the children that are idle; those that work end when their cancelled job does."""
-        for reader in self._readers.values():
-            reader.close()
-        self._readers.clear()
-
-
-def _statistics(reader: ValueReader, document: Document, row: int, progress: Progress) -> Statistics:
-    from inspector.session.values.showing import requests_of  # noqa: PLC0415 - as above
-
-    return reader.statistics(requests_of(document), row, progress)
-
-
-def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress) -> Ranks:
-    from inspector.session.values.showing import requests_of  # noqa: PLC0415 - as above
-
-    return reader.ranks(requests_of(document), row, progress)
-
-
-def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:
-    from inspector.session.values.showing import prepare_scan  # noqa: PLC0415 - few files are scanned
-    from inspector.values.scan import scan_checkpoint  # noqa: PLC0415 - as above
-
-    scan = scan_checkpoint(document.checkpoint, reader, progress)
-    prepare_scan(document, scan)
-    return scan
-
-
-def _save(reader: ValueReader, head: dict[str, Any], path: str, nbytes: int, progress: Progress) -> str:
-    from inspector.session.export.npy import write_npy  # noqa: PLC0415 - few are saved
-
-    progress.start("saving values", nbytes)
-    return write_npy(path, reader.answers(head, progress))
-
-
-def _head(document: Document, request: Request, what: str, choice: SliceChoice) -> dict[str, Any]:
-    from inspector.values.request import Requests  # noqa: PLC0415 - see above
-
-    chosen = {"row": choice.row, "column": choice.column, "index": list(choice.index)}
-    return {"what": what, **Requests(document.checkpoint).file, "tensor": request, "choice": chosen}
-
-
-def _picture(found: dict[str, Any]) -> Picture:
-    import base64  # noqa: PLC0415 - see above
-
-    pairs: dict[str, Any] = {name: tuple(found[name]) for name in ("shape", "seen", "steps")}
-    numbers: dict[str, Any] = {name: base64.b64decode(found[name]) for name in ("cells", "levels")}
-    plain = {name: found[name] for name in ("rows", "columns", "limit")}
-    return Picture(**pairs, **numbers, **plain)
-
-
-def _cells(row: int, column: int, digits: int, found: list[list[str]]) -> CellBlock:
-    return CellBlock(row=row, column=column, digits=digits, texts=tuple(map(tuple, found)))
-
-
-def _ignore(_: object) -> None:
-    """Take an answer that nobody waits for."""
-
-
 _MOST_ERROR_CHARS = 1 << 20
 
 
-class Session(Values):
-    """All intentions of one window, over one state; those about files, exports, rows and so on are inherited.
+class Session(Exports):
+    """All intentions of one window, over one state; those about files, machines and exports are inherited.
 
     Long work runs on the `TaskRunner` as jobs, each with its own progress and stopped on its own, see
-    `jobs.running`. An intention about the file needs an open one: if it comes late, it is not about the next.
+    `operations`. An intention about the file needs an open one: if it comes late, it is not about the next.
     """
 
     def __init__(  # noqa: PLR0913 - what it works with, and what was remembered
@@ -475,6 +90,7 @@ class Session(Values):
         if any(choice.id == target for choice in targets_of(first)):
             first = replace(first, target=target, wanted=wanted)
         super().__init__(Presenter(view, runner, first), probe)
+        self._readers: dict[str, ValueReader] = {}
 
     def dispose(self) -> None:
         """Release the file and the window, which is closed; nothing may be called afterwards.
@@ -564,13 +180,358 @@ class Session(Values):
     def start_job(self, kind: str) -> None:
         """Run one of `FILE_JOBS` on the open file, again if it has a result already."""
         if self._ready is not None:
-            asked, path = FILE_JOBS[kind], self._state.path
-            start(
-                self._desk,
-                Job(kind=kind, about=path, progress=Progress(asked.label)),
-                partial(asked.work, path),
-            )
+            asked = FILE_JOBS[kind]
+            self._run(kind, asked.label, partial(asked.work, self._state.path))
 
     def stop_job(self, kind: str) -> None:
         """Stop it."""
         stop(self._desk, kind)
+
+    # --- rows of the tree -----------------------------------------------------------------------------------
+
+    def select(self, node: int | None) -> None:
+        """Show the facts of a tree node, and where the map of modules does not show it, more of that."""
+        document = self._ready
+        if document is not None:
+            self._turn_to_row(_visited(_selected(self._state, document, node), node))
+
+    def pick(self, nodes: tuple[int, ...]) -> None:
+        """Show the sum of several rows; of none, the facts of the selected one."""
+        picked = nodes[:_MOST_PICKED]
+        if self._ready is not None and picked != self._state.picked:
+            self._show(replace(self._state, picked=picked))
+
+    def go(self, step: int) -> None:
+        """Select what was selected before (-1), or after that (1)."""
+        document, (nodes, place) = self._ready, self._state.visited
+        if document is not None and 0 <= place + step < len(nodes):
+            state = _selected(self._state, document, nodes[place + step])
+            self._turn_to_row(replace(state, visited=(nodes, place + step)))
+
+    def list_flat(self, order: Order | None) -> None:
+        """Show all tensors, or what a search found, as one sorted list; None shows the tree again."""
+        if self._ready is not None:
+            self._show(replace(self._state, flat=order))
+
+    def search(self, query: str) -> None:
+        """Look for tree nodes; an empty query ends the search."""
+        if self._ready is not None:
+            self._show(replace(self._state, query=query))
+
+    def search_sharing(self, node: int) -> None:
+        """Look for the tensors that view the storage of a tensor."""
+        row, document = self._row_at(node), self._ready
+        if row is not None and document is not None and row.kind == "tensor":
+            storage = document.checkpoint.tensors[row.index].storage
+            if storage is not None:
+                from inspector.report.query import quoted  # noqa: PLC0415 - see above
+
+                self.search(f"storage:{quoted(storage)}")
+
+    def search_device(self, node: int) -> None:
+        """Look for the tensors that were saved on the device of a row, on that of most bytes of a group."""
+        row = self._row_at(node)
+        if row is not None and row.devices:
+            from inspector.report.query import quoted  # noqa: PLC0415 - see above
+
+            self.search(f"device:{quoted(row.devices[0][0])}")
+
+    def map_branches(self, nodes: tuple[int, ...], to: str) -> None:
+        """Send all tensors of some rows to one device."""
+        document, state = self._ready, self._state
+        if document is None:
+            return
+        from inspector.remap.rules import Rule, check_destination  # noqa: PLC0415 - see above
+
+        for pattern in filter(None, (path_of_node(document, node) for node in nodes)):
+            state = state.with_rule(Rule(path=pattern, to=check_destination(to)), document)
+        self._show(state)
+
+    # --- questions of the view ------------------------------------------------------------------------------
+
+    def node_path(self, node: int) -> str:
+        """Return the path of a tree node as the command line takes it; empty for a slice of a long list."""
+        return "" if self._ready is None else path_of_node(self._ready, node)
+
+    def node_expression(self, node: int) -> str:
+        """Return a Python expression that reaches a tensor in the checkpoint; empty for other nodes."""
+        return "" if self._ready is None else expression_of_node(self._ready, node)
+
+    def nodes_json(self, nodes: tuple[int, ...]) -> str:
+        """Return a row as `show --json` writes it, or several as a list; a group is its path and sums."""
+        document = self._ready
+        if document is None:
+            return ""
+        from inspector.report.jsonable import row_text  # noqa: PLC0415 - see above
+
+        rows = [row_text(document.checkpoint, document.tree.nodes[node]) for node in nodes]
+        return rows[0] if len(rows) == 1 else "[\n  {}\n]".format(",\n  ".join(rows))
+
+    def can_leave_out(self, nodes: tuple[int, ...]) -> bool:
+        """Return whether a copy can be without some rows: not, if all are single items of tuples."""
+        document = self._ready
+        if document is None or not document.checkpoint.tuples:
+            return document is not None
+        from inspector.session.export.choosing import bound_rows  # noqa: PLC0415 - see above
+
+        return not bound_rows(document.checkpoint, document.tree).issuperset(nodes)
+
+    def _row_at(self, node: int) -> Node | None:
+        document = self._ready
+        return None if document is None else document.tree.nodes[node]
+
+    # --- values ---------------------------------------------------------------------------------------------
+
+    @override
+    def _on_judged(self) -> None:
+        super()._on_judged()
+        document = self._ready
+        tensors = () if document is None else document.checkpoint.tensors
+        if document is not None and (len(tensors) > _MANY or any(row.shape in _SCALAR for row in tensors)):
+            from inspector.values.scalars import read_scalars  # noqa: PLC0415 - see above
+
+            self._run(SCALARS, _LABEL, partial(read_scalars, document.checkpoint))
+
+    def _turn_to_row(self, state: State) -> None:
+        """Show another selected row, and read its values if they are looked at."""
+        before = self._state.selected
+        with self._desk.together():
+            self._show(state)
+            if state.selected != before:
+                self._read_selected()
+
+    def watch_values(self, watches: bool) -> None:  # noqa: FBT001 - a signal's argument
+        """Read the values of what is selected, now and later, or no more; what is read or known stays."""
+        if watches == self._state.watches_values:
+            return
+        with self._desk.together():
+            self._show(replace(self._state, watches_values=watches))
+            if watches and self._state.job(STATISTICS) is None and self._state.job(PICTURE) is None:
+                self._read_selected()
+
+    def compute_values(self) -> None:
+        """Read the values of the selected tensor, however large it is."""
+        asked = self._asked()
+        if asked is not None:
+            self._read_statistics(*asked)
+
+    def rank_values(self) -> None:
+        """Work out how many dimensions the selected matrix really uses."""
+        asked = self._asked()
+        if asked is not None:
+            document, row, _ = asked
+            self._run(
+                RANK, "computing singular values", partial(_ranks, self._reader(STATISTICS), document, row)
+            )
+
+    def stop_values(self) -> None:
+        """Stop reading them."""
+        stop(self._desk, STATISTICS)
+        stop(self._desk, RANK)
+
+    def choose_slice(self, choice: SliceChoice) -> None:
+        """Look at another slice of the selected tensor."""
+        asked = self._asked()
+        if asked is not None:
+            with self._desk.together():
+                self._show(replace(self._state.without_job(PICTURE).without_job(CELLS), slice=choice))
+                self._read_picture(*asked)
+
+    def look_at_cells(self, row: int, column: int, rows: int, columns: int, digits: int) -> None:
+        """Read some cells of the slice as texts."""
+        asked = self._asked()
+        shape = () if asked is None else self._slice_shape(asked)
+        if asked is None or not shape:
+            return
+        from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above
+
+        document, _, request = asked
+        head = _head(document, request, "cells", choice_of(self._state, shape))
+        head |= {"rows": [row, row + rows], "columns": [column, column + columns], "digits": digits}
+        self._ask_slice(CELLS, head, lambda found: _cells(row, column, digits, found))
+
+    def scan_values(self) -> None:
+        """Read the values of all tensors, and find what is odd about some."""
+        document = self._ready
+        if document is not None:
+            self._run(SCAN, _LABEL, partial(_scan, self._reader(SCAN), document))
+
+    def stop_scan(self) -> None:
+        """Stop that."""
+        stop(self._desk, SCAN)
+
+    def save_values(self, path: str) -> None:
+        """Save the values of the selected tensor as a `.npy` file."""
+        asked = self._asked()
+        if asked is not None:
+            from inspector.values.request import Requests, read_nbytes  # noqa: PLC0415 - see above
+
+            document, _, request = asked
+            head = {"what": "rows", **Requests(document.checkpoint).file, "tensor": request}
+            self._run(
+                SAVE, "saving values", partial(_save, self._reader(SAVE), head, path, read_nbytes(request))
+            )
+
+    def take_out(self, nodes: tuple[int, ...]) -> Taking | None:
+        """Begin to drag rows out: their tensors become files, in a job; None without an open file."""
+        document = self._ready
+        if document is None or not nodes:
+            return None
+        from inspector.session.values.taken import take_out, temporary_root  # noqa: PLC0415 - see above
+        from inspector.session.values.taking import plan_taking  # noqa: PLC0415 - see above
+
+        taking = plan_taking(document, nodes, temporary_root())
+        if taking.files:
+            self._run(TAKE, "preparing arrays", partial(take_out, document, self._reader(SAVE), taking))
+        return taking
+
+    def end_taking(self, taking: Taking, *, kept: bool) -> None:
+        """End a drag: the files stay for whoever took them, and go where nobody did."""
+        if not taking.files:
+            return
+        from inspector.session.values.taken import remove_taken  # noqa: PLC0415 - see above
+
+        self._show(self._state.without_job(TAKE))
+        if not kept:
+            self._desk.runner.run(lambda _: remove_taken(taking), Progress(), _ignore, _ignore)
+
+    def remove_left(self) -> None:
+        """Remove the files of drags that ended long ago."""
+        from inspector.session.values.taken import KEPT_S, remove_left, temporary_root  # noqa: PLC0415 - as above
+
+        root = temporary_root()
+        self._desk.runner.run(lambda _: remove_left(root, KEPT_S), Progress(), _ignore, _ignore)
+
+    def _read_selected(self) -> None:
+        """Forget the values of what was selected before, and read those of what is, if they are looked at."""
+        state = self._state
+        for kind in _OF_SELECTED:
+            state = state.without_job(kind)
+        if state.slice is not None or len(state.jobs) < len(self._state.jobs):
+            self._show(replace(state, slice=None))
+        asked = self._asked() if state.watches_values else None
+        if asked is None:
+            return
+        from inspector.session.values.showing import AUTOMATIC_NBYTES  # noqa: PLC0415 - see above
+        from inspector.values.request import read_nbytes  # noqa: PLC0415 - see above
+
+        document, _, request = asked
+        is_packed = request["place"]["file_offset"] is None
+        nbytes = document.checkpoint.file_nbytes if is_packed else read_nbytes(request)
+        if nbytes <= AUTOMATIC_NBYTES:
+            self._read_statistics(*asked)
+        if nbytes <= AUTOMATIC_NBYTES or not is_packed:
+            self._read_picture(*asked)
+
+    def _read_statistics(self, document: Document, row: int, _request: Request) -> None:
+        self._run(STATISTICS, _LABEL, partial(_statistics, self._reader(STATISTICS), document, row))
+
+    def _read_picture(self, document: Document, row: int, request: Request) -> None:
+        from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above
+
+        shape = self._slice_shape((document, row, request))
+        choice = choice_of(self._state, shape)
+        if shape and choice.row is not None and choice.column is not None:
+            head = _head(document, request, "slice", choice) | {"most": _MOST_CELLS}
+            self._ask_slice(PICTURE, head, _picture)
+
+    def _slice_shape(self, asked: tuple[Document, int, Request]) -> tuple[int, ...]:
+        from inspector.session.values.showing import slice_shape  # noqa: PLC0415 - see above
+
+        document, row, request = asked
+        return slice_shape(document.checkpoint.tensors[row], request)
+
+    def _ask_slice(self, kind: str, head: dict[str, Any], build: Callable[[Any], object]) -> None:
+        reader = self._reader(PICTURE)
+        self._run(kind, _LABEL, lambda progress: build(reader.ask(head, progress, is_short=kind == CELLS)))
+
+    def _asked(self) -> tuple[Document, int, Request] | None:
+        document, row = self._ready, selected_row(self._state)
+        if document is None or row is None:
+            return None
+        from inspector.session.values.showing import request_for  # noqa: PLC0415 - see above
+
+        request = request_for(document, row)
+        return None if isinstance(request, str) else (document, row, request)
+
+    def _reader(self, kind: str) -> ValueReader:
+        if kind not in self._readers:
+            from inspector.values.asking import ValueReader  # noqa: PLC0415 - many windows never read values
+
+            self._readers[kind] = ValueReader()
+        return self._readers[kind]
+
+    def _end_readers(self) -> None:
+        """End the children that are idle; those that work end when their cancelled job does."""
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+
+
+def _selected(state: State, document: Document, node: int | None) -> State:
+    """Return a state with another row selected, and the map of modules where that is."""
+    from inspector.report.charts.modules import root_for  # noqa: PLC0415 - see above
+
+    root = state.map_root if node is None else root_for(document.tree, state.map_root, node)
+    return replace(state, selected=node, picked=(), map_root=root)
+
+
+def _visited(state: State, node: int | None) -> State:
+    """Return a state that remembers that a row was selected; those that one came back from are forgotten."""
+    nodes, place = state.visited
+    if node is None or (nodes and nodes[place] == node):
+        return state
+    kept = (*nodes[: place + 1], node)[-_MOST_VISITED:]
+    return replace(state, visited=(kept, len(kept) - 1))
+
+
+def _statistics(reader: ValueReader, document: Document, row: int, progress: Progress) -> Statistics:
+    from inspector.session.values.showing import requests_of  # noqa: PLC0415 - as above
+
+    return reader.statistics(requests_of(document), row, progress)
+
+
+def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress) -> Ranks:
+    from inspector.session.values.showing import requests_of  # noqa: PLC0415 - as above
+
+    return reader.ranks(requests_of(document), row, progress)
+
+
+def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:
+    from inspector.session.values.showing import prepare_scan  # noqa: PLC0415 - few files are scanned
+    from inspector.values.scan import scan_checkpoint  # noqa: PLC0415 - as above
+
+    scan = scan_checkpoint(document.checkpoint, reader, progress)
+    prepare_scan(document, scan)
+    return scan
+
+
+def _save(reader: ValueReader, head: dict[str, Any], path: str, nbytes: int, progress: Progress) -> str:
+    from inspector.session.export.npy import write_npy  # noqa: PLC0415 - few are saved
+
+    progress.start("saving values", nbytes)
+    return write_npy(path, reader.answers(head, progress))
+
+
+def _head(document: Document, request: Request, what: str, choice: SliceChoice) -> dict[str, Any]:
+    from inspector.values.request import Requests  # noqa: PLC0415 - see above
+
+    chosen = {"row": choice.row, "column": choice.column, "index": list(choice.index)}
+    return {"what": what, **Requests(document.checkpoint).file, "tensor": request, "choice": chosen}
+
+
+def _picture(found: dict[str, Any]) -> Picture:
+    import base64  # noqa: PLC0415 - see above
+
+    pairs: dict[str, Any] = {name: tuple(found[name]) for name in ("shape", "seen", "steps")}
+    numbers: dict[str, Any] = {name: base64.b64decode(found[name]) for name in ("cells", "levels")}
+    plain = {name: found[name] for name in ("rows", "columns", "limit")}
+    return Picture(**pairs, **numbers, **plain)
+
+
+def _cells(row: int, column: int, digits: int, found: list[list[str]]) -> CellBlock:
+    return CellBlock(row=row, column=column, digits=digits, texts=tuple(map(tuple, found)))
+
+
+def _ignore(_: object) -> None:
+    """Take an answer that nobody waits for."""

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from inspector.report.query import Query
     from inspector.report.tree import Tree
     from inspector.session.export.page import ExportPage
-    from inspector.session.jobs.job import Job
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
+    from inspector.session.operations import Job
 
 __all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "ModuleMap", "Segment"]
 """Parts of a screen that are made elsewhere, and imported when they are asked for: the tree needs none."""
@@ -37,7 +37,7 @@ _PLACES = {
     "Chart": "inspector.report.charts.bars",
     "FactGroup": "inspector.report.details",
     "Fix": "inspector.model.findings",
-    "Job": "inspector.session.jobs.job",
+    "Job": "inspector.session.operations",
     "ModuleMap": "inspector.report.charts.modules",
     "Segment": "inspector.report.charts.bars",
 }

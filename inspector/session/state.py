@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from inspector.session.export.page import Destination, ExportDraft, ExportWish
     from inspector.session.export.work import Outcome
     from inspector.session.history import MapEdit
-    from inspector.session.jobs.job import Job
     from inspector.session.log import LogLine
+    from inspector.session.operations import Job
     from inspector.session.screen import FailurePage
     from inspector.session.values.page import SliceChoice
 

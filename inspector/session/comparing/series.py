@@ -11,6 +11,7 @@ from inspector.diff.series import Series, compare_series, series_paths
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.report.comparing.series import Line, counters_of, format_series, modules_of
+from inspector.session.operations import Operations
 from inspector.session.present.failure import failure_page
 from inspector.session.screen import FailurePage
 from inspector.session.view import TaskRunner
@@ -97,27 +98,22 @@ class SeriesSession:
     def __init__(self, view: SeriesView, runner: TaskRunner, given: tuple[str, ...]) -> None:
         """Start with paths of which nothing is known yet."""
         self._view = view
-        self._runner = runner
+        self._operations = Operations(runner)
         self._state = _State()
         self.given = given
         self.screen = _compose(self._state, given)
 
     def compare(self) -> None:
         """Read all files, again if they are compared already."""
-        self.stop()
         progress = Progress("reading")
         self._show(_State(progress=progress, field=self._state.field))
-        self._runner.run(
-            partial(_compare, self.given),
-            progress,
-            partial(self._on_done, progress),
-            partial(self._on_failed, progress),
+        self._operations.run(
+            "compare", progress, partial(_compare, self.given), self._on_done, self._on_failed
         )
 
     def stop(self) -> None:
         """Stop what runs."""
-        if self._state.progress is not None:
-            self._state.progress.cancel()
+        self._operations.keep()
 
     def choose_field(self, field: Field) -> None:
         """Show another figure."""
@@ -139,13 +135,11 @@ class SeriesSession:
         self._state = _State()
         self.screen = _compose(self._state, self.given)
 
-    def _on_done(self, progress: Progress, series: Series) -> None:
-        if self._state.progress is progress:
-            self._show(replace(self._state, series=series, progress=None))
+    def _on_done(self, series: Series) -> None:
+        self._show(replace(self._state, series=series, progress=None))
 
-    def _on_failed(self, progress: Progress, error: Exception) -> None:
-        if self._state.progress is progress:
-            self._show(replace(self._state, progress=None, failure=failure_page(error, _NOT_COMPARED)))
+    def _on_failed(self, error: Exception) -> None:
+        self._show(replace(self._state, progress=None, failure=failure_page(error, _NOT_COMPARED)))
 
     def _show(self, state: _State) -> None:
         self._state = state

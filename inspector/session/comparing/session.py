@@ -21,6 +21,7 @@ from inspector.session.comparing.compose import (
     prepare,
 )
 from inspector.session.comparing.screen import CompareScreen, RowGroup
+from inspector.session.operations import Operations
 from inspector.session.present.failure import failure_page
 from inspector.session.view import TaskRunner
 
@@ -45,9 +46,8 @@ class CompareSession:
     def __init__(self, view: CompareView, runner: TaskRunner, a: str, b: str) -> None:
         """Start with two paths, of which nothing is known yet."""
         self._view = view
-        self._runner = runner
+        self._operations = Operations(runner)
         self._state = CompareState(a=a, b=b)
-        self._arranging: Progress | None = None
         self._measuring: Measuring | None = None
         self.screen = compose(self._state)
 
@@ -71,12 +71,8 @@ class CompareSession:
                 progress=progress,
             )
         )
-        self._runner.run(
-            partial(_compare, state.a, state.b, only_differences=state.only_differences, query=state.query),
-            progress,
-            partial(self._on_compared, progress),
-            partial(self._on_failed, progress),
-        )
+        work = partial(_compare, state.a, state.b, only_differences=state.only_differences, query=state.query)
+        self._operations.run("compare", progress, work, self._on_compared, self._on_failed)
 
     def swap(self) -> None:
         """Compare the second with the first."""
@@ -85,9 +81,7 @@ class CompareSession:
 
     def stop(self) -> None:
         """Stop all that runs."""
-        for progress in (self._state.progress, self._state.measuring, self._arranging):
-            if progress is not None:
-                progress.cancel()
+        self._operations.keep()
 
     def dispose(self) -> None:
         """Stop, and release both files: the window is closed."""
@@ -122,35 +116,24 @@ class CompareSession:
     def select(self, row: int | None) -> None:
         """Show what both files say of a row."""
         if self._state.compared is not None and row != self._state.selected:
-            self._stop_measuring()
+            self._operations.stop("measure")
             self._show(replace(self._state, selected=row, measuring=None, measure_failure=""))
 
     def _arrange(self, kinds: frozenset[str], *, only_differences: bool) -> None:
         compared = self._state.compared
         if compared is None:
             return
-        if self._arranging is not None:
-            self._arranging.cancel()
-            self._arranging = None
+        self._operations.stop("arrange")
         query = self._state.query
         self._state = replace(self._state, kinds=kinds, only_differences=only_differences)
+        work = partial(arrange, compared, kinds, only_differences=only_differences, query=query)
         if len(compared.rows) <= _MANY:
-            self._on_arranged(None, arrange(compared, kinds, only_differences=only_differences, query=query))
+            self._on_arranged(work())
             return
         self._show(self._state)
-        progress = self._arranging = Progress()
-        work = partial(arrange, compared, kinds, only_differences=only_differences, query=query)
-        self._runner.run(
-            lambda _: work(),
-            progress,
-            partial(self._on_arranged, progress),
-            partial(self._on_failed, progress),
-        )
+        self._operations.run("arrange", Progress(), lambda _: work(), self._on_arranged, self._on_failed)
 
-    def _on_arranged(self, progress: Progress | None, groups: tuple[RowGroup, ...]) -> None:
-        if progress is not self._arranging:
-            return
-        self._arranging = None
+    def _on_arranged(self, groups: tuple[RowGroup, ...]) -> None:
         selected = self._state.selected
         is_listed = any(selected in group.rows for group in groups)
         self._show(replace(self._state, groups=groups, selected=selected if is_listed else None))
@@ -170,35 +153,27 @@ class CompareSession:
         self._show(replace(state, measuring=progress, measure_failure=""))
         if self._measuring is None:
             self._measuring = Measuring(compared.diff)
-        self._runner.run(
-            partial(self._measuring.measure, pair),
-            progress,
-            partial(self._on_measured, progress, pair),
-            partial(self._on_not_measured, progress),
+        work = partial(self._measuring.measure, pair)
+        self._operations.run(
+            "measure", progress, work, partial(self._on_measured, pair), self._on_not_measured
         )
 
     def stop_measuring(self) -> None:
         """Stop comparing numbers."""
         if self._state.measuring is not None:
-            self._stop_measuring()
+            self._operations.stop("measure")
             self._show(replace(self._state, measuring=None))
 
-    def _stop_measuring(self) -> None:
-        if self._state.measuring is not None:
-            self._state.measuring.cancel()
+    def _on_measured(self, pair: Pair | ArrayPair, numbers: Numbers) -> None:
+        measured = (*self._state.measured, (pair, numbers))
+        self._show(replace(self._state, measured=measured, measuring=None))
 
-    def _on_measured(self, progress: Progress, pair: Pair | ArrayPair, numbers: Numbers) -> None:
-        if self._state.measuring is progress:
-            measured = (*self._state.measured, (pair, numbers))
-            self._show(replace(self._state, measured=measured, measuring=None))
-
-    def _on_not_measured(self, progress: Progress, error: Exception) -> None:
-        if self._state.measuring is progress:
-            failure = "" if isinstance(error, CancelledError) else str(error)
-            state = replace(self._state, measuring=None, measure_failure=failure)
-            if isinstance(error, ChangedError):  # what was measured before is not true of these files either
-                state = replace(state, measured=(), changed=failure)
-            self._show(state)
+    def _on_not_measured(self, error: Exception) -> None:
+        failure = "" if isinstance(error, CancelledError) else str(error)
+        state = replace(self._state, measuring=None, measure_failure=failure)
+        if isinstance(error, ChangedError):  # what was measured before is not true of these files either
+            state = replace(state, measured=(), changed=failure)
+        self._show(state)
 
     # --- text -----------------------------------------------------------------------------------------------
 
@@ -207,19 +182,17 @@ class CompareSession:
         compared = self._state.compared
         if compared is not None:
             work = partial(format_diff, compared.diff)
-            self._runner.run(lambda _: work(), Progress(), self._view.take_text, _ignore)
+            self._operations.run("text", Progress(), lambda _: work(), self._view.take_text, _ignore)
 
     # --- results --------------------------------------------------------------------------------------------
 
-    def _on_compared(self, progress: Progress, result: tuple[Compared, tuple[RowGroup, ...]]) -> None:
-        if self._state.progress is progress:
-            compared, groups = result
-            self._show(replace(self._state, compared=compared, groups=groups, progress=None))
+    def _on_compared(self, result: tuple[Compared, tuple[RowGroup, ...]]) -> None:
+        compared, groups = result
+        self._show(replace(self._state, compared=compared, groups=groups, progress=None))
 
-    def _on_failed(self, progress: Progress, error: Exception) -> None:
-        if self._state.progress is progress:
-            failure = failure_page(error, _NOT_COMPARED)
-            self._show(replace(self._state, compared=None, progress=None, failure=failure))
+    def _on_failed(self, error: Exception) -> None:
+        failure = failure_page(error, _NOT_COMPARED)
+        self._show(replace(self._state, compared=None, progress=None, failure=failure))
 
     def _show(self, state: CompareState) -> None:
         self._state = state

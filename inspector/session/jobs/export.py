@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.jobs.job import Job
 from inspector.session.jobs.open import Files
-from inspector.session.jobs.running import start
 from inspector.session.present.failure import failure_page
 from inspector.session.state import EXPORT, ExportState
 from inspector.session.targets import target_of
@@ -53,8 +51,9 @@ class Exports(Files):
         from inspector.session.export import steps  # noqa: PLC0415 - most windows export nothing
 
         if self._state.export is not None:
-            looking = Job(kind=_LOOK, about=self._state.path, progress=Progress("looking at a folder"))
-            start(self._desk, looking, partial(steps.look, path, self._wanted), self._on_looked_at)
+            self._run(
+                _LOOK, "looking at a folder", partial(steps.look, path, self._wanted), self._on_looked_at
+            )
 
     def choose_rows(self, nodes: tuple[int, ...], written: bool) -> None:  # noqa: FBT001 - a signal's argument
         """Have some rows of the tree written, or left out; each stands for all below it."""
@@ -68,10 +67,8 @@ class Exports(Files):
             return
         from inspector.session.export import steps  # noqa: PLC0415 - as above
 
-        finding = Job(kind=_FIND, about=self._state.path, progress=Progress("searching"))
-        found = partial(steps.find, document, query)
         begun = replace(self._state, export=replace(self._export, query=query))
-        start(self._desk, finding, found, self._on_found, state=begun)
+        self._run(_FIND, "searching", partial(steps.find, document, query), self._on_found, state=begun)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's argument
         """Write what the draft shows, unless another draft is under way or it is written already."""
@@ -102,9 +99,9 @@ class Exports(Files):
         outcome = self._export.outcome
         if outcome is None or outcome.copied is None or self._is_busy:
             return
-        start(
-            self._desk,
-            Job(kind=EXPORT, about=self._state.path, progress=Progress("writing the receipt")),
+        self._run(
+            EXPORT,
+            "writing the receipt",
             partial(steps.save_receipt, outcome.copied, destination),
             lambda _: self._on_receipt(outcome, None),
             partial(self._on_receipt, outcome),
@@ -178,9 +175,8 @@ class Exports(Files):
         title: str,
     ) -> None:
         """Run a step of the export; `title` is that of the page if it fails."""
-        job = Job(kind=EXPORT, about=self._state.path, progress=Progress(label))
         state = replace(self._state, export=export)
-        start(self._desk, job, work, on_done, partial(self._on_failed, title), state=state)
+        self._run(EXPORT, label, work, on_done, partial(self._on_failed, title), state=state)
 
     def _turn_to(self, export: ExportState) -> None:
         self._show(replace(self._state, export=export))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.document import Document
 from inspector.session.history import with_history
-from inspector.session.jobs.job import Job
 from inspector.session.jobs.pythons import PYTHONS, look_for_pythons
-from inspector.session.jobs.running import start
+from inspector.session.operations import Job, Work, start
 from inspector.session.present.failure import failure_page
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Screen
@@ -44,9 +44,32 @@ class Part:
     def _show(self, state: State) -> None:
         self._desk.show(with_history(self._desk.state, state))
 
+    def _run(  # noqa: PLR0913 - work, what becomes of it, and where it begins
+        self,
+        kind: str,
+        label: str,
+        work: Work[T],
+        on_done: Callable[[T], None] | None = None,
+        on_failed: Callable[[Exception], None] | None = None,
+        *,
+        state: State | None = None,
+        is_about_file: bool = True,
+    ) -> None:
+        """Run work as a job, see `operations.start`; what is about the file is left behind with it."""
+        about = (state or self._state).path if is_about_file else None
+        start(
+            self._desk,
+            Job(kind=kind, about=about, progress=Progress(label)),
+            work,
+            on_done,
+            on_failed,
+            state=state,
+        )
+
 
 Probe = Callable[[Progress, str | None], Profile]
 """Describes this machine, by the Python that a text names, or None for the one that counts."""
+T = TypeVar("T")
 _NO_PYTHON = "This Python cannot be used"
 _NO_MACHINE = "This file does not describe a machine"
 _MOST_MACHINES = 8
@@ -70,8 +93,7 @@ class Machines(Part):
 
     def look_for_pythons(self) -> None:
         """Find the Pythons to choose from, and what each has."""
-        looking = Job(kind=PYTHONS, about=None, progress=Progress())
-        start(self._desk, looking, look_for_pythons)
+        self._run(PYTHONS, "", look_for_pythons, is_about_file=False)
 
     def end_pythons(self) -> None:
         """End the choice of a Python."""
@@ -90,9 +112,9 @@ class Machines(Part):
         from inspector.target.machine.profile_file import read_profile  # noqa: PLC0415 - few windows are given one
 
         # Each path is a kind of its own: of two profiles dropped on the window both are read.
-        reading = Job(kind=f"machine {path}", about=None, progress=Progress("reading a machine profile"))
+        kind, label = f"machine {path}", "reading a machine profile"
         taken, refused = partial(self._on_machine, path), partial(self._on_no_machine, path)
-        start(self._desk, reading, lambda _: read_profile(path), taken, refused)
+        self._run(kind, label, lambda _: read_profile(path), taken, refused, is_about_file=False)
 
     def choose_machine(self, machine: Profile) -> None:
         """Choose a machine that is known in full, and the device that is wanted there."""
@@ -120,10 +142,14 @@ class Machines(Part):
         """Probe this machine once, after the first file is shown."""
         if self._probe is None or self._state.job(PROBE) is not None or self._state.this_machine is not None:
             return
-        probing = Job(kind=PROBE, about=None, progress=Progress("looking for GPUs"))
         probe, named = self._probe, self._state.python or None
-        start(
-            self._desk, probing, lambda progress: probe(progress, named), self._on_probed, self._on_not_probed
+        self._run(
+            PROBE,
+            "looking for GPUs",
+            lambda progress: probe(progress, named),
+            self._on_probed,
+            self._on_not_probed,
+            is_about_file=False,
         )
 
     def _on_probed(self, profile: Profile) -> None:

@@ -14,9 +14,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.resources import demo_path
 from inspector.session.document import Document, open_document
-from inspector.session.jobs.job import Job
 from inspector.session.jobs.machines import Machines
-from inspector.session.jobs.running import start
 from inspector.session.pasted import is_script_name
 from inspector.session.present.failure import CANNOT_OPEN, failure_page, open_failure_page
 from inspector.session.screen import FailurePage
@@ -55,15 +53,20 @@ class Files(Machines):
 
         from inspector.target.machine.profile_file import is_profile  # noqa: PLC0415 - few files end in .json
 
-        sniffing = Job(kind="sniff", about=self._state.path, progress=Progress("looking at a file"))
-        start(self._desk, sniffing, lambda _: is_profile(path), take, take)
+        self._run("sniff", "looking at a file", lambda _: is_profile(path), take, take)
 
     def open_script(self, path: str) -> None:
         """Read a script and judge it with the open file, or with the next one."""
         from inspector.diagnose.script.read import read_script  # noqa: PLC0415 - few windows are asked
 
-        reading = Job(kind="script", about=None, progress=Progress("reading a script"))
-        start(self._desk, reading, lambda _: read_script(path), self._on_script, self._on_no_script)
+        self._run(
+            "script",
+            "reading a script",
+            lambda _: read_script(path),
+            self._on_script,
+            self._on_no_script,
+            is_about_file=False,
+        )
 
     def _on_script(self, script: tuple[str, str]) -> None:
         name, text = script
@@ -104,8 +107,7 @@ class Files(Machines):
         """Check whether the file on disk is still the one that was read, and what came beside it."""
         if self._ready is not None:
             path = self._state.path
-            looking = Job(kind="look", about=path, progress=Progress("looking at the file"))
-            start(self._desk, looking, lambda _: (stamp_at(path), _changed_beside(path)), self._on_looked)
+            self._run("look", "looking at the file", partial(_look, path), self._on_looked)
 
     def _on_looked(self, found: tuple[Stamp | None, int]) -> None:
         (stamp, beside), (known, changes) = found, self._state.beside
@@ -126,10 +128,9 @@ class Files(Machines):
             query=kept.query,
             export=kept.export,
         )
-        opening = Job(kind=OPEN, about=asked.path, progress=Progress("opening"))
-        start(
-            self._desk,
-            opening,
+        self._run(
+            OPEN,
+            "opening",
             partial(_open, asked),
             self._on_opened,
             lambda error: self._on_unread(_Unread(page=failure_page(error, CANNOT_OPEN))),
@@ -170,6 +171,10 @@ def _open(asked: State, progress: Progress) -> Document | _Unread:
 
 def _opened(state: State, document: Document) -> State:
     return replace(state, phase="ready", document=document, on_disk=document.checkpoint.stamp)
+
+
+def _look(path: str, _progress: Progress) -> tuple[Stamp | None, int]:
+    return stamp_at(path), _changed_beside(path)
 
 
 def _changed_beside(path: str) -> int:

@@ -11,9 +11,8 @@ from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.session.frame import frame_of, tree_screen
 from inspector.session.jobs.check import check_of
-from inspector.session.jobs.job import Job
-from inspector.session.jobs.running import cancel_left, run
 from inspector.session.log import with_log
+from inspector.session.operations import Job, Operations, run
 from inspector.session.present.failure import failure_page
 from inspector.session.state import State
 from inspector.session.targets import target_of
@@ -52,6 +51,7 @@ class Presenter:
         self._then: Callable[[], None] | None = None
         self._found = _Found()  # by a search in a file that is not judged yet
         self.runner = runner
+        self.operations = Operations(runner)
         self.state = state
         self.screen: Screen = compose(state)
 
@@ -59,8 +59,7 @@ class Presenter:
         """Take a new state and show it; jobs that are no longer in it are cancelled."""
         if self._together:
             state = with_log(self.state, state)
-            cancel_left(self.state, state)
-            self.state = state
+            self._take(state)
             return
         composing, state = state.job(_COMPOSE), with_log(self.state, state.without_job(_COMPOSE))
         asked = _asked(state)
@@ -70,8 +69,7 @@ class Presenter:
                 is_new = False  # what is found comes first, and what is worked out by then serves it
             self._compose_elsewhere(state, asked, None if is_new else composing)
             return
-        cancel_left(self.state, state)
-        self.state = state
+        self._take(state)
         self._judged, self._found = state.ready, _Found()
         if state.ready is None:
             self._then = None
@@ -104,11 +102,16 @@ class Presenter:
 
     def dispose(self) -> None:
         """Release everything and cancel all jobs; nothing is shown afterwards."""
-        cancel_left(self.state, State())
+        self.operations.keep()
         self._worked_out = self._wanted = self._judged = self._then = None
         self._found = _Found()
         self.state = self._good = State()
         self.screen = compose(self.state)
+
+    def _take(self, state: State) -> None:
+        """Take a state, and leave the work behind that is not in it."""
+        self.operations.keep({job.progress for job in state.jobs})
+        self.state = state
 
     def _takes_long(self, state: State) -> bool:
         """Return whether composing may hold the window up: of many tensors, and for the first time of any."""
@@ -118,8 +121,7 @@ class Presenter:
         """Show what costs little at once, and wait for the worker that has the rest, a new one if need be."""
         is_first = state.document is not self._judged
         composing = running or Job(kind=_COMPOSE, about=state.path, progress=Progress("updating"))
-        old, self.state = self.state, state.with_job(composing)
-        cancel_left(old, self.state)
+        self._take(state.with_job(composing))
         if is_first:
             self._search(state)
             self.screen = self._with_found(tree_screen(state))
@@ -144,13 +146,12 @@ class Presenter:
         if asked.query == self._found.query and asked.document is self._found.document:
             return
         self._found = asked
-        document, query, old = state.ready, asked.query, self.state
-        self.state = old.without_job(_SEARCH)
+        document, query = state.ready, asked.query
+        self._take(self.state.without_job(_SEARCH))
         if document is not None and query:
             job = Job(kind=_SEARCH, about=state.path, progress=Progress("searching"))
             self.state = self.state.with_job(job)
             self.view.when_shown(partial(self._begin_search, job, document, query))
-        cancel_left(old, self.state)
 
     def _begin_search(self, job: Job, document: Document, query: str) -> None:
         if self.state.has(job):

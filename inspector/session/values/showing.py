@@ -18,7 +18,7 @@ from inspector.report.words.values import (
 )
 from inspector.session.cache import remembered
 from inspector.session.document import Document
-from inspector.session.jobs.job import Job
+from inspector.session.operations import Job
 from inspector.session.state import State
 from inspector.session.values.kinds import CELLS, PICTURE, RANK, SAVE, SCAN, STATISTICS, scan_of, selected_row
 from inspector.session.values.page import (

@@ -5,7 +5,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.rules import parse_rule
 from inspector.session.export.page import ExportDraft, ExportWish
-from inspector.session.jobs.job import Job
+from inspector.session.operations import Job
 from inspector.session.present.failure import failure_page
 from inspector.session.state import PROBE, ExportState, State
 from inspector.target.machine.profile import Profile

@@ -6,8 +6,8 @@ from inspector.errors import CancelledError, PlanError
 from inspector.progress import Progress
 from inspector.pythons import Installed, Python
 from inspector.session.controller import Session
-from inspector.session.jobs.job import Job
 from inspector.session.jobs.pythons import PYTHONS, Found, look_for_pythons, pythons_page
+from inspector.session.operations import Job
 from inspector.session.state import State
 from inspector.target.machine.profile import Profile
 from tests.unit.session.documents import AtOnce, saved_on

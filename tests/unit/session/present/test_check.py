@@ -8,7 +8,7 @@ from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap.compare.integrity import DamagedRecord, FileCheck
-from inspector.session.jobs.job import Job
+from inspector.session.operations import Job
 from inspector.session.present.compose import check_page
 from inspector.session.screen import CheckPage
 from inspector.session.state import State

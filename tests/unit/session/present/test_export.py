@@ -3,7 +3,7 @@ from __future__ import annotations
 from inspector.progress import Progress
 from inspector.session.export.page import ExportDraft, ExportPage, ExportResult, ExportWish
 from inspector.session.export.work import Outcome
-from inspector.session.jobs.job import Job
+from inspector.session.operations import Job
 from inspector.session.present.export import export_page
 from inspector.session.screen import FailurePage
 from inspector.session.state import EXPORT, ExportState, State

@@ -3,7 +3,7 @@ from __future__ import annotations
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.document import Document
-from inspector.session.jobs.job import Job
+from inspector.session.operations import Job
 from inspector.session.present.compose import compose
 from inspector.session.present.rows import node_facts
 from inspector.session.screen import Screen

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.progress import Progress
-from inspector.session.jobs.job import Job
+from inspector.session.operations import Job
 from inspector.session.state import State
 from inspector.session.values.kinds import SCAN, scan_of, selected_row
 from tests.unit.session.documents import saved_on

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.session.jobs.job import Job
+from inspector.session.operations import Job
 from inspector.session.state import State
 from inspector.session.values.showing import (
     SAVE,

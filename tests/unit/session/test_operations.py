@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from inspector.errors import CancelledError
 from inspector.progress import Progress
-from inspector.session.jobs.job import Job
-from inspector.session.jobs.running import cancel_left, start, stop
+from inspector.session.operations import Job, Operations, start, stop
 from inspector.session.state import State
 from tests.sweep import table
 from tests.unit.session.documents import AtOnce
@@ -12,11 +11,12 @@ from tests.unit.session.documents import AtOnce
 class Desk:
     def __init__(self) -> None:
         self.runner = AtOnce()
+        self.operations = Operations(self.runner)
         self.state = State()
         self.shown: list[tuple[str, ...]] = []
 
     def show(self, state: State) -> None:
-        cancel_left(self.state, state)
+        self.operations.keep({job.progress for job in state.jobs})
         self.state = state
         self.shown.append(tuple(f"{job.kind} {job.status}" for job in state.jobs))
 
