@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId, parse_storage_id, parse_storage_ids
+from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.programs import Program
 from inspector.containers.source import Stamp
 from inspector.errors import ContainerError
@@ -180,19 +180,19 @@ def first_storage_ids(
     """
     found: dict[str, StorageId] = {}
     nodes = tuple(nodes)
-    ids = parse_storage_ids(nodes)
-    is_odd = ids is None and forgotten is not None and any(map(_has_odd_key, nodes))
-    for node, storage_id in zip(nodes, map(parse_storage_id, nodes) if ids is None else ids, strict=True):
-        if storage_id is not None:
-            first = found.setdefault(storage_id.key, storage_id)
-            if first.dtype != storage_id.dtype and not _has_no_address(
-                first
-            ):  # torch hands out the first one's storage for both
-                node.meaning = storage_id._replace(dtype=first.dtype, itemsize=first.itemsize)
-            if forgotten is not None and first is not storage_id and (is_odd or _has_no_address(first)):
-                forgotten.append(storage_id)
-            if storage_id.view is not None:
-                found.setdefault(storage_id.view[0], storage_id.viewed())
+    is_odd = forgotten is not None and any(map(_has_odd_key, nodes))
+    for node in nodes:
+        storage_id = parse_storage_id(node)
+        if storage_id is None:
+            continue
+        first = found.setdefault(storage_id.key, storage_id)
+        if first.dtype != storage_id.dtype and not _has_no_address(first):
+            # torch hands out the first one's storage for both
+            node.meaning = storage_id._replace(dtype=first.dtype, itemsize=first.itemsize)
+        if forgotten is not None and first is not storage_id and (is_odd or _has_no_address(first)):
+            forgotten.append(storage_id)
+        if storage_id.view is not None:
+            found.setdefault(storage_id.view[0], storage_id.viewed())
     if len(found) > limits.storages:
         raise ContainerError(
             f"the file has more than {limits.storages:,} storages",

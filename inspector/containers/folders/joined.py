@@ -108,15 +108,11 @@ def _with(joined: Joined, name: str, container: Container, first: int) -> Joined
     """Add a part whose keys were renamed already; its first file has this number."""
     parts = container.parts or (Part(container.path, container.file_nbytes, container.format),)
     prefix = f"{first}:"
-    new = tuple.__new__  # `_replace` would take five times as long
-    names = {key: prefix + key for key in container.storage_ids}
-    for key, one in container.storage_ids.items():
-        own = names[key]
-        joined.storage_ids[own] = (
-            new(StorageId, (own, *one[1:])) if one.view is None else prefixed(one, prefix)
-        )
-    for key, (part, offset, nbytes) in container.stored.items():
-        joined.stored[names.get(key) or prefix + key] = new(StoredBytes, (first + part, offset, nbytes))
+    joined.storage_ids.update(
+        {prefix + key: prefixed(one, prefix) for key, one in container.storage_ids.items()}
+    )
+    for key, place in container.stored.items():
+        joined.stored[prefix + key] = place._replace(part=first + place.part)
     joined.gathered.update({prefix + key: _shifted(one, first) for key, one in container.gathered.items()})
     return joined._replace(
         parts=joined.parts + parts,
@@ -164,7 +160,7 @@ def _rename(container: Container, first: int, start: int, limits: Limits) -> boo
     look = limits.counted().look
     seen: set[int] = set()
     has_blobs = False
-    for value in _values(_without_tensors(container.root, prefix, look), look):
+    for value in _values(container.root, look):
         if id(value) in seen:
             continue
         if isinstance(value, StoredTensor):
@@ -175,19 +171,6 @@ def _rename(container: Container, first: int, start: int, limits: Limits) -> boo
             value.offset += start
             has_blobs = True
     return has_blobs
-
-
-def _without_tensors(root: Value, prefix: str, look: Callable[[int], None]) -> Value:
-    """Rename the tensors of a header, where a state dict has no others; return what is left of it."""
-    if not isinstance(root, Call) or root.args != () or root.items or root.kwargs is not None:
-        return root
-    tensors = [value for _, value in root.pairs or () if isinstance(value, StoredTensor)]
-    if not len(tensors) == len(root.pairs or ()) == len(set(map(id, tensors))):
-        return root
-    look(len(tensors))
-    for tensor in tensors:
-        tensor.key = prefix + tensor.key
-    return [root.func, root.state]
 
 
 def _may_leave(stream: Stream, limits: Limits) -> bool:

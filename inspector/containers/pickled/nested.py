@@ -11,27 +11,24 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from inspector.containers.container import Extent
-from inspector.containers.legacy import NUMEL, open_legacy
+from inspector.containers.legacy import open_legacy
 from inspector.containers.notes import Note
-from inspector.containers.persistent_ids import StorageId, parse_storage_id, prefix_key, prefixed
+from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
 from inspector.containers.pickled.machine import Place
 from inspector.containers.raw.codings import PLAIN, coded
 from inspector.containers.raw.within import Within
-from inspector.containers.rebuilds import EXPECTED
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import find_records, read_torchzip
 from inspector.containers.zip.directory import STORED
-from inspector.errors import PickleError
 from inspector.limits import Limits
-from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.machine import Stream
 from inspector.pickles.oddities import Oddity, StreamFault
 from inspector.pickles.state import MOST_ODDITIES
-from inspector.pickles.values import Call, Global, PersistentId, Value
+from inspector.pickles.values import Call, Global, Value
 from inspector.progress import Progress
 from inspector.records import replace
 
 _ZIP = b"PK\x03\x04"
-_HEAD_NBYTES = 1 << 11
 LOST = -1000
 """The method of bytes that are packed and spelled as a text: nobody writes that, and nothing reads it."""
 
@@ -68,7 +65,6 @@ class NestedFiles:
         self._limits = limits
         self._progress = progress
         self._by_place: dict[Place, Nested] = {}
-        self._header = b""
 
     def read(self, place: Place, nbytes: int) -> Nested:
         """Read the file at a place, of so many bytes once its spelling is undone."""
@@ -76,36 +72,10 @@ class NestedFiles:
         if known is not None:
             return known
         inside = Within(self._source, place.offset, nbytes, place.nbytes, place.spelling)
-        found = self._read_usual(inside, place) or self._read_any(inside, place)
+        found = self._read_any(inside, place)
         self._by_place[place] = found
         self.found.append(found)
         return found
-
-    def _read_usual(self, inside: Within, place: Place) -> Nested | None:
-        """Read a legacy file of one storage that begins as the last one did: what pickle writes."""
-        header = self._header
-        head = inside.read_upto(0, _HEAD_NBYTES) if header else b""
-        if not header or not head.startswith(header):
-            return None
-        start = len(header)
-        try:
-            stream = read_pickle(head[start:], limits=self._limits, expected=EXPECTED)
-            start += stream.end
-            keys = read_pickle(head[start:], limits=self._limits, expected=EXPECTED)
-        except PickleError:
-            return None
-        start += keys.end
-        own = parse_storage_id(stream.root) if type(stream.root) is PersistentId else None
-        if own is None or own.view is not None or keys.root != [own.key] or stream.calls or keys.globals:
-            return None
-        if head[start : start + NUMEL.size] != NUMEL.pack(own.numel):
-            return None
-        start += NUMEL.size
-        if start + own.nbytes != inside.nbytes or stream.oddities or keys.oddities:
-            return None
-        self.programs.add((stream, keys))
-        stored = {own.key: Extent(start, own.nbytes, own.nbytes, STORED, 0)}
-        return self._finish(inside, place, stream, {own.key: own}, stored)
 
     def _read_any(self, inside: Within, place: Place) -> Nested:
         try:
@@ -120,7 +90,6 @@ class NestedFiles:
                     key: Extent(one.offset or 0, one.nbytes, one.nbytes, STORED, 0)
                     for key, one in places.stored.items()
                 }
-                self._header = self._header or inside.read_upto(0, _object_start(inside))
         finally:
             self.programs.add(stream for _, stream in inside.programs.streams())
         self.notes += container.notes
@@ -146,12 +115,6 @@ class NestedFiles:
             {prefix + key: prefixed(one, prefix) for key, one in storage_ids.items()},
             {prefix + key: _outer(inside, place, one) for key, one in stored.items()},
         )
-
-
-def _object_start(inside: Within) -> int:
-    """Return where the object's pickle begins, behind three others."""
-    streams = [stream for _, stream in inside.programs.streams()]
-    return sum(stream.end for stream in streams[:3])
 
 
 def _outer(inside: Within, place: Place, extent: Extent) -> Extent:

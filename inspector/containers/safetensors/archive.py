@@ -41,8 +41,7 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
     """Take a safetensors file apart."""
     work = limits.counted(progress.advance)
     header = read_header(source, limits, work.look)
-    new = tuple.__new__  # calling the classes of rows would take thrice as long
-    rows = [new(_Laid, (entry, CODES.get(entry[1]) or _refuse_code(entry))) for entry in header.entries]
+    rows = [_Laid(entry, CODES.get(entry.code) or _refuse_code(entry)) for entry in header.entries]
     storage_ids: dict[str, StorageId] = {}
     stored: dict[str, StoredBytes] = {}
     pairs: list[tuple[Value, Value]] = []
@@ -55,14 +54,15 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
         name, _, shape, begin, end = entry
         dtype, bits, packed, loads = code
         key, nbytes, start = str(number), end - begin if end > begin else 0, data_start + begin
-        own = ("uint8", 1, NO_DEVICE, nbytes, True, None)
         itemsize = bits * packed // 8
-        if loads and nbytes % itemsize == 0:  # else it is no whole number of elements
-            own = (dtype, itemsize, NO_DEVICE, nbytes // itemsize, False, None)
-        storage_ids[key] = new(StorageId, (key, *own))
+        if loads and nbytes % itemsize == 0:
+            own = StorageId(key, dtype, itemsize, NO_DEVICE, nbytes // itemsize, untyped=False, view=None)
+        else:  # no whole number of elements
+            own = StorageId(key, "uint8", 1, NO_DEVICE, nbytes, untyped=True, view=None)
+        storage_ids[key] = own
         pairs.append((name, StoredTensor(key, dtype, shape if packed == 1 else _packed_shape(shape, code))))
         if is_whole or source.reaches(start + nbytes):
-            stored[key] = new(StoredBytes, (0, start, nbytes))
+            stored[key] = StoredBytes(0, start, nbytes)
     lost = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     work.breathe()
     in_order = _in_order(rows)

@@ -25,8 +25,6 @@ _MOST_ENTRY_NBYTES = 1 << 16
 _MOST_PLAIN = 64  # dimensions of an entry that is read in one go
 _MOST_DEPTH = 100  # serde_json, which safetensors reads it with, goes no deeper than 127
 _MOST_WHERE = 80
-_MOST_SHAPES = 4096  # that are remembered
-_MOST_CODES = 64
 _ASK_EACH = 8192
 _MOST_COUNT = (1 << 64) - 1
 _FETCH = "fetch or copy the file again"
@@ -55,7 +53,6 @@ _ENTRY = (
     rf'"data_offsets"{_COLON}\[{_WS}({_NUMBER}){_COMMA}({_NUMBER}){_WS}\]{_WS}\}}'
 )
 _PLAIN = _compiled(_ENTRY)
-_ROW = _compiled(rf'"(?!{METADATA}")([^"\\\x00-\x1f]*+)"{_COLON}{_ENTRY}{_COMMA}')
 
 
 class Entry(NamedTuple):
@@ -121,9 +118,6 @@ class _Reading:
         self.entries: list[Entry] = []
         self.metadata: list[tuple[str, str]] = []
         self._has_metadata = False
-        # There are few of both, and tensors share them.
-        self._shapes: dict[bytes, tuple[int, ...]] = {}
-        self._codes: dict[bytes, str] = {}
 
     def read(self) -> None:
         """Read all of it."""
@@ -149,35 +143,12 @@ class _Reading:
         pos = self._matched(_OPEN, pos, "it is no JSON object").end()
         found = _CLOSE.match(self._data, pos)
         while found is None:
-            if member == self._member:
-                pos = self._usual_entries(pos)
             name = self._matched(_NAME, pos, "a name is expected")
             pos = member(self._text(name), name.end())
             found = _CLOSE.match(self._data, pos)
             if found is None:
                 pos = self._matched(_NEXT, pos, "the JSON breaks off, or a comma is missing").end()
         return found.end()
-
-    def _usual_entries(self, pos: int) -> int:
-        """Read the entries from here on that are written as usual and followed by another."""
-        entries, match, data, make = self.entries, _ROW.match, self._data, tuple.__new__
-        shapes, codes, before = self._shapes, self._codes, len(self.entries)
-        most = min(self._most - 1, before + _ASK_EACH)
-        try:
-            while len(entries) < most and (row := match(data, pos)) is not None:
-                name, code, sizes, start, end = row.groups()
-                shape = shapes.get(sizes)
-                if shape is None:
-                    shape = tuple(map(int, sizes.split(b","))) if sizes else ()
-                    if len(shapes) < _MOST_SHAPES:
-                        shapes[sizes] = shape
-                fields = (name.decode(), codes.get(code) or _known(codes, code), shape, int(start), int(end))
-                entries.append(make(Entry, fields))  # Entry(...) would take thrice as long
-                pos = row.end()
-            self._look(len(entries) - before)
-        except UnicodeDecodeError as error:
-            raise self._damaged("a text is not Unicode", pos) from error
-        return pos
 
     def _member(self, name: str, pos: int) -> int:
         self._look(1)
@@ -267,14 +238,6 @@ class _Reading:
         return DamagedError(
             f"the header is not written as safetensors does: {why}", where=f"byte {pos + 8:,}", remedy=_FETCH
         )
-
-
-def _known(codes: dict[bytes, str], raw: bytes) -> str:
-    """Return an element type as text; there are few, so a header of many others gains nothing by it."""
-    code = raw.decode()
-    if len(codes) < _MOST_CODES:
-        codes[raw] = code
-    return code
 
 
 class _Pairs(list[tuple[str, object]]):

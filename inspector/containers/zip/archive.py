@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
@@ -17,8 +16,6 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import ProgramKind
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import (
-    DEFLATED,
-    REFUSED_FLAGS,
     STORED,
     ZipEntry,
     payload_offset,
@@ -35,7 +32,6 @@ from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 from inspector.records import replace
 
-_ASK_EACH = 4096
 _OLD_FOLDER = "tensors/"  # of torch 1.4
 
 
@@ -171,43 +167,34 @@ def find_storages(
 ) -> Places:
     """Place the storages."""
     progress.start("finding storages", len(storage_ids), is_counted=True)
-    entries = zip(storage_ids, records.storages(storage_ids), strict=True)
-    found = sorted(((entry.header_offset, key, entry) for key, entry in entries if entry), key=itemgetter(0))
+    entries = ((key, records.storage(key)) for key in storage_ids)
+    found = sorted(((key, entry) for key, entry in entries if entry), key=lambda row: row[1].header_offset)
     stored: dict[str, StoredBytes] = {}
     refusals: dict[str, str] = {}
     doubts: dict[NoteKind, None] = {}
     reached, overlap, most = 0, False, source.nbytes
-    offsets = payload_offsets(source, [header for header, _, _ in found])
-    for number, ((header, key, entry), offset) in enumerate(zip(found, offsets, strict=True)):
-        if number % _ASK_EACH == 0:
-            progress.advance(min(_ASK_EACH, len(found) - number))
-        _, _, whole_nbytes, nbytes, method, _, flags, _, trouble = entry
-        is_plain = method == STORED
-        if trouble or flags & REFUSED_FLAGS or not (is_plain or method == DEFLATED):
-            miniz = refused(entry)
-            if miniz is not None:
-                refusals[key] = miniz_words(f"retrieving file meta-data for data/{key}", miniz)
-                continue
-            if whole_nbytes:
-                doubts[NoteKind.UNWRITTEN_RECORD] = None
-        if offset is None or offset + nbytes > most:
+    offsets = payload_offsets(source, [entry.header_offset for _, entry in found])
+    for (key, entry), offset in zip(found, offsets, strict=True):
+        progress.advance(1)
+        miniz = refused(entry)
+        if miniz is not None:
+            refusals[key] = miniz_words(f"retrieving file meta-data for data/{key}", miniz)
+            continue
+        if entry.trouble and entry.nbytes:
+            doubts[NoteKind.UNWRITTEN_RECORD] = None
+        if offset is None or offset + entry.stored_nbytes > most:
             refusals[key] = miniz_words(f"reading file data/{key}", MinizError.CORRUPTED)
             continue
-        if is_plain and whole_nbytes != nbytes:
+        is_plain = entry.method == STORED
+        if is_plain and entry.nbytes != entry.stored_nbytes:
             doubts[NoteKind.TWO_RECORD_SIZES] = None
             continue
-        overlap = overlap or header < reached
-        reached = offset + nbytes
-        # StoredBytes(...) would take thrice as long.
-        stored[key] = tuple.__new__(StoredBytes, (0, offset if is_plain else None, whole_nbytes))
-    is_old = _OLD_FOLDER in _folders(records.prefix, [entry.name for _, _, entry in found])
+        overlap = overlap or entry.header_offset < reached
+        reached = offset + entry.stored_nbytes
+        stored[key] = StoredBytes(0, offset if is_plain else None, entry.nbytes)
+    old = records.prefix.lower() + _OLD_FOLDER
+    is_old = any(entry.name.lower().startswith(old) for _, entry in found)
     return Places(stored, refusals, tuple(doubts), overlap, is_old)
-
-
-def _folders(prefix: str, names: Sequence[str]) -> set[str]:
-    """Return what names go on with behind a prefix, as far as torch 1.4's folder is long, in any case."""
-    folder = slice(len(prefix), len(prefix) + len(_OLD_FOLDER))
-    return set(map(str.lower, {name[folder] for name in names}))
 
 
 def _rivals_of(source: Source, entry: ZipEntry, records: Records, *, shares: bool) -> list[ZipEntry]:

@@ -164,7 +164,7 @@ def _parse_entries(  # noqa: PLR0917 - what one loop needs
     file_nbytes: int, data: bytes, pos: int, end: ZipEnd, entries: list[ZipEntry], count: int
 ) -> int:
     """Read the next entries and return the place behind them: one loop, since there may be a million."""
-    unpack, fixed_nbytes, new = _CENTRAL_FIELDS.unpack_from, CENTRAL.size, tuple.__new__
+    unpack, fixed_nbytes = _CENTRAL_FIELDS.unpack_from, CENTRAL.size
     most, start, disk_of_end = len(data) - fixed_nbytes, end.start, end.disk
     for _ in range(count):
         if pos > most:
@@ -190,9 +190,7 @@ def _parse_entries(  # noqa: PLR0917 - what one loop needs
                 head, data[name_at:extra_at], extra, file_nbytes, disk_of_end
             )
         name = data[name_at:extra_at].decode("utf-8", "surrogateescape")
-        # Entry(...) would take thrice as long.
-        row = (name, at, nbytes, packed, method & _METHOD, crc, flags, start + pos, trouble)
-        entries.append(new(ZipEntry, row))
+        entries.append(ZipEntry(name, at, nbytes, packed, method & _METHOD, crc, flags, start + pos, trouble))
         pos = behind
     return pos
 

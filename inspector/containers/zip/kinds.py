@@ -6,7 +6,7 @@ before anything of the table is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from inspector.containers.container import Extent
@@ -26,7 +26,6 @@ PICKLE = "data.pkl"
 _DATA = "data/"
 _PACKAGED = ".data/extern_modules"
 _FOR_OTHERS = (".npy", ".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib")
-_MOST_JOINED = 1 << 20
 _PLAIN = "zip"
 _SHARD = "distcp"
 _SHARDS = ".distcp"
@@ -53,8 +52,8 @@ class Records:
         self.names = [entry.name for entry in entries]
         folder, slash, _ = (self.names[0] if self.names else "").partition("/")
         self.prefix = folder + slash if slash else ""
-        self._by_name: dict[str, ZipEntry] = {}
-        _list_names(self._by_name, entries)
+        # Of several of one name the first counts here, while miniz takes whichever its search hits on.
+        self._by_name = {_folded(entry.name): entry for entry in reversed(entries)}
 
     def get(self, name: str) -> ZipEntry | None:
         """Return a record by its name below the folder, or None."""
@@ -67,16 +66,6 @@ class Records:
         if self.pattern:
             return self.get(self.pattern.format(key))
         return self.get(f"data/{key}") or self.get(f"tensors/{key}")
-
-    def storages(self, keys: Collection[str]) -> list[ZipEntry | None]:
-        """Return the records of storages."""
-        if self.own or self.pattern:
-            return list(map(self.storage, keys))
-        start = _folded(f"{self.prefix}data/")
-        if not "".join(keys).isdigit():  # of which there are no small ones
-            return list(map(self.storage, keys))
-        usual = [self._by_name.get(start + key) for key in keys]
-        return [found or self.storage(key) for found, key in zip(usual, keys, strict=True)]
 
     def for_others(self) -> list[ZipEntry]:
         """Return the records that other readers than torch.load take for arrays or pickles, by their names.
@@ -93,7 +82,9 @@ class Records:
 
     def share_a_name(self) -> bool:
         """Return whether programs may take one record for another: torch compares names without case."""
-        return _share_a_name(self.names)
+        if any("\0" in name for name in self.names):
+            return True
+        return len(set(map(str.lower, self.names))) < len(self.names)
 
     def lists(self, name: str) -> bool:
         """Return whether torch lists a record by just this name below the folder."""
@@ -105,13 +96,6 @@ class Records:
         return (name[len(self.prefix) :] for name in self.names if name.startswith(start))
 
 
-def _list_names(by_name: dict[str, ZipEntry], entries: Sequence[ZipEntry]) -> None:
-    """List records by name; of several the first, while miniz takes whichever its search hits on."""
-    names = [entry.name for entry in entries[::-1]]
-    is_folded = all(map(str.islower, names))  # as nearly all are
-    by_name.update(zip(names if is_folded else map(_folded, names), entries[::-1], strict=True))
-
-
 def _folded(name: str) -> str:
     """Return a name as miniz compares it: the capital letters of ASCII are small."""
     if name.islower():
@@ -119,19 +103,6 @@ def _folded(name: str) -> str:
     if name.isascii():
         return name.lower()
     return name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
-
-
-def _share_a_name(names: Sequence[str]) -> bool:
-    """Return whether programs may take one record for another: torch compares names without case."""
-    is_lower = True
-    each = max(_MOST_JOINED // max(map(len, names), default=1), 1)
-    for start in range(0, len(names), each):  # all at once would be a second copy of them
-        text = "\n".join(names[start : start + each])
-        if "\0" in text:
-            return True
-        is_lower = is_lower and text == text.lower()
-    # Hashes are enough to see it. A loop, since no other thread can run within one long call.
-    return len({hash(name if is_lower else name.lower()) for name in names}) < len(names)
 
 
 class ZipKind(NamedTuple):

@@ -21,7 +21,6 @@ class MinizError(Enum):
     METHOD = "unsupported method"
     FEATURE = "unsupported feature"
     DIRECTORY_SIZE = "unsupported central directory size"
-    DECOMPRESSED_SIZE = "unexpected decompressed size"
     NOT_FOUND = "file not found"
 
 
