@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from math import prod
+from typing import Literal, NamedTuple
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
@@ -15,9 +16,6 @@ from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId, Value
 from inspector.records import dataclass, field
 from inspector.units import format_count, format_nbytes
-
-if TYPE_CHECKING:
-    from inspector.containers.gathered.chunks import Gathered
 
 
 class Part(NamedTuple):
@@ -220,3 +218,63 @@ def damage_note(storage_ids: Mapping[str, StorageId], stored: Mapping[str, Store
     whole_nbytes = sum(place.nbytes for key, place in stored.items() if key in real)
     counts = format_count(len(lost), "storage"), f"{len(real):,}"
     return Note(NoteKind.LOST_BYTES, (*counts, format_nbytes(lost_nbytes), format_nbytes(whole_nbytes)))
+
+
+class Chunk(NamedTuple):
+    """One box of a tensor.
+
+    Attributes:
+        starts: Where it begins in the whole, by dimension.
+        sizes: How large it is.
+        part: The file that it is in, as a number of the container's parts; -1 where it is in none.
+        offset: Where its first byte is in that file; of a packed one, where what it is packed in begins.
+        length: How many bytes of the file it takes, with what it is packed in.
+        packing: What it is packed in: a name of `gathered.unpacking.UNPACKERS`; empty for plain bytes.
+    """
+
+    starts: tuple[int, ...]
+    sizes: tuple[int, ...]
+    part: int
+    offset: int
+    length: int
+    packing: str = ""
+
+    @property
+    def numel(self) -> int:
+        """How many elements it has."""
+        return prod(self.sizes)
+
+
+class Place(NamedTuple):
+    """Where the elements of a chunk are.
+
+    Attributes:
+        offset: Where the first of them is in its file.
+        strides: Its steps by dimension in elements; None where it is contiguous.
+    """
+
+    offset: int
+    strides: tuple[int, ...] | None = None
+
+
+class Gathered(NamedTuple):
+    """A storage whose bytes are those of a contiguous tensor in chunks.
+
+    Attributes:
+        name: The name under which files know the tensor.
+        dtype: torch's name of its element type.
+        itemsize: Bytes of an element.
+        shape: Its sizes.
+        chunks: Its chunks, in the order of the file.
+    """
+
+    name: str
+    dtype: str
+    itemsize: int
+    shape: tuple[int, ...]
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the whole has."""
+        return prod(self.shape) * self.itemsize

@@ -14,7 +14,7 @@ from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.obstacles import is_ambiguous
 from inspector.pickles.oddities import OddityKind
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 from inspector.records import dataclass, replace
 from inspector.safety.allowlist import AllowList, allow_list
 from inspector.safety.answer import AMBIGUOUS, Answer, answer_for

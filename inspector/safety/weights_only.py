@@ -13,7 +13,7 @@ from inspector.model.arguments.random_generators import RANDOM_TYPES
 from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
 from inspector.model.programs.uses import PERSISTENT_ID
 from inspector.pickles.oddities import OddityKind, StreamFault
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 from inspector.safety.allowlist import AllowList
 
 _DICTIONARIES = frozenset({"collections.OrderedDict", "collections.Counter"})

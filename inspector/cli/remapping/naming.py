@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from inspector.containers.folders.paths import stands_for_folder
+from inspector.containers.opening import stands_for_folder
 from inspector.errors import PlanError
 from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from inspector.containers.safetensors.header import Entry, Header, read_header
+from inspector.containers.safetensors import Entry, Header, read_header
 from inspector.containers.source import BytesSource
 from inspector.errors import CheckpointError, ContainerError, DamagedError
 from inspector.limits import Limits

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from inspector.containers.zip.torch_words import (
+from inspector.containers.zip.directory import (
     NO_VERSION,
     UNDECODABLE,
     MinizError,
