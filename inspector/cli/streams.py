@@ -59,7 +59,8 @@ def given(path: str, options: argparse.Namespace) -> Iterator[Source | str]:
     if not is_stream(path):
         yield path
         return
-    from inspector.containers.source import FileSource, looked_through
+    from inspector.containers.packed import looked_through
+    from inspector.containers.source import FileSource
 
     with looked_through(FileSource(shown_name(path, options), _stdin_file())) as source:
         yield source
@@ -144,7 +145,7 @@ def _kept(pipe: int) -> int:
     """Copy a pipe to a file that has no name, so that it is gone however this process ends."""
     import tempfile
 
-    from inspector.containers.raw.copying import write_bytes
+    from inspector.containers.copying import write_bytes
     from inspector.units import format_nbytes
 
     folder = tempfile.gettempdir()
@@ -189,7 +190,7 @@ def streamed(name: str) -> Iterator[Path]:
     """Yield a path for a new file; once it is written and checked, its bytes go to standard output."""
     import tempfile
 
-    from inspector.containers.raw.copying import write_bytes
+    from inspector.containers.copying import write_bytes
 
     with removed_at_signals(), tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
         path = Path(folder, name)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from math import prod
+from typing import Literal, NamedTuple
 
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId, parse_storage_id, parse_storage_ids
+from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.programs import Program
 from inspector.containers.source import Stamp
 from inspector.errors import ContainerError
@@ -15,9 +16,6 @@ from inspector.pickles.machine import Stream
 from inspector.pickles.values import PersistentId, Value
 from inspector.records import dataclass, field
 from inspector.units import format_count, format_nbytes
-
-if TYPE_CHECKING:
-    from inspector.containers.gathered.chunks import Gathered
 
 
 class Part(NamedTuple):
@@ -180,19 +178,19 @@ def first_storage_ids(
     """
     found: dict[str, StorageId] = {}
     nodes = tuple(nodes)
-    ids = parse_storage_ids(nodes)
-    is_odd = ids is None and forgotten is not None and any(map(_has_odd_key, nodes))
-    for node, storage_id in zip(nodes, map(parse_storage_id, nodes) if ids is None else ids, strict=True):
-        if storage_id is not None:
-            first = found.setdefault(storage_id.key, storage_id)
-            if first.dtype != storage_id.dtype and not _has_no_address(
-                first
-            ):  # torch hands out the first one's storage for both
-                node.meaning = storage_id._replace(dtype=first.dtype, itemsize=first.itemsize)
-            if forgotten is not None and first is not storage_id and (is_odd or _has_no_address(first)):
-                forgotten.append(storage_id)
-            if storage_id.view is not None:
-                found.setdefault(storage_id.view[0], storage_id.viewed())
+    is_odd = forgotten is not None and any(map(_has_odd_key, nodes))
+    for node in nodes:
+        storage_id = parse_storage_id(node)
+        if storage_id is None:
+            continue
+        first = found.setdefault(storage_id.key, storage_id)
+        if first.dtype != storage_id.dtype and not _has_no_address(first):
+            # torch hands out the first one's storage for both
+            node.meaning = storage_id._replace(dtype=first.dtype, itemsize=first.itemsize)
+        if forgotten is not None and first is not storage_id and (is_odd or _has_no_address(first)):
+            forgotten.append(storage_id)
+        if storage_id.view is not None:
+            found.setdefault(storage_id.view[0], storage_id.viewed())
     if len(found) > limits.storages:
         raise ContainerError(
             f"the file has more than {limits.storages:,} storages",
@@ -220,3 +218,63 @@ def damage_note(storage_ids: Mapping[str, StorageId], stored: Mapping[str, Store
     whole_nbytes = sum(place.nbytes for key, place in stored.items() if key in real)
     counts = format_count(len(lost), "storage"), f"{len(real):,}"
     return Note(NoteKind.LOST_BYTES, (*counts, format_nbytes(lost_nbytes), format_nbytes(whole_nbytes)))
+
+
+class Chunk(NamedTuple):
+    """One box of a tensor.
+
+    Attributes:
+        starts: Where it begins in the whole, by dimension.
+        sizes: How large it is.
+        part: The file that it is in, as a number of the container's parts; -1 where it is in none.
+        offset: Where its first byte is in that file; of a packed one, where what it is packed in begins.
+        length: How many bytes of the file it takes, with what it is packed in.
+        packing: What it is packed in: a name of `gathered.unpacking.UNPACKERS`; empty for plain bytes.
+    """
+
+    starts: tuple[int, ...]
+    sizes: tuple[int, ...]
+    part: int
+    offset: int
+    length: int
+    packing: str = ""
+
+    @property
+    def numel(self) -> int:
+        """How many elements it has."""
+        return prod(self.sizes)
+
+
+class Place(NamedTuple):
+    """Where the elements of a chunk are.
+
+    Attributes:
+        offset: Where the first of them is in its file.
+        strides: Its steps by dimension in elements; None where it is contiguous.
+    """
+
+    offset: int
+    strides: tuple[int, ...] | None = None
+
+
+class Gathered(NamedTuple):
+    """A storage whose bytes are those of a contiguous tensor in chunks.
+
+    Attributes:
+        name: The name under which files know the tensor.
+        dtype: torch's name of its element type.
+        itemsize: Bytes of an element.
+        shape: Its sizes.
+        chunks: Its chunks, in the order of the file.
+    """
+
+    name: str
+    dtype: str
+    itemsize: int
+    shape: tuple[int, ...]
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the whole has."""
+        return prod(self.shape) * self.itemsize

@@ -27,7 +27,7 @@ from inspector.containers.zip.directory import (
     ZipEntry,
     payload_offsets,
 )
-from inspector.containers.zip.kinds import Records
+from inspector.containers.zip.records import Records
 from inspector.errors import ContainerError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from inspector.containers.container import Container
-from inspector.containers.dcp.names import OWN_NAMES
-from inspector.containers.deepspeed.names import OWN_NAMES as DEEPSPEED_NAMES
-from inspector.containers.deepspeed.names import tags_of
+from inspector.containers.dcp_metadata import OWN_NAMES
+from inspector.containers.deepspeed import OWN_NAMES as DEEPSPEED_NAMES
+from inspector.containers.deepspeed import tags_of
 from inspector.containers.legacy import find_inside, makes_magic, read_legacy
 from inspector.containers.source import Source
 from inspector.containers.table.archives import ARCHIVE_FORMATS
@@ -21,17 +21,16 @@ from inspector.containers.table.arrays import ARRAY_ROWS
 from inspector.containers.table.folders import FOLDER_ROWS
 from inspector.containers.table.pickles import PICKLE_ROWS, is_pickle
 from inspector.containers.table.row import Cannot, Format, Step
-from inspector.containers.tar.sniff import passes_for_tar
-from inspector.containers.unread import read_as_other_pickle, read_as_pickles, read_as_tar
+from inspector.containers.unread import passes_for_tar, read_as_other_pickle, read_as_pickles, read_as_tar
 from inspector.containers.zip.archive import find_records, read_torchzip
-from inspector.containers.zip.kinds import kind_of
+from inspector.containers.zip.records import kind_of
 from inspector.errors import NotACheckpointError, PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
     from inspector.containers.extents import Extents
-    from inspector.containers.folders.folder import Folder
+    from inspector.containers.folder import Folder
 
 __all__ = ["FORMATS", "Cannot", "Format", "Step", "find_format", "format_of", "refuse_step"]
 
@@ -58,7 +57,7 @@ def _begins(*magics: bytes) -> Callable[[Source], bool]:
 def _is_torch_tar(source: Source) -> bool:
     if not passes_for_tar(source):
         return False
-    from inspector.containers.tar.members import INFO, NEEDED, list_members  # noqa: PLC0415 - few are tar files
+    from inspector.containers.tar_members import INFO, NEEDED, list_members  # noqa: PLC0415 - few are tar files
 
     return any(info.name in {INFO, *NEEDED} for info in list_members(source))
 
@@ -73,19 +72,19 @@ def _is_safetensors(source: Source) -> bool:
 
 
 def _is_part(source: Source) -> bool:
-    from inspector.containers.foreign.folders import is_part  # noqa: PLC0415 - healthy files never need it
+    from inspector.containers.lookalikes import is_part  # noqa: PLC0415 - healthy files never need it
 
     return is_pickle(source) and is_part(source.path)
 
 
 def _read_tar(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.tar.archive import read_tar  # noqa: PLC0415 - files of 2017 are rare
+    from inspector.containers.tar import read_tar  # noqa: PLC0415 - files of 2017 are rare
 
     return read_tar(source, limits, progress)
 
 
 def _read_safetensors(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.safetensors.archive import read_safetensors  # noqa: PLC0415 - not every file is one
+    from inspector.containers.safetensors import read_safetensors  # noqa: PLC0415 - not every file is one
 
     return read_safetensors(source, limits, progress)
 
@@ -98,7 +97,7 @@ def _is_dcp(folder: Folder) -> bool:
 
 
 def _read_dcp(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.dcp.archive import read_dcp  # noqa: PLC0415 - few are such
+    from inspector.containers.dcp import read_dcp  # noqa: PLC0415 - few are such
 
     return read_dcp(cast("Folder", source), limits, progress)
 
@@ -108,13 +107,13 @@ def _is_deepspeed(folder: Folder) -> bool:
 
 
 def _read_deepspeed(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.deepspeed.archive import read_deepspeed  # noqa: PLC0415 - few are such
+    from inspector.containers.deepspeed import read_deepspeed  # noqa: PLC0415 - few are such
 
     return read_deepspeed(cast("Folder", source), limits, progress)
 
 
 def _read_distcp(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.dcp.alone import read_alone  # noqa: PLC0415 - as above
+    from inspector.containers.dcp import read_alone  # noqa: PLC0415 - as above
 
     return read_alone(source, limits, progress)
 
@@ -317,7 +316,7 @@ def _find_folder_format(folder: Folder) -> Format:
     """Return the format of a folder."""
     found = next((row for row in FORMATS if row.matches_folder(folder)), None)
     if found is None:
-        from inspector.containers.foreign.folders import name_folder  # noqa: PLC0415 - few folders are none
+        from inspector.containers.lookalikes import name_folder  # noqa: PLC0415 - few folders are none
 
         raise name_folder(folder.path)
     return found
@@ -329,8 +328,7 @@ def _packed(source: Source) -> str:
 
 def _refuse_lookalike(source: Source) -> None:
     """Raise what says what a file is instead of a checkpoint, if that is known."""
-    from inspector.containers.foreign.table import name_lookalike  # noqa: PLC0415 - healthy files never need it
-    from inspector.containers.foreign.text import Look  # noqa: PLC0415 - the same
+    from inspector.containers.lookalikes import Look, name_lookalike  # noqa: PLC0415 - healthy files need none
 
     head = source.read_upto(0, _LOOK_NBYTES)
     if not head:

@@ -20,8 +20,7 @@ from inspector.containers.container import (
 )
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
-from inspector.containers.raw.near import NearReader
-from inspector.containers.source import Source
+from inspector.containers.source import NearReader, Source
 from inspector.errors import BrokenOffError, ContainerError, DamagedError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.pickles.machine import Machine, Stream, read_pickle

@@ -6,18 +6,13 @@ for the legacy form's sixth part, the view. The class says the element type and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
-from itertools import repeat
-from typing import NamedTuple, TypeGuard, cast
+from typing import NamedTuple, TypeGuard
 
 from inspector.pickles.values import Call, Global, PersistentId, Value
 
 _PLAIN_PARTS = 5
 _MOST_COUNTED = 2**63 - 1  # torch counts with int64
-
-_PLAIN_TYPES = (str, Global, str, str, int)
-_Columns = tuple[tuple[str, ...], tuple[Global, ...], tuple[str, ...], tuple[str, ...], tuple[int, ...]]
 
 NO_DEVICE = "none"
 """The location of storages in formats that write none: the call that loads them decides where they go."""
@@ -88,37 +83,6 @@ def parse_storage_id(node: PersistentId) -> StorageId | None:
     return meaning  # type: ignore[return-value]  # nobody else writes there
 
 
-def parse_storage_ids(nodes: Sequence[PersistentId]) -> Sequence[StorageId] | None:
-    """Read many persistent ids at once that nobody read before, all of them as torch writes them today.
-
-    Returns:
-        What each of them means; None where any is another, and none was read.
-    """
-    pids = [node.pid for node in nodes if node.meaning is node]
-    if len(pids) < len(nodes) or set(map(type, pids)) != {tuple}:
-        return None
-    parts = cast("list[tuple[Value, ...]]", pids)
-    if set(map(len, parts)) != {_PLAIN_PARTS}:
-        return None
-    columns = tuple(zip(*parts, strict=True))
-    if any(set(map(type, column)) != {kind} for column, kind in zip(columns, _PLAIN_TYPES, strict=True)):
-        return None
-    tags, classes, keys, locations, counts = cast("_Columns", columns)
-    known = {id(cls): _dtype_of(cls.name) for cls in {id(cls): cls for cls in classes}.values()}
-    kinds = [kind for kind in map(known.get, map(id, classes)) if kind is not None]
-    if set(tags) != {"storage"} or len(kinds) < len(nodes) or min(counts) < 0 or max(counts) > _MOST_COUNTED:
-        return None
-    dtypes, itemsizes, untyped = zip(*kinds, strict=True)
-    places = {location: own_location(location) for location in set(locations)}
-    own = map(places.__getitem__, locations)
-    rows = zip(keys, dtypes, itemsizes, own, counts, untyped, repeat(None), strict=False)
-    new = tuple.__new__
-    found = [new(StorageId, row) for row in rows]  # StorageId(...) would take thrice as long
-    for node, storage_id in zip(nodes, found, strict=True):
-        node.meaning = storage_id
-    return found
-
-
 def rename_storage(node: PersistentId, storage_id: StorageId) -> None:
     """Write the keys of a storage's new id into the persistent id that named it by others."""
     pid = node.pid if isinstance(node.pid, tuple) else ()  # it was parsed
@@ -162,8 +126,7 @@ def _parse(pid: Value) -> StorageId | None:
     dtype, itemsize, untyped = found
     view = _view(pid[5]) if len(pid) > 5 else None
     place = own_location(location if type(location) is str else str(location))
-    fields = (text, dtype, itemsize, place, numel, untyped, view)
-    return tuple.__new__(StorageId, fields)  # StorageId(...) would take thrice as long
+    return StorageId(text, dtype, itemsize, place, numel, untyped, view)
 
 
 def own_location(text: str) -> str:

@@ -9,6 +9,7 @@ never safe.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple
@@ -21,6 +22,7 @@ from inspector.errors import (
     InvalidPickleError,
     PickleError,
 )
+from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import StreamFault
 from inspector.pickles.values import Call, Global
@@ -32,6 +34,10 @@ run it in the place of the object's. `nested`: another program unpickles it. `mi
 it, and nothing of it was read."""
 
 _MOST_MISSED = 64
+_MOST_OPCODES = 2_000_000
+_MOST_VALUES = 500_000
+_MOST_NBYTES = 32 << 20
+_MORE_SECONDS = 2.0
 
 
 class Program(NamedTuple):
@@ -213,6 +219,17 @@ def _joined(streams: Sequence[Stream]) -> Stream:
         opcodes=frozenset[int]().union(*(stream.opcodes for stream in streams)),
         firsts={code: at for stream in reversed(streams) for code, at in stream.firsts.items()},
         oddities=tuple(oddity for stream in streams for oddity in stream.oddities),
+    )
+
+
+def within_bounds(limits: Limits) -> Limits:
+    """Return what may be spent on programs that are read for the verdict alone."""
+    return replace(
+        limits,
+        opcodes=min(limits.opcodes, _MOST_OPCODES),
+        values=min(limits.values, _MOST_VALUES),
+        pickle_nbytes=min(limits.pickle_nbytes, _MOST_NBYTES),
+        ends_s=time.thread_time() + _MORE_SECONDS,
     )
 
 

@@ -16,16 +16,11 @@ from collections.abc import Callable
 from typing import Literal, Self
 
 from inspector.containers.programs import Programs
-from inspector.containers.raw.inflated import MAGIC
 from inspector.errors import ContainerError, DamagedError, ExportError
-from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
 from inspector.progress import Progress
 
 _STEP_NBYTES = 1 << 20
-_LOOK_NBYTES = 256
-# What files begin with that are compressed as a whole, see `raw.packings`.
-_PACKED = (MAGIC, b"x", b"BZh", b"\xfd7z", b"]\0\0", b"ZF0x", b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd")
 
 _seeking = allocate_lock()
 
@@ -88,7 +83,7 @@ class Source:
 
     def copy_to(self, target: int, offset: int, nbytes: int, progress: Progress) -> None:
         """Copy a run of bytes to the position of the descriptor `target`."""
-        from inspector.containers.raw.copying import write_bytes  # noqa: PLC0415 - only copies need it
+        from inspector.containers.copying import write_bytes  # noqa: PLC0415 - only copies need it
 
         for done in range(0, nbytes, _STEP_NBYTES):
             data = self.read(offset + done, min(_STEP_NBYTES, nbytes - done))
@@ -200,13 +195,13 @@ class FileSource(Source):
     @override
     def copy_to(self, target: int, offset: int, nbytes: int, progress: Progress) -> None:
         """Have the kernel copy, which keeps the holes of a sparse file; otherwise as above."""
-        from inspector.containers.raw.copying import copy_bytes  # noqa: PLC0415 - only copies need it
+        from inspector.containers.copying import copy_bytes  # noqa: PLC0415 - only copies need it
 
         copy_bytes(self._fd, target, offset, nbytes, progress)
 
     @override
     def clone_to(self, target: int) -> bool:
-        from inspector.containers.raw.copying import clone_file  # noqa: PLC0415 - only copies need it
+        from inspector.containers.copying import clone_file  # noqa: PLC0415 - only copies need it
 
         return clone_file(self._fd, target)
 
@@ -245,25 +240,6 @@ class BytesSource(Source):
         return self._data[offset : offset + nbytes]
 
 
-def looked_through(source: Source, limits: Limits = DEFAULT_LIMITS) -> Source:
-    """Return a source, or its inside where it is compressed as a whole; it is closed where that fails."""
-    try:
-        head = source.read_upto(0, _LOOK_NBYTES)
-        if not head.startswith(_PACKED):
-            return source
-        from inspector.containers.raw.packed import unpacked  # noqa: PLC0415 - few files are packed
-
-        return unpacked(source, head, limits)
-    except BaseException:
-        source.close()
-        raise
-
-
-def open_source(path: str, limits: Limits = DEFAULT_LIMITS) -> Source:
-    """Open a file for reading, looking through gzip."""
-    return looked_through(FileSource(path), limits)
-
-
 def _open(path: str) -> int:
     try:
         # O_NONBLOCK: opening a FIFO must not wait for a writer.
@@ -280,9 +256,67 @@ def _open(path: str) -> int:
 
 def _refusal(path: str, mode: int) -> ContainerError:
     if stat.S_ISDIR(mode):
-        from inspector.containers.foreign.folders import name_folder  # noqa: PLC0415 - few give a folder
+        from inspector.containers.lookalikes import name_folder  # noqa: PLC0415 - few give a folder
 
         return name_folder(path)
     return ContainerError(
         "this is not a regular file", where=path, remedy="give the path of a checkpoint file"
     )
+
+
+class Window(Source):
+    """Some bytes of another source, which stays open elsewhere."""
+
+    def __init__(self, whole: Source, offset: int, nbytes: int) -> None:
+        """Read so many bytes from an offset on."""
+        if offset < 0 or nbytes < 0 or offset + nbytes > whole.nbytes:
+            raise DamagedError(
+                "the file ends too early",
+                where=f"{whole.path}: {nbytes:,} bytes wanted from byte {offset:,} of {whole.nbytes:,} on",
+                remedy="the file is incomplete: fetch or copy it again",
+            )
+        self._whole = whole
+        self._offset = offset
+        super().__init__(whole.path, nbytes)
+
+    @override
+    def read_at(self, offset: int, nbytes: int) -> bytes:
+        return self._whole.read_at(self._offset + offset, nbytes)
+
+
+_NEAR_NBYTES = 1 << 12
+_AHEAD_NBYTES = 1 << 14
+
+
+class NearReader:
+    """Reads small pieces one behind the other; pieces that stand close share one read of the file.
+
+    Attributes:
+        window: The bytes read last.
+    """
+
+    def __init__(self, source: Source) -> None:
+        """Prepare to read `source`."""
+        self.window = b""
+        self._source = source
+        self._start = 0
+
+    def seek(self, offset: int, nbytes: int) -> int:
+        """Have `nbytes` bytes from `offset` on in the window, or fewer at the end; say where in it."""
+        at = offset - self._start
+        window = self.window
+        if 0 <= at <= len(window) - nbytes:
+            return at
+        # Far jumps are those over large payloads, where the bytes read ahead would be in vain.
+        is_near = 0 <= at <= len(window) + _NEAR_NBYTES
+        self.window = self._source.read_upto(offset, _AHEAD_NBYTES if is_near else nbytes)
+        self._start = offset
+        return 0
+
+
+def read_small(path: str | os.PathLike[str], most_nbytes: int) -> bytes:
+    """Return all bytes of a regular file; a FIFO or a device is refused, and never waited for."""
+    with FileSource(os.fspath(path)) as source:
+        if source.nbytes > most_nbytes:
+            raise ContainerError(f"the file is larger than {most_nbytes:,} bytes", where=os.fspath(path))
+        return source.read_upto(0, most_nbytes)

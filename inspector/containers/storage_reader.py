@@ -6,17 +6,17 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from inspector.containers.codings import PLAIN, coded, decoding, is_coded
 from inspector.containers.container import Container, Extent
+from inspector.containers.copying import write_bytes
 from inspector.containers.formats import format_of
-from inspector.containers.raw.codings import PLAIN, coded, decoding, is_coded
-from inspector.containers.raw.copying import write_bytes
-from inspector.containers.raw.inflated import Inflated
+from inspector.containers.inflated import Inflated
 from inspector.containers.source import Source
 from inspector.errors import ContainerError, DamagedError
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
-    from inspector.containers.gathered.reading import GatheredReader
+    from inspector.containers.gathered import GatheredReader
 
 STEP_NBYTES = 1 << 20
 _STORED, _DEFLATED = 0, 8
@@ -109,7 +109,7 @@ class StorageReader:
     def _in_chunks(self, key: str) -> GatheredReader:
         """Return what reads a storage in chunks; that of the last one is kept."""
         if self._gathering is None or self._gathering[0] != key:
-            from inspector.containers.gathered.reading import GatheredReader  # noqa: PLC0415 - few files have any
+            from inspector.containers.gathered import GatheredReader  # noqa: PLC0415 - few files have any
 
             reader = GatheredReader(self.container.gathered[key], self._part, self._ask)
             self._gathering = key, reader

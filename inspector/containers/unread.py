@@ -1,25 +1,25 @@
-"""What loading would run of a file that is refused, as far as that can be read.
+"""What loading would run of a file that is refused, and of bytes within pickles, as far as that can be read.
 
 A file that cannot be opened here may still run code in `torch.load`, or in the program that it was made for:
 a payload stands in front of the place where it breaks, or in an archive of another kind. So before a file is
 refused, the pickles in it are read for what they do: those of the records of a zip that are named like
 pickles, else those that stand one behind the other from the first byte on, which is where every unpickler
-begins.
+begins. `pickle.dump` writes the bytes of a tensor as a whole file of torch, which
+`torch.storage._load_from_bytes` opens again while loading, with `weights_only=False`: what such bytes would
+run is run with the rest.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import NamedTuple
 
 from inspector.containers.legacy import LEGACY_STREAMS, MAGIC
-from inspector.containers.nested import read_nested
-from inspector.containers.programs import Program, ProgramKind, Programs
-from inspector.containers.source import Source
-from inspector.containers.tar.sniff import passes_for_tar
+from inspector.containers.programs import Program, ProgramKind, Programs, within_bounds
+from inspector.containers.source import BytesSource, Source
 from inspector.errors import (
     BrokenOffError,
     CancelledError,
@@ -29,9 +29,9 @@ from inspector.errors import (
     PickleError,
 )
 from inspector.limits import Limits
-from inspector.pickles.machine import Machine
+from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.values import Blob, Call, Global, Value
 from inspector.progress import Progress
-from inspector.records import replace
 
 START = "the pickle at its beginning"
 _ZIP = b"PK\x03\x04"
@@ -39,10 +39,6 @@ _FIRST_READ_NBYTES = 1 << 16
 _MOST_STREAMS = 64
 _MOST_MEMBERS = 64
 _LONG = 1 << 20
-_MOST_OPCODES = 2_000_000
-_MOST_VALUES = 500_000
-_MOST_NBYTES = 32 << 20
-_MORE_SECONDS = 2.0
 
 
 class _Place(NamedTuple):
@@ -87,21 +83,10 @@ def _read_on(source: Source, limits: Limits, progress: Progress) -> None:
         )
 
 
-def within_bounds(limits: Limits) -> Limits:
-    """Return what may be spent on programs that are read for the verdict alone."""
-    return replace(
-        limits,
-        opcodes=min(limits.opcodes, _MOST_OPCODES),
-        values=min(limits.values, _MOST_VALUES),
-        pickle_nbytes=min(limits.pickle_nbytes, _MOST_NBYTES),
-        ends_s=time.thread_time() + _MORE_SECONDS,
-    )
-
-
 def read_programs(source: Source, limits: Limits, progress: Progress) -> None:
     """Read whatever pickles there are, and keep them as the source's programs."""
     if _is_zip(source):
-        from inspector.containers.zip.unread import read_pickled_records  # noqa: PLC0415 - for few files
+        from inspector.containers.zip.rivals import read_pickled_records  # noqa: PLC0415 - for few files
 
         read_pickled_records(source, limits, progress)
         return
@@ -118,7 +103,7 @@ def read_members_programs(
     source: Source, limits: Limits, progress: Progress, kind: ProgramKind = "part"
 ) -> None:
     """Read the pickles in all members of a tar archive but the one that torch never reads."""
-    from inspector.containers.tar.members import INFO, list_members  # noqa: PLC0415 - few files are tar files
+    from inspector.containers.tar_members import INFO, list_members  # noqa: PLC0415 - few files are tar files
 
     known = {program.name for program in source.programs.all()}
     for info in islice(list_members(source), _MOST_MEMBERS):
@@ -210,3 +195,110 @@ def _read_as_pickles(
         return False
     own.adopt(other, f"{START}, which pickle.load, joblib.load and numpy.load read", "rival")
     return True
+
+
+# --- pickles within pickles ---------------------------------------------------------------------------------
+
+
+OPENER = "torch.storage._load_from_bytes"
+OPENERS = frozenset(
+    {
+        OPENER,
+        "pickle.loads",
+        "_pickle.loads",
+        "cPickle.loads",
+        "dill.loads",
+        "dill._dill.loads",
+        "cloudpickle.loads",
+        "cloudpickle.cloudpickle.loads",
+        "io.BytesIO",
+        "_io.BytesIO",
+    }
+)
+_ENCODE = "_codecs.encode"  # how protocols 0 to 2 write bytes
+_MOST_FOUND = 1024
+_MOST_DEPTH = 3
+
+
+def read_nested(programs: Programs, limits: Limits, progress: Progress, depth: int = 0) -> None:
+    """Read what the programs unpickle in turn, and add it to them."""
+    found = 0
+    opened = set(map(id, programs.opened))
+    for name, stream in programs.streams():
+        for data in _handed_bytes(stream, opened):
+            progress.advance(0)
+            found += 1
+            if found > _MOST_FOUND or depth >= _MOST_DEPTH:
+                programs.note_unread(name)
+                return
+            if data is None:
+                programs.note_unread(name)
+                continue
+            source: Source = BytesSource(data, name)
+            try:
+                read_programs(source, limits, progress)
+            except (BrokenOffError, InvalidPickleError):
+                pass  # every unpickler stops there
+            except (PickleError, ContainerError):
+                programs.note_unread(name)
+            read_nested(source.programs, limits, progress, depth + 1)
+            programs.adopt(source.programs, f"{name} > bytes")
+
+
+def _handed_bytes(stream: Stream, opened: AbstractSet[int]) -> Iterator[bytes | None]:
+    """Yield the bytes that a stream hands to what unpickles them; None for those that are not at hand."""
+    for call in stream.calls:
+        func = call.func
+        if (
+            id(call) not in opened
+            and isinstance(func, Global)
+            and func.dotted in OPENERS
+            and isinstance(call.args, tuple)
+        ):
+            for value in call.args:
+                if _is_elsewhere(value, stream):
+                    yield None
+                elif (data := _as_bytes(value, stream)) is not None:
+                    yield data
+
+
+def _is_elsewhere(value: Value, stream: Stream) -> bool:
+    """Return whether bytes are so large that they stayed in the file, of which the stream is a part."""
+    if isinstance(value, Call) and isinstance(value.args, tuple) and value.args:
+        value = value.args[0]
+    return isinstance(value, Blob) and value.offset + value.nbytes > len(stream.data)
+
+
+def _as_bytes(value: Value, stream: Stream) -> bytes | None:
+    """Return the bytes that a value stands for; None where it is something else."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, Blob):
+        return stream.data[value.offset : value.offset + value.nbytes] if value.kind != "int" else None
+    if isinstance(value, Call) and isinstance(value.func, Global) and value.func.dotted == _ENCODE:
+        text = value.args[0] if isinstance(value.args, tuple) and value.args else None
+        if isinstance(text, Blob):
+            text = stream.data[text.offset : text.offset + text.nbytes].decode("utf-8", "replace")
+        return text.encode("latin-1", "replace") if isinstance(text, str) else None
+    return None
+
+
+# --- tar archives -------------------------------------------------------------------------------------------
+
+
+_HEADER_NBYTES = 512
+_CHECKSUM = slice(148, 156)
+# What Python's `int(text, 8)` takes, with blanks around; or a number in base 256.
+_OCTAL = frozenset(b"01234567_oO+") | frozenset(range(0x21))
+_BINARY = 0x80
+
+
+def passes_for_tar(source: Source) -> bool:
+    """Return whether a file opens as a tar archive."""
+    head = source.read_upto(0, _HEADER_NBYTES)
+    field = head[_CHECKSUM]
+    if len(head) < _HEADER_NBYTES or not (field[0] & _BINARY or _OCTAL.issuperset(field)):
+        return False
+    from inspector.containers.tar_members import is_tar  # noqa: PLC0415 - few files pass for one
+
+    return is_tar(source)

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
-from inspector.containers.folders.folder import Folder
-from inspector.containers.folders.paths import open_path
+from inspector.containers.folder import Folder
 from inspector.containers.formats import find_format
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.containers.source import BytesSource, Source
 from inspector.diff.compare import Wish, compare_sides
 from inspector.diff.facts.objects import digest_objects, faults_of

@@ -6,7 +6,7 @@ from _thread import allocate_lock
 from contextlib import ExitStack
 
 from inspector.child import Worker
-from inspector.containers.folders.paths import stamp_at
+from inspector.containers.opening import stamp_at
 from inspector.diff.compare import measure_arrays, open_both
 from inspector.diff.content.numbers import Differences
 from inspector.diff.facts.unsaid import marks_of

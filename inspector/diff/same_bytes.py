@@ -14,7 +14,7 @@ from inspector.containers.legacy import read_layout
 from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import ZipEntry, payload_offsets, read_directory
-from inspector.containers.zip.kinds import Records
+from inspector.containers.zip.records import Records
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.progress import Progress
@@ -115,8 +115,8 @@ def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]
 
 def tar_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     """Pair the storages and the other members of two tar files."""
-    from inspector.containers.tar.archive import read_layout  # noqa: PLC0415 - files of 2017 are rare
-    from inspector.containers.tar.members import STORAGES  # noqa: PLC0415 - as above
+    from inspector.containers.tar import read_layout  # noqa: PLC0415 - files of 2017 are rare
+    from inspector.containers.tar_members import STORAGES  # noqa: PLC0415 - as above
 
     one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
     names = one.members.keys() - {STORAGES}
@@ -183,8 +183,8 @@ def _moved(spans: list[Span], offset: int) -> int | None:
 
 def _fixed_runs(source: Source, progress: Progress) -> tuple[list[tuple[int, int]], list[int]]:
     """Return the runs of a plain pickle that no change of devices touches, and where its frames end."""
-    from inspector.containers.pickled.reader import open_pickled  # noqa: PLC0415 - plain pickles are rare
-    from inspector.containers.raw.within import Within  # noqa: PLC0415 - as above
+    from inspector.containers.codings import Within  # noqa: PLC0415 - as above
+    from inspector.containers.pickled import open_pickled  # noqa: PLC0415 - plain pickles are rare
 
     opened = open_pickled(source, DEFAULT_LIMITS, progress)
     changing = [(place, place + 8) for place, _ in opened.frames]

@@ -7,9 +7,8 @@ from contextlib import ExitStack, contextmanager
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
-from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import format_of
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.containers.source import Source
 from inspector.containers.storage_reader import StorageReader
 from inspector.errors import CheckpointError

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from inspector.containers.opening import read_container
-from inspector.containers.source import open_source
+from inspector.containers.packed import open_source
 from inspector.errors import CheckpointError
 from inspector.limits import Limits
 from inspector.model.optimizer.parameters import Parameters, read_models

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.containers.opening import read_container
+from inspector.containers.programs import within_bounds
 from inspector.containers.source import BytesSource
-from inspector.containers.unread import within_bounds
 from inspector.errors import CancelledError, CheckpointError
 from inspector.limits import Limits
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.containers.notes import AMBIGUOUS, NoteKind
-from inspector.containers.zip.torch_words import MinizError, miniz_words
+from inspector.containers.zip.directory import MinizError, miniz_words
 from inspector.model.arguments.check import is_judged
 from inspector.model.arguments.kinds import UNKNOWN, kind_of_name
 from inspector.model.checkpoint import Checkpoint, Fault, GlobalUse, KeyFault, Storage, Tensor, Verb
 from inspector.model.once import once
 from inspector.model.tensors.views import PAST, end_of, torch_words
 from inspector.pickles.oddities import OddityKind, StreamFault
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 
 _OLDEST_ZIP_VERSION, _NEWEST_ZIP_VERSION = 1, 10
 _MOST_DIGITS = 19

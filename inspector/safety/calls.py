@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inspector.model.checkpoint import CallUse, Checkpoint
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 from inspector.records import dataclass
 from inspector.safety.names import GlobalVerdict, judge_global
 from inspector.units import cut_text, escape_text

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Literal
 
-from inspector.pickles.python2 import MODULES, present_name
+from inspector.pickles.values import MODULES, present_name
 from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes, read_table

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from keyword import iskeyword
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.pickles.python2 import present_name
-from inspector.pickles.values import package_of
+from inspector.pickles.values import package_of, present_name
 from inspector.records import dataclass
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from inspector.containers.dcp.names import OWN_NAMES
-from inspector.containers.nested import OPENER
+from inspector.containers.dcp_metadata import OWN_NAMES
 from inspector.containers.notes import NoteKind
+from inspector.containers.unread import OPENER
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.programs.facts import unread_checkpoint

@@ -18,7 +18,7 @@ from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
 from inspector.model.obstacles import ObstacleKind, find_obstacle, is_ambiguous
 from inspector.model.programs.uses import PERSISTENT_ID
 from inspector.pickles.oddities import OddityKind, StreamFault
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 from inspector.records import dataclass, replace
 from inspector.safety.allowlist import AllowList, allow_list
 from inspector.safety.calls import CallRow, call_rows

@@ -10,7 +10,7 @@ import os.path
 from collections.abc import Callable
 from functools import partial
 
-from inspector.containers.foreign.unopened import name_unopened
+from inspector.containers.lookalikes import name_unopened
 from inspector.errors import CheckpointError, PlanError
 from inspector.quoting import file_word
 from inspector.records import dataclass

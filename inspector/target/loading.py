@@ -6,7 +6,7 @@ from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint, UnusualOpcode
 from inspector.model.obstacles import pickle_obstacle
 from inspector.pickles.instructions import CODES
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 from inspector.safety.verdict import SafetyVerdict
 from inspector.target.load_call import LoadCall
 from inspector.target.map_location import MapLocation

@@ -6,8 +6,8 @@ The order is that of `load` in `torch/serialization.py`, and of `load` in `torch
 from __future__ import annotations
 
 from inspector.containers.formats import format_of
-from inspector.containers.zip.kinds import PICKLE
-from inspector.containers.zip.torch_words import MinizError, miniz_words
+from inspector.containers.zip.directory import MinizError, miniz_words
+from inspector.containers.zip.records import PICKLE
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import file_obstacle, is_gzipped, packed_opcode
 from inspector.target import versions

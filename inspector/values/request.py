@@ -10,7 +10,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from inspector.containers.raw.itemsizes import ITEMSIZES
+from inspector.containers.element_types import ITEMSIZES
 from inspector.errors import ValuesError
 from inspector.model.checkpoint import Checkpoint, Encoding, Storage, Tensor
 from inspector.model.tensors.views import contiguous

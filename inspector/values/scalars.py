@@ -9,7 +9,7 @@ import math
 import struct
 from collections.abc import Iterator
 
-from inspector.containers.folders.paths import open_path
+from inspector.containers.opening import open_path
 from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, ValuesError
 from inspector.model.checkpoint import Checkpoint

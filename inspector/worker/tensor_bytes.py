@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any
 
 from inspector.containers.container import Container
-from inspector.containers.folders.paths import open_path
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.containers.source import Source
 from inspector.containers.storage_reader import StorageReader
 from inspector.errors import ContainerError, ValuesError

@@ -10,17 +10,15 @@ from inspector.containers.zip.directory import (
     CENTRAL,
     CENTRAL_SIGNATURE,
     DEFLATED,
-    LOCAL,
-    LOCAL_SIGNATURE,
-    STORED,
-)
-from inspector.containers.zip.end import (
     END,
     END64,
     END64_SIGNATURE,
     END_SIGNATURE,
+    LOCAL,
+    LOCAL_SIGNATURE,
     LOCATOR64,
     LOCATOR64_SIGNATURE,
+    STORED,
 )
 
 FULL16, FULL32 = 0xFFFF, 0xFFFFFFFF

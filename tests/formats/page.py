@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inspector.containers.foreign.table import LOOKALIKES
+from inspector.containers.lookalikes import LOOKALIKES
 from tests.formats.rows import ROWS, YES
 from tests.formats.steps import STEPS
 

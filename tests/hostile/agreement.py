@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from inspector.containers.folders.paths import opened
 from inspector.containers.formats import find_format
+from inspector.containers.opening import opened
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge

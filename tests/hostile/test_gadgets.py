@@ -19,7 +19,7 @@ import pytest
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, Safety
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 from inspector.records import replace
 from inspector.report.checking import explanation_lines
 from inspector.report.details import file_facts

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.containers.container import Container
+from inspector.containers.inflated import Inflated
 from inspector.containers.opening import read_container
-from inspector.containers.raw.inflated import Inflated
 from inspector.errors import CheckpointError
 from tests.builders import tars, zips
 from tests.builders.legacy import checkpoint as legacy_checkpoint

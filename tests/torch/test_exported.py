@@ -15,7 +15,7 @@ from torch import nn
 from torch.package import PackageExporter, PackageImporter
 
 from inspector.cli import main
-from inspector.containers.exported.config import _STRIDED, DTYPES
+from inspector.containers.pt2 import _STRIDED, DTYPES
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
 from inspector.target.load_call import LoadCall

@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 
-from inspector.containers.zip.end import END, LOCATOR64_SIGNATURE
+from inspector.containers.zip.directory import END, LOCATOR64_SIGNATURE
 from tests.builders.pickles import STOP, proto, storage, text, tuple_
 from tests.builders.zips import Record, ZipBuilder
 

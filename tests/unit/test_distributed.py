@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from inspector.containers.folders.paths import open_path
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.containers.storage_reader import StorageReader
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.remap.convert.export import export_form

@@ -21,8 +21,8 @@ MATCHING = frozenset({"match", "fullmatch", "search"})
 
 # What others wrote, which is read here; by module and beginning of the text.
 REASONED = {
-    ("inspector.containers.sb3.archive", "OpenAI Gym"): "a line of system_info.txt",
-    ("inspector.containers.sb3.archive", "GPU Enabled"): "the same",
+    ("inspector.containers.sb3", "OpenAI Gym"): "a line of system_info.txt",
+    ("inspector.containers.sb3", "GPU Enabled"): "the same",
     ("inspector.desktop.freedesktop.default_apps", "[Added Associations]"): "a section of mimeapps.list",
     ("inspector.doctor.devices", "GPU-(not found)"): "written by the probe instead of a UUID",
     ("inspector.doctor.symptoms", "found version ("): "CUDA's own message",

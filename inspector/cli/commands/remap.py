@@ -224,8 +224,8 @@ def _with_suffix(file: Given) -> str:
     """Return a name whose suffix says what a file is: of standard input only its contents do."""
     if file.name == file.path:
         return file.path
-    from inspector.containers.folders.paths import open_path
     from inspector.containers.formats import find_format
+    from inspector.containers.opening import open_path
 
     with open_path(file.path) as source:
         return f"stdin{find_format(source).suffix}"

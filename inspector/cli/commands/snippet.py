@@ -138,7 +138,7 @@ def _give(
 
 def _write(code: str, path: str, options: argparse.Namespace) -> None:
     """Write code to a file, whole or not at all."""
-    from inspector.containers.raw.copying import write_bytes
+    from inspector.containers.copying import write_bytes
     from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
     from inspector.remap.files.destination import refuse_destination
     from inspector.remap.files.outfile import writing

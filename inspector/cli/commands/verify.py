@@ -89,8 +89,8 @@ def original_of(path: str, against: str) -> str:
     """Return what a copy is compared with: in a folder that is no checkpoint itself, the file of its name."""
     if not Path(against).is_dir():
         return against
-    from inspector.containers.folders.paths import open_path
     from inspector.containers.formats import find_format
+    from inspector.containers.opening import open_path
     from inspector.errors import CheckpointError
 
     beside = Path(against, Path(path).name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from inspector.containers.folders.paths import stands_for_folder
+from inspector.containers.opening import stands_for_folder
 from inspector.errors import ExportError, PlanError
 from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from inspector.containers.container import Container, Extent
 from inspector.containers.source import Source
 from inspector.containers.table.row import Cannot, Format
-from inspector.containers.zip.kinds import find_by
+from inspector.containers.zip.records import find_by
 from inspector.limits import Limits
 from inspector.progress import Progress
 
@@ -20,73 +20,73 @@ if TYPE_CHECKING:
 
 
 def _read_torchscript(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.torchscript.archive import read_torchscript  # noqa: PLC0415 - few are such
+    from inspector.containers.torchscript import read_torchscript  # noqa: PLC0415 - few are such
 
     return read_torchscript(source, limits, progress)
 
 
 def _script_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    from inspector.containers.torchscript.archive import script_extents  # noqa: PLC0415 - as above
+    from inspector.containers.torchscript import script_extents  # noqa: PLC0415 - as above
 
     return script_extents(source, limits, progress)
 
 
 def _find_script_records(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.torchscript.archive import find_script_records  # noqa: PLC0415 - as above
+    from inspector.containers.torchscript import find_script_records  # noqa: PLC0415 - as above
 
     return find_script_records(source)
 
 
 def _read_package(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.exported.package import read_package  # noqa: PLC0415 - few are such
+    from inspector.containers.package import read_package  # noqa: PLC0415 - few are such
 
     return read_package(source, limits, progress)
 
 
 def _package_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    from inspector.containers.exported.package import package_extents  # noqa: PLC0415 - as above
+    from inspector.containers.package import package_extents  # noqa: PLC0415 - as above
 
     return package_extents(source, limits, progress)
 
 
 def _find_package_records(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.exported.package import STORAGES  # noqa: PLC0415 - as above
+    from inspector.containers.package import STORAGES  # noqa: PLC0415 - as above
 
     return find_by(source, pattern=STORAGES)
 
 
 def _read_pt2(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.exported.pt2 import read_pt2  # noqa: PLC0415 - few are such
+    from inspector.containers.pt2 import read_pt2  # noqa: PLC0415 - few are such
 
     return read_pt2(source, limits, progress)
 
 
 def _pt2_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    from inspector.containers.exported.pt2 import pt2_extents  # noqa: PLC0415 - as above
+    from inspector.containers.pt2 import pt2_extents  # noqa: PLC0415 - as above
 
     return pt2_extents(source, limits, progress)
 
 
 def _find_pt2_records(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.exported.pt2 import OWN  # noqa: PLC0415 - as above
+    from inspector.containers.pt2 import OWN  # noqa: PLC0415 - as above
 
     return find_by(source, own=OWN)
 
 
 def _read_sb3(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.sb3.archive import read_sb3  # noqa: PLC0415 - few are such
+    from inspector.containers.sb3 import read_sb3  # noqa: PLC0415 - few are such
 
     return read_sb3(source, limits, progress)
 
 
 def _sb3_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    from inspector.containers.sb3.archive import sb3_extents  # noqa: PLC0415 - as above
+    from inspector.containers.sb3 import sb3_extents  # noqa: PLC0415 - as above
 
     return sb3_extents(source, limits, progress)
 
 
 def _find_sb3_records(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.sb3.archive import find_sb3_records  # noqa: PLC0415 - as above
+    from inspector.containers.sb3 import find_sb3_records  # noqa: PLC0415 - as above
 
     return find_sb3_records(source)
 

@@ -20,43 +20,43 @@ _NUMPY = b"\x93NUMPY"
 
 
 def _read_gguf(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.arrays.gguf import read_gguf  # noqa: PLC0415 - few are such
+    from inspector.containers.gguf import read_gguf  # noqa: PLC0415 - few are such
 
     return read_gguf(source, limits, progress)
 
 
 def _find_swapped(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.arrays.gguf import find_swapped  # noqa: PLC0415 - as above
+    from inspector.containers.gguf import find_swapped  # noqa: PLC0415 - as above
 
     return find_swapped(source)
 
 
 def _read_npy(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.arrays.npy import read_npy  # noqa: PLC0415 - few are such
+    from inspector.containers.npy import read_npy  # noqa: PLC0415 - few are such
 
     return read_npy(source, limits, progress)
 
 
 def _find_swapped_npy(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.arrays.npy import find_swapped  # noqa: PLC0415 - as above
+    from inspector.containers.npy import find_swapped  # noqa: PLC0415 - as above
 
     return find_swapped(source)
 
 
 def _read_npz(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.arrays.npz import read_npz  # noqa: PLC0415 - few are such
+    from inspector.containers.npz import read_npz  # noqa: PLC0415 - few are such
 
     return read_npz(source, limits, progress)
 
 
 def _npz_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    from inspector.containers.arrays.npz import npz_extents  # noqa: PLC0415 - as above
+    from inspector.containers.npz import npz_extents  # noqa: PLC0415 - as above
 
     return npz_extents(source, limits, progress)
 
 
 def _find_arrays(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.arrays.npz import find_arrays  # noqa: PLC0415 - as above
+    from inspector.containers.npz import find_arrays  # noqa: PLC0415 - as above
 
     return find_arrays(source)
 

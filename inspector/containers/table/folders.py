@@ -5,48 +5,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from inspector.containers.container import Container
-from inspector.containers.folders.names import MEGATRON_NAMES
+from inspector.containers.megatron import MEGATRON_NAMES
 from inspector.containers.source import Source
 from inspector.containers.table.row import Cannot, Format
 from inspector.limits import Limits
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
-    from inspector.containers.folders.folder import Folder
+    from inspector.containers.folder import Folder
 
 
 def _is_training(folder: Folder) -> bool:
-    from inspector.containers.folders.belonging import is_pretrained, is_training  # noqa: PLC0415 - few are such
+    from inspector.containers.belonging import is_pretrained, is_training  # noqa: PLC0415 - few are such
 
     return not folder.entry and (is_training(folder.sizes) or is_pretrained(folder.sizes))
 
 
 def _read_training(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.folders.training import read_training  # noqa: PLC0415 - few are such
+    from inspector.containers.training import read_training  # noqa: PLC0415 - few are such
 
     return read_training(cast("Folder", source), limits, progress)
 
 
 def _is_sharded(folder: Folder) -> bool:
-    from inspector.containers.folders.sharded import SUFFIX, find_index  # noqa: PLC0415 - few are such
+    from inspector.containers.sharded import SUFFIX, find_index  # noqa: PLC0415 - few are such
 
     return folder.entry.endswith(SUFFIX) or (not folder.entry and find_index(folder.sizes) is not None)
 
 
 def _read_sharded(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.folders.sharded import read_sharded  # noqa: PLC0415 - few are such
+    from inspector.containers.sharded import read_sharded  # noqa: PLC0415 - few are such
 
     return read_sharded(cast("Folder", source), limits, progress)
 
 
 def _is_megatron(folder: Folder) -> bool:
-    from inspector.containers.folders.megatron import LATEST, is_megatron  # noqa: PLC0415 - few are such
+    from inspector.containers.megatron import LATEST, is_megatron  # noqa: PLC0415 - few are such
 
     return folder.entry in {"", LATEST} and is_megatron(folder.sizes)
 
 
 def _read_megatron(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.folders.megatron import read_megatron  # noqa: PLC0415 - few are such
+    from inspector.containers.megatron import read_megatron  # noqa: PLC0415 - few are such
 
     return read_megatron(cast("Folder", source), limits, progress)
 

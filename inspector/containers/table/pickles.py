@@ -16,19 +16,19 @@ def is_pickle(source: Source) -> bool:
     head = source.read_upto(0, 2)
     if head[:1] == b"\x80":
         return b"\x02" <= head[1:] <= b"\x05"
-    from inspector.containers.pickled.sniff import begins_undeclared  # noqa: PLC0415 - plain pickles are rare
+    from inspector.containers.pickled import begins_undeclared  # noqa: PLC0415 - plain pickles are rare
 
     return begins_undeclared(source)
 
 
 def _read_pickled(source: Source, limits: Limits, progress: Progress) -> Container:
-    from inspector.containers.pickled.reader import read_pickled  # noqa: PLC0415 - plain pickles are rare
+    from inspector.containers.pickled import read_pickled  # noqa: PLC0415 - plain pickles are rare
 
     return read_pickled(source, limits, progress)
 
 
 def _find_within(source: Source) -> Callable[[str], Extent | None]:
-    from inspector.containers.pickled.reader import find_within  # noqa: PLC0415 - as above
+    from inspector.containers.pickled import find_within  # noqa: PLC0415 - as above
 
     return find_within(source)
 

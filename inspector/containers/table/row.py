@@ -14,7 +14,7 @@ from inspector.records import dataclass
 
 if TYPE_CHECKING:
     from inspector.containers.extents import Extents
-    from inspector.containers.folders.folder import Folder
+    from inspector.containers.folder import Folder
 
 Reader = Callable[[Source, Limits, Progress], Container]
 Step = Literal["remap", "in-place", "recover", "verify"]

@@ -1,14 +1,15 @@
 """The zip container of torch.save, from its first trial in torch 1.4 to today.
 
 Written by `caffe2/serialize/inline_container.cc` in torch's sources. All records stand below one folder,
-`data.pkl` is the object and `data/KEY` (`tensors/KEY` in 1.4) are the storages, byte for byte.
+`data.pkl` is the object and `data/KEY` (`tensors/KEY` in 1.4) are the storages, byte for byte. What torch's
+reader says before it comes to the pickle comes in the order of `PyTorchStreamReader::init` and of `_load` in
+`torch/serialization.py`; what a version number or a byte order means is judged by the model.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
@@ -17,25 +18,34 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import ProgramKind
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import (
-    DEFLATED,
-    REFUSED_FLAGS,
+    NO_VERSION,
     STORED,
+    UNDECODABLE,
+    MinizError,
     ZipEntry,
+    miniz_words,
+    no_folder_words,
     payload_offset,
     payload_offsets,
     place_of,
 )
-from inspector.containers.zip.kinds import PICKLE, Records, find_by, records_of
-from inspector.containers.zip.metadata import read_metadata
-from inspector.containers.zip.records import read_contents, refused
-from inspector.containers.zip.torch_words import MinizError, miniz_words
-from inspector.errors import DamagedError
+from inspector.containers.zip.records import (
+    NAME_NBYTES,
+    PICKLE,
+    Records,
+    encoded,
+    find_by,
+    listed_name,
+    read_contents,
+    records_of,
+    refused,
+)
+from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 from inspector.records import replace
 
-_ASK_EACH = 4096
 _OLD_FOLDER = "tensors/"  # of torch 1.4
 
 
@@ -67,7 +77,7 @@ def open_torchzip(source: Source, limits: Limits, progress: Progress) -> tuple[C
     _take_what_stops(storage_ids, again, places.stored)
     metadata = read_metadata(source, records.get, records.prefix, records.names)
     if rivals:
-        from inspector.containers.zip.duplicates import read_rivals  # noqa: PLC0415 - few files have any
+        from inspector.containers.zip.rivals import read_rivals  # noqa: PLC0415 - few files have any
 
         stream = replace(stream, oddities=(*stream.oddities, *read_rivals(entry, rivals, read_rival)))
     _run_others(source, records, limits, progress)
@@ -118,7 +128,7 @@ def _take_what_stops(
 def _run_others(source: Source, records: Records, limits: Limits, progress: Progress) -> None:
     others = records.for_others()
     if others:
-        from inspector.containers.zip.others import read_for_others  # noqa: PLC0415 - few files have any
+        from inspector.containers.zip.rivals import read_for_others  # noqa: PLC0415 - few files have any
 
         read_for_others(source, others, limits, progress)
 
@@ -132,7 +142,7 @@ def find_pickle(records: Records, path: str) -> ZipEntry:
     """Return the record of the object's pickle."""
     entry = records.get(PICKLE)
     if entry is None:
-        from inspector.containers.foreign.zips import name_zip  # noqa: PLC0415 - healthy files never need it
+        from inspector.containers.lookalikes import name_zip  # noqa: PLC0415 - healthy files never need it
 
         raise name_zip(records.names, path)
     return entry
@@ -171,52 +181,168 @@ def find_storages(
 ) -> Places:
     """Place the storages."""
     progress.start("finding storages", len(storage_ids), is_counted=True)
-    entries = zip(storage_ids, records.storages(storage_ids), strict=True)
-    found = sorted(((entry.header_offset, key, entry) for key, entry in entries if entry), key=itemgetter(0))
+    entries = ((key, records.storage(key)) for key in storage_ids)
+    found = sorted(((key, entry) for key, entry in entries if entry), key=lambda row: row[1].header_offset)
     stored: dict[str, StoredBytes] = {}
     refusals: dict[str, str] = {}
     doubts: dict[NoteKind, None] = {}
     reached, overlap, most = 0, False, source.nbytes
-    offsets = payload_offsets(source, [header for header, _, _ in found])
-    for number, ((header, key, entry), offset) in enumerate(zip(found, offsets, strict=True)):
-        if number % _ASK_EACH == 0:
-            progress.advance(min(_ASK_EACH, len(found) - number))
-        _, _, whole_nbytes, nbytes, method, _, flags, _, trouble = entry
-        is_plain = method == STORED
-        if trouble or flags & REFUSED_FLAGS or not (is_plain or method == DEFLATED):
-            miniz = refused(entry)
-            if miniz is not None:
-                refusals[key] = miniz_words(f"retrieving file meta-data for data/{key}", miniz)
-                continue
-            if whole_nbytes:
-                doubts[NoteKind.UNWRITTEN_RECORD] = None
-        if offset is None or offset + nbytes > most:
+    offsets = payload_offsets(source, [entry.header_offset for _, entry in found])
+    for (key, entry), offset in zip(found, offsets, strict=True):
+        progress.advance(1)
+        miniz = refused(entry)
+        if miniz is not None:
+            refusals[key] = miniz_words(f"retrieving file meta-data for data/{key}", miniz)
+            continue
+        if entry.trouble and entry.nbytes:
+            doubts[NoteKind.UNWRITTEN_RECORD] = None
+        if offset is None or offset + entry.stored_nbytes > most:
             refusals[key] = miniz_words(f"reading file data/{key}", MinizError.CORRUPTED)
             continue
-        if is_plain and whole_nbytes != nbytes:
+        is_plain = entry.method == STORED
+        if is_plain and entry.nbytes != entry.stored_nbytes:
             doubts[NoteKind.TWO_RECORD_SIZES] = None
             continue
-        overlap = overlap or header < reached
-        reached = offset + nbytes
-        # StoredBytes(...) would take thrice as long.
-        stored[key] = tuple.__new__(StoredBytes, (0, offset if is_plain else None, whole_nbytes))
-    is_old = _OLD_FOLDER in _folders(records.prefix, [entry.name for _, _, entry in found])
+        overlap = overlap or entry.header_offset < reached
+        reached = offset + entry.stored_nbytes
+        stored[key] = StoredBytes(0, offset if is_plain else None, entry.nbytes)
+    old = records.prefix.lower() + _OLD_FOLDER
+    is_old = any(entry.name.lower().startswith(old) for _, entry in found)
     return Places(stored, refusals, tuple(doubts), overlap, is_old)
-
-
-def _folders(prefix: str, names: Sequence[str]) -> set[str]:
-    """Return what names go on with behind a prefix, as far as torch 1.4's folder is long, in any case."""
-    folder = slice(len(prefix), len(prefix) + len(_OLD_FOLDER))
-    return set(map(str.lower, {name[folder] for name in names}))
 
 
 def _rivals_of(source: Source, entry: ZipEntry, records: Records, *, shares: bool) -> list[ZipEntry]:
     """Return the other pickles that a reader may take for the one of an archive."""
     if not (shares or records.directory.doubts):
         return []
-    from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere  # noqa: PLC0415 - few files
+    from inspector.containers.zip.rivals import namesakes, pickles_elsewhere  # noqa: PLC0415 - few files
 
     return [
         *(namesakes(entry, records.directory.entries) if shares else ()),
         *(pickles_elsewhere(source) if records.directory.doubts else ()),
     ]
+
+
+# --- the small records --------------------------------------------------------------------------------------
+
+
+SERIALIZATION_ID, VERSION, OLD_VERSION = ".data/serialization_id", ".data/version", "version"
+_FORMAT, _ORDER, _ALIGNMENT = ".format_version", "byteorder", ".storage_alignment"
+_NAMES = (OLD_VERSION, VERSION, _FORMAT, _ALIGNMENT, _ORDER, SERIALIZATION_ID)
+_MOST_NBYTES = 1 << 16
+_MOST_SHOWN = 256
+_SPACES = " \t\n\v\f\r"  # C's
+
+
+class Metadata(NamedTuple):
+    """What the small records tell.
+
+    Attributes:
+        versions: Their texts, by name.
+        refusal: What torch says to the first of them, or of all names, that it refuses; empty where to none.
+        doubts: Why torch may read something else.
+    """
+
+    versions: tuple[tuple[str, str], ...]
+    refusal: str
+    doubts: tuple[NoteKind, ...]
+
+
+class _Reader:
+    """Reads the facts once, and remembers what torch says to them."""
+
+    def __init__(self, source: Source, find: Callable[[str], ZipEntry | None]) -> None:
+        self._source = source
+        self.data: dict[str, bytes] = {}
+        self.refusals: dict[str, str] = {}
+        self.doubts: list[NoteKind] = []
+        self.texts: list[tuple[str, str]] = []
+        for name in _NAMES:
+            entry = find(name)
+            if entry is not None:
+                self._read(name, entry)
+
+    def _read(self, name: str, entry: ZipEntry) -> None:
+        if entry.nbytes > _MOST_NBYTES and refused(entry) is None:
+            self.doubts.append(NoteKind.LARGE_RECORD)
+            return
+        try:
+            contents = read_contents(self._source, entry, max(_MOST_NBYTES, entry.stored_nbytes))
+        except ContainerError as error:
+            miniz = refused(entry)
+            doing = f"{'reading file' if miniz is None else 'retrieving file meta-data for'} {name}"
+            self.refusals[name] = miniz_words(doing, miniz or MinizError.CORRUPTED)
+            self.texts.append((name, f"unreadable: {error.what}"))
+            return
+        self.data[name] = contents.data
+        if contents.doubt is not None:
+            self.doubts.append(contents.doubt)
+        text = contents.data[:_MOST_SHOWN].decode("utf-8", "backslashreplace")
+        self.texts.append((name, text if name == _ORDER else text.strip(_SPACES)))
+
+
+def read_metadata(
+    source: Source, find: Callable[[str], ZipEntry | None], prefix: str, names: Sequence[str]
+) -> Metadata:
+    """Read the small records of an archive.
+
+    Args:
+        source: The file.
+        find: Finds a record by its name below the archive's folder.
+        prefix: The archive's folder with its slash; empty where there is none.
+        names: The names of all records.
+    """
+    read = _Reader(source, find)
+    refusal = next(filter(None, _refusals(read, prefix, names)), "")
+    return Metadata(tuple(read.texts), refusal, tuple(dict.fromkeys(read.doubts)))
+
+
+def _refusals(read: _Reader, prefix: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield what torch says, in its order; empty texts where it says nothing."""
+    if not prefix:
+        yield no_folder_words(names[0])
+    version = VERSION if VERSION in read.data or VERSION in read.refusals else OLD_VERSION
+    for name in (SERIALIZATION_ID, version):
+        if name in read.refusals:
+            yield read.refusals[name]
+    if version not in read.data and version not in read.refusals and NoteKind.LARGE_RECORD not in read.doubts:
+        yield NO_VERSION
+    yield _names_refused(prefix, names)
+    for name in (_FORMAT, _ORDER, _ALIGNMENT):
+        if name in read.refusals:
+            yield read.refusals[name]
+    yield _bad_alignment(read.data.get(_ALIGNMENT, b"64"))
+    if not _is_utf8(read.data.get(SERIALIZATION_ID, b"")):  # torch asks for it when all is loaded
+        yield UNDECODABLE
+
+
+def _bad_alignment(data: bytes) -> str:
+    try:
+        int(data)
+    except ValueError as error:
+        return f"ValueError: {error}"[:_MOST_SHOWN]
+    return ""
+
+
+def _names_refused(prefix: str, names: Sequence[str]) -> str:
+    """Return what torch says to the list of all names; nothing if it takes them."""
+    folder = encoded(prefix)
+    fits = len(folder) <= NAME_NBYTES
+    begins = folder.partition(b"\0")[0]
+    for name in names:
+        if fits and name.isascii() and name.startswith(prefix):
+            continue
+        listed = listed_name(name)
+        if not fits or not listed.startswith(begins):
+            return no_folder_words(name, prefix)
+        if not _is_utf8(listed[len(folder) :]):
+            return UNDECODABLE
+    return ""
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,35 +1,350 @@
 """A torch archive without its directory: the records are found again by walking over the file.
 
 The directory of a zip stands at its end, so it is the first thing that a file loses which was not fetched or
-written whole, while all that it points to may still be there.
+written whole, while all that it points to may still be there. In front of each record stands a local header;
+but torch writes records whose sizes it does not know yet, and leaves them to a descriptor behind the contents
+(flag 8, APPNOTE.TXT 4.3.9). So the length of `data.pkl` is where its pickle stops, and the lengths of the
+storages are what that pickle says. Where the file is damaged in its middle, the next header or descriptor is
+searched for: every byte is looked at once at most.
 """
 
 from __future__ import annotations
 
 import re
+import struct
+import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from inspector.containers.container import Container, damage_note
-from inspector.containers.foreign.zips import name_zip
+from inspector.containers.container import Container, damage_note, first_storage_ids
+from inspector.containers.lookalikes import name_zip
 from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import Programs
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import find_storages, read_object
-from inspector.containers.zip.directory import ZipDirectory
-from inspector.containers.zip.duplicates import namesakes, read_rivals
-from inspector.containers.zip.end import END, END_SIGNATURE, DirectoryError
-from inspector.containers.zip.kinds import PICKLE, Records
-from inspector.containers.zip.metadata import read_metadata
-from inspector.containers.zip.records import read_zip_record
-from inspector.containers.zip.torch_words import MinizError, miniz_words
-from inspector.containers.zip.walk import ZipWalk
+from inspector.containers.zip.archive import find_storages, read_metadata, read_object
+from inspector.containers.zip.directory import (
+    DESCRIBED,
+    DESCRIPTOR,
+    DESCRIPTOR64,
+    DESCRIPTOR_SIGNATURE,
+    END,
+    END_SIGNATURE,
+    LOCAL,
+    LOCAL_SIGNATURE,
+    STORED,
+    DirectoryError,
+    MinizError,
+    ZipDirectory,
+    ZipEntry,
+    miniz_words,
+)
+from inspector.containers.zip.records import PICKLE, Records, read_zip_record
+from inspector.containers.zip.rivals import namesakes, read_rivals
 from inspector.errors import CheckpointError, ContainerError, DamagedError, NotACheckpointError, PickleError
 from inspector.limits import Limits
+from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.units import cut_text, escape_text, format_count
+
+# --- the search ---------------------------------------------------------------------------------------------
+
+
+_SIGNATURES = re.compile(re.escape(LOCAL_SIGNATURE) + b"|" + re.escape(DESCRIPTOR_SIGNATURE))
+_SEARCH_NBYTES = 4 << 20
+_FIRST_READ_NBYTES = 1 << 16
+_ASK_EACH = 1024
+_ELSEWHERE = 0xFFFFFFFF  # the true size stands in the Zip64 extra field
+
+
+class _Local(NamedTuple):
+    """A local header.
+
+    Attributes:
+        name: The record's name.
+        start: Where the header starts in the file.
+        payload: Where the contents start.
+        nbytes: The inflated size it tells; 0 where a descriptor tells it.
+        stored_nbytes: The size in the file it tells.
+        method: How the contents are packed.
+        crc: The checksum it tells.
+        flags: General purpose bits.
+    """
+
+    name: str
+    start: int
+    payload: int
+    nbytes: int
+    stored_nbytes: int
+    method: int
+    crc: int
+    flags: int
+
+    def entry(self, nbytes: int, stored_nbytes: int, crc: int) -> ZipEntry:
+        """Return the record as a directory would tell it."""
+        return ZipEntry(self.name, self.start, nbytes, stored_nbytes, self.method, crc, self.flags, -1)
+
+
+class _End(NamedTuple):
+    """Where a record ends.
+
+    Attributes:
+        nbytes: Its inflated size; -1 where the next header came before any descriptor.
+        stored_nbytes: Its size in the file.
+        crc: Its checksum; 0 where none is told.
+        behind: Where the next header may stand.
+    """
+
+    nbytes: int
+    stored_nbytes: int
+    crc: int
+    behind: int
+
+
+class ZipWalk:
+    """Goes from one local header to the next.
+
+    Attributes:
+        entries: The records found.
+        names: The names of all local headers met.
+        storage_ids: The storages that the pickle asks for, once it was read.
+        stream: The pickle.
+        pickle_error: Why the pickle cannot be read.
+        gave_up: Whether the search took too long.
+    """
+
+    def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
+        self._source = source
+        self._limits = limits
+        self._progress = progress
+        # Half of what there is: the tensors found must still be listed.
+        now_s = time.thread_time()
+        self._deadline_s = (now_s + limits.started().ends_s) / 2
+        self._folder = ""
+        self._room = limits.directory_nbytes  # for names, each character at least a byte of the file
+        self.entries: list[ZipEntry] = []
+        self.names: list[str] = []
+        self.storage_ids: dict[str, StorageId] = {}
+        self.stream: Stream | None = None
+        self.pickle_error: CheckpointError | None = None
+        self.gave_up = False
+
+    def run(self) -> None:
+        """Find what there is."""
+        self._progress.start("looking for records", self._source.nbytes)
+        pos: int | None = 0
+        while pos is not None and pos < self._source.nbytes:
+            self._progress.advance(max(pos - self._progress.done, 0))
+            local = self._local_at(pos)
+            if local is None:
+                end = self._search(pos, None)
+                pos = None if end is None else end.behind
+            elif self._is_late():
+                return
+            else:
+                self._meet(local.name)
+                pos = self._take(local)
+            if self.pickle_error is not None:
+                return
+
+    def _meet(self, name: str) -> None:
+        """Remember the name of a header; the first one says which folder all others stand in."""
+        limits = self._limits
+        self._room -= len(name)
+        if self._room < 0 or len(self.names) >= limits.records:
+            raise ContainerError(f"the zip has more than {limits.records:,} records, or names without end")
+        if not self.names:
+            folder, slash, _ = name.partition("/")
+            self._folder = folder + slash if slash else ""
+        self.names.append(name)
+
+    def _take(self, local: _Local) -> int | None:
+        """Note a record, and say where the next header may be; None where the file ends."""
+        if not local.flags & DESCRIBED:
+            entry = local.entry(local.nbytes, local.stored_nbytes, local.crc)
+            self.entries.append(entry)
+            if self._is_pickle(local) and self._read_stream(local, entry) is None:
+                return None
+            return local.payload + local.stored_nbytes
+        if self._is_pickle(local):
+            return self._take_pickle(local)
+        storage = self._storage_of(local.name)
+        if storage is not None:
+            return self._take_storage(local, storage.nbytes)
+        end = self._search(local.payload, local)
+        if end is None:
+            return None
+        self._note(local, end)
+        return end.behind
+
+    def _note(self, local: _Local, end: _End) -> None:
+        """Note a record whose end was found; one without an end is as good as lost."""
+        if end.nbytes >= 0:
+            self.entries.append(local.entry(end.nbytes, end.stored_nbytes, end.crc))
+
+    # --- the pickle -----------------------------------------------------------------------------------------
+
+    def _is_pickle(self, local: _Local) -> bool:
+        return self.stream is None and local.name == self._folder + PICKLE
+
+    def _take_pickle(self, local: _Local) -> int | None:
+        stream = self._read_stream(local)
+        if stream is None:
+            return None
+        # Behind STOP there may be zeros, where a shorter pickle was written over a longer one.
+        end = self._search(local.payload, local, stream.end)
+        if end is None or end.nbytes < 0:
+            end = _End(stream.end, stream.end, 0, self._source.nbytes if end is None else end.behind)
+        self._note(local, end)
+        return end.behind
+
+    def _read_stream(self, local: _Local, entry: ZipEntry | None = None) -> Stream | None:
+        """Read the pickle, from which the sizes of the storages are known."""
+        where, limits = f"{PICKLE} at byte {local.payload:,}", self._limits
+        try:
+            if entry is not None:
+                data = read_zip_record(self._source, entry, limits.pickle_nbytes)
+                machine = Machine(data, name=where, limits=limits, progress=self._progress)
+            else:
+                machine = self._open_machine(local, where)
+            stream = self._source.programs.run(machine, PICKLE, "object")
+        except (PickleError, ContainerError) as error:
+            self.pickle_error = error
+            return None
+        self.stream = stream
+        self.storage_ids = first_storage_ids(stream.persistent_ids, limits)
+        return stream
+
+    def _open_machine(self, local: _Local, where: str) -> Machine:
+        """Return what reads a pickle that only its own STOP ends."""
+        source, start, most = self._source, local.payload, self._limits.pickle_nbytes
+        if local.method != STORED:
+            raise PickleError("it is compressed, and its length is not known", where=where)
+
+        def extend(nbytes: int) -> bytes:
+            return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, most))
+
+        return Machine(
+            source.read_upto(start, _FIRST_READ_NBYTES),
+            name=where,
+            limits=self._limits,
+            progress=self._progress,
+            extend=extend,
+        )
+
+    # --- storages -------------------------------------------------------------------------------------------
+
+    def _storage_of(self, name: str) -> StorageId | None:
+        below = name[len(self._folder) :]
+        folder, _, key = below.partition("/")
+        return self.storage_ids.get(key) if folder in {"data", "tensors"} else None
+
+    def _take_storage(self, local: _Local, nbytes: int) -> int | None:
+        end = local.payload + nbytes
+        found = self._descriptor_at(end, nbytes, local.method)
+        if found is not None:
+            self._note(local, found)
+            return found.behind
+        if local.method == STORED and end + DESCRIPTOR.size > self._source.nbytes:
+            # The file ends within it, or right behind it; which of the two is seen by its size.
+            self.entries.append(local.entry(nbytes, nbytes, 0))
+            return None
+        other = self._search(local.payload, local)
+        if other is None:
+            return None
+        self._note(local, other)
+        return other.behind
+
+    # --- places ---------------------------------------------------------------------------------------------
+
+    def _local_at(self, pos: int) -> _Local | None:
+        head = self._source.read_upto(pos, LOCAL.size)
+        if len(head) < LOCAL.size or not head.startswith(LOCAL_SIGNATURE):
+            return None
+        _, _, flags, method, _, _, crc, packed, nbytes, name_nbytes, extra_nbytes = LOCAL.unpack(head)
+        rest = self._source.read_upto(pos + LOCAL.size, name_nbytes + extra_nbytes)
+        if len(rest) < name_nbytes + extra_nbytes:
+            return None
+        name = rest[:name_nbytes].decode("utf-8", "surrogateescape")
+        if not name or not name.startswith(self._folder):
+            return None
+        nbytes, packed = _apply_zip64(rest[name_nbytes:], nbytes, packed)
+        return _Local(name, pos, pos + LOCAL.size + len(rest), nbytes, packed, method, crc, flags)
+
+    def _descriptor_at(self, pos: int, stored_nbytes: int, method: int) -> _End | None:
+        """Return the end that a descriptor tells, if there is one and it tells this size in the file.
+
+        It has wide sizes behind the first 4 GiB, too, where they begin as narrow ones would: only the second
+        size tells the two apart.
+        """
+        data = self._source.read_upto(pos, DESCRIPTOR64.size)
+        for form in (DESCRIPTOR, DESCRIPTOR64):
+            if len(data) < form.size or not data.startswith(DESCRIPTOR_SIGNATURE):
+                return None
+            _, crc, told_nbytes, nbytes = form.unpack_from(data)
+            if told_nbytes == stored_nbytes and (nbytes == stored_nbytes if method == STORED else nbytes):
+                return _End(nbytes, stored_nbytes, crc, pos + form.size)
+        return None
+
+    def _search(self, start: int, local: _Local | None, skip: int = 0) -> _End | None:
+        """Search for the end of a record, or for the next header; None if there is neither.
+
+        Args:
+            start: Where the record's contents start, or where to begin.
+            local: The record; None to look for a header alone.
+            skip: How many bytes of it are known to be its own.
+        """
+        pos, asked = start + skip, 0
+        while pos < self._source.nbytes:
+            pos = self._source.skip_hole(pos)
+            self._progress.advance(max(pos - self._progress.done, 0))
+            block = self._source.read_upto(pos, _SEARCH_NBYTES)
+            for match in _SIGNATURES.finditer(block):
+                asked += 1
+                if asked % _ASK_EACH == 0 and self._is_late():
+                    return None
+                found = self._judge(pos + match.start(), match[0], start, local)
+                if found is not None:
+                    return found
+            if self._is_late():
+                return None
+            # A signature may stand on the border of two blocks.
+            pos += len(block) - (3 if len(block) == _SEARCH_NBYTES else 0)
+        return None
+
+    def _judge(self, at: int, signature: bytes, start: int, local: _Local | None) -> _End | None:
+        if signature == LOCAL_SIGNATURE:
+            return None if self._local_at(at) is None else _End(-1, 0, 0, at)
+        return None if local is None else self._descriptor_at(at, at - start, local.method)
+
+    def _is_late(self) -> bool:
+        self._progress.advance(0)
+        self.gave_up = time.thread_time() > self._deadline_s
+        return self.gave_up
+
+
+def _apply_zip64(extra: bytes, nbytes: int, packed: int) -> tuple[int, int]:
+    """Replace the sizes that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order."""
+    values = _zip64_values(extra)
+    fixed = [next(values, value) if value == _ELSEWHERE else value for value in (nbytes, packed)]
+    return fixed[0], fixed[1]
+
+
+def _zip64_values(extra: bytes) -> Iterator[int]:
+    pos = 0
+    while pos + 4 <= len(extra):
+        tag, size = struct.unpack_from("<2H", extra, pos)
+        if tag == 1:
+            whole = extra[pos + 4 : pos + 4 + size]
+            return iter(struct.unpack_from(f"<{len(whole) // 8}Q", whole))
+        pos += 4 + size
+    return iter(())
+
+
+# --- what it is ---------------------------------------------------------------------------------------------
+
 
 _MOST_NAME_CHARS = 80
 _ARRAY = ".npy"
@@ -126,25 +441,25 @@ def _salvage_other(
 
 
 def _read_script(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - handed on
-    from inspector.containers.torchscript.archive import take_apart  # noqa: PLC0415 - few are such
+    from inspector.containers.torchscript import take_apart  # noqa: PLC0415 - few are such
 
     return take_apart(source, records, *how)
 
 
 def _read_export(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
-    from inspector.containers.exported.pt2 import open_pt2  # noqa: PLC0415 - as above
+    from inspector.containers.pt2 import open_pt2  # noqa: PLC0415 - as above
 
     return open_pt2(source, records, *how)
 
 
 def _read_package(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
-    from inspector.containers.exported.package import open_package  # noqa: PLC0415 - as above
+    from inspector.containers.package import open_package  # noqa: PLC0415 - as above
 
     return open_package(source, records, *how)
 
 
 def _read_agent(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
-    from inspector.containers.sb3.archive import open_sb3  # noqa: PLC0415 - as above
+    from inspector.containers.sb3 import open_sb3  # noqa: PLC0415 - as above
 
     return open_sb3(source, records, *how).container
 
@@ -159,7 +474,7 @@ _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
 
 
 def _read_arrays(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
-    from inspector.containers.arrays.npz import open_npz  # noqa: PLC0415 - as above
+    from inspector.containers.npz import open_npz  # noqa: PLC0415 - as above
 
     return open_npz(source, records, *how).container
 

@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from inspector.containers.raw.small import read_small
+from inspector.containers.source import read_small
 from inspector.errors import ContainerError
 
 _MOST_NBYTES = 16 << 20

@@ -9,7 +9,7 @@ from inspector.diagnose.branches import devices_fix
 from inspector.diagnose.errors.explanation import Context, Tie, Tied
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.devices import device_order
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 
 
 def about_code(here: str) -> Tie:

@@ -10,8 +10,7 @@ from inspector.diagnose.errors.explanation import Context, Said, Tied, Told
 from inspector.diagnose.errors.ties import by_finding
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
-from inspector.pickles.python2 import present_name
-from inspector.pickles.values import package_of
+from inspector.pickles.values import package_of, present_name
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global

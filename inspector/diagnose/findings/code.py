@@ -9,7 +9,7 @@ from inspector.diagnose.listing import listed
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import lost_directory
 from inspector.model.roles.devices import is_accelerator
-from inspector.pickles.python2 import present_name
+from inspector.pickles.values import present_name
 from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import titled, verdict_words

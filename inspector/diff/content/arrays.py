@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.containers.arrays.dtypes import ElementType, contiguous_stride
-from inspector.containers.pickled.arrays import from_buffer, reconstructed
+from inspector.containers.numpy_types import ElementType, contiguous_stride, from_buffer, reconstructed
 from inspector.diff.content.elements import swapped
 from inspector.diff.content.equality import judge, side_by_side
 from inspector.model.tensors.row_blocks import View, row_blocks

@@ -22,8 +22,7 @@ from inspector.model.values.children import (
     unlisted_arguments,
 )
 from inspector.model.values.text import MOST_KEY_BITS, class_of, step_text, text_of, type_of
-from inspector.pickles.python2 import present_name
-from inspector.pickles.values import Call, Dict, Value
+from inspector.pickles.values import Call, Dict, Value, present_name
 from inspector.units import cut_text, escape_text
 
 _KEYS = frozenset({str, int})

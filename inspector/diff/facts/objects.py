@@ -6,11 +6,11 @@ import os
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container
-from inspector.containers.folders.folder import Folder
+from inspector.containers.folder import Folder
 from inspector.containers.formats import Format, format_of
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
-from inspector.containers.tar.members import STORAGES
+from inspector.containers.tar_members import STORAGES
 from inspector.diff.facts.records import compare_records, gaps
 from inspector.diff.facts.tokens import ExactTokens, Kept
 from inspector.diff.same_bytes import Span, find_difference

@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 from inspector.containers.container import Extent
 from inspector.containers.extents import record_extents
-from inspector.containers.folders.folder import Folder
+from inspector.containers.folder import Folder
 from inspector.containers.formats import format_of
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset, read_directory
-from inspector.containers.zip.kinds import PICKLE, Records
-from inspector.containers.zip.records import read_zip_record
+from inspector.containers.zip.records import PICKLE, Records, read_zip_record
 from inspector.diff.records import Pair, RecordChange, TensorChange
 from inspector.diff.same_bytes import Span, find_difference
 from inspector.diff.side import Side

@@ -34,8 +34,7 @@ from inspector.model.arguments.tensors import (
     takes_sparse_parts,
 )
 from inspector.model.arguments.values import ITERABLE, RULES, Args, items_of, known_shape
-from inspector.pickles.python2 import present_name
-from inspector.pickles.values import Call, Dict, Global, Set, Value
+from inspector.pickles.values import Call, Dict, Global, Set, Value, present_name
 
 _LONG = 16  # what a call with more in one argument was found to be is remembered
 # Their `__new__` looks at no argument: `__init__` does, and NEWOBJ does not call it.

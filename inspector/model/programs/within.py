@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inspector.containers.container import Container
-from inspector.containers.nested import OPENER
+from inspector.containers.unread import OPENER
 from inspector.model.values.parts import iter_values
 from inspector.pickles.values import Global, Value
 

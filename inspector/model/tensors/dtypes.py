@@ -5,8 +5,7 @@ The names are those of `torch.dtype` without `torch.`.
 
 from __future__ import annotations
 
-from inspector.containers.raw.ggml import BLOCKS
-from inspector.containers.raw.itemsizes import ITEMSIZES
+from inspector.containers.element_types import BLOCKS, ITEMSIZES
 
 __all__ = ["ITEMSIZES", "PLAIN_ITEMSIZES", "is_whole", "known_dtype", "stored_nbytes"]
 

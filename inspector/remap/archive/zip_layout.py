@@ -20,17 +20,15 @@ from inspector.containers.zip.directory import (
     DESCRIPTOR,
     DESCRIPTOR64,
     DESCRIPTOR_SIGNATURE,
-    LOCAL,
-    LOCAL_SIGNATURE,
-    STORED,
-)
-from inspector.containers.zip.end import (
     END,
     END64,
     END64_SIGNATURE,
     END_SIGNATURE,
+    LOCAL,
+    LOCAL_SIGNATURE,
     LOCATOR64,
     LOCATOR64_SIGNATURE,
+    STORED,
 )
 
 DEFAULT_ALIGNMENT = 64

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Extent
 from inspector.containers.extents import Extents, Sums, read_extents, sum_extents
-from inspector.containers.folders.paths import open_path
+from inspector.containers.opening import open_path
 from inspector.limits import Limits
 from inspector.model.findings import Finding, finding
 from inspector.progress import Progress

@@ -10,9 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from inspector.containers.container import Container
-from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import refuse_step
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.diff.copies import Devices, compare_copies, compare_objects, name_differences, shown
 from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint

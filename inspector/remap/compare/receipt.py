@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from inspector.containers.raw.copying import write_bytes
+from inspector.containers.copying import write_bytes
 from inspector.diff.same_bytes import hash_file
 from inspector.errors import ExportError
 from inspector.model.checkpoint import Checkpoint

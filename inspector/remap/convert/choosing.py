@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import find_format
+from inspector.containers.opening import open_path
 from inspector.remap.convert.forms import (
     SAFETENSORS_SUFFIX,
     TORCH_SUFFIXES,

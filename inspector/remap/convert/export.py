@@ -13,10 +13,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from inspector.containers.folders.paths import open_path
+from inspector.containers.copying import write_bytes
 from inspector.containers.formats import format_of
-from inspector.containers.opening import read_container
-from inspector.containers.raw.copying import write_bytes
+from inspector.containers.opening import open_path, read_container
 from inspector.containers.source import FileSource, Source, Work
 from inspector.containers.storage_reader import STEP_NBYTES
 from inspector.limits import DEFAULT_LIMITS

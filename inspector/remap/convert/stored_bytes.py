@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from inspector.containers.container import Container
-from inspector.containers.raw.copying import write_bytes
+from inspector.containers.copying import write_bytes
 from inspector.containers.source import FileSource, Source
 from inspector.containers.storage_reader import STEP_NBYTES, StorageReader
 from inspector.errors import ContainerError, ExportError

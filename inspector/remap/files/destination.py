@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from inspector.containers.folders.paths import stands_for_folder
+from inspector.containers.opening import stands_for_folder
 from inspector.errors import ExportError
 from inspector.remap.files.outfile import explained
 

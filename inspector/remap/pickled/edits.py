@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.containers.codings import LINE, TEXT, Within
 from inspector.containers.container import Container
 from inspector.containers.legacy import read_layout
 from inspector.containers.persistent_ids import parse_storage_id
-from inspector.containers.pickled.nested import Nested
-from inspector.containers.pickled.reader import Pickled, open_pickled
-from inspector.containers.raw.codings import LINE, TEXT
-from inspector.containers.raw.within import Within
+from inspector.containers.pickled import Nested, Pickled, open_pickled
 from inspector.containers.rebuilds import SENT, WRAPPER
 from inspector.containers.source import Source
 from inspector.errors import PlanError

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from inspector.containers.container import Container
+from inspector.containers.copying import write_bytes
 from inspector.containers.extents import Extents
 from inspector.containers.persistent_ids import NO_DEVICE, parse_storage_id
-from inspector.containers.raw.copying import write_bytes
 from inspector.containers.source import Source
 from inspector.containers.storage_reader import ExtentReader
 from inspector.errors import ExportError

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.extents import Extents, read_extents, sum_extents
-from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import refuse_step
 from inspector.containers.notes import NoteKind
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diff.copies import digest_values
 from inspector.errors import DamagedError, ExportError

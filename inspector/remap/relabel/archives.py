@@ -5,8 +5,7 @@ from __future__ import annotations
 from inspector.containers.container import Container, PickleRecord
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import ZipEntry, read_directory
-from inspector.containers.zip.kinds import Records
-from inspector.containers.zip.records import read_zip_record
+from inspector.containers.zip.records import Records, read_zip_record
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.progress import Progress

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from inspector.containers.container import Container
-from inspector.containers.folders.paths import open_path
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.containers.source import FileSource, Source
 from inspector.diff.same_bytes import SAMPLE_NBYTES, find_difference, sample_spans, total_nbytes
 from inspector.errors import ExportError

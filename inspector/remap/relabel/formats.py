@@ -15,8 +15,7 @@ from inspector.containers.rebuilds import EXPECTED
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import read_directory
-from inspector.containers.zip.kinds import Records
-from inspector.containers.zip.records import read_zip_record
+from inspector.containers.zip.records import Records, read_zip_record
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.machine import read_pickle
@@ -156,7 +155,7 @@ def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Prog
 
 
 def _tar_mapped(container: Container, plan: Plan, _progress: Progress) -> Container:
-    from inspector.containers.tar.archive import relocate  # noqa: PLC0415 - see above
+    from inspector.containers.tar import relocate  # noqa: PLC0415 - see above
     from inspector.remap.relabel.tar import tar_locations  # noqa: PLC0415 - see above
 
     return relocate(container, tar_locations(container, plan))

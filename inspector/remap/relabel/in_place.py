@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inspector.containers.container import Container
+from inspector.containers.copying import write_bytes, write_over
 from inspector.containers.opening import read_container
-from inspector.containers.raw.copying import write_bytes, write_over
-from inspector.containers.source import FileSource, looked_through
+from inspector.containers.packed import looked_through
+from inspector.containers.source import FileSource
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import collector_paused

@@ -17,13 +17,13 @@ from inspector.containers.zip.directory import (
     CENTRAL,
     DESCRIBED,
     DESCRIPTOR_SIGNATURE,
+    END,
+    END_SIGNATURE,
     STORED,
     ZipEntry,
     payload_offset,
 )
-from inspector.containers.zip.end import END, END_SIGNATURE
-from inspector.containers.zip.kinds import Records
-from inspector.containers.zip.records import read_zip_record
+from inspector.containers.zip.records import Records, read_zip_record
 from inspector.errors import ExportError
 from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, lay_out_behind, plain_record
 

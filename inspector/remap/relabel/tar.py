@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from inspector.containers.container import Container
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.source import Source
-from inspector.containers.tar.archive import StorageRecord, TarLayout, read_layout
-from inspector.containers.tar.members import STORAGES, padded, resized_headers
+from inspector.containers.tar import StorageRecord, TarLayout, read_layout
+from inspector.containers.tar_members import STORAGES, padded, resized_headers
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.trace import trace_pickle
 from inspector.progress import Progress

@@ -20,9 +20,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from inspector.containers.raw.copying import write_over
-from inspector.containers.raw.small import read_small
-from inspector.containers.source import Source
+from inspector.containers.copying import write_over
+from inspector.containers.source import Source, read_small
 from inspector.errors import ContainerError, ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.records import dataclass

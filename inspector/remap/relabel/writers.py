@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
+from inspector.containers.copying import write_bytes, write_over
 from inspector.containers.legacy import read_layout
-from inspector.containers.raw.copying import write_bytes, write_over
 from inspector.containers.source import Source
 from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import ZipEntry, payload_offset, read_directory
-from inspector.containers.zip.kinds import Records
-from inspector.containers.zip.records import read_zip_record
+from inspector.containers.zip.records import Records, read_zip_record
 from inspector.diff.same_bytes import Span
 from inspector.errors import ExportError
 from inspector.limits import Limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from inspector.containers.raw.copying import write_over
+from inspector.containers.copying import write_over
 from inspector.containers.storage_reader import STEP_NBYTES
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.model.tensors.elements import copy_strided, is_contiguous

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from inspector.child import Answer
-from inspector.containers.raw.copying import write_bytes
+from inspector.containers.copying import write_bytes
 from inspector.remap.files.outfile import writing
 
 _MAGIC = b"\x93NUMPY\x01\x00"

@@ -6,8 +6,8 @@ import os
 from functools import partial
 from pathlib import Path
 
-from inspector.containers.folders.belonging import INDEX
-from inspector.containers.folders.paths import stamp_at
+from inspector.containers.belonging import INDEX
+from inspector.containers.opening import stamp_at
 from inspector.containers.source import Stamp
 from inspector.errors import CancelledError, CheckpointError
 from inspector.progress import Progress

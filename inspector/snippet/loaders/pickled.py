@@ -6,8 +6,8 @@ torch's, which is replaced where there are any.
 
 from __future__ import annotations
 
-from inspector.containers.nested import OPENER
 from inspector.containers.notes import NoteKind
+from inspector.containers.unread import OPENER
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import packing

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from inspector.containers.folders.belonging import INDEX, files_of
-from inspector.containers.folders.sharded import find_index
+from inspector.containers.belonging import INDEX, files_of
+from inspector.containers.sharded import find_index
 from inspector.snippet.device import Device
 from inspector.snippet.literals import literal
 from inspector.snippet.script import Bracketed, Script, format_code

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent
 
-from inspector.containers.folders.paths import stamp_at
+from inspector.containers.opening import stamp_at
 from inspector.containers.source import stamp_of
 from inspector.gui.workspace import changed_bar as module
 from inspector.gui.workspace.changed_bar import ChangedBar

@@ -13,7 +13,8 @@ from inspector.containers import extents, storage_reader
 from inspector.containers.container import Extent, StoredBytes
 from inspector.containers.extents import Extents, Sums, read_extents, sum_extents
 from inspector.containers.opening import read_container
-from inspector.containers.source import BytesSource, open_source
+from inspector.containers.packed import open_source
+from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import ExtentReader
 from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.folders.folder import Folder
+from inspector.containers.folder import Folder
 from inspector.containers.formats import FORMATS, Format, find_format, format_of, refuse_step
 from inspector.containers.opening import read_container
-from inspector.containers.raw.packed import GzipSource
-from inspector.containers.source import BytesSource, open_source
-from inspector.containers.zip.kinds import ZIP_KINDS
+from inspector.containers.packed import GzipSource, open_source
+from inspector.containers.source import BytesSource
+from inspector.containers.zip.records import ZIP_KINDS
 from inspector.errors import (
     ContainerError,
     DamagedError,

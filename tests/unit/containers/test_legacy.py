@@ -12,7 +12,7 @@ from inspector.containers.container import Container, StoredBytes
 from inspector.containers.legacy import makes_magic, read_layout, read_legacy
 from inspector.containers.notes import NoteKind, sentences
 from inspector.containers.opening import read_container
-from inspector.containers.raw.packed import GzipSource
+from inspector.containers.packed import GzipSource
 from inspector.containers.source import FileSource
 from inspector.errors import (
     CancelledError,

@@ -7,10 +7,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from inspector.containers.folders import beside
-from inspector.containers.folders.folder import Folder
+from inspector.containers import folder as beside
+from inspector.containers.folder import Folder
+from inspector.containers.opening import read_container
 from inspector.containers.programs import Programs
-from inspector.containers.zip import others
+from inspector.containers.zip import rivals as others
 from inspector.diagnose.run import diagnose
 from inspector.errors import CancelledError, ContainerError
 from inspector.limits import DEFAULT_LIMITS
@@ -70,11 +71,11 @@ def test_files_beside_are_bounded_and_cancelled(tmp_path: Path, monkeypatch: pyt
         (tmp_path / name).write_bytes(zipped())
     (tmp_path / "c.bin").write_bytes(b"\x89PNG\r\n\x1a\n")
     (tmp_path / "word").write_bytes(bytes(100))
-    folder = Folder("x", str(tmp_path))
+    folder = Folder("x", str(tmp_path), read=read_container)
     beside.run_beside(folder, {"a.pt"}, "", DEFAULT_LIMITS, Progress())
     assert all(program.is_known for program in folder.programs.all())
     with monkeypatch.context() as patched:
-        patched.setattr(beside, "_MOST_FILES", 1)
+        patched.setattr(beside, "_MOST_BESIDE", 1)
         patched.setattr(beside, "_MOST_WORD_NBYTES", 10)
         beside.run_beside(folder, (), "", DEFAULT_LIMITS, Progress())
         with pytest.raises(ContainerError, match="too long for the name"):
@@ -83,10 +84,10 @@ def test_files_beside_are_bounded_and_cancelled(tmp_path: Path, monkeypatch: pyt
         "further files",
         "what word names",
     ]
-    monkeypatch.setattr(beside, "read_container", Mock(side_effect=CancelledError()))
+    folder.read_file = Mock(side_effect=CancelledError())
     for work in (
         lambda: beside.run_beside(folder, (), "", DEFAULT_LIMITS, Progress()),
-        lambda: beside.read_member(folder, "a.pt", DEFAULT_LIMITS, Progress()),
+        lambda: folder.read_member("a.pt", DEFAULT_LIMITS, Progress()),
     ):
         with pytest.raises(CancelledError):
             work()
@@ -104,6 +105,6 @@ def test_records_for_others_are_bounded_and_never_passed_over(
     ):
         path.write_bytes(zipped(record))
         assert judge(open_checkpoint(str(path))).verdict == verdict, record
-    monkeypatch.setattr(others, "_MOST_RECORDS", 1)
+    monkeypatch.setattr(others, "_MOST_OTHERS", 1)
     path.write_bytes(zipped(*(zips.Record(name=f"archive/{one}.pkl", data=PLAIN) for one in "ab")))
     assert judge(open_checkpoint(str(path))).verdict == "unknown"

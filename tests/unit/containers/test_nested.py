@@ -4,10 +4,10 @@ import pickle
 
 import pytest
 
-from inspector.containers.nested import read_nested
-from inspector.containers.pickled.machine import PlainMachine
+from inspector.containers.pickle_source import PlainMachine
 from inspector.containers.programs import Program, Programs
 from inspector.containers.source import BytesSource
+from inspector.containers.unread import read_nested
 from inspector.errors import CancelledError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine

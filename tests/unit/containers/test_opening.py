@@ -11,6 +11,7 @@ import pytest
 
 from inspector.containers import source
 from inspector.containers.opening import read_container
+from inspector.containers.packed import open_source
 from inspector.errors import CancelledError, ContainerError
 from inspector.progress import Progress
 from tests.builders import legacy, zips
@@ -43,7 +44,7 @@ def test_file_is_closed_whatever_happens(write: Write, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(source, "_pread", fail)
     with pytest.raises(ContainerError, match="cannot be read"):
-        source.open_source(write(ZIP))
+        open_source(write(ZIP))
     assert lowest_free() == before
 
 

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from inspector.containers.persistent_ids import (
-    NO_DEVICE,
     STORAGE_DTYPES,
     StorageId,
     parse_storage_id,
-    parse_storage_ids,
 )
 from inspector.pickles.values import ByteString, Call, Dict, Global, PersistentId, Value
 from tests.sweep import table
@@ -150,52 +148,3 @@ def test_texts_of_python_2_are_texts_like_others() -> None:
     assert (found.key, found.location, found.view) == ("17", "cuda:0", ("18", 0, 2))
     assert found.view is not None
     assert {type(found.key), type(found.location), type(found.view[0])} == {str}
-
-
-def test_many_ids_are_read_at_once_as_one_by_one() -> None:
-    def usual(
-        tag: Value = "storage", kind: str = "Float", key: Value = "1", where: Value = "cpu", numel: Value = 3
-    ) -> tuple[Value, ...]:
-        return (tag, Global("torch", f"{kind}Storage"), key, where, numel)
-
-    def nodes() -> list[PersistentId]:
-        return list(
-            map(
-                PersistentId,
-                [
-                    usual(),
-                    usual(kind="Half", key="a/b", where="cuda:1"),
-                    usual(where=NO_DEVICE, numel=0),
-                    usual(kind="Untyped"),
-                    usual(numel=2**63 - 1),
-                ],
-            )
-        )
-
-    alone, together = nodes(), nodes()
-    assert parse_storage_ids(together) == list(map(parse_storage_id, alone))
-    assert [node.meaning for node in together] == [node.meaning for node in alone]
-    odd: dict[str, Value] = {
-        "a text": "storage",
-        "a list": list(usual()),
-        "with a view": (*usual(), None),
-        "another tag": usual("module"),
-        "a tag that is a number": usual(1),
-        "a class of Python 2": ("storage", Call(Global("a", "b"), (), "reduce"), "1", "cpu", 3),
-        "no class of storages": usual(kind="Odd"),
-        "a key that is a number": usual(key=1),
-        "a key of Python 2": usual(key=ByteString("1")),
-        "a location of Python 2": usual(where=ByteString("cpu")),
-        "a count that is a bool": usual(numel=True),
-        "a count below zero": usual(numel=-1),
-        "a count above all": usual(numel=2**63),
-    }
-    wrong = []
-    for name, pid in odd.items():
-        made = [*nodes(), PersistentId(pid)]
-        if parse_storage_ids(made) is not None or any(node.meaning is not node for node in made):
-            wrong.append(name)
-    assert wrong == []
-    read = nodes()
-    parse_storage_id(read[2])
-    assert parse_storage_ids(read) is None

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from inspector.containers import source as module
-from inspector.containers.raw.packed import GzipSource
-from inspector.containers.source import FileSource, open_source
+from inspector.containers.packed import GzipSource, open_source
+from inspector.containers.source import FileSource
 from inspector.errors import ContainerError, ExportError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from tests.sweep import table

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from inspector.containers import storage_reader
+from inspector.containers.codings import TEXT, coded
 from inspector.containers.container import Extent, StoredBytes
 from inspector.containers.opening import read_container
-from inspector.containers.raw.codings import TEXT, coded
-from inspector.containers.source import BytesSource, open_source
+from inspector.containers.packed import open_source
+from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import ExtentReader, StorageReader
 from inspector.errors import CancelledError, ContainerError, DamagedError
 from inspector.progress import Progress

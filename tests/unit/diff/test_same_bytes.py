@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.source import open_source
+from inspector.containers.packed import open_source
 from inspector.diff import same_bytes
 from inspector.diff.same_bytes import (
     SAMPLE_NBYTES,

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from inspector.containers.container import Container
-from inspector.containers.raw.packed import GzipSource
-from inspector.containers.source import BytesSource, Source, open_source
+from inspector.containers.packed import GzipSource, open_source
+from inspector.containers.source import BytesSource, Source
 from inspector.errors import CheckpointError, ContainerError, ExportError
 from inspector.model import build
 from inspector.model.build import open_checkpoint

@@ -11,11 +11,8 @@ import pytest
 
 from inspector.errors import PickleError
 from inspector.limits import Limits
-from inspector.pickles.handlers import HANDLERS
-from inspector.pickles.handlers_calls import CALLS
-from inspector.pickles.handlers_containers import CONTAINERS
+from inspector.pickles.handlers import CALLS, CONTAINERS, HANDLERS, MEMO
 from inspector.pickles.handlers_literals import LITERALS
-from inspector.pickles.handlers_memo import MEMO
 from inspector.pickles.instructions import CODES, OPCODES, iter_instructions
 from inspector.pickles.machine import read_pickle
 from tests.builders.pickles import MARK, NONE, call, name, number, op, plain, read, stream, text

@@ -6,7 +6,7 @@ import _compat_pickle
 
 import pytest
 
-from inspector.pickles.python2 import MODULES, NAMES, present_name
+from inspector.pickles.values import MODULES, NAMES, present_name
 from tests.sweep import table
 
 

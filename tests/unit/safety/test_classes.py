@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import inspector.safety
-from inspector.pickles.python2 import present_name
-from inspector.pickles.values import package_of
+from inspector.pickles.values import package_of, present_name
 from inspector.safety.allowlist import default_allow_list
 from inspector.safety.classes import known_classes
 from inspector.safety.names import judge_global

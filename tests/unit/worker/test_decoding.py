@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from inspector.containers.raw.itemsizes import ITEMSIZES
+from inspector.containers.element_types import ITEMSIZES
 from inspector.worker.decoding import decode, is_decodable
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.arrays.dtypes import contiguous_stride, element_type
+from inspector.containers.numpy_types import contiguous_stride, element_type
 
 
 def test_types_and_their_byte_order() -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.arrays.gguf import find_swapped, open_gguf, read_gguf
 from inspector.containers.container import Container
-from inspector.containers.source import BytesSource, open_source
+from inspector.containers.gguf import find_swapped, open_gguf, read_gguf
+from inspector.containers.packed import open_source
+from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import StorageReader
 from inspector.errors import ContainerError
 from inspector.limits import Limits

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inspector.containers.arrays.listing import Arrays
-from inspector.containers.arrays.npy_header import read_header
 from inspector.containers.container import Extent
+from inspector.containers.npy import Arrays, read_header
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import ExtentReader
 from inspector.errors import ContainerError
@@ -90,8 +89,8 @@ def test_fields_are_views_where_torch_could_view_them() -> None:
 
 
 def test_arrays_of_arrays_keep_both_shapes() -> None:
-    from inspector.containers.arrays.npy_header import Header
-    from inspector.containers.arrays.npy_types import parse_type
+    from inspector.containers.npy import Header
+    from inspector.containers.numpy_types import parse_type
 
     kind = parse_type(("<f4", (2,)))
     assert kind is not None

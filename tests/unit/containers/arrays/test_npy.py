@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inspector.containers.arrays.npy import find_swapped
 from inspector.containers.extents import read_extents
 from inspector.containers.notes import NoteKind
+from inspector.containers.npy import find_swapped
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import ExtentReader

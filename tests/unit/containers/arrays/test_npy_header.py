@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from inspector.containers.arrays.npy_header import Header, read_header
+from inspector.containers.npy import Header, read_header
 from inspector.containers.source import BytesSource
 from inspector.errors import ContainerError, DamagedError
 from tests.builders.arrays import npy

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.containers.arrays.npy_types import ArrayType, array_call, parse_shape, parse_type
+from inspector.containers.numpy_types import ArrayType, array_call, parse_shape, parse_type
 from inspector.model.tensors.numpy_arrays import describe_array
 
 WRITTEN: list[Any] = [

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inspector.containers.arrays.npz import find_arrays
 from inspector.containers.container import Container
 from inspector.containers.extents import read_extents, sum_extents
 from inspector.containers.notes import NoteKind
+from inspector.containers.npz import find_arrays
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import StorageReader

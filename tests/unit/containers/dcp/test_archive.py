@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.dcp.archive import read_dcp, read_metadata_stream
-from inspector.containers.folders.folder import Folder
+from inspector.containers.dcp import read_dcp, read_metadata_stream
+from inspector.containers.folder import Folder
 from inspector.containers.notes import NoteKind
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.containers.programs import Programs, count_globals

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from inspector.containers.dcp.metadata import Stored, TensorEntry, is_metadata, parse_metadata
+from inspector.containers.dcp_metadata import Stored, TensorEntry, is_metadata, parse_metadata
 from inspector.errors import DamagedError
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Value

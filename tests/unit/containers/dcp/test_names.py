@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.dcp.names import OWN_NAMES
+from inspector.containers.dcp_metadata import OWN_NAMES
 from inspector.containers.opening import read_container
 from inspector.containers.programs import count_globals
 from tests.corpus import cases

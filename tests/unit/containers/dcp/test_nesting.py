@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.dcp.nesting import Nesting
+from inspector.containers.dcp_metadata import Nesting
 from inspector.pickles.values import Dict, Value
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.container import StoredBytes
-from inspector.containers.dcp.values import VALUES, Values
+from inspector.containers.dcp import VALUES, Values
 from inspector.containers.programs import Programs
 from inspector.containers.source import BytesSource
 from inspector.errors import CheckpointError, DamagedError

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.dcp.zips import ends_in_row, find_row
+from inspector.containers.dcp import ends_in_row, find_row
 from inspector.containers.source import BytesSource
 from tests.builders.dcp import saved_value
 from tests.builders.pickles import number, text

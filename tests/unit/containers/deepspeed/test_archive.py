@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.folders.paths import open_path
 from inspector.containers.notes import NoteKind
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.containers.storage_reader import StorageReader
 from inspector.errors import CheckpointError, NotACheckpointError

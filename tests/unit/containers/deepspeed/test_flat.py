@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.deepspeed.flat import cut, cut_evenly, flat_of
+from inspector.containers.deepspeed_joining import cut, cut_evenly, flat_of
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
 from inspector.pickles.values import Call, Dict

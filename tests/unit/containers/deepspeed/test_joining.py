@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.deepspeed.joining import join_parameters
+from inspector.containers.deepspeed_joining import join_parameters
 
 
 def test_nothing_is_joined_of_nothing() -> None:

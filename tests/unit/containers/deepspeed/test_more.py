@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.deepspeed.more import more_files
+from inspector.containers.deepspeed import more_files
 from inspector.containers.notes import NoteKind
 from inspector.errors import CheckpointError, NotACheckpointError
 from inspector.model.build import open_checkpoint

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.deepspeed.names import StatesFile, states_files, tags_of
+from inspector.containers.deepspeed import StatesFile, states_files, tags_of
 
 
 def test_files_of_states_are_told_by_their_names() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.deepspeed.states import (
+from inspector.containers.deepspeed_joining import (
     count_of,
     entry,
     items_of,

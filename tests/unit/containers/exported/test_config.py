@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from inspector.containers.exported.config import (
+from inspector.containers.pt2 import (
     Meta,
     device_of,
     devices_in_graph,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers import package
 from inspector.containers.container import Container
-from inspector.containers.exported import package
 from inspector.containers.extents import read_extents, sum_extents
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import read_container

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
+from inspector.containers import pt2
 from inspector.containers.container import Container
-from inspector.containers.exported import pt2
 from inspector.containers.extents import read_extents, sum_extents
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import read_container

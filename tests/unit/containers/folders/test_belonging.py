@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from inspector.containers.folders.belonging import (
+from inspector.containers.belonging import (
     configurations_of,
     files_of,
     is_pretrained,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.folders import folder as module
-from inspector.containers.folders.folder import Folder
+from inspector.containers import folder as module
+from inspector.containers.folder import Folder
 from inspector.errors import ContainerError
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inspector.containers.container import Container, Part, StoredBytes
-from inspector.containers.folders.joined import Member, join
-from inspector.containers.gathered.chunks import Chunk, Gathered
+from inspector.containers.container import Chunk, Container, Gathered, Part, StoredBytes
+from inspector.containers.joined import Member, join
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.programs import Programs

@@ -5,11 +5,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from inspector.containers.folders import megatron as module
-from inspector.containers.folders.megatron import is_megatron
-from inspector.containers.folders.paths import open_path
+from inspector.containers.folder import Folder
 from inspector.containers.formats import find_format
+from inspector.containers.megatron import is_megatron
 from inspector.containers.notes import NoteKind
+from inspector.containers.opening import open_path
 from inspector.containers.storage_reader import StorageReader
 from inspector.errors import CancelledError, CheckpointError, NotACheckpointError
 from inspector.limits import DEFAULT_LIMITS
@@ -156,7 +156,7 @@ def test_other_folders_are_none() -> None:
 
 def test_it_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(module, "read_member", Mock(side_effect=CancelledError()))
+        patched.setattr(Folder, "read_member", Mock(side_effect=CancelledError()))
         with pytest.raises(CancelledError):
             open_checkpoint(str(megatron(tmp_path)))
     progress = Progress()

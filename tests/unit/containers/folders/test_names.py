@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.folders.names import MEGATRON_NAMES
+from inspector.containers.megatron import MEGATRON_NAMES
 from inspector.safety.names import judge_global
 
 

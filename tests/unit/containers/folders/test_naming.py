@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.folders.naming import are_files, listed, shown
+from inspector.containers.folder import are_files, listed, shown
 
 
 def test_few_names_are_listed_and_the_others_counted() -> None:

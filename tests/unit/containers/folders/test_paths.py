@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.folders.folder import Folder
-from inspector.containers.folders.paths import open_path, opened, stamp_at, stands_for_folder
+from inspector.containers.folder import Folder
+from inspector.containers.opening import open_path, opened, stamp_at, stands_for_folder
 from inspector.containers.source import BytesSource, FileSource
 from inspector.errors import ContainerError
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers import opening
 from inspector.containers.container import Container
-from inspector.containers.folders import sharded as module
-from inspector.containers.folders.sharded import find_index
 from inspector.containers.notes import sentences
 from inspector.containers.opening import read_container
+from inspector.containers.sharded import find_index
 from inspector.errors import CancelledError, CheckpointError, DamagedError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from tests.builders.archives import archive
@@ -181,6 +181,6 @@ def test_reading_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise CancelledError
 
     index = two_shards(tmp_path)
-    monkeypatch.setattr(module, "read_container", cancelled)
+    monkeypatch.setattr(opening, "read_container", cancelled)
     with pytest.raises(CancelledError):
         read_container(str(index))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.folders.small_json import Members, read_json, value_of
+from inspector.containers.small_json import Members, read_json, value_of
 from inspector.containers.source import BytesSource
 from inspector.errors import CheckpointError, DamagedError, TooLargeError
 from inspector.limits import Limits

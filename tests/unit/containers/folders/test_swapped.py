@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.folders.paths import stamp_at
+from inspector.containers.opening import stamp_at
 from inspector.diff.compare import Wish, compare_paths
 from inspector.diff.measuring import ChangedError, Measuring
 from inspector.diff.records import Pair

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers import opening
 from inspector.containers.container import Container
-from inspector.containers.folders import training as module
 from inspector.containers.opening import read_container
 from inspector.errors import CancelledError, CheckpointError
 from inspector.model.build import open_checkpoint
@@ -108,7 +108,7 @@ def test_reading_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def cancelled(*_: object) -> Container:
         raise CancelledError
 
-    monkeypatch.setattr(module, "read_member", cancelled)
+    monkeypatch.setattr(opening, "read_container", cancelled)
     with pytest.raises(CancelledError):
         read_container(str(trainer(tmp_path)))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.foreign import folders
-from inspector.containers.foreign.folders import is_part, is_unpacked, name_folder, pack_again
+from inspector.containers import lookalikes as folders
+from inspector.containers.lookalikes import is_part, is_unpacked, name_folder, pack_again
 from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError, NotACheckpointError, UnsupportedFormatError
 from tests.corpus import CORPUS

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.foreign.table import LOOKALIKES, name_lookalike
-from inspector.containers.foreign.text import Look
 from inspector.containers.formats import FORMATS
+from inspector.containers.lookalikes import LOOKALIKES, Look, name_lookalike
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
 from inspector.errors import ContainerError, DamagedError, NotACheckpointError

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.foreign.table import name_lookalike
-from inspector.containers.foreign.text import MARKED_TEXTS, Look, read_plain_text
+from inspector.containers.lookalikes import MARKED_TEXTS, Look, name_lookalike, read_plain_text
 from inspector.containers.opening import read_container
 from inspector.errors import NotACheckpointError
 from tests.sweep import table

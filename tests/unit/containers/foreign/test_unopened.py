@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.foreign.unopened import name_unopened
+from inspector.containers.lookalikes import name_unopened
 from inspector.containers.opening import read_container
 from inspector.errors import CheckpointError, NotACheckpointError
 from tests.corpus import CORPUS

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.foreign.zips import ZIP_LOOKALIKES, name_zip
+from inspector.containers.lookalikes import ZIP_LOOKALIKES, name_zip
 from inspector.containers.opening import read_container
 from inspector.errors import NotACheckpointError
 from tests.builders.zips import Record, build_zip

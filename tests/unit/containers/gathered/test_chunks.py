@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.gathered.chunks import Chunk, Gathered
+from inspector.containers.container import Chunk, Gathered
 
 
 def test_sizes_are_those_of_elements() -> None:

@@ -5,7 +5,7 @@ from math import prod
 
 import pytest
 
-from inspector.containers.gathered.ordering import in_rows
+from inspector.containers.gathered import in_rows
 from inspector.errors import DamagedError
 from tests.sweep import table
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.gathered import reading
-from inspector.containers.gathered.chunks import Chunk, Gathered
-from inspector.containers.gathered.reading import GatheredReader
+from inspector.containers import gathered as reading
+from inspector.containers.container import Chunk, Gathered
+from inspector.containers.gathered import GatheredReader
 from inspector.containers.source import BytesSource
 from inspector.errors import DamagedError
 from tests.builders.dcp import floats, saved_tensor

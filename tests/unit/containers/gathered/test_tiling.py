@@ -6,8 +6,8 @@ from math import prod
 
 import pytest
 
-from inspector.containers.gathered.chunks import Chunk, Gathered
-from inspector.containers.gathered.tiling import tile
+from inspector.containers.container import Chunk, Gathered
+from inspector.containers.gathered import tile
 from inspector.errors import DamagedError, ModelError
 from inspector.limits import Limits
 from tests.sweep import table

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from inspector.containers.gathered.chunks import Chunk, Gathered, Place
-from inspector.containers.gathered.unpacking import UNPACKERS
+from inspector.containers.container import Chunk, Gathered, Place
+from inspector.containers.gathered import UNPACKERS
 from inspector.containers.source import BytesSource
 from inspector.errors import ContainerError, DamagedError
 from tests.builders.dcp import saved_tensor, saved_value, saved_zip

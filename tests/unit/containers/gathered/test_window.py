@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.gathered.window import Window
-from inspector.containers.source import BytesSource
+from inspector.containers.source import BytesSource, Window
 from inspector.errors import DamagedError
 from tests.sweep import table
 

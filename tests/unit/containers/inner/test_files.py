@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from inspector.containers.extents import sum_extents
-from inspector.containers.inner.files import TWICE, InnerFiles
 from inspector.containers.notes import NoteKind
+from inspector.containers.sb3 import TWICE, InnerFiles
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import ExtentReader
 from inspector.containers.zip.directory import read_directory
@@ -136,7 +136,7 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     made.read()
     with pytest.raises(ContainerError, match="more than 1 storages"):
         made.read(1)
-    monkeypatch.setattr("inspector.containers.inner.files._MOST_FILES", 1)
+    monkeypatch.setattr("inspector.containers.sb3._MOST_FILES", 1)
     made = Made(Record(name="p.pth", data=inner_zip()), Record(name="q.pth", data=inner_zip()))
     made.read()
     with pytest.raises(ContainerError, match=r"more than 1 files of torch\.save"):

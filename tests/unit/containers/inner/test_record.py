@@ -4,9 +4,9 @@ import zlib
 
 import pytest
 
-from inspector.containers.inner.record import InflatedRecord, is_stored, open_record
 from inspector.containers.source import BytesSource, Source
 from inspector.containers.zip.directory import read_directory
+from inspector.containers.zip.records import InflatedRecord, is_stored, open_record
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from tests.builders.zips import Record, build_zip

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from inspector.containers.numpy_types import created, from_buffer, reconstructed, wrapped
 from inspector.containers.opening import read_container
-from inspector.containers.pickled.arrays import created, from_buffer, reconstructed, wrapped
 from inspector.pickles.values import Call, Dict, Global, StoredTensor
 from tests.corpus import CORPUS
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.pickled.left import folded, is_filled
+from inspector.containers.pickled import folded, is_filled
 from inspector.limits import Limits
 from inspector.pickles.state import State
 from inspector.pickles.values import Call, Dict, Global

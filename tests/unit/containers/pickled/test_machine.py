@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from inspector.containers.pickled import machine as module
-from inspector.containers.pickled.machine import Hooks, Place, PlainMachine
-from inspector.containers.raw.codings import LINE, PLAIN, TEXT
+from inspector.containers import pickle_source as module
+from inspector.containers.codings import LINE, PLAIN, TEXT
+from inspector.containers.pickle_source import Hooks, Place, PlainMachine
 from inspector.containers.source import BytesSource
 from inspector.errors import BrokenOffError, PickleError
 from inspector.limits import Limits

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.pickled.machine import Place
-from inspector.containers.pickled.nested import Folded, NestedFiles
+from inspector.containers.pickle_source import Place
+from inspector.containers.pickled import Folded, NestedFiles
 from inspector.containers.source import BytesSource
 from inspector.errors import CheckpointError
 from inspector.limits import Limits

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inspector.containers import pickled as module
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.containers.pickled import reader as module
-from inspector.containers.pickled.reader import find_within, open_pickled, read_pickled
+from inspector.containers.pickled import find_within, open_pickled, read_pickled
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import StorageReader
 from inspector.errors import CancelledError, ContainerError, PickleError
@@ -572,7 +572,7 @@ def test_places_in_a_packed_file_are_found(tmp_path: Path) -> None:
 
 
 def open_source_of(path: Path) -> Any:
-    from inspector.containers.source import open_source
+    from inspector.containers.packed import open_source
 
     return open_source(str(path))
 

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from inspector.containers.pickled.sniff import begins_undeclared
+from inspector.containers.pickled import begins_undeclared
 from inspector.containers.source import BytesSource
 from tests.sweep import table
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.raw import codings as module
-from inspector.containers.raw.codings import LINE, PLAIN, TEXT, Spelled, coded, decoding, is_coded
+from inspector.containers import codings as module
+from inspector.containers.codings import LINE, PLAIN, TEXT, Spelled, coded, decoding, is_coded
 from inspector.errors import DamagedError
 from tests.sweep import table
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.raw import copying
-from inspector.containers.raw.copying import clone_file, copy_bytes, write_bytes, write_over
+from inspector.containers import copying
+from inspector.containers.copying import clone_file, copy_bytes, write_bytes, write_over
 from inspector.errors import CancelledError, ExportError
 from inspector.progress import Progress
 

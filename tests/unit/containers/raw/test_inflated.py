@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers.raw import inflated as module
-from inspector.containers.raw.inflated import Inflated
+from inspector.containers import inflated as module
+from inspector.containers.inflated import Inflated
 from tests.sweep import table
 
 PLAIN = random.Random(1).randbytes(300_000) + bytes(3_000_000) + random.Random(2).randbytes(100_000)

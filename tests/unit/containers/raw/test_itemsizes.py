@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from inspector.containers.element_types import ITEMSIZES
 from inspector.containers.persistent_ids import STORAGE_DTYPES
-from inspector.containers.raw.itemsizes import ITEMSIZES
 
 
 def test_storages_have_the_sizes_of_their_elements() -> None:

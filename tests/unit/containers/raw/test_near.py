@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers import source as module
-from inspector.containers.raw.near import NearReader
-from inspector.containers.source import FileSource
+from inspector.containers.source import FileSource, NearReader
 
 Write = Callable[..., str]
 

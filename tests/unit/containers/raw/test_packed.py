@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.raw.packed import GzipSource, PackedSource
-from inspector.containers.source import FileSource, open_source
+from inspector.containers.packed import GzipSource, PackedSource, open_source
+from inspector.containers.source import FileSource
 from inspector.errors import DamagedError, TooLargeError
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint

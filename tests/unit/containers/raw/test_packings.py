@@ -9,8 +9,8 @@ import zlib
 
 import pytest
 
-from inspector.containers.raw import packings as module
-from inspector.containers.raw.packings import PACKINGS, packing_of
+from inspector.containers import packings as module
+from inspector.containers.packings import PACKINGS, packing_of
 from inspector.errors import UnsupportedFormatError
 from tests.sweep import table
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.raw.small import read_small
+from inspector.containers.source import read_small
 from inspector.errors import ContainerError
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from inspector.containers.raw.codings import TEXT
-from inspector.containers.raw.within import Within
+from inspector.containers.codings import TEXT, Within
 from inspector.containers.source import BytesSource
 
 OUTER = BytesSource(b"head" + b"inside" + b"tail", "a.pkl")

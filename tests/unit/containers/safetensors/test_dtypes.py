@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from inspector.containers.safetensors.dtypes import CODES
+from inspector.containers.safetensors import CODES
 from inspector.model.tensors.dtypes import ITEMSIZES, element_nbytes, stored_nbytes
 from tests.builders.safetensors import row, safetensors
 

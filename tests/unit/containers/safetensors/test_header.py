@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from inspector.containers.safetensors import header as headers
-from inspector.containers.safetensors.header import Entry, Header, read_header
+from inspector.containers.safetensors import Entry, Header, read_header
 from inspector.containers.source import BytesSource
 from inspector.errors import CheckpointError, ContainerError, DamagedError
 from inspector.limits import Limits
@@ -120,19 +119,6 @@ def test_number_of_tensors_is_bounded() -> None:
         with pytest.raises(ContainerError, match="more than 3 tensors"):
             read(safetensors(f"{{{text}}}"), tensors=3)
     assert len(read(safetensors(f"{{{rows}}}"), tensors=4).entries) == 4
-
-
-def test_what_many_entries_share_is_remembered_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [
-        f'"{number}":{{"dtype":"{code}","shape":[{size}],"data_offsets":[0,0]}}'
-        for number, (code, size) in enumerate([("F32", 2), ("F32", 2), ("I8", 3), ("F32", 2), ("I8", 3)])
-    ]
-    text = f"{{{','.join(rows)}}}"
-    free = read(safetensors(text)).entries
-    assert free[0].shape is free[1].shape is free[3].shape
-    monkeypatch.setattr(headers, "_MOST_SHAPES", 1)
-    monkeypatch.setattr(headers, "_MOST_CODES", 1)
-    assert read(safetensors(text)).entries == free
 
 
 def test_all_that_is_looked_at_is_counted() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from inspector.containers.inner.files import InnerFiles
-from inspector.containers.sb3.attributes import Attributes, read_attributes
+from inspector.containers.sb3 import Attributes, InnerFiles, read_attributes
 from inspector.containers.source import BytesSource
 from inspector.containers.zip.directory import read_directory
 from inspector.errors import ContainerError
@@ -99,9 +98,9 @@ def test_records_that_are_no_attributes(monkeypatch: pytest.MonkeyPatch) -> None
     for data, words in ((b"[1]", "holds no object"), (b"{", "no valid JSON"), (b"\xff", "no valid JSON")):
         with pytest.raises(ContainerError, match=words):
             opened(data)
-    monkeypatch.setattr("inspector.containers.sb3.attributes._MOST_PICKLES", 1)
+    monkeypatch.setattr("inspector.containers.sb3._MOST_PICKLES", 1)
     with pytest.raises(ContainerError, match="more than 1 pickled attributes"):
         opened({"a": pickled(op("NONE")), "b": pickled(evil())})
-    monkeypatch.setattr("inspector.containers.sb3.attributes._MOST_NBYTES", 10)
+    monkeypatch.setattr("inspector.containers.sb3._MOST_NBYTES", 10)
     with pytest.raises(ContainerError, match="larger than 10 bytes"):
         opened({"a": text("x" * 20).decode("latin-1")})

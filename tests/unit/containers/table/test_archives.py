@@ -4,7 +4,7 @@ from inspector.containers.container import Container
 from inspector.containers.extents import read_extents
 from inspector.containers.source import BytesSource
 from inspector.containers.table.archives import ARCHIVE_FORMATS
-from inspector.containers.zip.kinds import ZIP_KINDS
+from inspector.containers.zip.records import ZIP_KINDS
 from inspector.limits import Limits
 from inspector.progress import Progress
 from inspector.safety.verdict import ARCHIVES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inspector.containers.folders.paths import open_path
 from inspector.containers.formats import find_format
+from inspector.containers.opening import open_path
 from inspector.containers.table.folders import FOLDER_ROWS
 from tests.builders.folders import trainer, two_shards
 from tests.builders.megatron import megatron

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from inspector.containers import tar_members as module
 from inspector.containers.source import FileSource
-from inspector.containers.tar import members as module
-from inspector.containers.tar.members import Member, is_tar, padded, read_members, resized_headers
+from inspector.containers.tar_members import Member, is_tar, padded, read_members, resized_headers
 from inspector.errors import ContainerError
 from tests.builders.tars import archive
 from tests.sweep import table

@@ -3,8 +3,8 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 
-from inspector.containers.source import open_source
-from inspector.containers.tar.sniff import passes_for_tar
+from inspector.containers.packed import open_source
+from inspector.containers.unread import passes_for_tar
 from tests.builders import legacy, zips
 from tests.builders.pickles import NONE, stream
 from tests.builders.tars import archive, with_header

@@ -9,7 +9,7 @@ from inspector.containers.extents import read_extents, sum_extents
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
-from inspector.containers.torchscript.archive import find_script_records
+from inspector.containers.torchscript import find_script_records
 from inspector.errors import CheckpointError
 from inspector.limits import Limits
 from inspector.model.build import build_checkpoint, open_checkpoint

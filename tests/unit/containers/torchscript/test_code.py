@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.containers import torchscript as code
 from inspector.containers.container import CodeDevice
 from inspector.containers.source import BytesSource
-from inspector.containers.torchscript import code
-from inspector.containers.torchscript.code import Code, read_code
-from inspector.containers.zip.kinds import records_of
+from inspector.containers.torchscript import Code, read_code
+from inspector.containers.zip.records import records_of
 from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders.zips import Record, build_zip

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.torchscript import objects
-from inspector.containers.torchscript.code import Members
-from inspector.containers.torchscript.objects import Objects, is_tensor
+from inspector.containers import torchscript as objects
+from inspector.containers.torchscript import Members, Objects, is_tensor
 from inspector.pickles.values import Call, Dict, Global, Value
 from tests.builders import pickles
 from tests.builders.pickles import NONE, call, dict_, list_, new, number, op, text, tuple_

@@ -9,9 +9,14 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, count_globals
 from inspector.containers.source import FileSource
 from inspector.containers.zip.archive import find_pickle, read_torchzip
-from inspector.containers.zip.directory import DEFLATED, read_directory
-from inspector.containers.zip.kinds import Records
-from inspector.containers.zip.torch_words import NO_VERSION, UNDECODABLE, no_folder_words
+from inspector.containers.zip.directory import (
+    DEFLATED,
+    NO_VERSION,
+    UNDECODABLE,
+    no_folder_words,
+    read_directory,
+)
+from inspector.containers.zip.records import Records
 from inspector.errors import (
     CancelledError,
     ContainerError,

@@ -17,7 +17,10 @@ from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.directory import (
     CENTRAL,
     DEFLATED,
+    END,
     LOCAL,
+    DirectoryError,
+    MinizError,
     Trouble,
     ZipDirectory,
     ZipEntry,
@@ -26,9 +29,7 @@ from inspector.containers.zip.directory import (
     place_of,
     read_directory,
 )
-from inspector.containers.zip.end import END, DirectoryError
 from inspector.containers.zip.records import read_zip_record
-from inspector.containers.zip.torch_words import MinizError
 from inspector.errors import CancelledError, ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress

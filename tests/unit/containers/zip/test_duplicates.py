@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.source import FileSource
-from inspector.containers.zip import duplicates as rivals
+from inspector.containers.zip import rivals
 from inspector.containers.zip.directory import ZipEntry
-from inspector.containers.zip.duplicates import namesakes, pickles_elsewhere, read_rivals
+from inspector.containers.zip.rivals import namesakes, pickles_elsewhere, read_rivals
 from inspector.errors import CancelledError, PickleError
 from inspector.pickles.oddities import Oddity
 from tests.builders.zips import Record, build_zip
@@ -97,6 +97,6 @@ def test_what_is_no_directory_holds_no_pickle(elsewhere) -> None:
 
 
 def test_crowds_of_records_are_read_in_part(elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rivals, "_MOST_RECORDS", 2)
+    monkeypatch.setattr(rivals, "_MOST_LISTED", 2)
     records = [Record(name=f"{number}/data.pkl") for number in range(5)]
     assert len(elsewhere(build_zip(*records))) == 2

@@ -7,16 +7,16 @@ import pytest
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import FileSource
-from inspector.containers.zip.directory import CENTRAL
-from inspector.containers.zip.end import (
+from inspector.containers.zip.directory import (
+    CENTRAL,
     END,
     END64,
     LOCATOR64,
     DirectoryError,
+    MinizError,
     ZipEnd,
     find_end,
 )
-from inspector.containers.zip.torch_words import MinizError
 from tests.builders.zips import Record, build_zip
 from tests.sweep import table
 

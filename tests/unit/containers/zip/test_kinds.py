@@ -8,8 +8,8 @@ from inspector.containers import formats
 from inspector.containers.formats import FORMATS, Format, find_format
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
-from inspector.containers.zip import kinds
-from inspector.containers.zip.kinds import ZIP_KINDS, kind_of, records_of
+from inspector.containers.zip import records as kinds
+from inspector.containers.zip.records import ZIP_KINDS, kind_of, records_of
 from inspector.errors import CancelledError, ContainerError, NotACheckpointError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.progress import Progress

@@ -6,16 +6,16 @@ import pytest
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import FileSource
-from inspector.containers.zip.directory import read_directory
-from inspector.containers.zip.kinds import Records
-from inspector.containers.zip.metadata import Metadata, is_listed, listed_name, read_metadata
-from inspector.containers.zip.torch_words import (
+from inspector.containers.zip.archive import Metadata, read_metadata
+from inspector.containers.zip.directory import (
     NO_VERSION,
     UNDECODABLE,
     MinizError,
     miniz_words,
     no_folder_words,
+    read_directory,
 )
+from inspector.containers.zip.records import Records, is_listed, listed_name
 from inspector.limits import Limits
 from tests.builders.zips import Record, build_zip
 from tests.sweep import table

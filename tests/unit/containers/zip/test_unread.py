@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from inspector.containers.packed import open_source
 from inspector.containers.programs import count_globals
-from inspector.containers.source import FileSource, open_source
-from inspector.containers.zip import unread as unread_zip
-from inspector.containers.zip.unread import read_pickled_records
+from inspector.containers.source import FileSource
+from inspector.containers.zip import rivals as unread_zip
+from inspector.containers.zip.rivals import read_pickled_records
 from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders.pickles import call, op, proto, stream, text

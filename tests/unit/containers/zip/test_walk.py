@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.source import FileSource
-from inspector.containers.zip import walk as zip_walk
-from inspector.containers.zip.walk import ZipWalk
+from inspector.containers.zip import salvage as zip_walk
+from inspector.containers.zip.salvage import ZipWalk
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress

@@ -9,7 +9,8 @@ import pytest
 from inspector.containers import storage_reader
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.opening import read_container
-from inspector.containers.source import Source, open_source
+from inspector.containers.packed import open_source
+from inspector.containers.source import Source
 from inspector.errors import ExportError
 from inspector.progress import Progress
 from inspector.records import replace

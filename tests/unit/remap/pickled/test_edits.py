@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.opening import read_container
-from inspector.containers.pickled.machine import Place
-from inspector.containers.pickled.nested import Nested
+from inspector.containers.pickle_source import Place
+from inspector.containers.pickled import Nested
 from inspector.containers.source import BytesSource
 from inspector.errors import ExportError, PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint

@@ -12,7 +12,7 @@ import pytest
 
 from inspector.containers.container import first_storage_ids
 from inspector.containers.extents import read_extents, sum_extents
-from inspector.containers.source import open_source
+from inspector.containers.packed import open_source
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.values import PersistentId

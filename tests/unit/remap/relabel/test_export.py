@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.raw import copying
+from inspector.containers import copying
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inspector.containers.folders.paths import open_path
-from inspector.containers.opening import read_container
+from inspector.containers.opening import open_path, read_container
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.progress import Progress

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.source import open_source
+from inspector.containers.packed import open_source
 from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import read_directory
-from inspector.containers.zip.kinds import Records
+from inspector.containers.zip.records import Records
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.remap.relabel.patches import Patch, appended_piece, fits, storage_alignment, zip_pieces

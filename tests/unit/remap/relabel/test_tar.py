@@ -11,7 +11,7 @@ import pytest
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
 from inspector.containers.source import FileSource
-from inspector.containers.tar.archive import StorageRecord
+from inspector.containers.tar import StorageRecord
 from inspector.errors import PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers import copying
 from inspector.containers.opening import read_container
-from inspector.containers.raw import copying
-from inspector.containers.source import open_source
+from inspector.containers.packed import open_source
 from inspector.errors import CancelledError, ExportError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress

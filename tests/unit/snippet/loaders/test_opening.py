@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from inspector.containers.raw.packings import PACKINGS
+from inspector.containers.packings import PACKINGS
 from inspector.model.build import open_checkpoint
 from inspector.snippet.loaders.opening import OPENERS
 from inspector.snippet.styles.table import render

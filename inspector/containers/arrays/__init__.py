@@ -1,1 +1,0 @@
-"""Formats of bare arrays: NumPy's npy and npz, and GGUF."""

@@ -1,1 +1,0 @@
-"""Folders of `torch.distributed.checkpoint`: `.metadata`, and `.distcp` files that the ranks wrote."""

@@ -1,1 +1,0 @@
-"""Folders of DeepSpeed: states of all ranks, whose parameters are parts of flat vectors."""

@@ -1,1 +1,0 @@
-"""What `torch.package` and `torch.export` write: archives with code, and pickles of their own."""

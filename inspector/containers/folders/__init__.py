@@ -1,1 +1,0 @@
-"""Checkpoints of several files: folders, and the files that stand for one."""

@@ -1,1 +1,0 @@
-"""Storages that consist of pieces in several files: which piece is where, and how they are read as one."""

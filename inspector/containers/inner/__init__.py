@@ -1,1 +1,0 @@
-"""Files of torch within the records of a zip."""

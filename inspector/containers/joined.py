@@ -1,0 +1,221 @@
+"""Several checkpoints as one: the shards of a model, or the files that a trainer left in a folder.
+
+The storages of part 2 are known under keys of their own, such as `2:17`, so that equal keys of two parts
+stay apart; what is noted of a part carries its name. Values are changed where they are: what was joined must
+not be used alone again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from inspector.containers.container import Container, Gathered, Part, StoredBytes
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
+from inspector.limits import Limits
+from inspector.pickles.instructions import CODES
+from inspector.pickles.machine import Stream
+from inspector.pickles.values import Blob, Call, Dict, PersistentId, Set, StoredTensor, Value
+from inspector.records import replace
+
+_LONGS = frozenset(CODES[name] for name in ("INT", "LONG", "LONG4"))
+_CONTAINERS = frozenset({list, tuple, Dict, Set, Call, PersistentId})
+
+
+class Member(NamedTuple):
+    """One part of the whole.
+
+    Attributes:
+        name: What the folder calls it.
+        container: What it holds.
+    """
+
+    name: str
+    container: Container
+
+
+class Joined(NamedTuple):
+    """What several containers hold together.
+
+    Attributes:
+        storage_ids: As `Container` has it.
+        stored: The same.
+        gathered: The same.
+        parts: The same.
+        streams: The same.
+        notes: The same.
+        refused: The same.
+        tied: The same.
+        versions: The same.
+        refusal: What the loader says to the first part that it refuses.
+    """
+
+    storage_ids: dict[str, StorageId]
+    stored: dict[str, StoredBytes]
+    gathered: dict[str, Gathered]
+    parts: tuple[Part, ...]
+    streams: tuple[tuple[Stream, str], ...]
+    notes: tuple[Note, ...]
+    refused: tuple[tuple[str, str], ...]
+    tied: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...]
+    refusal: str
+
+
+def join(path: str, form: str, members: Iterable[Member], root: Value, limits: Limits) -> Container:
+    """Return the members as one container.
+
+    Args:
+        path: The whole, as it was named.
+        form: The name of its format.
+        members: Its parts.
+        root: What they make together, made of their roots.
+        limits: Bounds for what is looked through.
+    """
+    data = bytearray()
+    joined = Joined({}, {}, {}, (), (), (), (), (), (), "")
+    for name, container in members:
+        first = len(joined.parts)
+        if _rename(container, first, len(data), limits):
+            data += container.object_data
+        joined = _with(joined, name, container, first)
+    streams = tuple((replace(stream, data=b""), one) for stream, one in joined.streams)
+    return Container(
+        path=path,
+        format=form,
+        file_nbytes=sum(part.nbytes for part in joined.parts),
+        root=root,
+        storage_ids=joined.storage_ids,
+        stored=joined.stored,
+        gathered=joined.gathered,
+        parts=joined.parts,
+        streams=streams,
+        data=bytes(data),
+        versions=joined.versions,
+        notes=joined.notes,
+        refusal=joined.refusal,
+        refused=joined.refused,
+        tied=joined.tied,
+    )
+
+
+# --- one part -----------------------------------------------------------------------------------------------
+
+
+def _with(joined: Joined, name: str, container: Container, first: int) -> Joined:
+    """Add a part whose keys were renamed already; its first file has this number."""
+    parts = container.parts or (Part(container.path, container.file_nbytes, container.format),)
+    prefix = f"{first}:"
+    joined.storage_ids.update(
+        {prefix + key: prefixed(one, prefix) for key, one in container.storage_ids.items()}
+    )
+    for key, place in container.stored.items():
+        joined.stored[prefix + key] = place._replace(part=first + place.part)
+    joined.gathered.update({prefix + key: _shifted(one, first) for key, one in container.gathered.items()})
+    return joined._replace(
+        parts=joined.parts + parts,
+        streams=joined.streams + container.objects,
+        notes=joined.notes
+        + tuple(note.within(name) for note in container.notes if note.kind is not NoteKind.PART_OF),
+        refused=joined.refused + tuple((prefix + key, words) for key, words in container.refused),
+        tied=joined.tied + container.tied,
+        versions=_merged(joined.versions, container.versions, name),
+        refusal=joined.refusal or container.refusal,
+    )
+
+
+def _shifted(gathered: Gathered, first: int) -> Gathered:
+    chunks = (chunk._replace(part=chunk.part + first if chunk.part >= 0 else -1) for chunk in gathered.chunks)
+    return gathered._replace(chunks=tuple(chunks))
+
+
+def _merged(
+    known: tuple[tuple[str, str], ...], more: tuple[tuple[str, str], ...], name: str
+) -> tuple[tuple[str, str], ...]:
+    """Add versions that are not known; one that differs is said to be that of its part."""
+    texts = dict(known)
+    new = tuple((what, text) for what, text in more if what not in texts)
+    others = tuple((f"{what} of {name}", text) for what, text in more if texts.get(what, text) != text)
+    return (*known, *new, *others)
+
+
+# --- its values ---------------------------------------------------------------------------------------------
+
+
+def _rename(container: Container, first: int, start: int, limits: Limits) -> bool:
+    """Write the keys that storages have in the whole, and where large values stand in all the data.
+
+    Returns:
+        Whether large values were left in the data of this part.
+    """
+    prefix = f"{first}:"
+    stream = container.stream
+    for one, _ in container.objects:
+        for node in one.persistent_ids:
+            prefix_key(node, prefix)
+    if stream is not None and not _may_leave(stream, limits):
+        return False
+    look = limits.counted().look
+    seen: set[int] = set()
+    has_blobs = False
+    for value in _values(container.root, look):
+        if id(value) in seen:
+            continue
+        if isinstance(value, StoredTensor):
+            seen.add(id(value))
+            value.key = prefix + value.key
+        elif isinstance(value, Blob):
+            seen.add(id(value))
+            value.offset += start
+            has_blobs = True
+    return has_blobs
+
+
+def _may_leave(stream: Stream, limits: Limits) -> bool:
+    """Return whether a pickle is long enough for a value that is left where it is, see `Limits`."""
+    has_long = not stream.opcodes.isdisjoint(_LONGS)
+    return stream.end >= limits.text_nbytes or (has_long and stream.end >= limits.long_nbytes)
+
+
+def shift_large_values(root: Value, stream: Stream, start: int, limits: Limits) -> bool:
+    """Have large values find themselves in the data of several pickles, where that of theirs is at `start`.
+
+    Returns:
+        Whether any were left in the data of this pickle.
+    """
+    if not _may_leave(stream, limits):
+        return False
+    seen: set[int] = set()
+    for value in _values(root, limits.counted().look):
+        if isinstance(value, Blob) and id(value) not in seen:
+            seen.add(id(value))
+            value.offset += start
+    return bool(seen)
+
+
+def _values(root: Value, look: Callable[[int], None]) -> Iterator[Value]:
+    """Go through all that a value is made of; what can hold others comes once."""
+    seen: dict[int, Value] = {}
+    stack: list[Value] = [root]
+    while stack:
+        value = stack.pop()
+        yield value
+        if type(value) in _CONTAINERS and id(value) not in seen:
+            seen[id(value)] = value
+            parts = _parts_of(value)
+            look(len(parts))
+            stack.extend(parts)
+
+
+def _parts_of(value: Value) -> Sequence[Value]:
+    if isinstance(value, Dict):
+        return [part for pair in value.pairs for part in pair]
+    if isinstance(value, Set):
+        return value.items
+    if isinstance(value, PersistentId):
+        return (value.pid,)
+    if isinstance(value, Call):
+        pairs = [part for pair in value.pairs or () for part in pair]
+        return [value.func, value.args, value.kwargs, value.state, *(value.items or ()), *pairs]
+    return value if isinstance(value, list | tuple) else ()

@@ -1,0 +1,610 @@
+"""What people open in the belief that it is a checkpoint, with the next step.
+
+Most downloads that "do not load" are no damaged checkpoints but something else under their name: the page
+that asked for a login, the pointer that Git keeps in place of a large file, a model of another program, a
+folder that a browser made of an archive. They are told by their first bytes, their names, or the names of
+their records, in the order of the rows; the magic numbers are those of each format's specification. What a
+text says comes from a stranger, and is escaped and cut.
+"""
+
+from __future__ import annotations
+
+import os
+import os.path
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
+
+from inspector.errors import CheckpointError, DamagedError, NotACheckpointError, UnsupportedFormatError
+from inspector.quoting import file_word
+from inspector.units import cut_text, escape_text, format_nbytes
+
+# --- texts --------------------------------------------------------------------------------------------------
+
+
+_MOST_QUOTED = 120
+_MOST_DIGITS = 18
+_MOST_LINES = 20
+_MOST_ERROR_NBYTES = 1 << 16
+
+
+class Look(NamedTuple):
+    """What is known of a file before anybody reads it.
+
+    Attributes:
+        head: Its first bytes, a few thousand at most.
+        nbytes: Its size.
+        name: Its name.
+    """
+
+    head: bytes
+    nbytes: int
+    name: str
+
+
+class Text(NamedTuple):
+    """What a text turned out to be.
+
+    Attributes:
+        form: A stable word for it.
+        what: What it is, with its article.
+        remedy: The next step.
+        finding: The id of the finding.
+    """
+
+    form: str
+    what: str
+    remedy: str
+    finding: str = "not-a-checkpoint"
+
+
+Reading = Callable[[Look], Text | None]
+
+_GET_FILE = "download the file itself, by its download link or the site's own command"
+_LFS = re.compile(
+    rb"version https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\s"
+    rb"(?=.*?oid sha256:(?P<oid>[0-9a-f]{64}))?(?=.*?size (?P<size>\d+))?",
+    re.DOTALL,
+)
+_TITLE = re.compile(rb"<title[^>]*>(.*?)</title", re.DOTALL | re.IGNORECASE)
+_MESSAGE = re.compile(rb'"(?:message|error|detail|error_description|reason)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_XML_MESSAGE = re.compile(rb"<(?:Message|Code)>(.*?)</", re.DOTALL)
+_YAML_LINE = re.compile(rb"---|%YAML|#|\s*- |\s*[\w./-]+:(\s|$)")
+_CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f-\x9f]")
+_SOURCE = re.compile(rb"#!|import \w|from \w[\w.]* import |def \w|class \w|\"\"\"|# -\*- coding")
+
+
+def _git_lfs(look: Look) -> Text | None:
+    """Name the pointer that Git keeps in place of a large file: git-lfs/docs/spec.md."""
+    found = _LFS.match(look.head)
+    if found is None:
+        return None
+    size, oid = found["size"], found["oid"]
+    parts = []
+    if size is not None and len(size) <= _MOST_DIGITS:
+        parts.append(f"the real file has {format_nbytes(int(size))}")
+    if oid is not None:
+        parts.append(f"its SHA-256 is {oid.decode()}")
+    told = f": {', '.join(parts)}" if parts else ""
+    return Text(
+        "git-lfs",
+        f"a Git LFS pointer of {format_nbytes(look.nbytes)} in place of the file{told}",
+        "in the repository run git lfs install, then git lfs pull; or download the file from the site",
+        "lfs-pointer",
+    )
+
+
+def _other_pointer(look: Look) -> Text | None:
+    """Name the pointers of other tools that keep large files apart: git-annex, DVC, Hugging Face's Xet."""
+    head = look.head
+    if look.nbytes < 1 << 12 and b"annex/objects/" in head[:256]:
+        remedy = "in the repository run git annex get with its name"
+        return Text("git-annex", "a git-annex pointer in place of the file", remedy, "lfs-pointer")
+    if head.startswith((b"outs:\n- md5:", b"outs:\n- hash:", b"md5: ")):
+        remedy = "in the repository run dvc pull"
+        return Text("dvc", "a DVC pointer in place of the file", remedy, "lfs-pointer")
+    if head.startswith((b"# xet version", b"hash = ")):
+        remedy = "download the file with hf download"
+        return Text("xet", "a Xet pointer in place of the file", remedy, "lfs-pointer")
+    return None
+
+
+def _html(look: Look) -> Text | None:
+    start = look.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:256].lower()
+    is_html = start.startswith((b"<!doctype html", b"<html", b"<head", b"<script", b"<body"))
+    if not is_html and not (start.startswith((b"<?xml", b"<!--")) and b"<html" in look.head.lower()):
+        return None
+    title = _TITLE.search(look.head)
+    titled = f" titled {_quoted(title[1])}" if title is not None and title[1].strip() else ""
+    return Text(
+        "html",
+        f"a web page (HTML){titled}, not the file itself",
+        "the site gave a page instead, often a login, a confirmation or an error: open the link in a browser "
+        "and see, then download the file itself",
+        "html-page",
+    )
+
+
+def _xml(look: Look) -> Text | None:
+    start = look.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith((b"<?xml", b"<Error>")):
+        return None
+    messages = [_quoted(found[1]) for found in _XML_MESSAGE.finditer(look.head[:_MOST_ERROR_NBYTES])][:2]
+    if b"<Error>" in look.head:
+        said = f" that says {', '.join(messages)}" if messages else ""
+        return Text("xml-error", f"an error message of a storage service{said}", _GET_FILE)
+    return Text("xml", "an XML document", _GET_FILE)
+
+
+def _json(look: Look) -> Text | None:
+    start = look.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not re.match(rb'\{\s*["}]|\[\s*[\[{"\d\]-]', start) or not _is_text(look.head):
+        return None
+    if b'"weight_map"' in start:
+        remedy = "open the files that it lists, which lie beside it"
+        return Text("shard-index", "the index of a model in several files", remedy)
+    message = _MESSAGE.search(start) if look.nbytes <= _MOST_ERROR_NBYTES else None
+    if message is not None:
+        what = f"an error message (JSON) that says {_quoted(message[1])}"
+        return Text("json-error", what, f"the site refused or did not find the file: {_GET_FILE}")
+    return Text("json", "a JSON document", "look for the .pth, .pt or .bin file beside it")
+
+
+def read_plain_text(look: Look) -> Text | None:
+    """Name a text that has no mark of its own: code, a table, a configuration, or its first line."""
+    head = look.head
+    if not head or not _is_text(head):
+        return None
+    if _SOURCE.match(head.lstrip()):
+        return Text("source", "program code, a text file", _GET_FILE)
+    lines = [line for line in head.splitlines()[:_MOST_LINES] if line.strip()]
+    if _is_table(lines):
+        return Text("csv", "a table in a text file (CSV)", "read it with pandas.read_csv")
+    if len(lines) > 1 and all(map(_YAML_LINE.match, lines[:-1])):
+        return Text("yaml", "a YAML text, such as a configuration", "look for the checkpoint beside it")
+    first = f" that begins with {_quoted(lines[0])}" if lines else ""
+    return Text("text", f"a text file{first}", _GET_FILE)
+
+
+def _is_table(lines: list[bytes]) -> bool:
+    """Return whether the first two lines have as many commas, semicolons or tabs, and at least one."""
+    if len(lines) < 2:
+        return False
+    return any(lines[0].count(mark) == lines[1].count(mark) > 0 for mark in (b",", b";", b"\t"))
+
+
+def _is_text(head: bytes) -> bool:
+    """Return whether bytes are UTF-8 that can be read; the last character may be cut in two."""
+    for cut in range(4):
+        try:
+            text = head[: len(head) - cut].decode()
+        except UnicodeDecodeError:
+            continue
+        return not _CONTROL.search(text) and bool(text.strip())
+    return False
+
+
+def _quoted(raw: bytes) -> str:
+    text = " ".join(raw.decode("utf-8", "replace").split())
+    return f"'{cut_text(escape_text(text), _MOST_QUOTED)}'"
+
+
+MARKED_TEXTS: tuple[Reading, ...] = (_git_lfs, _other_pointer, _html, _xml, _json)
+"""Texts that are told by what they begin with."""
+
+
+# --- other files --------------------------------------------------------------------------------------------
+
+
+_UNPACK = "unpack it first, and open what is inside"
+_CONVERT = "torch cannot read it: look for a PyTorch version of the model, or convert it"
+_PICTURE = "this may be a preview or a result that lay beside the checkpoint: look for the .pth or .pt file"
+_INSTALL = "this is a program, never run one that came in place of a model: fetch the checkpoint again"
+_FETCH = "fetch or copy it again"
+
+_TF_INDEX = re.compile(rb"\0\0[\x06-\x20]\x08[\x01-\x7f](\x10\x01)?\x1a\x02\x08\x01", re.DOTALL)
+_ONNX = re.compile(rb"\x08[\x01-\x1f](\x12[\x01-\x40][\w .+-]+[\x1a\x22\x28\x32\x3a\x42]|[\x3a\x42])")
+
+Test = Callable[[Look], bool]
+
+
+class Lookalike(NamedTuple):
+    """One row: how to tell something that is no checkpoint.
+
+    Attributes:
+        form: A stable word for it.
+        matches: Says whether a file is one.
+        what: What it is, with its article.
+        remedy: The next step.
+        finding: The id of the finding.
+    """
+
+    form: str
+    matches: Test
+    what: str
+    remedy: str
+    finding: str = "not-a-checkpoint"
+
+
+def _begins(*magics: bytes) -> Test:
+    return lambda look: look.head.startswith(magics)
+
+
+def _has(pattern: bytes) -> Test:
+    """Match a regular expression at the first byte."""
+    compiled = re.compile(pattern, re.DOTALL)
+    return lambda look: compiled.match(look.head) is not None
+
+
+def _named(*suffixes: str) -> Test:
+    """Go by the file's name, where the bytes say nothing."""
+    return lambda look: look.name.lower().endswith(suffixes)
+
+
+def _is_tar(look: Look) -> bool:
+    """Match any tar archive; those that torch 0.1 wrote were matched before."""
+    return look.head[257:262] == b"ustar"
+
+
+def _is_zeros(look: Look) -> bool:
+    return bool(look.head) and not look.head.strip(b"\0")
+
+
+def _row(form: str, matches: Test, what: str, remedy: str, finding: str = "not-a-checkpoint") -> Lookalike:
+    return Lookalike(form, matches, what, remedy, finding)
+
+
+LOOKALIKES: tuple[Lookalike, ...] = (
+    # --- packed ---------------------------------------------------------------------------------------------
+    _row("tar", _is_tar, "a tar archive", "unpack it with tar xf, and open what is inside"),
+    _row("7z", _begins(b"7z\xbc\xaf\x27\x1c"), "a 7z archive", _UNPACK),
+    _row("rar", _begins(b"Rar!\x1a\x07"), "a RAR archive", _UNPACK),
+    _row("gzip", _begins(b"\x1f\x8b"), "a file packed with gzip", "unpack it with gunzip first"),
+    _row("zip-empty", _begins(b"PK\x05\x06"), "an empty zip", _FETCH),
+    _row(
+        "zip-spanned",
+        _begins(b"PK\x07\x08", b"PK00"),
+        "one part of a zip that was split",
+        "put the parts together first, for instance with zip -s 0",
+    ),
+    # --- models of other programs ---------------------------------------------------------------------------
+    _row(
+        "ggml",
+        _begins(b"lmgg", b"fmgg", b"tjgg", b"algg"),
+        "a GGML model, the forerunner of GGUF",
+        "it is for old versions of llama.cpp or whisper.cpp, not for torch",
+    ),
+    _row(
+        "hdf5",
+        _begins(b"\x89HDF\r\n\x1a\n"),
+        "an HDF5 file, as Keras writes weights",
+        "load it with keras.models.load_model, or look inside with h5py",
+    ),
+    _row("tflite", lambda look: look.head[4:8] == b"TFL3", "a TensorFlow Lite model", _CONVERT),
+    # SavedModel{saved_model_schema_version: 1, meta_graphs: {meta_info_def: ...
+    _row(
+        "tf-savedmodel",
+        _has(rb"\x08\x01\x12[\x80-\xff]{0,4}[\x00-\x7f]\x0a"),
+        "a TensorFlow SavedModel",
+        "load its folder with tf.saved_model.load; torch cannot read it",
+    ),
+    # BundleHeaderProto{num_shards, version} under the empty key, in a LevelDB table
+    _row(
+        "tf-checkpoint",
+        lambda look: _TF_INDEX.match(look.head) is not None or ".data-0000" in look.name,
+        "a part of a TensorFlow checkpoint",
+        "load it with tf.train.load_checkpoint by the name without .index or .data-...; torch cannot read it",
+    ),
+    _row("coreml", _named(".mlmodel"), "a Core ML model", "it is for Apple's Core ML, not for torch"),
+    # ModelProto{ir_version, producer_name | graph | opset_import | domain ...
+    _row(
+        "onnx",
+        lambda look: _ONNX.match(look.head) is not None or look.name.lower().endswith(".onnx"),
+        "an ONNX model",
+        "run it with onnxruntime; torch.load cannot read it",
+    ),
+    # GraphDef{node: {name, op ...
+    _row(
+        "tf-graph",
+        _has(rb"\x0a[\x80-\xff]{0,3}[\x00-\x7f]\x0a[\x01-\x7f][\w/.-]+\x12[\x01-\x40][A-Z]\w+"),
+        "a frozen TensorFlow graph",
+        _CONVERT,
+    ),
+    _row("tensorrt", _begins(b"ftrt", b"ptrt"), "a TensorRT engine", "load it with the TensorRT runtime"),
+    _row(
+        "torch7",
+        _begins(b"\4\0\0\0\1\0\0\0\3\0\0\0V 1"),
+        "a model of Torch7, the Lua forerunner of PyTorch",
+        "read it with the package torchfile",
+    ),
+    _row("mxnet", _begins(b"\x12\x01\0\0\0\0\0\0"), "parameters of MXNet", _CONVERT),
+    _row("msgpack", _named(".msgpack"), "weights of Flax or another msgpack file", _CONVERT),
+    _row(
+        "pytorch-preview",
+        _begins(b"PYTORCH1"),
+        "an archive of a preview of PyTorch 1.0, which no released torch reads",
+        "ask for a file that a released version of torch saved",
+    ),
+    # --- data -----------------------------------------------------------------------------------------------
+    _row("parquet", _begins(b"PAR1"), "a Parquet table", "read it with pandas.read_parquet"),
+    _row("arrow", _begins(b"ARROW1"), "an Arrow table", "read it with pyarrow or datasets"),
+    _row("sqlite", _begins(b"SQLite format 3\0"), "an SQLite database", "open it with sqlite3"),
+    # --- pictures, documents, programs ----------------------------------------------------------------------
+    _row("png", _begins(b"\x89PNG\r\n"), "a PNG picture", _PICTURE),
+    _row("jpeg", _begins(b"\xff\xd8\xff"), "a JPEG picture", _PICTURE),
+    _row("gif", _begins(b"GIF87a", b"GIF89a"), "a GIF picture", _PICTURE),
+    _row("webp", _has(rb"RIFF.{4}WEBP"), "a WebP picture", _PICTURE),
+    _row("mp4", lambda look: look.head[4:8] == b"ftyp", "a video", _PICTURE),
+    _row("pdf", _begins(b"%PDF-"), "a PDF document", _PICTURE),
+    _row("elf", _begins(b"\x7fELF"), "a program or library for Linux", _INSTALL),
+    _row("mz", _has(rb"MZ.{58}"), "a program or library for Windows", _INSTALL),
+    _row(
+        "mach-o",
+        _begins(b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe"),
+        "a program for macOS, or Java code",
+        _INSTALL,
+    ),
+    # --- downloads that never ended -------------------------------------------------------------------------
+    _row(
+        "aria2",
+        _named(".aria2"),
+        "the notebook of a download by aria2, not the file itself",
+        "run aria2c again with -c to finish the download; the checkpoint has the name without .aria2",
+        "truncated",
+    ),
+    _row(
+        "partial-download",
+        _named(".part", ".crdownload", ".partial", ".download", ".opdownload", ".incomplete"),
+        "a download that has not ended",
+        "let the download finish, or start it again: the complete file loses this ending of its name",
+        "truncated",
+    ),
+    _row(
+        "zeros",
+        _is_zeros,
+        "a file that begins with nothing but zeros: room was made for it, and the data never came",
+        "the download was interrupted, or the disk was full: fetch or copy it again",
+        "truncated",
+    ),
+)
+
+
+def name_lookalike(look: Look, path: str) -> CheckpointError | None:
+    """Return the error that says what a file is instead of a checkpoint, or None if no row knows it.
+
+    Args:
+        look: The file's beginning, size and name.
+        path: The path as it was given.
+    """
+    text = next(filter(None, (read(look) for read in MARKED_TEXTS)), None)
+    if text is not None:
+        return _text_error(text, path)
+    row = next((row for row in LOOKALIKES if row.matches(look)), None)
+    if row is None:
+        text = read_plain_text(look)
+        return None if text is None else _text_error(text, path)
+    what = f"this is {row.what}"
+    if row.finding == "truncated":
+        return DamagedError(what, where=path, remedy=row.remedy)
+    return NotACheckpointError(what, where=path, remedy=row.remedy, form=row.form, finding=row.finding)
+
+
+def _text_error(text: Text, path: str) -> NotACheckpointError:
+    what = f"this is {text.what}"
+    return NotACheckpointError(what, where=path, remedy=text.remedy, form=text.form, finding=text.finding)
+
+
+# --- zips ---------------------------------------------------------------------------------------------------
+
+
+_MOST_NAMES = 10_000
+_MOST_NAME_CHARS = 80
+_WEIGHTS = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".pth.tar")
+_NOTHING = "look for the .pth or .pt file"
+_PROGRAM = "this is a program or a library, no model: fetch the checkpoint again"
+
+Names = frozenset[str]
+
+
+class ZipLookalike(NamedTuple):
+    """One row: how to tell a zip by its names.
+
+    Attributes:
+        form: A stable word for it.
+        matches: Says whether a zip with these names is one.
+        what: What it is, with its article.
+        remedy: The next step.
+    """
+
+    form: str
+    matches: Callable[[Names], bool]
+    what: str
+    remedy: str
+
+
+def _all_of(*wanted: str) -> Callable[[Names], bool]:
+    return lambda names: names.issuperset(wanted)
+
+
+def _below(folder: str) -> Callable[[Names], bool]:
+    return lambda names: any(name.startswith(folder) for name in names)
+
+
+def _ending(*endings: str) -> Callable[[Names], bool]:
+    return lambda names: any(name.endswith(endings) for name in names)
+
+
+ZIP_LOOKALIKES: tuple[ZipLookalike, ...] = (
+    ZipLookalike(
+        "keras",
+        lambda names: "config.json" in names and any(name.endswith(".weights.h5") for name in names),
+        "a Keras model",
+        "load it with keras.models.load_model; torch cannot read it",
+    ),
+    ZipLookalike("docx", _below("word/"), "a Word document", _NOTHING),
+    ZipLookalike("xlsx", _below("xl/"), "an Excel workbook", _NOTHING),
+    ZipLookalike("pptx", _below("ppt/"), "a PowerPoint presentation", _NOTHING),
+    ZipLookalike("opendocument", _all_of("mimetype"), "an OpenDocument file or an e-book", _NOTHING),
+    ZipLookalike("apk", _all_of("AndroidManifest.xml"), "an Android app", _PROGRAM),
+    ZipLookalike(
+        "torchserve",
+        _all_of("MAR-INF/MANIFEST.json"),
+        "a TorchServe archive (.mar)",
+        "unpack it with unzip, and open the .pt or .pth file inside",
+    ),
+    ZipLookalike("jar", _all_of("META-INF/MANIFEST.MF"), "a Java library", _PROGRAM),
+    ZipLookalike("wheel", _ending(".dist-info/METADATA"), "a Python package (wheel)", _PROGRAM),
+    ZipLookalike(
+        "coreml",
+        _ending("/model.mlmodel", ".mlmodel", "com.apple.CoreML/weights/weight.bin"),
+        "a Core ML model",
+        "it is for Apple's Core ML, not for torch",
+    ),
+    ZipLookalike(
+        "tf-savedmodel",
+        _ending("saved_model.pb"),
+        "a TensorFlow SavedModel, zipped",
+        "unpack it, and load the folder with tf.saved_model.load; torch cannot read it",
+    ),
+    ZipLookalike(
+        "zipped-folder",
+        _ending("/data.pkl"),
+        "a zip of a folder that torch.save's zip was unpacked to",
+        "zip the folder that holds data.pkl itself, without packing, as torch.save does: zip -0 -r",
+    ),
+)
+
+
+def name_zip(names: Iterable[str], path: str) -> NotACheckpointError:
+    """Return the error that says what a zip is that torch did not write.
+
+    Args:
+        names: Its records' full names, as many as there are.
+        path: The path as it was given.
+    """
+    some = frozenset(islice(names, _MOST_NAMES))
+    for row in ZIP_LOOKALIKES:
+        if row.matches(some):
+            return NotACheckpointError(f"this is {row.what}", where=path, remedy=row.remedy, form=row.form)
+    inside = min((name for name in some if name.lower().endswith(_WEIGHTS)), key=len, default=None)
+    if inside is not None:
+        shown = escape_text(cut_text(inside, _MOST_NAME_CHARS))
+        what = f"this is a zip with other files in it, among them {shown}"
+        return NotACheckpointError(
+            what, where=path, remedy="unpack it, and open the checkpoint inside", form="zip-of-checkpoints"
+        )
+    return NotACheckpointError(
+        "this zip holds no data.pkl, so torch.save did not write it",
+        where=path,
+        remedy="unpack it, and look for a .pth or .pt file",
+        form="zip",
+    )
+
+
+# --- folders ------------------------------------------------------------------------------------------------
+
+
+UNPACKED = "unpacked"
+_PICKLE = "data.pkl"
+_PARTS = frozenset({_PICKLE, "version"})
+_MOST_SIZES = 200
+_CHECKPOINTS = (".pth", ".pt", ".ckpt", ".bin", ".pth.tar")
+
+
+def name_folder(path: str) -> NotACheckpointError:
+    """Return the error that says what a folder is, and which file to give instead.
+
+    Args:
+        path: The path of the folder, as it was given.
+    """
+    names = _names(path)
+    inner = path if names >= _PARTS else next((at for at in _folders(path, names) if is_unpacked(at)), None)
+    if inner is not None:
+        what = "this is an unpacked checkpoint: a folder, where torch.load needs the archive"
+        return NotACheckpointError(what, where=path, remedy=pack_again(inner), form=UNPACKED)
+    largest = _largest_checkpoint(path, names)
+    such_as = f", such as {file_word(largest)}" if largest else ""
+    return NotACheckpointError(
+        "this folder is no checkpoint of several files",
+        where=path,
+        remedy=f"give the path of a file in it{such_as}",
+    )
+
+
+def is_part(path: str) -> bool:
+    """Return whether a file is the pickle of an unpacked checkpoint."""
+    folder, name = os.path.split(path)
+    return name == _PICKLE and is_unpacked(folder or os.curdir)
+
+
+def is_unpacked(folder: str) -> bool:
+    """Return whether a folder has the parts of a checkpoint."""
+    return _names(folder) >= _PARTS
+
+
+def pack_again(folder: str) -> str:
+    """Return what to do about an unpacked checkpoint: torch wants the folder itself in the archive, too."""
+    name = file_word(os.path.basename(os.path.abspath(folder)))  # noqa: PTH100, PTH119 - a text
+    return f"fetch it again without unpacking, or pack it from the folder above: zip -0 -r packed.pth {name}"
+
+
+def _names(folder: str) -> frozenset[str]:
+    with suppress(OSError, ValueError), os.scandir(folder) as entries:
+        return frozenset(entry.name for entry in islice(entries, _MOST_NAMES))
+    return frozenset()
+
+
+def _folders(path: str, names: frozenset[str]) -> list[str]:
+    """Return the only thing in a folder, but for what a Mac leaves there."""
+    real = [name for name in names if not name.startswith((".", "__MACOSX"))]
+    return [os.path.join(path, name) for name in real] if len(real) == 1 else []  # noqa: PTH118 - a text
+
+
+def _largest_checkpoint(path: str, names: frozenset[str]) -> str:
+    """Return the file that is asked about most probably: weights are larger than what lies beside them."""
+    likely = sorted(name for name in names if name.lower().endswith(_CHECKPOINTS))
+    paths = [os.path.join(path, name) for name in likely[:_MOST_SIZES]]  # noqa: PTH118 - a text
+    return max((at for at in paths if os.path.isfile(at)), key=_nbytes, default="")  # noqa: PTH113 - a text
+
+
+def _nbytes(path: str) -> int:
+    with suppress(OSError):
+        return os.path.getsize(path)  # noqa: PTH202 - a text
+    return 0
+
+
+# --- formats that are named, not read -----------------------------------------------------------------------
+
+
+_INDEX = ".index.json"
+# What transformers writes beside the shards of a model.
+_INDICES = (f"model.safetensors{_INDEX}", f"pytorch_model.bin{_INDEX}")
+# What is in a folder of PyTorch's DCP, and in one of transformers.
+_FOLDERS = ((".metadata", "dcp"), ("config.json", "pretrained"))
+
+
+def name_unopened(path: str, error: CheckpointError) -> tuple[str, str] | None:
+    """Name what was refused.
+
+    Args:
+        path: The path as it was given.
+        error: Why it was refused.
+
+    Returns:
+        The format in the words of `show --json` (`pretrained` for a folder of Hugging Face's whose weights
+        are one file) and the path that its loader wants, or None.
+    """
+    if isinstance(error, UnsupportedFormatError):
+        return (error.form, path) if error.form else None
+    if path.endswith(_INDEX) and os.path.isfile(path):  # noqa: PTH113 - the path goes into code as it was given
+        return "sharded", path
+    for name in _INDICES:
+        if _holds(path, name):
+            return "sharded", os.path.join(path, name)  # noqa: PTH118 - as above
+    return next(((form, path) for name, form in _FOLDERS if _holds(path, name)), None)
+
+
+def _holds(path: str, name: str) -> bool:
+    return os.path.isfile(os.path.join(path, name))  # noqa: PTH113, PTH118 - as above

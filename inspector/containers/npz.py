@@ -1,0 +1,156 @@
+"""Arrays of NumPy in a zip, as `numpy.savez` and `numpy.savez_compressed` write them: a record for each.
+
+`NpzFile` in NumPy's `numpy/lib/_npyio_impl.py` reads an array when it is asked for, by Python's `zipfile`: of
+records with one name the last counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector.containers.container import Container, Extent, damage_note
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.npy import Arrays, read_header, read_objects
+from inspector.containers.source import Source
+from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
+from inspector.containers.zip.records import Records, open_record, records_of
+from inspector.errors import CheckpointError, ContainerError, PickleError
+from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.pickles.values import Dict, Value
+from inspector.progress import Progress
+from inspector.units import cut_text, escape_text, format_count
+
+if TYPE_CHECKING:
+    from inspector.containers.extents import Extents
+
+
+_SUFFIX = ".npy"
+_MOST_CHARS = 80
+_MOST_TOLD = 20
+_FEW = 3
+
+
+class Opened(NamedTuple):
+    """A file of arrays, taken apart."""
+
+    container: Container
+    arrays: Arrays
+
+
+def read_npz(source: Source, limits: Limits, progress: Progress) -> Container:
+    """Take a file of arrays apart; errors as those of `open_npz`."""
+    return open_npz(source, records_of(source, limits, progress), limits, progress).container
+
+
+def find_arrays(source: Source) -> Callable[[str], Extent | None]:
+    """Return what finds the bytes of an array by its key, where they do not stand as they are meant."""
+    records, progress = records_of(source, DEFAULT_LIMITS, Progress()), Progress()
+    return open_npz(source, records, DEFAULT_LIMITS, progress).arrays.extents.get
+
+
+def npz_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    """Find the bytes of the arrays, and the records that they stand in; errors as those of `open_npz`."""
+    from inspector.containers.extents import Extents, plain_extents, record_extents  # noqa: PLC0415 - few ask
+
+    records = records_of(source, limits, progress)
+    container, arrays = open_npz(source, records, limits, progress)
+    found = plain_extents(container, container.stored, arrays.extents.get)
+    # The checksum of a record goes over the header as well, so the records are what is checked.
+    checked = record_extents(source, list(records.directory.entries))
+    return Extents(container=container, whole=found.whole, lost=found.lost, records=checked)
+
+
+def open_npz(
+    source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
+) -> Opened:
+    """Take a file of arrays apart whose records are known; `damage` is what is wrong with its directory."""
+    limits = limits.started(progress.advance)
+    entries = {entry.name: entry for entry in records.directory.entries}
+    reading = _Reading(source, limits, progress)
+    progress.start("reading the arrays", len(entries), is_counted=True)
+    for entry in records.directory.entries:
+        progress.advance(1)
+        reading.read(entry, is_kept=entries[entry.name] is entry)
+    if not reading.pairs and reading.errors:
+        raise reading.errors[0][1]
+    arrays = reading.arrays
+    notes = [*map(Note, records.directory.doubts), *damage, *reading.notes()]
+    if len(entries) < len(records.directory.entries):
+        notes.append(Note(NoteKind.SHARED_NAME))
+    if arrays.is_swapped:
+        notes.append(Note(NoteKind.SWAPPED))
+    lost = damage_note(arrays.storage_ids, arrays.stored)
+    container = Container(
+        path=source.path,
+        format="npz",
+        file_nbytes=source.file_nbytes,
+        root=Dict(reading.pairs),
+        programs=source.programs.all(),
+        storage_ids=arrays.storage_ids,
+        stored=arrays.stored,
+        notes=(*notes, *(() if lost is None else (lost,))),
+    )
+    return Opened(container, arrays)
+
+
+class _Reading:
+    """Reads the records.
+
+    Attributes:
+        pairs: The arrays by name.
+        arrays: Where their bytes are.
+        errors: The records that cannot be read, each with the reason.
+    """
+
+    def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
+        self.pairs: list[tuple[Value, Value]] = []
+        self.arrays = Arrays(limits)
+        self.errors: list[tuple[str, CheckpointError]] = []
+        self._objects: list[str] = []
+        self._source = source
+        self._limits = limits
+        self._look = limits.counted(progress.advance).look
+        self._progress = progress
+
+    def read(self, entry: ZipEntry, *, is_kept: bool) -> None:
+        """Read one record; of one that another of its name hides, only what it runs."""
+        name = entry.name.removesuffix(_SUFFIX)
+        try:
+            value = self._array(name, entry, is_kept=is_kept)
+        except (ContainerError, PickleError) as error:
+            self.errors.append((name, error))
+            self._source.programs.absorb_failed(error, name)
+            return
+        if is_kept:
+            self.pairs.append((name, value))
+
+    def _array(self, name: str, entry: ZipEntry, *, is_kept: bool) -> Value:
+        inside = open_record(self._source, entry, self._limits)
+        header = read_header(inside, self._look)
+        if header.type.has_objects:
+            self._objects.append(name)
+            try:
+                return read_objects(inside, header.start, name, self._limits, self._progress)
+            finally:
+                self._source.programs.adopt(inside.programs, entry.name, "object")
+        if not is_kept:
+            return None
+        start, left = payload_offset(self._source, entry), max(inside.nbytes - header.start, 0)
+        if entry.method == STORED:
+            place = Extent(start + header.start, left, left, STORED, 0)
+        else:
+            place = Extent(start, entry.stored_nbytes, left, entry.method, 0, skip=header.start)
+        return self.arrays.add(name, header, place)
+
+    def notes(self) -> list[Note]:
+        """Return what there is to know of the records."""
+        told = self.errors[:_MOST_TOLD]
+        notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in told]
+        if self._objects:
+            named = ", ".join(escape_text(cut_text(name, _MOST_CHARS)) for name in self._objects[:_FEW])
+            more = f" and {len(self._objects) - _FEW:,} more" if len(self._objects) > _FEW else ""
+            amount = format_count(len(self._objects), "array")
+            said = f"The elements of {amount} are objects ({named}{more})"
+            notes.append(Note(NoteKind.OBJECT_ARRAYS, (said,)))
+        return notes

@@ -1,0 +1,511 @@
+"""The archive of `torch.export.save`: weights as they are, a graph in JSON, and pickles beside them.
+
+The archive of today is described in `torch/export/pt2_archive/_package.py`, the classes of its JSON in
+`torch/_export/serde/schema.py`; before torch 2.8 it held `serialized_exported_program.json` and files of
+`torch.save` for all tensors. Of those files, and of sample inputs, `torch.export.load` unpickles whatever
+they name: it tries `weights_only=True` first, and `weights_only=False` when that fails.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from inspector.containers.container import (
+    CodeDevice,
+    Container,
+    Declared,
+    PickleRecord,
+    StoredBytes,
+    damage_note,
+)
+from inspector.containers.joined import shift_large_values
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
+from inspector.containers.programs import Programs, within_bounds
+from inspector.containers.rebuilds import PARAMETERS
+from inspector.containers.source import Source, Window
+from inspector.containers.torchscript import is_tensor
+from inspector.containers.unread import read_programs
+from inspector.containers.zip.archive import read_metadata, read_torchzip
+from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
+from inspector.containers.zip.records import Records, read_contents, records_of
+from inspector.errors import ContainerError, PickleError
+from inspector.limits import Limits
+from inspector.pickles.values import Dict, Global, StoredTensor, Value
+from inspector.progress import Progress
+from inspector.units import cut_text, escape_text, format_count
+
+if TYPE_CHECKING:
+    from inspector.containers.extents import Extents
+
+
+# --- its JSON -----------------------------------------------------------------------------------------------
+
+
+# Of ScalarType: torch's name, and the bytes of an element.
+DTYPES: dict[int, tuple[str, int]] = {
+    1: ("uint8", 1),
+    2: ("int8", 1),
+    3: ("int16", 2),
+    4: ("int32", 4),
+    5: ("int64", 8),
+    6: ("float16", 2),
+    7: ("float32", 4),
+    8: ("float64", 8),
+    9: ("complex32", 4),
+    10: ("complex64", 8),
+    11: ("complex128", 16),
+    12: ("bool", 1),
+    13: ("bfloat16", 2),
+    28: ("uint16", 2),
+    29: ("float8_e4m3fn", 1),
+    30: ("float8_e5m2", 1),
+    31: ("float8_e4m3fnuz", 1),
+    32: ("float8_e5m2fnuz", 1),
+    33: ("float8_e8m0fnu", 1),
+    34: ("uint32", 4),
+    35: ("uint64", 8),
+}
+_STRIDED = 7
+_MOST = (1 << 63) - 1
+_MOST_DIMENSIONS = 64
+_MOST_CHARS = 80
+
+
+class Payload(NamedTuple):
+    """One weight or constant.
+
+    Attributes:
+        name: Its name.
+        record: The name of its record within the folder.
+        is_parameter: Whether it is a parameter.
+        is_pickled: Whether its record is a file of its own that is unpickled.
+        meta: What it is; None where that is not known here.
+    """
+
+    name: str
+    record: str
+    is_parameter: bool
+    is_pickled: bool
+    meta: Meta | None
+
+
+class Meta(NamedTuple):
+    """A tensor.
+
+    Attributes:
+        dtype: torch's name of its element type.
+        itemsize: The bytes of an element.
+        shape: Its sizes.
+        stride: Its steps.
+        offset: Its first element.
+        requires_grad: Whether gradients were asked for.
+        device: The device's text.
+    """
+
+    dtype: str
+    itemsize: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    requires_grad: bool
+    device: str
+
+
+def parse_json(data: bytes, where: str) -> Any:  # noqa: ANN401 - anything can stand in JSON
+    """Return what a record says."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        what = "the JSON in the archive cannot be read"
+        raise ContainerError(what, where=f"{where}: {error}", remedy="fetch it again") from None
+
+
+def parse_payloads(data: bytes, where: str) -> list[Payload]:
+    """Return the weights or constants that a record lists."""
+    rows = _get(parse_json(data, where), "config")
+    if not isinstance(rows, dict):
+        raise ContainerError("the list of weights cannot be read", where=where, remedy="fetch it again")
+    return [_payload(name, row, where) for name, row in rows.items()]
+
+
+def _payload(name: str, row: object, where: str) -> Payload:
+    record = _get(row, "path_name")
+    if not isinstance(record, str):
+        shown = escape_text(cut_text(name, _MOST_CHARS))
+        raise ContainerError("a weight has no record", where=f"{where}: {shown}", remedy="fetch it again")
+    is_pickled = _get(row, "use_pickle") is True
+    return Payload(name, record, _get(row, "is_param") is True, is_pickled, _meta(_get(row, "tensor_meta")))
+
+
+def _meta(row: object) -> Meta | None:
+    """Return a tensor; None where it is not one of plain numbers in plain order."""
+    dtype = DTYPES.get(_count(_get(row, "dtype")))
+    shape, stride = _counts(_get(row, "sizes")), _counts(_get(row, "strides"))
+    offset = _count(_get(_get(row, "storage_offset"), "as_int"))
+    device = device_of(_get(row, "device"))
+    if dtype is None or shape is None or stride is None or offset < 0 or device is None:
+        return None
+    if _get(row, "layout") != _STRIDED or len(shape) != len(stride):
+        return None
+    return Meta(*dtype, shape, stride, offset, _get(row, "requires_grad") is True, device)
+
+
+def device_of(row: object) -> str | None:
+    """Return a device as text; None where it is none."""
+    kind, index = _get(row, "type"), _get(row, "index")
+    if not isinstance(kind, str) or not kind.isascii() or not kind.isidentifier() or len(kind) > _MOST_CHARS:
+        return None
+    return kind if type(index) is not int or not 0 <= index < 1 << 31 else f"{kind}:{index}"
+
+
+def devices_in_graph(model: object) -> Iterator[tuple[str, str]]:
+    """Yield the devices that the operators of a graph are called with, each with its node and operator."""
+    nodes = _get(_get(_get(model, "graph_module"), "graph"), "nodes")
+    for node in nodes if isinstance(nodes, list) else ():
+        inputs = _get(node, "inputs")
+        for one in inputs if isinstance(inputs, list) else ():
+            device = device_of(_get(_get(one, "arg"), "as_device"))
+            if device is not None:
+                name, target = str(_get(node, "name")), str(_get(node, "target"))
+                yield device, escape_text(cut_text(f"{name} = {target}", _MOST_CHARS))
+
+
+def _get(row: object, key: str) -> object:
+    return row.get(key) if isinstance(row, dict) else None
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and 0 <= value <= _MOST else -1
+
+
+def _counts(values: object) -> tuple[int, ...] | None:
+    """Return sizes or steps that are known numbers."""
+    if not isinstance(values, list) or len(values) > _MOST_DIMENSIONS:
+        return None
+    found = tuple(_count(_get(one, "as_int")) for one in values)
+    return None if -1 in found else found
+
+
+# --- the archive --------------------------------------------------------------------------------------------
+
+
+OWN = "data/"
+_MODELS, _JSON = "models/", ".json"
+_WEIGHTS, _CONSTANTS = "data/weights/", "data/constants/"
+_OLD = ("serialized_state_dict.pt", "serialized_constants.pt", "serialized_example_inputs.pt")
+_OLD_MODEL = "serialized_exported_program.json"
+_SAMPLES = "data/sample_inputs/"
+_COMPILED = "data/aotinductor/"
+_MACHINE_CODE = (".so", ".o", ".cubin", ".hsaco", ".dll", ".pyd", ".dylib")
+_MOST_JSON_NBYTES = 1 << 26
+_MOST_FILES = 256
+_FEW = 3
+
+
+def read_pt2(source: Source, limits: Limits, progress: Progress) -> Container:
+    """Take an archive of torch.export apart."""
+    return open_pt2(source, records_of(source, limits, progress), limits, progress)
+
+
+def open_pt2(
+    source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
+) -> Container:
+    """Take an archive apart whose records are known; `damage` is what is wrong with its directory."""
+    records.own = OWN
+    reading = _Reading(source, records, limits, progress)
+    is_old = any(name.endswith(_OLD_MODEL) for name in records.names)
+    root = Dict(list(reading.old() if is_old else reading.new()))
+    metadata = read_metadata(source, records.get, records.prefix, records.names)
+    refusal = "" if is_old else metadata.refusal  # Python's zipfile reads the older generation
+    notes = (
+        Note(NoteKind.REFUSED, (refusal.partition(". ")[0],)) if refusal else None,
+        *map(Note, dict.fromkeys(records.directory.doubts)),
+        *damage,
+        damage_note(reading.storage_ids, reading.stored),
+        *reading.notes,
+        *_compiled(records),
+    )
+    return Container(
+        path=source.path,
+        format="pt2",
+        file_nbytes=source.file_nbytes,
+        root=root,
+        pickles=tuple(reading.pickles),
+        programs=source.programs.all(),
+        storage_ids=reading.storage_ids,
+        stored=reading.stored,
+        data=bytes(reading.large),
+        versions=() if is_old else metadata.versions,
+        notes=tuple(filter(None, notes)),
+        refusal=refusal,
+        declared=reading.declared,
+        code_devices=tuple(dict.fromkeys(reading.devices)),
+    )
+
+
+class _Reading:
+    """Reads the models of an archive, and the files within it.
+
+    Attributes:
+        storage_ids: As `Container` has it.
+        stored: The same.
+        pickles: The same.
+        declared: The same.
+        large: The data of pickles that left large values in it.
+        devices: The devices in graphs.
+        notes: What there is to know.
+    """
+
+    def __init__(self, source: Source, records: Records, limits: Limits, progress: Progress) -> None:
+        self._source = source
+        self._records = records
+        self._limits = limits
+        self._progress = progress
+        self._files = 0
+        self.storage_ids: dict[str, StorageId] = {}
+        self._owners: dict[str, str] = {}
+        self.stored: dict[str, StoredBytes] = {}
+        self.pickles: list[PickleRecord] = []
+        self.declared: dict[int, Declared] = {}
+        self.large = bytearray()
+        self.devices: list[CodeDevice] = []
+        self.notes: list[Note] = []
+
+    # --- the archive of today -------------------------------------------------------------------------------
+
+    def new(self) -> Iterator[tuple[Value, Value]]:
+        """Yield what it holds: the weights of its model by name, or of each of several models."""
+        models = self._models()
+        for model in models:
+            pairs = [*self._tensors(model, _WEIGHTS), *self._beside(model)]
+            if len(models) == 1:
+                yield from pairs
+            else:
+                yield model, Dict(pairs)
+
+    def _models(self) -> list[str]:
+        """Return the names of the models; of an archive that lost its graphs, those that have weights."""
+        found: dict[str, None] = {}
+        for name in self._records.below(""):
+            if name.startswith(_MODELS) and name.endswith(_JSON):
+                found[name[len(_MODELS) : -len(_JSON)]] = None
+            elif name.startswith(_WEIGHTS) and name.endswith(f"_weights_config{_JSON}"):
+                found[name[len(_WEIGHTS) : -len(f"_weights_config{_JSON}")]] = None
+        for model in found:
+            self._find_devices(f"{_MODELS}{model}{_JSON}")
+        return list(found)
+
+    def _beside(self, model: str) -> Iterator[tuple[Value, Value]]:
+        """Yield what is no weight, constants and sample inputs, in the folders that they stand in."""
+        beside: list[tuple[Value, Value]] = []
+        constants = list(self._tensors(model, _CONSTANTS))
+        if constants:
+            beside.append((_name_in_own(_CONSTANTS), Dict(constants)))
+        samples = self._file(f"{_SAMPLES}{model}.pt")
+        if samples is not None:
+            beside.append((_name_in_own(_SAMPLES), samples))
+        if beside:
+            yield OWN.rstrip("/"), Dict(beside)
+
+    def _tensors(self, model: str, folder: str) -> Iterator[tuple[Value, Value]]:
+        """Yield the tensors of a folder by name."""
+        kind = "weights" if folder == _WEIGHTS else "constants"
+        whole = self._file(f"{folder}{model}.pt")  # torch 2.8 wrote one file of torch.save for all
+        if isinstance(whole, Dict):
+            yield from self._weights(whole) if folder == _WEIGHTS else whole.pairs
+            return
+        data = self._json(f"{folder}{model}_{kind}_config{_JSON}")
+        for payload in parse_payloads(data, f"{folder}{model}") if data else ():
+            value = self._payload(payload, folder)
+            if value is not None:
+                yield payload.name, value
+
+    def _weights(self, mapping: Dict) -> list[tuple[Value, Value]]:
+        """Return a state dict; torch keeps in its pickle what is a parameter."""
+        for _, value in mapping.pairs:
+            if is_tensor(value):
+                is_parameter = isinstance(value.func, Global) and value.func.name in PARAMETERS
+                self.declared[id(value)] = "parameter" if is_parameter else "buffer"
+        return mapping.pairs
+
+    def _payload(self, payload: Payload, folder: str) -> Value:
+        """Return one tensor; what is no plain tensor is read for what it runs, and shown as what it makes."""
+        name = folder + payload.record
+        if payload.is_pickled:
+            return self._file(name) or self._unpickled(name)
+        meta, entry = payload.meta, self._records.get(name)
+        if meta is None:
+            self._note_unlisted()
+            return None
+        self._place(name, entry, payload)
+        value = StoredTensor(
+            name, meta.dtype, meta.shape, meta.stride, meta.offset, requires_grad=meta.requires_grad
+        )
+        is_weight = folder == _WEIGHTS
+        self.declared[id(value)] = (
+            "other" if not is_weight else "parameter" if payload.is_parameter else "buffer"
+        )
+        return value
+
+    def _place(self, key: str, entry: ZipEntry | None, payload: Payload) -> None:
+        """Describe the storage of a tensor, once: torch goes by the first that names it."""
+        meta = payload.meta
+        if ":" in key:
+            raise ContainerError("a tensor of the archive is named like a storage of a file in it")
+        if meta is None or key in self.storage_ids:
+            return
+        nbytes = 0 if entry is None else entry.nbytes
+        if entry is None or (not nbytes and 0 not in meta.shape):
+            # Without a record, it is as long as it should be; an empty one is what a fake tensor leaves.
+            nbytes = meta.itemsize * (meta.offset + 1 + _reach(meta.shape, meta.stride))
+        count, rest = divmod(nbytes, meta.itemsize)
+        dtype, itemsize, numel = (meta.dtype, meta.itemsize, count) if not rest else ("uint8", 1, nbytes)
+        self.storage_ids[key] = StorageId(
+            key, dtype, itemsize, meta.device, min(numel, _MOST), untyped=bool(rest), view=None
+        )
+        if len(self.storage_ids) > self._limits.storages:
+            raise ContainerError(f"the file has more than {self._limits.storages:,} storages")
+        if entry is not None and entry.nbytes:
+            with suppress(ContainerError):
+                offset = payload_offset(self._source, entry)
+                place = offset if entry.method == STORED else None
+                self.stored |= {
+                    one: StoredBytes(0, place, entry.nbytes)
+                    for one in (key,)
+                    if offset + entry.stored_nbytes <= self._source.nbytes
+                }
+
+    def _unpickled(self, name: str) -> Value:
+        """Read what a record runs that is no file of torch.save."""
+        self._read_programs(name)
+        self._note_unlisted()
+        return None
+
+    def _note_unlisted(self) -> None:
+        note = Note(NoteKind.NOT_LISTED, ("Weights or constants that are not plain tensors",))
+        if note not in self.notes:
+            self.notes.append(note)
+
+    # --- the archive before torch 2.8 -----------------------------------------------------------------------
+
+    def old(self) -> Iterator[tuple[Value, Value]]:
+        """Yield what it holds: the state dict, and below their files' names the rest."""
+        names = [name for name in self._records.names if name.endswith(_OLD)]
+        for name in names:
+            root = self._file(name, below="")
+            if name.endswith(_OLD[0]) and isinstance(root, Dict):
+                yield from self._weights(root)
+            elif root is not None:
+                yield name, root
+        model = next(name for name in self._records.names if name.endswith(_OLD_MODEL))
+        self._find_devices(model, below="")
+
+    # --- both -----------------------------------------------------------------------------------------------
+
+    def _entry(self, name: str, below: str | None) -> ZipEntry | None:
+        if below is None:
+            return self._records.get(name)
+        return next((one for one in self._records.directory.entries if one.name == below + name), None)
+
+    def _file(self, name: str, below: str | None = None) -> Value:
+        """Read a file of torch.save that stands in the archive as it is; None where there is none."""
+        entry = self._entry(name, below)
+        if entry is None or not entry.nbytes:
+            return None
+        self._files += 1
+        if self._files > _MOST_FILES:
+            raise ContainerError(f"the archive holds more than {_MOST_FILES:,} files of torch.save")
+        if entry.method != STORED:
+            self._read_programs(name, entry)
+            self._note_unlisted()
+            return None
+        window = Window(self._source, payload_offset(self._source, entry), entry.nbytes)
+        if window.read_upto(0, 2) != b"PK":
+            self._read_programs(name, entry)
+            self._note_unlisted()
+            return None
+        try:
+            inner = read_torchzip(window, self._limits, self._progress)
+        finally:
+            self._adopt(window.programs, name)
+        return self._merged(inner, f"{name}:", payload_offset(self._source, entry))
+
+    def _merged(self, inner: Container, prefix: str, start: int) -> Value:
+        """Take over what a file within the archive holds; return its object."""
+        stream = inner.pickle()
+        for node in stream.persistent_ids:
+            prefix_key(node, prefix)
+        new = {prefix + key: prefixed(one, prefix) for key, one in inner.storage_ids.items()}
+        if any(self._owners.setdefault(key, prefix) != prefix for key in new):
+            raise ContainerError("a storage of one file in the archive is named like one of another")
+        self.storage_ids |= new
+        self.stored |= {
+            prefix + key: place._replace(offset=start + place.offset)
+            for key, place in inner.stored.items()
+            if place.offset is not None
+        }
+        self.notes += [note for note in inner.notes if note.kind is not NoteKind.LOST_BYTES]
+        if shift_large_values(stream.root, stream, len(self.large), self._limits):
+            self.large += stream.data
+        self.pickles.append(PickleRecord(prefix, stream, prefix))
+        root = inner.root
+        return Dict(root.pairs) if isinstance(root, Dict) else root
+
+    def _read_programs(self, name: str, entry: ZipEntry | None = None) -> None:
+        """Read the pickles in a record that is no plain file of torch.save."""
+        entry = entry or self._records.get(name)
+        with suppress(ContainerError, PickleError):
+            if entry is not None and entry.method == STORED:
+                window = Window(self._source, payload_offset(self._source, entry), entry.nbytes)
+                try:
+                    read_programs(window, within_bounds(self._limits), self._progress)
+                finally:
+                    self._adopt(window.programs, name)
+
+    def _adopt(self, programs: Programs, name: str) -> None:
+        self._source.programs.adopt(programs, name, "object")
+
+    def _json(self, name: str, below: str | None = None) -> bytes:
+        entry = self._entry(name, below)
+        return b"" if entry is None else read_contents(self._source, entry, _MOST_JSON_NBYTES).data
+
+    def _find_devices(self, name: str, below: str | None = None) -> None:
+        """Look for devices in a graph; one that is too large or broken says nothing."""
+        with suppress(ContainerError):
+            data = self._json(name, below)
+            found = devices_in_graph(parse_json(data, name)) if data else ()
+            self.devices += [CodeDevice(device, f"{name}: {node}") for device, node in found]
+            return
+        self.notes.append(Note(NoteKind.UNREAD_CODE))
+
+
+def _reach(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """Return how far the last element of a tensor is from its first."""
+    return sum((size - 1) * step for size, step in zip(shape, stride, strict=True) if size)
+
+
+def _compiled(records: Records) -> Iterator[Note]:
+    """Yield a note about machine code, which AOTInductor puts into such an archive."""
+    names = [name for name in records.below(_COMPILED) if name.endswith(_MACHINE_CODE)]
+    if names:
+        named = ", ".join(
+            escape_text(cut_text(name.rpartition("/")[2], _MOST_CHARS)) for name in names[:_FEW]
+        )
+        more = f" and {len(names) - _FEW:,} more" if len(names) > _FEW else ""
+        yield Note(NoteKind.MACHINE_CODE, (f"{format_count(len(names), 'file')}, {named}{more}",))
+
+
+def pt2_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    """Find the storages and other records of an archive; errors as those of `read_pt2`."""
+    from inspector.containers.extents import records_extents  # noqa: PLC0415 - opening a file needs none
+
+    records = records_of(source, limits, progress)
+    return records_extents(source, open_pt2(source, records, limits, progress), records)
+
+
+def _name_in_own(folder: str) -> str:
+    return folder.removeprefix(OWN).rstrip("/")

@@ -1,1 +1,0 @@
-"""How bytes are had: copied by the kernel, unpacked, or read whole from small files."""

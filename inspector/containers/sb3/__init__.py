@@ -1,1 +1,0 @@
-"""The zip that Stable-Baselines3 saves an agent as."""
