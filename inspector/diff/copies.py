@@ -17,9 +17,8 @@ from inspector.containers.formats import find_format
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource, Source
 from inspector.diff.compare import Wish, compare_sides
-from inspector.diff.facts.objects import digest_objects, faults_of
-from inspector.diff.facts.tokens import Tokens
 from inspector.diff.records import Diff
+from inspector.diff.rest import digest_objects, faults_of
 from inspector.diff.same_bytes import (
     Span,
     archive_spans,
@@ -32,6 +31,7 @@ from inspector.diff.same_bytes import (
     zip_spans,
 )
 from inspector.diff.side import side_of
+from inspector.diff.tokens import Tokens
 from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.tensors.views import Known

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from inspector.child import Worker
 from inspector.diff.compare import Chosen
-from inspector.diff.content.elements import has_elements
-from inspector.diff.content.numbers import Differences
-from inspector.diff.facts.unsaid import marks_of
-from inspector.diff.pairs.pairing import Pairing
+from inspector.diff.content import Differences, has_elements
+from inspector.diff.facts import marks_of
+from inspector.diff.pairing import Pairing
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side, open_side
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError

@@ -29,8 +29,8 @@ from inspector.doctor.symptoms import (
 )
 from inspector.model.findings import SEVERITIES
 from inspector.pythons import OPTION
-from inspector.target.machine.evidence import Evidence
-from inspector.target.machine.profile import Profile
+from inspector.target.evidence import Evidence
+from inspector.target.profile import Profile
 from inspector.units import format_nbytes
 
 __all__ = ["Diagnosis", "examine"]

@@ -11,7 +11,7 @@ from inspector.doctor.builds import install_steps, jetpack_of
 from inspector.doctor.diagnosis import Diagnosis, MachineRule
 from inspector.doctor.drivers import cuda_version
 from inspector.doctor.symptoms import driver_cuda, is_jetson, quoted, torch_line, wants_cuda
-from inspector.target.machine.evidence import Evidence
+from inspector.target.evidence import Evidence
 
 
 def jetson_cpu_torch(found: Evidence) -> Diagnosis | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from inspector.doctor.diagnosis import Certainty, Diagnosis, MachineRule
 from inspector.doctor.symptoms import driver_line, gpus_line, said, torch_line, wants_cuda
 from inspector.records import dataclass
-from inspector.target.machine.evidence import Evidence
+from inspector.target.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from inspector.doctor.symptoms import (
     torch_line,
     wants_cuda,
 )
-from inspector.target.machine.evidence import Evidence
+from inspector.target.evidence import Evidence
 
 _UBUNTU = ("sudo ubuntu-drivers install   # on Ubuntu",)
 _PAGE = "https://www.nvidia.com/Download/index.aspx"

@@ -7,9 +7,8 @@ from typing import Literal, NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Role, Tensor
 from inspector.records import dataclass
-from inspector.remap.convert.forms import KEPT
-from inspector.remap.hidden import could_move, hidden_stay
-from inspector.remap.plan import Plan
+from inspector.remap.forms import KEPT
+from inspector.remap.plan import Plan, could_move, hidden_stay
 from inspector.remap.rules import format_rule
 from inspector.units import escape_text, format_count, format_nbytes
 

@@ -22,8 +22,8 @@ from inspector.pickles.machine import Stream
 from inspector.pickles.values import Value
 from inspector.progress import Progress
 from inspector.remap.plan import TOGETHER, Plan, plan_remap, with_viewed
-from inspector.remap.relabel.edits import Edit
-from inspector.remap.relabel.writers import CopyWriter
+from inspector.remap.relabel import CopyWriter
+from inspector.remap.rewrite import Edit
 from inspector.remap.rules import Rule
 
 Rewrite = Callable[[Stream, Plan], bytes]

@@ -10,7 +10,7 @@ from inspector.snippet.models import Keys, Model
 from inspector.snippet.owners import Owned, find_owned, likeness
 from inspector.snippet.placement import Placement
 from inspector.snippet.variables import Names
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

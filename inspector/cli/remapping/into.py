@@ -58,8 +58,7 @@ def write_into(
 
 def _prepare(folder: Path, pairs: list[tuple[str, str]], *, overwrite: bool) -> None:
     """Refuse what must not be written over, and make the folder."""
-    from inspector.remap.files.destination import refuse_destination
-    from inspector.remap.files.outfile import explained
+    from inspector.remap.files import explained, refuse_destination
 
     if os.path.lexists(folder) and not folder.is_dir():
         raise ExportError("this is no folder", where=str(folder), remedy="name another with --into")

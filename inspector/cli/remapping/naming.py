@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from inspector.containers.folders.paths import stands_for_folder
 from inspector.errors import PlanError
-from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
+from inspector.remap.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
 
 _PACKED = (".gz", ".bz2", ".xz", ".lzma", ".lz4", ".zlib")
 """A copy is never compressed as a whole, so it does not keep these."""

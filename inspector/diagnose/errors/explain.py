@@ -34,8 +34,8 @@ from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
-from inspector.target.default_load import judge_for
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
+from inspector.target.simulate import judge_for
 from inspector.units import cut_text, escape_text
 
 __all__ = ["ERROR_KINDS", "explain_error"]

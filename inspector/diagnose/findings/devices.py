@@ -14,7 +14,7 @@ from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator
-from inspector.target.refusal import short_message
+from inspector.target.call import short_message
 from inspector.target.simulate import device_failures
 from inspector.units import format_count
 

@@ -10,7 +10,7 @@ from inspector.model.checkpoint import HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import is_accelerator, split_device
 from inspector.model.roles.hidden import CHANGED_IN, DEVICE_NAMES, MOVABLE, devices_outside
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.target.restore import generator_failure, restore_failure, send_failure
 
 _MOST_NAMED = 8

@@ -14,7 +14,7 @@ from inspector.session.jobs.running import start
 from inspector.session.present.failure import failure_page
 from inspector.session.present.presenter import Presenter
 from inspector.session.state import PROBE, THIS
-from inspector.target.machine.profile import Profile, presets
+from inspector.target.profile import Profile, presets
 
 Probe = Callable[[Progress, str | None], Profile]
 """Describes this machine, by the Python that a text names, or None for the one that counts."""
@@ -58,7 +58,7 @@ class Machines(Part):
 
     def use_machine(self, path: str) -> None:
         """Read the profile of a machine and choose that."""
-        from inspector.target.machine.profile_file import read_profile  # noqa: PLC0415 - few windows are given one
+        from inspector.target.profile_file import read_profile  # noqa: PLC0415 - few windows are given one
 
         # Each path is a kind of its own: of two profiles dropped on the window both are read.
         reading = Job(kind=f"machine {path}", about=None, progress=Progress("reading a machine profile"))

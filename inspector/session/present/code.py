@@ -9,7 +9,7 @@ from inspector.session.document import Document
 from inspector.session.screen import Choice, CodePage
 from inspector.snippet.script import comment_lines
 from inspector.snippet.styles.table import offered_styles, render
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.units import cut_text, escape_text, format_count
 
 _MOST_BRANCHES = 3

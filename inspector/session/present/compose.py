@@ -64,13 +64,13 @@ from inspector.session.state import State
 from inspector.session.targets import devices_of, target_of, targets_of
 from inspector.session.values.kinds import scalars_of, scan_of, taken_page
 from inspector.session.values.showing import scan_findings, sparks_of, values_page
-from inspector.target.default_load import Judged
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
+from inspector.target.simulate import Judged
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.integrity import FileCheck
-    from inspector.values.scan import Scan
+    from inspector.remap.integrity import FileCheck
+    from inspector.values.statistics import Scan
 
 _MOST_BRANCH = 80
 _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"

@@ -9,7 +9,7 @@ from inspector.report.charts.rooms import landed
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document
 from inspector.session.screen import ForecastPage, Loading
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 _MODEL_DOES_NOT_FIT = "model-does-not-fit"
 

@@ -10,10 +10,10 @@ from inspector.report.charts.forecast import forecast_report
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document, load_of
 from inspector.session.screen import ForecastPage, Loading
-from inspector.target.machine.profile import Profile
-from inspector.target.map_location import TagMap
+from inspector.target.call import TagMap
 from inspector.target.memory import Routine, forecast
 from inspector.target.opening import can_map
+from inspector.target.profile import Profile
 from inspector.target.versions import release_of
 from inspector.units import format_nbytes
 

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from inspector.session.values.taking import Taking
     from inspector.values.asking import ValueReader
     from inspector.values.request import Request
-    from inspector.values.scan import Scan
-    from inspector.values.statistics import Ranks, Statistics
+    from inspector.values.statistics import Ranks, Scan, Statistics
 
 # What is asked of a tensor, and how, is imported by the first who selects one: the tree is painted before.
 
@@ -77,7 +76,7 @@ class Values(RowIntentions):
         document = self._ready
         tensors = () if document is None else document.checkpoint.tensors
         if document is not None and (len(tensors) > _MANY or any(row.shape in _SCALAR for row in tensors)):
-            from inspector.values.scalars import read_scalars  # noqa: PLC0415 - see above
+            from inspector.values.request import read_scalars  # noqa: PLC0415 - see above
 
             job = Job(kind=SCALARS, about=self._state.path, progress=Progress(_LABEL))
             start(self._desk, job, partial(read_scalars, document.checkpoint))
@@ -270,7 +269,7 @@ def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress
 
 def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:
     from inspector.session.values.showing import prepare_scan  # noqa: PLC0415 - few files are scanned
-    from inspector.values.scan import scan_checkpoint  # noqa: PLC0415 - as above
+    from inspector.values.statistics import scan_checkpoint  # noqa: PLC0415 - as above
 
     scan = scan_checkpoint(document.checkpoint, reader, progress)
     prepare_scan(document, scan)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inspector.diff.compare import Chosen, Wish, compare_paths
-from inspector.diff.content.numbers import Tolerance
+from inspector.diff.content import Tolerance
 from inspector.diff.records import Diff
 from inspector.errors import CancelledError, CheckpointError, PlanError
 from inspector.progress import Progress

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from inspector.diff import measuring as module
-from inspector.diff.compare import Wish, compare_paths
-from inspector.diff.measuring import ChangedError, Measuring
+from inspector.diff import compare as module
+from inspector.diff.compare import ChangedError, Measuring, Wish, compare_paths
 from inspector.diff.records import Pair
 from inspector.errors import CancelledError
 from inspector.progress import Progress

@@ -8,10 +8,10 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
-from inspector.remap.asking import device_map, plan_for, refuse_other_than_devices, rules_for
+from inspector.remap.plan import device_map, plan_for, refuse_other_than_devices, rules_for
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.profile import CPU_ONLY, Profile
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
 MPS = Profile(id="mps", label="a Mac", accelerators=(("mps", 1),))

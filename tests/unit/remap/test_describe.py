@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from inspector.model.build import open_checkpoint
-from inspector.remap.convert.forms import DROPPED, KEPT, NEVER
 from inspector.remap.describe import PlanRow, describe_plan, format_plan
+from inspector.remap.forms import DROPPED, KEPT, NEVER
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path

@@ -15,12 +15,10 @@ from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Stream
 from inspector.progress import Progress
 from inspector.remap.embedded import _literals, embedded_edits
-from inspector.remap.hidden import could_move, with_hidden
-from inspector.remap.plan import Plan, plan_remap
-from inspector.remap.relabel.edits import Edit
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
-from inspector.remap.relabel.rewrite import rewrite_pickle
+from inspector.remap.export import export_copy
+from inspector.remap.in_place import patch_in_place, undo_patch
+from inspector.remap.plan import Plan, could_move, plan_remap, with_hidden
+from inspector.remap.rewrite import Edit, rewrite_pickle
 from inspector.remap.rules import parse_rule
 from tests.builders.scripts import net, script
 

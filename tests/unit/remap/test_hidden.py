@@ -10,22 +10,22 @@ from inspector.errors import ExportError, PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.records import replace
-from inspector.remap.compare.planned import compare_files
 from inspector.remap.describe import format_hidden
-from inspector.remap.files.naming import record_path
-from inspector.remap.hidden import (
+from inspector.remap.export import export_copy
+from inspector.remap.files import record_path
+from inspector.remap.in_place import format_undo, patch_in_place, read_undo, undo_patch
+from inspector.remap.plan import (
+    Plan,
     could_move,
     plan_hidden,
+    plan_remap,
     rules_for_hidden,
     with_hidden,
     with_hidden_moved,
 )
-from inspector.remap.plan import Plan, plan_remap
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
-from inspector.remap.relabel.undo import format_undo, read_undo
 from inspector.remap.rules import format_rule, parse_rule
-from inspector.target.machine.wish import parse_target
+from inspector.remap.verify import compare_files
+from inspector.target.wish import parse_target
 from tests.unit.remap.samples import (
     CPU,
     CUDA_0,

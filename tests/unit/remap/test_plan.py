@@ -8,10 +8,10 @@ import pytest
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
+from inspector.remap.export import export_copy
 from inspector.remap.plan import Plan, device_texts, plan_remap, rules_for_target
-from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import Rule, parse_rule
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.unit.remap.samples import (

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import ExportError, PlanError
-from inspector.rescue import command
-from inspector.rescue.command import Program, check_python, find_command
-from inspector.rescue.hook import hooked
-from inspector.target.machine.wish import parse_wish
+from inspector.rescue import running
+from inspector.rescue.running import Program, check_python, find_command, hooked
+from inspector.target.wish import parse_wish
 from tests.sweep import table
 
 
@@ -133,5 +132,5 @@ def test_a_python_that_does_not_answer_is_run_all_the_same(
 ) -> None:
     check(answer(tmp_path, "exit 3"))
     check(str(tmp_path / "none"))
-    monkeypatch.setattr(command, "_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(running, "_TIMEOUT_S", 0.01)
     check(answer(tmp_path, "exec sleep 60"))

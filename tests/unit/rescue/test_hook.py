@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import ExportError
-from inspector.rescue import hook
-from inspector.rescue.hook import hooked
-from inspector.target.machine.wish import parse_wish
+from inspector.rescue import running
+from inspector.rescue.running import hooked
+from inspector.target.wish import parse_wish
 
 THIS = parse_wish("this")
 
@@ -77,7 +77,7 @@ def test_no_place_for_the_folder_is_said(temporary: Path, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(hook, "_fill", fail)
+        patch.setattr(running, "_fill", fail)
         with pytest.raises(ExportError, match="the start-up hook cannot be written"), hooked([], THIS):
             pass
     assert list(temporary.iterdir()) == []

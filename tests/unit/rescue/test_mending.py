@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inspector.rescue import mending
-from inspector.rescue.calls import Call, Place
+from inspector.rescue.journal import Call, Place
 from inspector.rescue.mending import Mending, mend
 from tests.sweep import table
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from inspector.rescue.calls import Call, Journal, Place
-from inspector.rescue.needs import find_needs
+from inspector.rescue.journal import Call, Journal, Place
+from inspector.rescue.mending import find_needs
 
 LINE = Place(file="<stdin>", line=3, span=None, calls="load", takes=1)
 

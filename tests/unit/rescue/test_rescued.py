@@ -4,8 +4,8 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.remap.rules import parse_rule
-from inspector.rescue.rescued import run_rescued
-from inspector.target.machine.wish import THIS, parse_wish
+from inspector.rescue.running import run_rescued
+from inspector.target.wish import THIS, parse_wish
 
 
 def test_rules_that_no_hook_can_follow() -> None:

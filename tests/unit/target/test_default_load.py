@@ -6,8 +6,8 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.default_load import DefaultLoad, code_weights_only, judge_for, judge_load
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import DefaultLoad, code_weights_only, judge_for, judge_load
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor
 

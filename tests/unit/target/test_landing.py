@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.obstacles import Obstacle, ObstacleKind
-from inspector.target.landing import Landed, Landing, is_sent, is_wrapper
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.map_location import BAD_MAP, Function, MapLocation, TagMap, TorchDevice, WrongType
+from inspector.target.call import BAD_MAP, Function, LoadCall, MapLocation, TagMap, TorchDevice, WrongType
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import Landed, Landing, is_sent, is_wrapper
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor
 

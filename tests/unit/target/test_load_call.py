@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.target.load_call import LoadCall, plain_call
+from inspector.target.call import LoadCall, plain_call
 from tests.sweep import table
 
 

@@ -11,8 +11,7 @@ from inspector.model.checkpoint import GlobalUse, Safety, UnusualOpcode, Verb
 from inspector.pickles.instructions import CODES
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.loading import load_call, refusal_of
-from inspector.target.refusal import Refusal
+from inspector.target.call import Refusal, load_call, refusal_of
 from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.target.map_location import (
+from inspector.target.call import (
     BAD_MAP,
     Function,
     MapLocation,

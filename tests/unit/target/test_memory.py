@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
+from inspector.target.call import LoadCall
 from inspector.target.memory import HOST, Forecast, Room, Routine, Stage, Use, fits, forecast
+from inspector.target.profile import CPU_ONLY, Gpu, Profile
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor
 

@@ -6,10 +6,9 @@ import pytest
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import Profile
-from inspector.target.map_location import TagMap
-from inspector.target.memory_steps import HOST, LOAD_ALONE, Routine, Sizes, stages_of_rank, together
+from inspector.target.call import LoadCall, TagMap
+from inspector.target.memory import HOST, LOAD_ALONE, Routine, Sizes, stages_of_rank, together
+from inspector.target.profile import Profile
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 GPU = Profile(

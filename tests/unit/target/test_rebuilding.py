@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace
-from inspector.target.landing import Landing
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.map_location import BAD_MAP
-from inspector.target.rebuilding import rebuild_failure
+from inspector.target.call import BAD_MAP, LoadCall
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import Landing, rebuild_failure
 from tests.unit.model.making import saved
 from tests.unit.report.rows import checkpoint, tensor
 

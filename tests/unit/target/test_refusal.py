@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from inspector.target.refusal import CUT, Refusal, behind_message, refusal_message, short_message
+from inspector.target.call import CUT, Refusal, behind_message, refusal_message, short_message
 from inspector.target.versions import NEWEST
 from tests.builders import pickles
 from tests.sweep import table

@@ -6,10 +6,16 @@ import pytest
 
 from inspector.containers.persistent_ids import NO_DEVICE, own_location
 from inspector.records import replace
-from inspector.target.machine.evidence import Evidence, TorchFound
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.restore import generator_failure, landing_place, restore_failure, send_failure
-from inspector.target.scripts import land_exported, land_script
+from inspector.target.evidence import Evidence, TorchFound
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.restore import (
+    generator_failure,
+    land_exported,
+    land_script,
+    landing_place,
+    restore_failure,
+    send_failure,
+)
 from tests.sweep import table
 from tests.torches import here
 

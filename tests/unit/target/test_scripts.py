@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from inspector.target.landing import Landing
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.map_location import TorchDevice
-from inspector.target.scripts import land_exported, land_script
+from inspector.target.call import LoadCall, TorchDevice
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.restore import land_exported, land_script
+from inspector.target.simulate import Landing
 
 GPUS = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
 

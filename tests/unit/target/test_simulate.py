@@ -10,10 +10,8 @@ import pytest
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Storage, Tensor
 from inspector.records import replace
-from inspector.target.load_call import LoadCall, plain_call
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.map_location import Function
-from inspector.target.refusal import Refusal
+from inspector.target.call import Function, LoadCall, Refusal, plain_call
+from inspector.target.profile import CPU_ONLY, Profile
 from inspector.target.simulate import LoadFailure, LoadOutcome, device_failures, first_failure, simulate
 from inspector.target.versions import release_of
 from tests import corpus

@@ -11,8 +11,8 @@ import pytest
 from inspector.errors import CancelledError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.values import scalars as module
-from inspector.values.scalars import read_scalars
+from inspector.values import request as module
+from inspector.values.request import read_scalars
 from tests.builders.safetensors import row, safetensors
 from tests.unit.values.rows import checkpoint, stored, tensor
 

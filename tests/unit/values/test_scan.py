@@ -14,8 +14,7 @@ from inspector.errors import ValuesError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.values.asking import ValueReader
-from inspector.values.scan import Oddity, oddities_of, scan_checkpoint
-from inspector.values.statistics import build_statistics
+from inspector.values.statistics import Oddity, build_statistics, oddities_of, scan_checkpoint
 from inspector.worker.tensor_values import answer
 from tests.builders.safetensors import row, safetensors
 from tests.unit.values.rows import Encoding, checkpoint, stored, tensor

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.diff.compare import Wish
-from inspector.diff.content.arrays import array_of
-from inspector.diff.content.numbers import Tolerance
+from inspector.diff.content import Tolerance, array_of
 from inspector.diff.records import Diff, Numbers
 from inspector.pickles.values import Call, Global
 from inspector.report.comparing.document import diff_document

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import struct
 
-from inspector.diff.content.bits import FORMS, differs_in_numbers
+from inspector.diff.content import FORMS, differs_in_numbers
 
 # Two spellings of NaN and two of zero, and a number, by type.
 CODES = {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.diff.content.elements import Elements, elements_of, has_elements, refuse_endless, swapped
+from inspector.diff.content import Elements, elements_of, has_elements, refuse_endless, swapped
 from inspector.errors import ContainerError
 from inspector.model.tensors.row_blocks import View
 from tests.unit.diff.facts.test_tensors import ROW

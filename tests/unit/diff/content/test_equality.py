@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from inspector.diff.content import equality
-from inspector.diff.content.equality import Equalities, side_by_side
+from inspector.diff import content
+from inspector.diff.content import Equalities, side_by_side
 from inspector.diff.side import open_side
 from inspector.errors import CancelledError
 from inspector.progress import Progress
@@ -31,7 +31,7 @@ def answers(tmp_path: Path, a: dict[str, Any], b: dict[str, Any]) -> tuple[list[
 def test_large_tensors_are_compared_step_by_step_up_to_the_first_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (equality, __import__("inspector.model.tensors.row_blocks", fromlist=["x"])):
+    for module in (content, __import__("inspector.model.tensors.row_blocks", fromlist=["x"])):
         monkeypatch.setattr(module, "PLAIN_NBYTES", 64)
     zeros, other_zeros = [0.0] * 64, [-0.0] * 64
     a = {"same": T(MANY), "early": T(MANY), "bits": T(zeros), "late": T(zeros)}

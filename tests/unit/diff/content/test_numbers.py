@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from inspector.diff import content
 from inspector.diff.compare import Wish, compare_paths
-from inspector.diff.content import numbers
-from inspector.diff.content.numbers import place_of
+from inspector.diff.content import place_of
 from inspector.errors import ExportError
 from tests.builders.states import T, save_zip
 
@@ -21,7 +21,7 @@ def test_a_child_that_cannot_answer_is_told_in_one_line(
 ) -> None:
     script = tmp_path / "script.py"
     script.write_text("def answer(head, blocks):\n    raise ModuleNotFoundError('no numpy')\n    yield\n")
-    monkeypatch.setattr(numbers, "worker_script", lambda _: script)
+    monkeypatch.setattr(content, "worker_script", lambda _: script)
     paths = [save_zip(tmp_path / f"{number}.pt", {"w": T([number])}) for number in (1.0, 2.0)]
     with pytest.raises(ExportError, match=r"the numbers cannot be compared: w: .*no numpy"):
         compare_paths(*paths, Wish(mode="numbers"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inspector.diff.compare import Chosen, Wish
-from inspector.diff.facts.containers import holders_of
+from inspector.diff.containers import holders_of
 from inspector.report.comparing.text import format_diff
 from inspector.report.comparing.words import doubt_texts, verdict_text
 from tests.builders import pickles as p

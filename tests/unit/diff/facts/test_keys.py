@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.diff.facts.keys import are_same_ways, other_keys
+from inspector.diff.facts import are_same_ways, other_keys
 from inspector.model.checkpoint import OddKey
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from inspector.diff import rest
 from inspector.diff.compare import Wish, compare_paths
-from inspector.diff.facts import records
-from inspector.diff.facts.records import RecordChange
+from inspector.diff.rest import RecordChange
 from inspector.errors import CancelledError
 from tests.builders import agents
 from tests.builders.folders import trainer
@@ -87,7 +87,7 @@ def test_records_that_are_too_large_are_named(tmp_path: Path, monkeypatch: pytes
         for extra, name in ((b"ab", "a.pt"), (b"ac", "b.pt"))
     )
     assert compare_paths(str(one), str(other), Wish()).records == (RecordChange("extra", "changed"),)
-    monkeypatch.setattr(records, "_MOST_NBYTES", 8)
+    monkeypatch.setattr(rest, "_MOST_NBYTES", 8)
     assert named(one, other)[0] == "the record extra, which is too large"
     packed = written(tmp_path, zip_of(OBJECT, STORAGES, extra=b"ab" * 99), "c.pt")
     monkeypatch.undo()
@@ -125,7 +125,7 @@ def test_comparing_records_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.
     part = stream(mapping(t=tensor(text("cpu"), numel=8)))
     path = written(tmp_path, zip_of(part, {"0": bytes(2 * NBYTES)}), "a.pt")
     for name in ("read_directory", "_digest"):
-        monkeypatch.setattr(records, name, cancelled)
+        monkeypatch.setattr(rest, name, cancelled)
         with pytest.raises(CancelledError):
             compare_paths(str(path), str(path), Wish())
         monkeypatch.undo()

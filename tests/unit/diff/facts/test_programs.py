@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from inspector.diff.facts.programs import compare_programs
+from inspector.diff.facts import compare_programs
 from inspector.diff.records import NameChange
 from inspector.model.build import open_checkpoint
 from tests.builders import pickles as p

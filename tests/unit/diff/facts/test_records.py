@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from inspector.diff import rest
 from inspector.diff.compare import Wish, compare_paths
-from inspector.diff.facts import records
 from inspector.diff.records import Diff, RecordChange
 from inspector.diff.side import open_side
 from inspector.errors import CancelledError
@@ -41,7 +41,7 @@ def test_code_is_compared_where_both_archives_have_some(tmp_path: Path) -> None:
 
 
 def test_records_that_are_too_large_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_MOST_NBYTES", 8)
+    monkeypatch.setattr(rest, "_MOST_NBYTES", 8)
     assert compared(tmp_path, script(), script()).records == ()
     found = compared(tmp_path, script(), script(code=CODE.replace("class", "clasS")))
     assert found.records == ()
@@ -50,4 +50,4 @@ def test_records_that_are_too_large_are_named(tmp_path: Path, monkeypatch: pytes
         progress = Progress()
         progress.cancel()
         with pytest.raises(CancelledError):
-            records.compare_records(side, side, progress)
+            rest.compare_records(side, side, progress)

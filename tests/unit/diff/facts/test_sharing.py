@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.diff.facts.sharing import compare_sharing
+from inspector.diff.facts import compare_sharing
 from inspector.diff.records import Pair, Sharing
 from inspector.model.checkpoint import Tensor
 from tests.unit.diff.facts.test_tensors import ROW

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspector.diff.facts.tensors import compare_rows
+from inspector.diff.facts import compare_rows
 from inspector.model.checkpoint import Tensor
 
 ROW = Tensor(

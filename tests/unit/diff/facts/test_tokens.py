@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from inspector.diff.facts import tokens as module
-from inspector.diff.facts.tokens import Tokens
+from inspector.diff import tokens as module
+from inspector.diff.tokens import Tokens
 from inspector.pickles.values import (
     Blob,
     ByteArray,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from inspector.diff.facts.tokens import Tokens
-from inspector.diff.facts.unsaid import compare_unsaid, marks_of, unsaid_of
+from inspector.diff.facts import compare_unsaid, marks_of, unsaid_of
+from inspector.diff.tokens import Tokens
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
 
 GEOMETRY: tuple[Value, ...] = (None, 0, (2,), (1,))

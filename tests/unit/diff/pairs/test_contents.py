@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from inspector.diff.pairs import contents
-from inspector.diff.pairs.contents import pair_contents
-from inspector.diff.pairs.paths import Left
+from inspector.diff import pairing
+from inspector.diff.pairing import Left, pair_contents
 from inspector.diff.side import open_side
 from inspector.errors import CancelledError
 from inspector.progress import Progress
@@ -24,7 +23,7 @@ def paired(tmp_path: Path, a: Any, b: Any, progress: Progress | None = None) -> 
 
 
 def test_bytes_are_the_same_however_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_HEAD_NBYTES", 64)
+    monkeypatch.setattr(pairing, "_HEAD_NBYTES", 64)
     turned = [LONG[8 * column + row] for row in range(8) for column in range(8)]
     a = {"x": T(LONG, (8, 8)), "y": T([*LONG[:63], 7.0], (8, 8)), "i": T(list(range(64)), dtype="int64")}
     b = {

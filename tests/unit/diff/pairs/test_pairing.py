@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from inspector.diff.pairs.pairing import Pairing
+from inspector.diff.pairing import Pairing
 from inspector.diff.records import Rule
 from inspector.diff.side import open_side
 from inspector.progress import Progress

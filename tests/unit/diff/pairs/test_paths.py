@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.diff.pairs.paths import Left, pair_names, unique_names, without
+from inspector.diff.pairing import Left, pair_names, unique_names, without
 
 
 def test_equal_names_are_pairs_in_the_order_of_the_first() -> None:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.diff.pairs import prefixes
-from inspector.diff.pairs.paths import Left
-from inspector.diff.pairs.prefixes import difference, pair_moved, pair_wrapped, unwrapped
+from inspector.diff import pairing
+from inspector.diff.pairing import Left, difference, pair_moved, pair_wrapped, unwrapped
 
 
 def moved(a: list[str], b: list[str], *, alike: bool = True) -> list[tuple[str, str]]:
@@ -72,7 +71,7 @@ def test_rules_that_each_explain_a_pair_are_not_tried_without_end(monkeypatch: p
     a = [f"p{number}.{leaf}{number}" for number in range(50) for leaf in "xy"]
     b = [name.partition(".")[2] for name in a]
     looks: list[object] = []
-    explained = prefixes._explained
-    monkeypatch.setattr(prefixes, "_explained", lambda *given: (looks.append(1), explained(*given))[1])
+    explained = pairing._explained
+    monkeypatch.setattr(pairing, "_explained", lambda *given: (looks.append(1), explained(*given))[1])
     assert len(moved(a, b)) == 64
     assert len(looks) == 32

@@ -5,7 +5,7 @@ import pickle
 from functools import partial
 
 from inspector.containers.legacy import MAGIC, NUMEL, PROTOCOL_VERSION
-from inspector.remap.archive.legacy import LegacyStorage, write_legacy
+from inspector.remap.torch_file import LegacyStorage, write_legacy
 
 
 def test_pickles_come_first_and_storages_in_the_order_of_their_keys() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from inspector.remap.archive.torch_zip import storage_name, torch_records
-from inspector.remap.archive.zip_layout import Record
+from inspector.remap.zip_layout import Record, storage_name, torch_records
 
 STORAGES = [Record(storage_name(str(number)), 4, 4, bytes(4)) for number in range(2)]
 NAMES = ["data.pkl", ".format_version", ".storage_alignment", "byteorder", "data/0", "data/1"]

@@ -10,7 +10,7 @@ from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.directory import ZipEntry, payload_offset, read_directory
 from inspector.containers.zip.records import read_zip_record
 from inspector.limits import DEFAULT_LIMITS
-from inspector.remap.archive.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
+from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
 from tests.corpus import cases
 
 # Written by Python's zipfile, or with a record taken out.

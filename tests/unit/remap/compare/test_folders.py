@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from inspector.remap.compare.planned import compare_files
+from inspector.remap.verify import compare_files
 from tests.builders.archives import archive
 from tests.builders.folders import trainer
 from tests.builders.pickles import proto, storage, stream, tensor

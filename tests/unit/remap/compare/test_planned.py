@@ -6,11 +6,11 @@ import pytest
 
 from inspector.errors import ContainerError
 from inspector.model.build import open_checkpoint
-from inspector.remap.compare.planned import compare_files
+from inspector.remap.export import export_copy
+from inspector.remap.in_place import patch_in_place
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import patch_in_place
 from inspector.remap.rules import Rule, parse_rule
+from inspector.remap.verify import compare_files
 from tests.corpus import Case, cases
 from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of

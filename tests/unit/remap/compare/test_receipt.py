@@ -10,11 +10,10 @@ import pytest
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
-from inspector.remap.compare.receipt import make_receipt, refuse_receipt, write_receipt
-from inspector.remap.compare.torch_check import TorchCheck
+from inspector.remap.export import export_copy, make_receipt, refuse_receipt, write_receipt
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import parse_rule
+from inspector.remap.torch_check import TorchCheck
 from inspector.resources import demo_path
 
 

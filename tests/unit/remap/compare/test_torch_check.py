@@ -12,9 +12,9 @@ import pytest
 from inspector.errors import CancelledError, PlanError
 from inspector.progress import Progress
 from inspector.pythons import choose_python
-from inspector.remap.compare import torch_check
-from inspector.remap.compare.torch_check import TorchCheck, check_with_torch
-from inspector.remap.files.outfile import OutFile
+from inspector.remap import torch_check
+from inspector.remap.files import OutFile
+from inspector.remap.torch_check import TorchCheck, check_with_torch
 
 GOOD = {
     "verdict": "equal",

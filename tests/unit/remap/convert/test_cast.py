@@ -8,8 +8,8 @@ import pytest
 
 from inspector.errors import CancelledError, ExportError
 from inspector.progress import Progress
-from inspector.remap.convert import cast
-from inspector.remap.convert.cast import Caster
+from inspector.remap import storages
+from inspector.remap.storages import Caster
 
 HALVES = """
 def answer(head, blocks):
@@ -26,7 +26,7 @@ def caster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], C
     def caster(code: str) -> Caster:
         script = tmp_path / "script.py"
         script.write_text(code, encoding="ascii")
-        monkeypatch.setattr(cast, "worker_script", lambda _name: script)
+        monkeypatch.setattr(storages, "worker_script", lambda _name: script)
         return Caster("float16")
 
     return caster

@@ -6,11 +6,11 @@ import pytest
 
 from inspector.errors import CancelledError, ExportError
 from inspector.progress import Progress
-from inspector.remap.convert import check as form_check
-from inspector.remap.convert import export as form_export
-from inspector.remap.convert import planner
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
+from inspector.remap import export_form as form_check
+from inspector.remap import export_form as form_export
+from inspector.remap import planner
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
 from tests.unit.remap import samples
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.errors import PlanError
-from inspector.remap.convert.choosing import choose_shape
+from inspector.remap.forms import choose_shape
 from inspector.resources import demo_path
 from tests.corpus import CORPUS
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.model.tensors.rebuild import describe_tensor
-from inspector.remap.convert.expected import describe_facts, describe_row
+from inspector.remap.planner import describe_facts, describe_row
 from tests.builders import pickles
 from tests.unit.remap.form_samples import mapping, opened, tensor
 

@@ -13,10 +13,10 @@ from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.convert import export as form_export
-from inspector.remap.convert import stored_bytes as form_bytes
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
+from inspector.remap import export_form as form_export
+from inspector.remap import storages as form_bytes
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from tests.sweep import table

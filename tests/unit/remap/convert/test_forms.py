@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import PlanError
-from inspector.remap.convert.forms import Form, check_form, refuse_suffix
+from inspector.remap.forms import Form, check_form, refuse_suffix
 from tests.sweep import table
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from inspector.errors import PlanError
-from inspector.remap.convert.patterns import Patterns, lineage_of
+from inspector.remap.forms import Patterns, lineage_of
 from inspector.remap.rules import Rule, literal_pattern
 
 

@@ -8,17 +8,8 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
-from inspector.remap.convert.forms import (
-    DROPPED,
-    KEPT,
-    NEVER,
-    NO_TENSORS,
-    NO_WEIGHTS,
-    Form,
-    FormPreview,
-    LeftOut,
-)
-from inspector.remap.convert.preview import known_by, preview_form
+from inspector.remap.forms import DROPPED, KEPT, NEVER, NO_TENSORS, NO_WEIGHTS, Form, FormPreview, LeftOut
+from inspector.remap.preview import known_by, preview_form
 from tests.unit.remap.form_samples import exported, file_of, mapping, module, tensor
 from tests.unit.remap.samples import nested, sparse
 

@@ -9,15 +9,8 @@ from inspector.containers.source import BytesSource
 from inspector.errors import PlanError
 from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.remap.convert.forms import Form, LeftOut
-from inspector.remap.convert.selection import (
-    Model,
-    find_prefix,
-    left_beside,
-    name_in,
-    select_model,
-    without_choice,
-)
+from inspector.remap.forms import Form, LeftOut
+from inspector.remap.selection import Model, find_prefix, left_beside, name_in, select_model, without_choice
 from tests.builders import pickles, scripts
 from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, module, opened, tensor

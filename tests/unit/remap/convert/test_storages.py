@@ -6,9 +6,8 @@ from inspector.containers.container import Container, StoredBytes
 from inspector.errors import ExportError
 from inspector.pickles.values import Call, PersistentId, Value
 from inspector.records import replace
-from inspector.remap.convert.storages import Cut, Piece, Storages, Viewed, cut_out
-from inspector.remap.objects.pickle_writer import write_pickle
-from inspector.remap.objects.views import StorageName, Writing
+from inspector.remap.pickle_writer import StorageName, Writing, write_pickle
+from inspector.remap.storages import Cut, Piece, Storages, Viewed, cut_out
 from tests.builders import pickles
 from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, tensor

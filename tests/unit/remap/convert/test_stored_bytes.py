@@ -13,10 +13,9 @@ from inspector.containers.source import Source, open_source
 from inspector.errors import ExportError
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.convert import stored_bytes as form_bytes
-from inspector.remap.convert.storages import Piece
-from inspector.remap.convert.stored_bytes import Buffered, Stock, read_at, refuse_full_disk
-from inspector.remap.objects.views import StorageName
+from inspector.remap import storages as form_bytes
+from inspector.remap.pickle_writer import StorageName
+from inspector.remap.storages import Buffered, Piece, Stock, read_at, refuse_full_disk
 from tests.sweep import table
 from tests.unit.remap.form_samples import file_of, mapping, names_in, numbers, tensor
 from tests.unit.remap.samples import written

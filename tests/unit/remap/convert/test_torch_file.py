@@ -9,12 +9,12 @@ import pytest
 
 from inspector.containers.opening import read_container
 from inspector.errors import ExportError
-from inspector.remap.convert import export as form_export
-from inspector.remap.convert import stored_bytes, torch_file
-from inspector.remap.convert.forms import Form
-from inspector.remap.convert.storages import Piece
-from inspector.remap.convert.torch_file import check_length
-from inspector.remap.objects.views import StorageName, storage_class
+from inspector.remap import export_form as form_export
+from inspector.remap import storages, torch_file
+from inspector.remap.forms import Form
+from inspector.remap.pickle_writer import StorageName, storage_class
+from inspector.remap.storages import Piece
+from inspector.remap.torch_file import check_length
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 from tests.unit.remap.samples import stream, written, zip_of
 
@@ -123,7 +123,7 @@ def test_storages_are_as_long_as_they_say() -> None:
 def test_checksums_of_large_storages_are_computed_beside_the_copying(tmp_path, monkeypatch) -> None:
     """Of several steps each, so that one sum goes on where the last ended."""
     monkeypatch.setattr(torch_file, "_LARGE_NBYTES", 1 << 10)
-    monkeypatch.setattr(stored_bytes, "STEP_NBYTES", 3000)
+    monkeypatch.setattr(storages, "STEP_NBYTES", 3000)
     payload = bytes(range(256)) * 40
     header = b'{"a":{"dtype":"U8","shape":[10240],"data_offsets":[0,10240]}}'
     source = tmp_path / "a.safetensors"

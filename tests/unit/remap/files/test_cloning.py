@@ -12,9 +12,9 @@ import pytest
 
 from inspector.errors import CancelledError
 from inspector.progress import Progress
-from inspector.remap.files import cloning
-from inspector.remap.files.cloning import Original, clone_by_name
-from inspector.remap.files.outfile import OutFile
+from inspector.remap import cloning
+from inspector.remap.cloning import Original, clone_by_name
+from inspector.remap.files import OutFile
 
 DATA = b"a checkpoint" * 1000
 

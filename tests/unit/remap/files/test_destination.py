@@ -8,9 +8,9 @@ import pytest
 
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
-from inspector.remap.files.destination import copy_times, refuse_destination, refuse_parts
+from inspector.remap.export_form import export_form
+from inspector.remap.files import copy_times, refuse_destination, refuse_parts
+from inspector.remap.forms import Form
 from tests.builders.folders import two_shards
 
 

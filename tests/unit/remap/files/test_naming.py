@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.remap.files.naming import device_word, free_folder, free_path
+from inspector.remap.files import device_word, free_folder, free_path
 
 
 def test_the_word_is_the_type_of_device() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import ExportError
-from inspector.remap.files import outfile
-from inspector.remap.files.outfile import OutFile, explained, writing
+from inspector.remap import files
+from inspector.remap.files import OutFile, explained, writing
 
 ROOT = Path(__file__).parents[4]
 UNNAMED = hasattr(os, "O_TMPFILE")
@@ -21,7 +21,7 @@ UNNAMED = hasattr(os, "O_TMPFILE")
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each test runs with the nameless files of Linux and with the hidden names of other systems."""
     if request.param == "named":
-        monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+        monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
     elif not UNNAMED:
         pytest.skip("no O_TMPFILE here")
     return request.param
@@ -156,7 +156,7 @@ def test_long_names_are_no_trouble(tmp_path: Path, like: os.stat_result, way: st
 def test_a_folder_need_not_be_synced(
     tmp_path: Path, like: os.stat_result, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outfile, "sync_folder", refuse(errno.EINVAL))
+    monkeypatch.setattr(files, "sync_folder", refuse(errno.EINVAL))
     with writing(tmp_path / "out.pt", like=like, overwrite=False):
         pass
     assert listing(tmp_path) == ["out.pt"]
@@ -210,7 +210,7 @@ def test_a_part_that_cannot_be_removed_hides_no_error(
         monkeypatch.setattr(Path, "unlink", refuse(errno.EIO))
         raise ExportError("the reason")
 
-    monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+    monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
     with pytest.raises(ExportError, match="the reason"):
         write(tmp_path / "out.pt", like, fail)
 
@@ -218,7 +218,7 @@ def test_a_part_that_cannot_be_removed_hides_no_error(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from inspector.remap.files.outfile import writing
+from inspector.remap.files import writing
 with writing(Path(sys.argv[1]), like=os.stat("."), overwrite=False) as out:
     os.write(out.fd, bytes(1 << 20))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -9,10 +9,9 @@ import pytest
 
 from inspector.errors import CancelledError, ExportError, PlanError
 from inspector.model.build import open_checkpoint
-from inspector.remap.folders import export as module
-from inspector.remap.folders.export import can_relabel, export_folder
+from inspector.remap import export as module
+from inspector.remap.export import Export, can_relabel, export_folder
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import Export
 from inspector.remap.rules import parse_rule
 from tests.builders.archives import archive
 from tests.builders.folders import trainer, two_shards

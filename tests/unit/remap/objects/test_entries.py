@@ -6,9 +6,9 @@ import pytest
 
 from inspector.errors import ExportError
 from inspector.pickles.values import ByteString, Dict
-from inspector.remap.convert.patterns import Patterns
-from inspector.remap.convert.selection import Model
-from inspector.remap.objects.entries import Taken, metadata_of, strip_metadata, take_entries, value_at
+from inspector.remap.forms import Patterns
+from inspector.remap.objects import Taken, metadata_of, strip_metadata, take_entries, value_at
+from inspector.remap.selection import Model
 from tests.builders import pickles
 from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, module, ordered, tensor

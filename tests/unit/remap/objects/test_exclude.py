@@ -7,10 +7,9 @@ import pytest
 from inspector.errors import PlanError
 from inspector.limits import Limits
 from inspector.pickles.values import Dict
-from inspector.remap.convert.patterns import Patterns
-from inspector.remap.objects.exclude import Gone, leave_out
-from inspector.remap.objects.pickle_writer import write_pickle
-from inspector.remap.objects.views import Writing
+from inspector.remap.forms import Patterns
+from inspector.remap.objects import Gone, leave_out
+from inspector.remap.pickle_writer import Writing, write_pickle
 from tests.builders import pickles
 from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, ordered, texts

@@ -9,7 +9,7 @@ from inspector.errors import ExportError
 from inspector.limits import Limits
 from inspector.pickles.values import ByteString, Dict, PersistentId, Value
 from inspector.records import replace
-from inspector.remap.objects.modules import flat_program, read_module, read_program
+from inspector.remap.objects import flat_program, read_module, read_program
 from tests.builders import pickles, scripts
 from tests.sweep import table
 from tests.unit.remap.form_samples import module, tensor, texts

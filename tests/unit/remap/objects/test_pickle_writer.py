@@ -17,9 +17,7 @@ from inspector.limits import Limits
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
-from inspector.remap.objects.pickle_writer import write_pickle
-from inspector.remap.objects.rewritable import names_are_present
-from inspector.remap.objects.views import Edits, StorageName, Writing
+from inspector.remap.pickle_writer import Edits, StorageName, Writing, names_are_present, write_pickle
 from tests.builders import pickles
 from tests.sweep import table
 

@@ -12,10 +12,8 @@ from inspector.model.walk import walk
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Dict, StoredTensor, Value
 from inspector.progress import Progress
-from inspector.remap.convert.storages import Storages, Viewed
-from inspector.remap.objects.pickle_writer import write_pickle
-from inspector.remap.objects.rebuilt import Rebuilding
-from inspector.remap.objects.views import Writing, refuse_stored
+from inspector.remap.pickle_writer import Rebuilding, Writing, refuse_stored, write_pickle
+from inspector.remap.storages import Storages, Viewed
 from tests.sweep import table
 
 FLOATS = StorageId("w", "float32", 4, NO_DEVICE, 16, False, None)

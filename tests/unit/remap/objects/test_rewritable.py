@@ -8,7 +8,7 @@ import pytest
 
 from inspector.errors import DamagedError, ExportError
 from inspector.pickles.machine import read_pickle
-from inspector.remap.objects.rewritable import names_are_present, refuse_name, refuse_odd
+from inspector.remap.pickle_writer import names_are_present, refuse_name, refuse_odd
 from tests.builders import pickles
 from tests.sweep import table
 

@@ -4,7 +4,7 @@ import pytest
 
 from inspector.errors import ExportError
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId
-from inspector.remap.objects.views import Edits, NoStorages, Writing, filled_pairs, is_usual, view_of
+from inspector.remap.pickle_writer import Edits, NoStorages, Writing, filled_pairs, is_usual, view_of
 from tests.sweep import table
 
 NODE = PersistentId(("storage",))

@@ -13,13 +13,13 @@ from inspector.containers.source import BytesSource
 from inspector.errors import ExportError, PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.compare.planned import compare_files
-from inspector.remap.pickled.edits import length_edit
+from inspector.remap.export import export_copy
+from inspector.remap.in_place import patch_in_place
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.formats import mapped_container
-from inspector.remap.relabel.in_place import patch_in_place
+from inspector.remap.rare import length_edit
+from inspector.remap.relabel import mapped_container
 from inspector.remap.rules import parse_rule
+from inspector.remap.verify import compare_files
 from tests.builders.pickles import call, dict_, list_, name, number, op, proto, stream, text, tuple_
 from tests.builders.zips import Record, build_zip
 from tests.corpus import CORPUS

@@ -17,8 +17,8 @@ from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.values import PersistentId
 from inspector.progress import Progress
-from inspector.remap.objects.views import StorageName
-from inspector.remap.recover.archive import Archive, Numbering
+from inspector.remap.pickle_writer import StorageName
+from inspector.remap.recover import Archive, Numbering
 from tests.builders import archives, legacy
 from tests.builders.archives import archive
 from tests.builders.pickles import legacy_storage, read, state_dict, storage, tensor

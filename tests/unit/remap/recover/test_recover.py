@@ -21,8 +21,8 @@ from inspector.errors import (
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.recover import recover as module
-from inspector.remap.recover.recover import Recovery, recover
+from inspector.remap import recover as module
+from inspector.remap.recover import Recovery, recover
 from tests.builders import legacy
 from tests.builders.archives import archive, directory_of
 from tests.builders.pickles import (

@@ -9,7 +9,7 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call, Dict, Value
 from inspector.progress import Progress
-from inspector.remap.recover.values import PATIENT, Lost, Rows, drop_lost, list_rows
+from inspector.remap.integrity import PATIENT, Lost, Rows, drop_lost, list_rows
 from tests.builders.pickles import (
     MARK,
     NONE,

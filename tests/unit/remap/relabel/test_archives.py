@@ -10,12 +10,12 @@ from inspector.containers.source import BytesSource
 from inspector.errors import ExportError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.compare.planned import compare_files
+from inspector.remap.export import export_copy
+from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.archives import archive_mapped
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
+from inspector.remap.relabel import archive_mapped
 from inspector.remap.rules import Rule
+from inspector.remap.verify import compare_files
 from tests.builders.pickles import tuple_
 from tests.builders.scripts import net, script, weight
 from tests.builders.zips import Record

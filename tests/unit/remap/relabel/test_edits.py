@@ -10,7 +10,7 @@ from inspector.errors import PlanError
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.trace import Built, trace_pickle
-from inspector.remap.relabel.edits import (
+from inspector.remap.rewrite import (
     Edit,
     apply_edits,
     device_instructions,

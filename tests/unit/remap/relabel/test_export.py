@@ -15,15 +15,13 @@ from inspector.containers.raw import copying
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.compare import torch_check
-from inspector.remap.compare.torch_check import TorchCheck
-from inspector.remap.files import cloning, outfile
+from inspector.remap import cloning, export, files, torch_check
+from inspector.remap import rare as tar_edits
+from inspector.remap.export import Export, export_copy
+from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_remap
-from inspector.remap.relabel import export
-from inspector.remap.relabel import tar as tar_edits
-from inspector.remap.relabel.export import Export, export_copy
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import parse_rule
+from inspector.remap.torch_check import TorchCheck
 from tests.corpus import Case, varied
 from tests.sweep import put_through, table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tar_of, tensor, text, written, zip_of
@@ -61,7 +59,7 @@ def zip_source(tmp_path: Path) -> Path:
 @pytest.fixture(params=["unnamed", "named"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "named":
-        monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+        monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
     return request.param
 
 
@@ -162,7 +160,7 @@ def test_torch_is_asked_for_its_word(
     asked: list[tuple[str, set[str]]] = []
 
     def check(
-        out: outfile.OutFile, original: str, devices: frozenset[str], progress: Progress, python: str | None
+        out: files.OutFile, original: str, devices: frozenset[str], progress: Progress, python: str | None
     ) -> TorchCheck:
         assert python == "mine"
         asked.append((original, set(devices)))
@@ -191,7 +189,7 @@ def test_systems_that_copy_by_name_are_asked_to(
     path = written(tmp_path, zip_of(OBJECT, STORAGES))
     plan = planned(path, CPU)
     exported(path, tmp_path / "wanted", CPU)
-    monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+    monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
     monkeypatch.setattr(export.sys, "platform", platform)
 
     def by_name(original: cloning.Original, made: Path, progress: Progress) -> bool:

@@ -8,7 +8,7 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
 from inspector.progress import Progress
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.formats import mapped_container
+from inspector.remap.relabel import mapped_container
 from inspector.remap.rules import parse_rule
 from tests.builders.folders import two_shards
 from tests.builders.pickles import tuple_

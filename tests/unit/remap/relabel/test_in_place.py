@@ -14,11 +14,10 @@ import pytest
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.files import outfile
-from inspector.remap.files.naming import record_path
+from inspector.remap import files, in_place
+from inspector.remap.files import record_path
+from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_remap
-from inspector.remap.relabel import in_place
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
 from tests.corpus import Case, varied
@@ -344,7 +343,7 @@ def test_what_the_disk_made_of_the_bytes_is_compared(
     places = sorted({*range(0, len(after), 13), *list(changed)[::7]})
     seen = set()
     for place in places:
-        monkeypatch.setattr(outfile.os, "fsync", partial(_damaged, path, place, os.fsync))
+        monkeypatch.setattr(files.os, "fsync", partial(_damaged, path, place, os.fsync))
         try:
             patch_in_place(str(path), plan)
         except CheckpointError:
@@ -399,7 +398,7 @@ def test_a_failure_at_any_call_leaves_the_file_as_it_was(
 ) -> None:
     path, rule = made
     if way == "named":
-        monkeypatch.setattr(outfile, "_open_unnamed", lambda part: None)
+        monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
     before, plan = path.read_bytes(), planned(path, rule)
     failures = 0
     for after in range(MOST_CALLS):

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from inspector.containers.source import BytesSource
-from inspector.remap.relabel.overlay import Overlay
-from inspector.remap.relabel.patches import Patch
+from inspector.remap.in_place import Overlay
+from inspector.remap.relabel import Patch
 from tests.sweep import table
 
 DATA = bytes(range(100))

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from inspector.remap.relabel.padding import fit_pickle, pad_pickle, unfit_pickle, unpad_pickle
+from inspector.remap.rewrite import fit_pickle, pad_pickle, unfit_pickle, unpad_pickle
 from tests.sweep import table
 
 VALUE = {"a": [1, 2, 300, "text"], "b": (1.5, None, True), "k": 7}

@@ -14,7 +14,7 @@ from inspector.containers.zip.directory import read_directory
 from inspector.containers.zip.kinds import Records
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.remap.relabel.patches import Patch, appended_piece, fits, storage_alignment, zip_pieces
+from inspector.remap.relabel import Patch, appended_piece, fits, storage_alignment, zip_pieces
 from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, mapping, stream, tensor, text, written, zip_of

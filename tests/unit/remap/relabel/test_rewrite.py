@@ -11,10 +11,10 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.compare.planned import compare_devices
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.rewrite import rewrite_pickle
+from inspector.remap.rewrite import rewrite_pickle
 from inspector.remap.rules import parse_rule
+from inspector.remap.verify import compare_devices
 from tests.sweep import table
 from tests.unit.remap.samples import (
     CPU,

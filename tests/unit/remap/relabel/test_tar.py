@@ -15,10 +15,10 @@ from inspector.containers.tar.archive import StorageRecord
 from inspector.errors import PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress
+from inspector.remap.export import export_copy
 from inspector.remap.plan import plan_remap, with_viewed
-from inspector.remap.relabel.edits import Edit
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.tar import _relabelled, tar_edits, tar_locations
+from inspector.remap.rare import _relabelled, tar_edits, tar_locations
+from inspector.remap.rewrite import Edit
 from inspector.remap.rules import parse_rule
 from tests.builders.pickles import dict_, name, number, op, proto, stream, text, tuple_
 from tests.builders.tars import Storage, Tensor, archive, checkpoint, reference, tensors_member

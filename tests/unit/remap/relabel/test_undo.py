@@ -9,18 +9,11 @@ import pytest
 
 from inspector.containers.source import FileSource
 from inspector.errors import ExportError
-from inspector.remap.files.naming import patched_path, record_path
+from inspector.remap import in_place
+from inspector.remap.files import patched_path, record_path
+from inspector.remap.in_place import UndoRecord, format_undo, make_record, read_undo, refuse_stranger, restore
 from inspector.remap.plan import Plan
-from inspector.remap.relabel import undo
-from inspector.remap.relabel.patches import Patch
-from inspector.remap.relabel.undo import (
-    UndoRecord,
-    format_undo,
-    make_record,
-    read_undo,
-    refuse_stranger,
-    restore,
-)
+from inspector.remap.relabel import Patch
 from inspector.remap.rules import Rules, parse_rule
 from tests.sweep import table
 from tests.unit.remap.samples import written
@@ -127,14 +120,14 @@ def made(record: UndoRecord | None = None, **parts: object) -> bytes:
     """A record's bytes with other figures in it, whose hash is right."""
     head = {"nbytes": len(DATA), "mtime_ns": 1, "places": 1, "runs": 0, "texts": None, **parts}
     texts = parts.get("json", json.dumps({"rules": [], "devices": []}).encode())
-    body = undo._HEAD.pack(
+    body = in_place._HEAD.pack(
         head["nbytes"], head["mtime_ns"], bytes(32), head["places"], head["runs"], len(texts)
     )
-    body += b"".join(undo._PLACE.pack(*place) for place in parts.get("table", [(1, 3, 3)]))
+    body += b"".join(in_place._PLACE.pack(*place) for place in parts.get("table", [(1, 3, 3)]))
     body += parts.get("more", b"")
-    body += b"".join(undo._MOVE.pack(*move) for move in parts.get("moves", []))
+    body += b"".join(in_place._MOVE.pack(*move) for move in parts.get("moves", []))
     body += texts + parts.get("data", b"oldnew")
-    return undo._MAGIC + hashlib.sha256(body).digest() + body
+    return in_place._MAGIC + hashlib.sha256(body).digest() + body
 
 
 def test_the_figures_of_these_records_are_otherwise_right(tmp_path: Path) -> None:
@@ -148,12 +141,14 @@ DAMAGED = {
     "no magic": b"x" + made(),
     "cut": made()[:-1],
     "turned": made()[:-1] + b"!",
-    "no head": undo._MAGIC + hashlib.sha256(b"abc").digest() + b"abc",
+    "no head": in_place._MAGIC + hashlib.sha256(b"abc").digest() + b"abc",
     "more places than bytes": made(places=400_000),
     "more places than any change has": made(
-        places=400_009, table=[], more=undo._PLACE.pack(0, 1, 1) * 400_009
+        places=400_009, table=[], more=in_place._PLACE.pack(0, 1, 1) * 400_009
     ),
-    "more runs than there are tensors": made(runs=800_001, more=undo._MOVE.pack(0, 1, 0xFFFFFFFF) * 800_001),
+    "more runs than there are tensors": made(
+        runs=800_001, more=in_place._MOVE.pack(0, 1, 0xFFFFFFFF) * 800_001
+    ),
     "more runs than bytes": made(runs=800_000),
     "no JSON": made(json=b"{"),
     "deep JSON": made(json=b"[" * 100_000),
@@ -215,7 +210,7 @@ def test_what_is_no_small_file_is_no_record(path: Path) -> None:
 
 
 def test_a_change_that_takes_too_much_to_note_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(undo, "_MOST_NBYTES", 1000)
+    monkeypatch.setattr(in_place, "_MOST_NBYTES", 1000)
     with pytest.raises(ExportError, match="too large"):
         format_undo(noted(path))
 

@@ -12,12 +12,18 @@ from inspector.errors import CancelledError, ContainerError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.files.naming import record_path
+from inspector.remap import in_place
+from inspector.remap.files import record_path
+from inspector.remap.in_place import (
+    UndoRecord,
+    format_undo,
+    make_record,
+    patch_in_place,
+    read_undo,
+    undo_patch,
+)
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel import undo_check
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
-from inspector.remap.relabel.patches import Patch
-from inspector.remap.relabel.undo import UndoRecord, format_undo, make_record, read_undo
+from inspector.remap.relabel import Patch
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
 from tests.sweep import table
@@ -114,14 +120,14 @@ def test_a_file_that_is_harmless_as_it_is_does_not_get_worse(
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
     harmless = open_checkpoint(str(written(tmp_path, zip_of(HARMLESS, STORAGES), "harmless.pt")))
     with monkeypatch.context() as patch:
-        patch.setattr(undo_check, "open_checkpoint", lambda *_, **__: harmless)
+        patch.setattr(in_place, "open_checkpoint", lambda *_, **__: harmless)
         refused(path, "a worse file than the present one, dangerous: loading it can run commands")
 
     def fail(*_: object, **__: object) -> None:
         raise ContainerError("half of it is there")
 
     with monkeypatch.context() as patch:
-        patch.setattr(undo_check, "open_checkpoint", fail)
+        patch.setattr(in_place, "open_checkpoint", fail)
         refused(path, "than the present one, dangerous: loading it can run commands")
 
 
@@ -222,7 +228,7 @@ def test_rules_without_end_are_not_followed(tmp_path: Path, monkeypatch: pytest.
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
     genuine = read_undo(record_path(path))
     record_path(path).write_bytes(format_undo(replace(genuine, rules=(("xpu:1", "cpu"),) * 1000)))
-    monkeypatch.setattr(undo_check, "_MOST_QUESTIONS", 999)
+    monkeypatch.setattr(in_place, "_MOST_QUESTIONS", 999)
     refused(path, "too many rules")
 
 
@@ -232,7 +238,7 @@ def test_it_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tu
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
     there, progress = path.read_bytes(), Progress()
     if turn:
-        monkeypatch.setattr(undo_check, "judge", lambda *_: progress.cancel() or real_judge(*_))
+        monkeypatch.setattr(in_place, "judge", lambda *_: progress.cancel() or real_judge(*_))
         real_judge = __import__("inspector.safety.verdict", fromlist=["judge"]).judge
     else:
         progress.cancel()
@@ -247,13 +253,13 @@ def test_a_file_that_is_replaced_meanwhile_is_left_alone(
     path = written(tmp_path, zip_of(HARMLESS, STORAGES))
     patch_in_place(str(path), plan_remap(open_checkpoint(str(path)), [parse_rule(RULE)]))
     there = path.read_bytes()
-    real = undo_check.judge
+    real = in_place.judge
 
     def change(*arguments: object) -> object:
         path.write_bytes(there + b"more")
         return real(*arguments)
 
-    monkeypatch.setattr(undo_check, "judge", change)
+    monkeypatch.setattr(in_place, "judge", change)
     with pytest.raises(ExportError, match="changed while it was read"):
         undo_patch(str(path))
     assert path.read_bytes() == there + b"more"

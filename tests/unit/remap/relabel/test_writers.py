@@ -16,8 +16,8 @@ from inspector.errors import CancelledError, ExportError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.relabel.padding import fit_pickle
-from inspector.remap.relabel.writers import CopyWriter
+from inspector.remap.relabel import CopyWriter
+from inspector.remap.rewrite import fit_pickle
 from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.unit.remap.samples import NBYTES, legacy_of, mapping, stream, tensor, text, written, zip_of

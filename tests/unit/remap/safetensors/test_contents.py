@@ -4,8 +4,8 @@ import json
 import struct
 
 from inspector.model.tensors.rebuild import describe_tensor
-from inspector.remap.convert.forms import LeftOut
-from inspector.remap.safetensors.contents import (
+from inspector.remap.forms import LeftOut
+from inspector.remap.safetensors import (
     SafetensorsPlan,
     find_tied,
     format_header,

@@ -4,9 +4,9 @@ import json
 import struct
 from pathlib import Path
 
-from inspector.remap.convert import export as form_export
-from inspector.remap.convert.forms import Form
-from inspector.remap.safetensors import file as form_tensors
+from inspector.remap import export_form as form_export
+from inspector.remap import safetensors as form_tensors
+from inspector.remap.forms import Form
 from tests.builders import pickles
 from tests.sweep import table
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.target.after.complaints import Complaint
+from inspector.target.after_load import Complaint
 
 MESSAGES = {
     Complaint.SAME_DEVICE: "RuntimeError: Expected all tensors to be on the same device, but got mat1 is on "

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
-from inspector.target.after.complaints import Complaint
-from inspector.target.after.course import Code, Course, follow, landed_places, usual_way
-from inspector.target.after.parts import parts_of
-from inspector.target.after.restoring import At, Way
+from inspector.target.after_load import At, Code, Complaint, Course, Way, follow, landed_places, usual_way
+from inspector.target.parts import parts_of
 from tests.unit.report.rows import checkpoint, optimizer, tensor, value
 
 

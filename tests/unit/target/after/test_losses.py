@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.target.after.losses import is_loss_name, is_loss_weight
+from inspector.target.parts import is_loss_name, is_loss_weight
 
 
 def test_names_of_losses() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.target.after import parts
-from inspector.target.after.parts import Form, Kind, parts_of
+from inspector.target import parts
+from inspector.target.parts import Form, Kind, parts_of
 from tests.unit.report.rows import checkpoint, optimizer, tensor
 
 

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.target.after.complaints import Complaint
-from inspector.target.after.restoring import (
-    At,
-    Way,
-    load_module,
-    load_slot,
-    move_module,
-)
+from inspector.target.after_load import At, Complaint, Way, load_module, load_slot, move_module
 
 CPU, GPU, META = At("cpu"), At("cuda:0"), At("meta")
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from inspector.model.build import open_checkpoint
 from inspector.snippet.models import find_models
-from inspector.target.after.parts import Form, Kind, parts_of
-from inspector.target.after.states import state_folders, weights_by_folder
+from inspector.target.parts import Form, Kind, parts_of, state_folders, weights_by_folder
 from tests.builders import pickles as p
 from tests.builders.states import Raw, T, save_zip
 

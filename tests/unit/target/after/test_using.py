@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from inspector.target.after.complaints import Complaint
-from inspector.target.after.restoring import At
-from inspector.target.after.using import (
+from inspector.target.after_load import (
+    At,
+    Complaint,
     mixing_failure,
     parallel_failure,
     rng_failure,

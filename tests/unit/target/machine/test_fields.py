@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.errors import ContainerError
-from inspector.target.machine.fields import Fields
+from inspector.target.profile_file import Fields
 from tests.sweep import table
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inspector.records import replace
-from inspector.target.machine.profile import CPU_ONLY, Profile, preset_of
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile, preset_of
+from inspector.target.wish import parse_target
 from tests.sweep import table
 
 

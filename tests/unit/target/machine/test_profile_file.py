@@ -10,16 +10,10 @@ from hypothesis import strategies as st
 
 from inspector.errors import CheckpointError, ContainerError
 from inspector.report.machine import profile_document
-from inspector.target.machine.evidence import Evidence, System, TorchDevice, TorchFound
-from inspector.target.machine.profile import Gpu
-from inspector.target.machine.profile_file import (
-    MARK,
-    build_profile,
-    is_profile,
-    parse_evidence,
-    read_profile,
-)
-from inspector.target.machine.wish import parse_target
+from inspector.target.evidence import Evidence, System, TorchDevice, TorchFound
+from inspector.target.profile import Gpu
+from inspector.target.profile_file import MARK, build_profile, is_profile, parse_evidence, read_profile
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.target.spoiling import PROFILES, encoded, spoiled, values
 

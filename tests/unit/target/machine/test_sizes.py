@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from inspector.target.machine.profile import presets
-from inspector.target.machine.sizes import SIZES, offered, offered_machine
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import SIZES, offered, offered_machine, presets
+from inspector.target.wish import parse_target
 
 
 def test_each_is_what_the_command_line_makes_of_its_id() -> None:

@@ -8,9 +8,8 @@ import pytest
 
 from inspector.errors import CheckpointError
 from inspector.progress import Progress
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile_file import MARK
-from inspector.target.machine.this_machine import probe_this_machine
+from inspector.target import profile_file
+from inspector.target.profile_file import MARK, probe_this_machine
 from tests.sweep import table
 
 
@@ -25,7 +24,7 @@ def say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None
     def say(code: str) -> None:
         script = tmp_path / "script.py"
         script.write_text(f"def answer(head, blocks):\n    {code}\n", encoding="utf-8")
-        monkeypatch.setattr(this_machine, "worker_script", lambda _name: script)
+        monkeypatch.setattr(profile_file, "worker_script", lambda _name: script)
 
     return say
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import ContainerError, PlanError
-from inspector.target.machine.evidence import Evidence
-from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile, presets
-from inspector.target.machine.wish import parse_target, parse_wish, with_wanted
+from inspector.target.evidence import Evidence
+from inspector.target.profile import CPU_ONLY, Gpu, Profile, presets
+from inspector.target.wish import parse_target, parse_wish, with_wanted
 
 PROFILES = Path(__file__).parents[3] / "data" / "profiles"
 GB = 10**9
