@@ -58,8 +58,6 @@ class Wish:
     """How two checkpoints are to be compared.
 
     Attributes:
-        mode: How far tensors are compared.
-        tolerance: What counts as equal where numbers are compared.
         choose: Returns the rows that matter; None for all. A pair matters if one of its rows does.
     """
 

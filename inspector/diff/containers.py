@@ -42,10 +42,7 @@ class Containers(NamedTuple):
     """What became of containers.
 
     Attributes:
-        changed: Those that are of another type.
-        reordered: Mappings whose keys stand in another order.
         equal_sets: Places of sets that are equal, in whatever order both files list what is in them.
-        is_cut: Whether something is nested too deeply to be compared wholly.
     """
 
     changed: tuple[ContainerChange, ...] = ()
@@ -65,10 +62,6 @@ def compare_containers(
     """Compare all containers of two files.
 
     Args:
-        a: The first file.
-        b: The second.
-        pairs: Its tensors, which say what became of the places around them.
-        look: Counts the work.
         contents: What digests the bytes of each file's storages, where those of keys are to be compared.
     """
     if not are_comparable(a, b):

@@ -31,9 +31,7 @@ class Form(NamedTuple):
 
     Attributes:
         code: Of a whole number of its size, as `memoryview.cast` takes it.
-        size: Its bytes.
         magnitude: The bits without the sign.
-        largest: The magnitude above which it is NaN.
     """
 
     code: Code
@@ -99,7 +97,6 @@ class Elements(NamedTuple):
     """Where the elements of a tensor are.
 
     Attributes:
-        storage: Key of the storage.
         itemsize: Bytes of an element; 1 where several share a byte.
         view: What it sees of the storage, in elements of that size.
         unit: Bytes of what is swapped where the file has its first byte last: half of a complex number.
@@ -137,7 +134,6 @@ def elements_of(row: Tensor, marks: Marks = UNMARKED) -> Elements:
     """Return where the elements of a row are.
 
     Args:
-        row: The row.
         marks: What its elements are only said to be.
     """
     if row.problem is not None:
@@ -222,7 +218,6 @@ class Equality(NamedTuple):
 
     Attributes:
         answer: `bits` means the same numbers in other bits.
-        why: Why they could not be read.
     """
 
     answer: Answer
@@ -230,11 +225,7 @@ class Equality(NamedTuple):
 
 
 class Equalities:
-    """Compares the elements of tensors of two sides; tied ones once.
-
-    Attributes:
-        nbytes: How many bytes of each were read so far.
-    """
+    """Compares the elements of tensors of two sides; tied ones once."""
 
     def __init__(self, a: Side, b: Side, progress: Progress) -> None:
         self._a, self._b = a, b
@@ -249,8 +240,6 @@ class Equalities:
         """Compare two tensors of one dtype and as many elements.
 
         Args:
-            one: The first.
-            other: The second.
             marks: What the elements of each are only said to be.
         """
         try:
@@ -361,9 +350,7 @@ class StoredArray(NamedTuple):
 
     Attributes:
         element: The type of its elements, and whether their bytes are the other way round.
-        shape: Sizes by dimension.
         stride: Steps by dimension, in elements; None where they stand in the order of rows.
-        data: Their bytes.
     """
 
     element: ElementType
@@ -394,12 +381,7 @@ class StoredArray(NamedTuple):
 
 
 def array_of(value: Value, data: bytes) -> StoredArray | None:
-    """Return the array that a value is; None for any other value, and where numbers or bytes are missing.
-
-    Args:
-        value: The value.
-        data: What large values of its pickle are still in.
-    """
+    """Return the array that a value is; None for any other value, and where numbers or bytes are missing."""
     if type(value) is not Call:
         return None
     found = reconstructed(value) or from_buffer(value)
@@ -483,9 +465,6 @@ class Differences:
         """Compare two tensors of as many elements.
 
         Args:
-            one: The first.
-            other: The second.
-            progress: Told of the bytes, asked for cancellation.
             marks: What the elements of each are only said to be.
         """
         first, second = elements_of(one, marks[0]), elements_of(other, marks[1])

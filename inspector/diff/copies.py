@@ -66,13 +66,7 @@ _MOST_CHARS, _MOST_FOUND = 80, 20
 
 
 class Copied:
-    """What came out of comparing a copy with its original.
-
-    Attributes:
-        differences: What differs besides devices, a sentence each.
-        devices: The device here and there of all that names one.
-        nbytes: How many bytes were compared one by one.
-    """
+    """What came out of comparing a copy with its original."""
 
     def __init__(self) -> None:
         """Begin with nothing."""

@@ -50,12 +50,9 @@ def compare_rows(
     What a file does not say is no difference: formats without a pickle name neither devices nor gradients.
 
     Args:
-        one: The row of the first file.
         other: That of the second.
-        has_pickles: Whether both files are of formats that say whether gradients were asked for.
         has_roles: Whether both files say themselves what a tensor is for. Elsewhere that is told by its
             place and by what stands beside it.
-        has_keys: Whether both files tell a number that is a key from its text.
     """
     found = {
         "key": has_keys and one.path == other.path and not are_same_ways(one.keys, other.keys),
@@ -114,8 +111,6 @@ class Unsaid:
     """What no row shows.
 
     Attributes:
-        cls: The class of the tensor.
-        rest: The values that decide what it is besides.
         is_sparse: Whether it is sparse: of another layout, other settings are none that differ.
     """
 
@@ -207,9 +202,6 @@ class Values:
 
     Attributes:
         removed: Those that only the first file has, by number.
-        added: Those that only the second has.
-        changed: Those that differ.
-        is_cut: Whether values are nested too deeply to be compared wholly.
     """
 
     removed: tuple[int, ...]
@@ -228,10 +220,7 @@ def compare_values(
     """Compare all values but those of tensors.
 
     Args:
-        a: The first file.
-        b: The second.
         rules: What became of the names of tensors: values beside them were moved with them.
-        look: Counts the work.
         equal_sets: Places of sets in which nothing differs, in whatever order their items come.
     """
     one, other = a.checkpoint.values, b.checkpoint.values

@@ -30,8 +30,6 @@ def pair_names(a: Sequence[str], b: Sequence[str], left: Left) -> tuple[list[tup
 
     Args:
         a: The names of the rows of the first side, by number.
-        b: Those of the second.
-        left: The rows that are to be paired.
     """
     places: dict[str, int] = {}
     earlier: dict[str, list[int]] = {}
@@ -131,9 +129,6 @@ def pair_moved(
 
     Args:
         a: The names of the rows of the first side, by number, without wrappers.
-        b: Those of the second.
-        left: The rows that are to be paired.
-        alike: Tells whether two rows can be the same tensor.
     """
     found: list[tuple[int, int]] = []
     votes = Counter(_votes(a, b, left))
@@ -214,12 +209,7 @@ Pairs = list[tuple[int, int]]
 
 
 class Pairing:
-    """Pairs the tensor rows of two sides.
-
-    Attributes:
-        pairs: The pairs so far.
-        left: The rows that have no partner yet, by number.
-    """
+    """Pairs the tensor rows of two sides."""
 
     def __init__(self, a: Side, b: Side, progress: Progress) -> None:
         self._a, self._b = a, b

@@ -46,12 +46,7 @@ _UNREAD = b"unread"
 
 
 class Rest(NamedTuple):
-    """What became of what no row shows.
-
-    Attributes:
-        changed: Records and storages that differ.
-        uncompared: What was not compared, or does not count, in words.
-    """
+    """What became of what no row shows."""
 
     changed: tuple[RecordChange, ...] = ()
     uncompared: tuple[str, ...] = ()
@@ -65,7 +60,6 @@ class _Archive(NamedTuple):
 
     Attributes:
         name: What it is called among several; empty for the only one.
-        source: It.
         entries: Its records by their names in its folder, but for the pickles of which there are rows.
         stored: Where storages are in it: their first bytes, in order, and how many bytes each has there.
     """
@@ -85,9 +79,6 @@ def compare_records(a: Side, b: Side, progress: Progress, *, beside: bool = Fals
     """Compare all records of archives of one format but those of storages and of pickles with rows.
 
     Args:
-        a: The first file.
-        b: The second.
-        progress: Asked for cancellation.
         beside: Whether to compare what stands beside storages in their records, and what describes an
             archive; and nothing else.
     """
@@ -264,11 +255,7 @@ def _hold_the_same(archives: tuple[_Archive, _Archive], pair: tuple[ZipEntry, Zi
 
 
 class StorageDigests:
-    """Digests the bytes of the storages of one side, each once.
-
-    Attributes:
-        unread: The keys of those that could not be read.
-    """
+    """Digests the bytes of the storages of one side, each once."""
 
     def __init__(self, side: Side, progress: Progress) -> None:
         """Begin with none."""
@@ -302,15 +289,7 @@ def compare_storages(
     changes: Iterable[TensorChange],
     digests: tuple[StorageDigests, StorageDigests],
 ) -> Rest:
-    """Compare the bytes of storages that no tensor shows.
-
-    Args:
-        a: The first file.
-        b: The second.
-        pairs: The tensors of both.
-        changes: Those that differ: no more is said of their storages.
-        digests: What digests the storages of each.
-    """
+    """Compare the bytes of storages that no tensor shows."""
     if a.is_swapped != b.is_swapped:
         unseen = [*_unseen(a), *_unseen(b), *_partly(a), *_partly(b)]
         words = (f"storages that no tensor shows whole ({len(unseen):,})",) if unseen else ()
@@ -395,8 +374,6 @@ def digest_objects(
     """Return what tells the objects of a container from others, and what that leaves out.
 
     Args:
-        container: It.
-        progress: Asked for cancellation.
         has_keys: Whether the keys of storages count; else only which of them are the same.
     """
     look = DEFAULT_LIMITS.counted(progress.advance).look

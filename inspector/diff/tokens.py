@@ -90,7 +90,6 @@ class Tokens:
         """Begin.
 
         Args:
-            data: What large values are still in.
             look: Called for each part that is looked at; raises where the work is to end.
             leaves: The digests of tensors that are compared by other means, by their `id`. Then a class with
                 its source beside it, as legacy files have that, is the same as one without.

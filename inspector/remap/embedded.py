@@ -46,11 +46,7 @@ def embedded_edits(
     """Return what changes in a pickle so that files within it have other devices.
 
     Args:
-        data: The pickle.
-        inside: The devices in those files, each with the value that is the file.
         moves: Where they go, by their index in that.
-        rewrite: Returns the bytes of a pickle with the devices of a plan.
-        progress: Asked for cancellation.
     """
     rules: dict[bytes, dict[str, str]] = {}
     for index, (row, value) in enumerate(inside):

@@ -59,16 +59,7 @@ class Export:
     """A copy that was written.
 
     Attributes:
-        destination: Where it stands.
-        nbytes: Its size.
-        moved_tensors: How many tensors have another device now.
-        moved_hidden: How many devices outside of tensors are others now.
-        kept_tensors: How many stayed on the CPU by design.
-        in_one_piece: Whether no byte outside the pickle changed its place.
-        verified: Whether the copy was opened again and compared.
         compared_nbytes: How many of the copied bytes were compared with the original's, one by one ...
-        copied_nbytes: ... of how many.
-        torch: What torch made of the copy, where it was asked.
     """
 
     destination: Path
@@ -99,14 +90,9 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
     complete, synced and compared.
 
     Args:
-        path: The checkpoint.
-        destination: Where to write the copy.
-        plan: What changes.
-        overwrite: Whether a file that stands there may be replaced.
         verify: How the copy is checked before it appears: `quick` opens it again, compares all that it says
             and up to 32 MB of what was copied; `full` compares every byte; `torch` does what `quick` does and
             has torch load it; `none` trusts.
-        progress: Told of the stages and of bytes, asked for cancellation.
         python: What names the Python whose torch loads it; None for the one that counts.
     """
     progress = progress or Progress()
@@ -224,11 +210,7 @@ def export_folder(
     """Write a copy of a folder with the devices of a plan.
 
     Args:
-        checkpoint: The folder, opened by its path or by a file that stands for it.
-        destination: The new folder.
-        plan: What changes, made from this checkpoint.
         verify: How each file is checked, see `export_copy`.
-        progress: Told of the stages and bytes, asked for cancellation.
     """
     progress = progress or Progress()
     root = _root_of(checkpoint.path)
@@ -378,15 +360,7 @@ SCHEMA = 1
 def make_receipt(
     checkpoint: Checkpoint, plan: Plan, export: Export, version: str, progress: Progress | None = None
 ) -> dict[str, object]:
-    """Return the receipt of a copy; both files are read once for their hashes.
-
-    Args:
-        checkpoint: The original, as it was opened.
-        plan: What was planned.
-        export: What came out.
-        version: This program's version.
-        progress: Told of bytes, asked for cancellation.
-    """
+    """Return the receipt of a copy; both files are read once for their hashes."""
     progress = progress or Progress()
     rows = checkpoint.tensors
     moves = Counter((rows[index].device, to) for index, to in plan.tensors.items())

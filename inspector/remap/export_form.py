@@ -137,13 +137,7 @@ def export_form(  # noqa: PLR0913 - what, where, how, and three words for what m
     """Write a checkpoint in another form.
 
     Args:
-        path: The checkpoint.
-        destination: Where to write the new file.
         plan: Where storages go, made from this very file; without one weights go to the CPU.
-        form: What is wanted.
-        progress: Told of bytes copied, asked for cancellation.
-        overwrite: Whether a file that stands there may be replaced.
-        verify: Whether the new file is opened again and compared.
         python: What names the Python whose torch casts; None for the one that counts.
     """
     progress = progress or Progress()

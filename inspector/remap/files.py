@@ -28,11 +28,7 @@ class OutFile:
     """The file being written.
 
     Attributes:
-        fd: Its descriptor.
-        path: What it can be opened by.
         part: Its hidden name, or None while it has no name.
-        mode: Who may read it once it is complete.
-        is_settled: Whether the disk has it.
     """
 
     fd: int
@@ -58,8 +54,6 @@ def writing(
     Args:
         destination: The path of the file; a link that is there is replaced, not followed.
         like: Whose permissions it gets; without one everybody may read it.
-        overwrite: Whether a file that stands there may be replaced.
-        what: What is said when it cannot be written.
     """
     with explained(destination, what):
         out = _create(destination)
@@ -239,8 +233,6 @@ def free_path(path: str, word: str, suffix: str = "") -> str:
     """Return a path beside a file at which nothing stands, spelled as the path was given.
 
     Args:
-        path: The file.
-        word: What tells the new one.
         suffix: The suffix of the new one; empty for the file's own, of a compressed file without `.gz`.
     """
     name = os.path.basename(path)  # noqa: PTH119 - a `Path` would spell it in its own way

@@ -47,7 +47,6 @@ class Form:
             any class; `safetensors` writes those in that format.
         exclude: Patterns of paths that are left out, as in `path:` rules.
         strip_prefix: What is removed from the front of every name, or the path of the model that is meant.
-        compact: Whether bytes that no tensor views are left out.
         container: What torch reads it as; safetensors is a container of its own.
         cast: The type that float32 weights become, or None to leave them.
         ema: Whether the averaged weights are meant where there are others, too.
@@ -90,11 +89,7 @@ class LeftOut(NamedTuple):
 
     Attributes:
         path: Where it stands; a branch stands for all below.
-        why: Why it is left out, in a few words.
-        tensors: How many tensors are in it.
-        nbytes: How much they view, in bytes.
         is_lost: Whether it is part of the model that was asked for, and the form cannot hold it.
-        is_asked: Whether a pattern names it.
     """
 
     path: str
@@ -111,16 +106,8 @@ class FormPreview:
 
     Attributes:
         model: The path of the model that is taken; None when everything is. The root is an empty text.
-        tensors: How many tensors it would hold.
-        nbytes: How large it would be, nearly.
-        source_nbytes: How large the file is.
-        left_out: What it would not hold.
-        prefix: What would be removed from the front of every name.
         tied: Names that safetensors cannot hold, each with the name of the same tensor that is kept.
         refusals: Why it cannot be written, one sentence each; empty if it can.
-        fates: What becomes of each tensor.
-        value_fates: What becomes of each value.
-        unused: Patterns that match nothing in the file.
     """
 
     model: str | None
@@ -141,19 +128,9 @@ class FormExport:
     """An export in a form that was written.
 
     Attributes:
-        destination: Where it stands.
-        form: What was asked for.
         format: `zip`, `legacy` or `safetensors`.
         model: The path of the model that was taken; None when everything was.
-        tensors: How many tensors it holds.
-        nbytes: Its size.
-        source_nbytes: The size of the source.
-        left_out: What it does not hold, and why.
-        prefix: What was removed from the front of every name.
         tied: Names that safetensors does not hold, each with the name of the same tensor that is kept.
-        overflowed: How many numbers became infinite when they were cast.
-        verified: Whether it was opened again and compared.
-        compared_values: Whether all that is no tensor was compared as well.
     """
 
     destination: Path
@@ -225,10 +202,8 @@ def choose_shape(
     """Return the shape that is asked for, or that the name of the output tells, and the kind of file.
 
     Args:
-        path: The checkpoint.
         output: The name of the new file; None where there is none.
         asked: The shape that was asked for by its name, or None.
-        in_place: Whether the file itself changes.
     """
     is_told = output is not None and output.lower().endswith(SAFETENSORS_SUFFIX)
     shape: Shape = asked or ("safetensors" if is_told else "same")

@@ -46,9 +46,7 @@ class Overlay(Source):
         """Lay pieces over a source.
 
         Args:
-            below: The source, which stays open.
             pieces: What stands in it instead, in order and apart from each other.
-            nbytes: The size that it has.
         """
         super().__init__(below.path, min(nbytes, below.nbytes))
         self._below = below
@@ -108,13 +106,11 @@ class UndoRecord:
     """What a patch replaces, and the plan that it carries out.
 
     Attributes:
-        nbytes: The file's size before.
         mtime_ns: When the file had been changed last, in nanoseconds.
         witness: A hash of the file's beginning and end as they were, by which the file is known again.
         before: The bytes that are written over, by their place.
         after: What is written, by its place; the last may stand behind the end.
         rules: The rules for devices alone, as (device, destination).
-        runs: Where the tensors go.
         hidden: Where the devices outside of tensors go, by their index.
     """
 
@@ -343,13 +339,7 @@ def _anyhow(path: str) -> str:
 
 
 def refuse_foreign(source: Source, record: UndoRecord, progress: Progress) -> None:
-    """Refuse a record that would do anything but take a change of devices back.
-
-    Args:
-        source: The file.
-        record: Its record.
-        progress: Told of the stages, asked for cancellation.
-    """
+    """Refuse a record that would do anything but take a change of devices back."""
     with collector_paused(), Overlay(source, record.before, record.nbytes) as old:
         try:
             container, checkpoint = _read(old, progress)
@@ -423,15 +413,7 @@ class Patched:
     """A file that was changed.
 
     Attributes:
-        path: The file.
         record: Its undo record; None where nothing had to change.
-        nbytes: Its size now.
-        written_nbytes: How many bytes were written over or appended.
-        appended: Whether the file grew: its new pickle stands at the end.
-        moved_tensors: How many tensors have another device now.
-        moved_hidden: How many devices outside of tensors are others now.
-        kept_tensors: How many stayed on the CPU by design.
-        verified: Whether the file was opened again and compared.
     """
 
     path: Path
@@ -452,10 +434,8 @@ def patch_in_place(
 
     Args:
         path: The file; of a link, what it points to.
-        plan: What changes.
         force: Change it even if it is write-protected or has other names (hard links), which change with it.
         verify: Open it again and compare; if it is not as planned it is restored.
-        progress: Told of the stages, asked for cancellation.
     """
     progress = progress or Progress()
     record_at = record_path(Path(path))
@@ -496,7 +476,6 @@ def undo_patch(path: str, *, force: bool = False, progress: Progress | None = No
         path: The file; of a link, what it points to.
         force: Restore it even if it is write-protected or has other names, and whatever the record makes of
             it: records come with files, and are believed only as far as they take a change of devices back.
-        progress: Told of the stages, asked for cancellation.
     """
     record_at = record_path(Path(path))
     if not os.path.lexists(record_at):

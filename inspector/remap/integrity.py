@@ -31,12 +31,7 @@ class Lost(NamedTuple):
     """One tensor that cannot be saved.
 
     Attributes:
-        path: Where it stands.
-        why: Why it is not whole, in a few words.
-        device: The device's text in the file.
-        dtype: torch's name of the element type.
         shape: Sizes by dimension, in elements.
-        nbytes: Elements times item size.
     """
 
     path: str
@@ -172,12 +167,7 @@ _MOST_NAME_CHARS = 80
 
 
 class DamagedRecord(NamedTuple):
-    """A record of a zip that holds no tensor, and is damaged.
-
-    Attributes:
-        name: Its name, fit to be shown.
-        why: What is wrong with it, in a few words.
-    """
+    """A record of a zip that holds no tensor, and is damaged."""
 
     name: str
     why: str
@@ -188,12 +178,8 @@ class FileCheck:
     """What reading all of a file showed.
 
     Attributes:
-        path: The file.
-        nbytes: How many bytes of storages and records were read.
-        checked: How many of those have the checksum that the file tells.
         unchecked: How many are as long as they should be, while the file tells no checksum.
         lost: The tensors that are not whole, in the order of the file.
-        records: Damaged records that hold no tensor.
         findings: The same as findings: `truncated` and `bad-crc`.
     """
 

@@ -33,9 +33,7 @@ class StateEntry(NamedTuple):
     """One entry of a state dict.
 
     Attributes:
-        name: Its name.
         steps: The way to it within the module or mapping, as the path of its row has it.
-        value: What it is.
     """
 
     name: str
@@ -156,7 +154,6 @@ class Taken(NamedTuple):
     Attributes:
         entries: Name and value of each, in order; a value is a tensor, or plain data.
         facts: What each of the tensors is, by its place; None for plain data.
-        left_out: The entries that could not be taken, or were not wanted.
         metadata: What torch keeps beside the names (the version of each module), or None.
     """
 
@@ -342,7 +339,6 @@ class Gone(NamedTuple):
     """An entry that is left out.
 
     Attributes:
-        path: Where it stood.
         same_as: Where a pattern named it, if that was at another place: what holds it is one object in both.
     """
 

@@ -60,8 +60,6 @@ class StorageName(NamedTuple):
 
     Attributes:
         cls: The class's module and name; it tells the element type.
-        key: The storage's key in the file.
-        location: The location tag.
         numel: How many elements it has; bytes for untyped ones.
     """
 
@@ -162,13 +160,9 @@ class Writing:
     """How values are written.
 
     Attributes:
-        naming: What becomes of storages.
-        edits: What becomes of entries.
-        data: The stream that large texts of the value are still in.
         legacy: Whether persistent ids have the legacy container's six parts.
         names_are_present: Whether names must not be taken for those of Python 2; see `names_are_present`.
         rebuilt: Returns the call that rebuilds a tensor of a format without a pickle.
-        progress: Asked for cancellation.
     """
 
     naming: Naming = field(default_factory=NoStorages)
@@ -320,9 +314,6 @@ class _Later(NamedTuple):
     """Something to do once the values before it have been written.
 
     Attributes:
-        code: Bytes to write.
-        value: What has been made by then, to be remembered.
-        is_memoized: Whether it is.
         rest: What fills it, last things first.
     """
 

@@ -44,10 +44,8 @@ class Plan:
 
     Attributes:
         rules: The rules it was made from; what no tensor row shows follows those by device.
-        tensors: The new device of each tensor row that moves, by its index.
         storages: The new device of each storage that moves, by its key.
         kept: Indexes of the tensors that a rule would move but that torch keeps on the CPU.
-        held: The keys of their storages.
         texts: Every device text in the checkpoint; no other text can be one that has to change.
         hidden: The new device of each device outside of tensors that changes, by its index.
     """
@@ -533,10 +531,7 @@ def rules_for(
     """Return the rules of a map, then those that a machine still needs; with neither, all goes to the CPU.
 
     Args:
-        checkpoint: The file.
-        said: The map.
         machine: The machine, or None.
-        hidden: Whether devices outside of tensors are to be changed too.
     """
     refuse_unmatched(said, checkpoint)
     if machine is None:

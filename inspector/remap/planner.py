@@ -67,15 +67,11 @@ class Content(NamedTuple):
     """What is to be written.
 
     Attributes:
-        container: The source, with the devices of the plan.
         format: `zip`, `legacy` or `safetensors`.
-        byteorder: How numbers are stored.
         pickle: The object; empty for safetensors.
         pieces: Its storages, in the order of their keys.
         safetensors: What a safetensors file holds, or None.
         model: The path of the model that is taken; None when everything is.
-        prefix: What is removed from the front of its names.
-        left_out: What is not written.
         expected: What the tensors of the copy look like, in order.
         values: What tells its object from others, but for its tensors; empty where that is not compared.
     """
@@ -110,12 +106,7 @@ class Deciding:
     """Decides what a form of one checkpoint holds.
 
     Attributes:
-        container: The checkpoint.
-        checkpoint: Its rows.
-        form: What is wanted.
         plan: Where storages go; None sends weights to the CPU, and leaves everything else where it is.
-        progress: Asked for cancellation.
-        verify: Whether the copy will be compared.
     """
 
     container: Container

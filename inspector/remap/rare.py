@@ -103,14 +103,7 @@ _CONVERT = "write it as a file of torch.save first (remap -o model.pt), and rema
 
 
 def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: bool = False) -> list[Edit]:
-    """Return what changes in a plain pickle, in order.
-
-    Args:
-        source: The file.
-        plan: What changes.
-        progress: Asked for cancellation.
-        in_place: Whether the pickles are to be as long as before, where that can be.
-    """
+    """Return what changes in a plain pickle, in order."""
     opened = open_pickled(source, DEFAULT_LIMITS, progress)
     _refuse_own_devices(opened, plan)
     edits: list[Edit] = []

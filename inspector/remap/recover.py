@@ -61,9 +61,6 @@ class Numbering:
     """Numbers the storages in the order of their first use, as torch.save does.
 
     A storage that torch 0.x knew as a view of another becomes one of its own.
-
-    Attributes:
-        keys: The old keys, each at its new number.
     """
 
     def __init__(self, container: Container, crcs: Mapping[str, int]) -> None:
@@ -104,14 +101,7 @@ class Numbering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """Writes one archive.
-
-    Attributes:
-        source: The damaged file.
-        extents: Where its storages are.
-        crcs: The checksums of those that are whole.
-        progress: Told of bytes copied, asked for cancellation.
-    """
+    """Writes one archive."""
 
     source: Source
     extents: Extents
@@ -171,11 +161,7 @@ class Recovery:
     """What was saved of a file.
 
     Attributes:
-        destination: The new checkpoint.
-        nbytes: Its size.
         tensors: How many tensors were saved; one that stands in two places counts twice.
-        storages: How many storages they have.
-        storage_nbytes: How many bytes those take.
         unchecked: How many of them the file has no checksum of: they are as long as they should be.
         lost: The tensors that are not whole, in the order of the file.
         verdict: What loading the new file would do: what is saved of the objects may run code as before.

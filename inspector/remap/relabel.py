@@ -136,11 +136,7 @@ class CopyWriter:
     """Writes one copy.
 
     Attributes:
-        source: The checkpoint.
         target: Descriptor of the empty file to write.
-        pickle: The object's new pickle.
-        limits: The bounds of reading.
-        progress: Told of bytes copied, asked for cancellation.
         clone: Has the system copy the whole file where it does that by name; returns whether it did.
         copied: Which bytes were copied as they are, filled while that is done.
     """
@@ -342,7 +338,6 @@ class Relabeling(NamedTuple):
         write: Writes a copy; returns whether every byte that does not change kept its place.
         pieces: Returns what to write over a file, or behind it; nothing where it is as planned already.
         mapped: Returns the container as it will be; the one given must not be used again.
-        is_one_pickle: Whether all devices stand in the pickle of the object.
     """
 
     write: Callable[[Container, CopyWriter, Plan], bool]

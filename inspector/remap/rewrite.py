@@ -109,8 +109,6 @@ def text_edits(data: bytes, trace: Trace, wanted: Mapping[int, str]) -> list[Edi
     """Return the edits that make each push of a text leave what its user wants.
 
     Args:
-        data: The stream.
-        trace: Where its texts are pushed.
         wanted: What some of the pushes are to leave, by where they start; all others leave what they did.
     """
     edits = []

@@ -61,15 +61,7 @@ _RESERVED = "the metadata of safetensors has another use for this name"
 
 
 class Slot(NamedTuple):
-    """One tensor to write.
-
-    Attributes:
-        name: Its name.
-        facts: What it is in the source.
-        dtype: Its type in the copy.
-        start: Where it begins behind the header.
-        nbytes: Its size.
-    """
+    """One tensor to write."""
 
     name: str
     facts: TensorFacts
@@ -83,10 +75,7 @@ class SafetensorsPlan(NamedTuple):
 
     Attributes:
         slots: The tensors, in the order of the file.
-        metadata: Texts by name.
         tied: Names left out, each with the name that its tensor is kept under.
-        left_out: Values that are neither.
-        refusals: Why it cannot be written, one sentence each.
     """
 
     slots: list[Slot]
@@ -99,13 +88,7 @@ class SafetensorsPlan(NamedTuple):
 def plan_safetensors(
     entries: Sequence[tuple[str, Value]], facts: Sequence[TensorFacts | None], cast: dict[str, str]
 ) -> SafetensorsPlan:
-    """Decide what a safetensors file of a state dict holds.
-
-    Args:
-        entries: Names and values.
-        facts: What the tensors among them are.
-        cast: Types that become others.
-    """
+    """Decide what a safetensors file of a state dict holds."""
     tensors = [
         (name, fact, value) for (name, value), fact in zip(entries, facts, strict=True) if fact is not None
     ]
@@ -224,10 +207,7 @@ class SafetensorsFile:
     """A file to write.
 
     Attributes:
-        contents: What it holds.
-        stock: Where the bytes are.
         target: Descriptor of the empty file.
-        progress: Told of bytes copied, asked for cancellation.
     """
 
     contents: SafetensorsPlan

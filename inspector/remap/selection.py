@@ -44,10 +44,8 @@ class Model(NamedTuple):
     """A model in a checkpoint.
 
     Attributes:
-        keys: The way to it.
         path: The same as text; empty for the root.
         is_module: Whether it is a module with its class, not a dictionary of tensors.
-        is_average: Whether its weights are averaged ones.
         is_program: Whether its modules are mappings within mappings: names are the ways to the tensors.
     """
 

@@ -45,12 +45,8 @@ class Piece(NamedTuple):
     """One storage to write.
 
     Attributes:
-        source: Its key in the source.
-        name: What the pickle says of it.
         ranges: Which bytes of the source's storage it is made of, in order.
-        is_whole: Whether these are all of them.
         dtype: torch's name of its element type; `uint8` for untyped storages.
-        nbytes: Its size.
     """
 
     source: str
@@ -66,7 +62,6 @@ class Cut(NamedTuple):
 
     Attributes:
         ranges: The bytes kept, in order and apart from one another.
-        starts: Where each begins in what is left.
     """
 
     ranges: tuple[Range, ...]
@@ -101,12 +96,9 @@ class Storages:
     """Names the storages that a pickle uses while it is written; a `Naming` without the entries.
 
     Attributes:
-        container: The source.
         location_of: Gives the new location tag by a storage's key and its present tag.
-        owner_of: Names a tensor that views a storage, for messages.
         cuts: What is kept of each storage, by key; storages that are not among them are kept whole.
         dtypes: Storages of other element types from now on, by the present type.
-        pieces: What has been named so far, by key.
     """
 
     container: Container
@@ -169,8 +161,6 @@ class Viewed:
     """Notes what is viewed of each storage, while a pickle is written for nothing else.
 
     Attributes:
-        container: The source.
-        spans: The bytes viewed of each storage.
         wholes: Storages that something holds as such, so that all of them counts.
     """
 
@@ -258,7 +248,6 @@ class Caster:
 
     Attributes:
         dtype: The dtype that elements become.
-        overflowed: How many finite numbers have become infinite so far.
     """
 
     def __init__(self, dtype: str, python: str | None = None) -> None:
@@ -314,8 +303,6 @@ class Stock:
     """Reads the bytes of a container's storages.
 
     Attributes:
-        source: The file, or what was unpacked of it.
-        container: What it holds.
         caster: Casts what is to have another type, or None.
     """
 

@@ -33,11 +33,9 @@ class TorchCheck:
     """What torch made of a copy.
 
     Attributes:
-        verdict: The answer.
         detail: torch's error, the first difference, or why nothing was checked; empty if all is equal.
         call: How the copy was loaded; empty where it was not.
         torch: torch's version; empty where there was no answer.
-        tensors: How many tensors were compared.
         missing: Devices that the copy names and this machine has not: whether they take it was not tried.
     """
 
@@ -61,9 +59,6 @@ def check_with_torch(
 
     Args:
         copy: The copy, which may have no name yet: the child gets its descriptor.
-        original: The file it was made from.
-        devices: The devices that the copy names.
-        progress: Asked for cancellation, which ends the child.
         python: What names the Python whose torch is asked; None for the one that counts.
     """
     progress.start("asking torch to load the copy")

@@ -33,9 +33,7 @@ class LegacyStorage(NamedTuple):
     """One storage to write.
 
     Attributes:
-        key: Its key in the pickle.
         numel: How many elements it has.
-        copy: Writes its bytes to the file.
     """
 
     key: str
@@ -71,12 +69,9 @@ class TorchFile:
     """A file of torch's to write.
 
     Attributes:
-        pickle: The object.
         pieces: Its storages, by the order of their keys.
-        stock: Where their bytes are.
         byteorder: How numbers are stored: `little` or `big`.
         target: Descriptor of the empty file.
-        progress: Told of bytes copied, asked for cancellation.
     """
 
     pickle: bytes

@@ -40,10 +40,7 @@ class Comparison:
 
     Attributes:
         differences: What is not as it should be, a sentence each, at most twenty; nothing if all is.
-        tensors: How many tensors the original has.
         moves: The devices that differ, as (there, here, how many tensors).
-        compared_nbytes: How many bytes were compared one by one.
-        moved_hidden: How many devices outside of tensors differ.
     """
 
     differences: tuple[str, ...]
@@ -70,12 +67,7 @@ def compare_files(
     """Compare a copy with the file that it was made from.
 
     Args:
-        copy: The copy.
-        original: The file it was made from.
         rules: What devices were to become; None accepts whatever the copy has.
-        move_all: Whether state that torch keeps on the CPU was to move as well.
-        hidden: Whether devices outside of tensors were to change as well.
-        progress: Told of the stages and bytes, asked for cancellation.
     """
     progress = progress or Progress()
     before = open_checkpoint(original, progress=progress)
@@ -108,13 +100,6 @@ def check_copy(
 ) -> tuple[Checkpoint, str]:
     """Open a file that was just written, and compare all but the bytes of tensors with what was planned.
 
-    Args:
-        container: The original.
-        path: The file.
-        plan: What was to change in it.
-        progress: Told of the stages, asked for cancellation.
-        what: What the file is called where it cannot be read.
-
     Returns:
         The file, and the first difference; empty for none.
     """
@@ -140,14 +125,7 @@ def read_again(what: str) -> Iterator[None]:
 
 
 def compare_devices(original: Checkpoint, copy: Checkpoint, plan: Plan, devices: Devices) -> list[str]:
-    """Return where the devices of a copy, in which nothing else differs, are not as planned.
-
-    Args:
-        original: What it was made from.
-        copy: The copy.
-        plan: What was to change.
-        devices: The device here and there of everything that names one, also of what no row shows.
-    """
+    """Return where the devices of a copy, in which nothing else differs, are not as planned."""
     found = []
     for index, (before, after) in enumerate(zip(original.tensors, copy.tensors, strict=False)):
         # One on meta has no device of its own to plan: it may be made of parts that move.

@@ -50,10 +50,6 @@ class Record(NamedTuple):
     """One record to write.
 
     Attributes:
-        name: Its full name.
-        nbytes: Its inflated size.
-        stored_nbytes: How many bytes its contents take.
-        contents: What stands in it.
         method: 0 stored, 8 deflated.
         crc: CRC-32 of its contents; of those that a function writes it is set by what that returns.
     """
@@ -97,14 +93,6 @@ def lay_out_behind(
     """Return what is appended to an archive to replace a record: the new one, and a directory that names it.
 
     torch finds records by the directory alone, so those that stay need not move, and the old one is not read.
-
-    Args:
-        pos: Where the archive ends.
-        record: The new record.
-        data: Its contents.
-        central: The old directory's bytes before and behind the header of the record it replaces.
-        count: How many records there are.
-        alignment: What contents are aligned to.
     """
     body = _local_header(record, pos, alignment) + data + _descriptor(record, pos)
     directory = _central_header(record, pos).join(central)
@@ -196,8 +184,6 @@ def torch_records(
     """Return all records of a file.
 
     Args:
-        folder: The folder that they stand in.
-        pickle: The object.
         storages: The storages, named by `storage_name`.
         byteorder: How numbers are stored: `little` or `big`.
         serialization_id: Forty digits; torch reads them for its log alone.

@@ -28,9 +28,7 @@ class Place:
 
     Attributes:
         file: The path of its source, or what Python calls it where there is none (`<stdin>`).
-        line: Its number.
         span: First and last line, first and last column (in bytes) of the call; None before Python 3.11.
-        calls: The name of the function that it calls.
         takes: Which positional argument of that function is `map_location`; -1 where it has none.
     """
 
@@ -50,10 +48,6 @@ class Call:
         own: The line of the user's own code that led there; the same as `site` if that is the user's.
         saved: The device that the file, or the call's own `map_location`, names.
         to: Where the storages went; None where they were left to torch.
-        why: The reason.
-        way: How it was loaded.
-        file: The path of the file, where it is known.
-        storages: How many storages it were.
         nbytes: Their size together; 0 for TorchScript, whose sizes are not seen.
     """
 
@@ -74,9 +68,6 @@ class Journal:
 
     Attributes:
         calls: Their calls, in the order of the first process that made them.
-        processes: How many Pythons started with the hook.
-        with_torch: How many of them imported torch.
-        failures: What failed in the hook, each text once.
     """
 
     calls: tuple[Call, ...]

@@ -38,7 +38,6 @@ class Mending:
     Attributes:
         kind: What `code` is.
         code: Python, or for `file` commands of this program.
-        place: The line that it is about.
     """
 
     kind: MendingKind
@@ -174,11 +173,7 @@ class Need:
     """A line that loads from devices which had to be mapped.
 
     Attributes:
-        site: The line that calls what loads.
-        own: The line of the user's own code that led there.
-        way: How it loads.
         moves: From which device to which, with reason and size; the files are added up.
-        files: The files, where they are known.
         mending: What mends it in the source; None where nothing was mapped.
     """
 

@@ -33,12 +33,7 @@ _START = "start"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """The folder while it is there.
-
-    Attributes:
-        folder: The folder.
-        environment: The environment for the command.
-    """
+    """The folder while it is there."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -61,7 +56,6 @@ def hooked(rules: Sequence[tuple[str, str]], target: Wish, *, maps_missing: bool
     Args:
         rules: Device patterns and where they go, in their order.
         target: The machine whose devices count as being there. This one is looked at by the program's torch.
-        maps_missing: Whether devices that no rule covers are mapped where they are missing.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="checkpoint-inspector-run-")).resolve()
@@ -152,7 +146,6 @@ class Program:
     """What will be run.
 
     Attributes:
-        command: The command, its program by path.
         python: The Python that runs it, with those of its options that decide what it imports at its start;
             empty where that is not known (a shell script, `uv`, `conda run`).
     """
@@ -382,14 +375,7 @@ _COPY = "write a copy with checkpoint-inspector remap"
 def run_rescued(
     words: Sequence[str], rules: Sequence[Rule], target: Wish, *, maps_missing: bool
 ) -> tuple[int, Journal]:
-    """Run a command, and return its exit code (or the negative number of a signal) and what was mapped.
-
-    Args:
-        words: The command.
-        rules: Where devices go, in their order.
-        target: The machine whose devices count as being there.
-        maps_missing: Whether devices that no rule covers are mapped where they are missing.
-    """
+    """Run a command, and return its exit code (or the negative number of a signal) and what was mapped."""
     followed = [_followed(rule) for rule in rules]
     program = find_command(words)
     with hooked(followed, target, maps_missing=maps_missing) as hook:

@@ -51,7 +51,6 @@ class At(NamedTuple):
     """Where a tensor is.
 
     Attributes:
-        device: Its device.
         dtype: Its dtype, torch's name without `torch.`.
         is_number: Whether it has no dimensions: such a tensor on the CPU may meet those of any device.
     """
@@ -93,7 +92,6 @@ def load_module(own: Sequence[At], saved: Sequence[At], way: Way = Way.COPY) -> 
     With `assign=True` the module has the file's tensors; only `requires_grad` stays the module's.
 
     Args:
-        own: Where the module's tensors are.
         saved: Where those of the state dict are, as `torch.load` returned them.
         way: `COPY` or `ASSIGN`.
     """
@@ -125,7 +123,6 @@ def load_slot(name: str, saved: At, parameter: At, *, on_device: bool) -> At:
     Args:
         name: The slot's name, such as `exp_avg`; of nested slots `state/exp_avg`.
         saved: Where `torch.load` put it.
-        parameter: Where the parameter of the code's optimizer is while the state is loaded.
         on_device: Whether the parameter's group in the file is `capturable` or `fused`.
     """
     if name.rpartition("/")[2] == "step":
@@ -175,9 +172,6 @@ def step_failure(
     """Return what `optimizer.step` says for one parameter and its slots.
 
     Args:
-        parameter: Where the parameter is.
-        slots: Where its slots are, by name.
-        capturable: Whether its group is.
         foreach: The option of that name; None lets torch choose, which it does by the parameter's device.
     """
     kind = _kind(parameter.device)
@@ -227,7 +221,6 @@ class Code:
         built_as: Their dtype; empty for that of the file.
         moved_to: The device of `model.to(device)` afterwards; empty where the model is not moved.
         inputs: The device of what meets it: a batch, a prediction; empty for none that is elsewhere.
-        foreach: The option of that name of an optimizer.
     """
 
     way: Way | None = None
@@ -272,8 +265,6 @@ def landed_places(checkpoint: Checkpoint, part: Part, landed: Sequence[str] = ()
     """Return where `torch.load` puts the tensors of a part.
 
     Args:
-        checkpoint: The file.
-        part: The part.
         landed: The device of each tensor of the file, as `LoadOutcome.tensors` has it; as saved if empty.
     """
     rows = ((index, checkpoint.tensors[index]) for index in part.rows)
@@ -287,9 +278,6 @@ def follow(checkpoint: Checkpoint, part: Part, code: Code, landed: Sequence[str]
     """Follow a part from where `torch.load` put it to its first use.
 
     Args:
-        checkpoint: The file.
-        part: One of its parts.
-        code: What code does with it.
         landed: The device of each tensor of the file, as `LoadOutcome.tensors` has it; as saved if empty.
     """
     saved = landed_places(checkpoint, part, landed)

@@ -313,10 +313,7 @@ class LoadCall:
     """How a file is loaded.
 
     Attributes:
-        map_location: The argument of that name.
         weights_only: The argument of that name; None where the call does not give it.
-        mmap: The argument of that name.
-        by_path: Whether torch is given a path, rather than an open file.
         current: The number of the current device: `torch.cuda.set_device`, the rank on many a cluster.
         by_loader: Whether the format's own loader is called in place of `torch.load`.
         refusal: Why `weights_only=True` would stop, see `target.loading`; None if it would not. It is asked

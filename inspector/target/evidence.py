@@ -17,13 +17,8 @@ class System:
 
     Attributes:
         os: `Linux`, `Windows` or `Darwin`.
-        release: The kernel's version.
         machine: The architecture that Python was built for: `x86_64`, `arm64`.
-        macos: The version of macOS.
-        rosetta: Whether an Intel Python is translated on an Apple chip.
-        wsl: Whether this is Linux inside Windows.
         container: The kind of container, or None outside of one.
-        memory_nbytes: The memory that programs may use.
     """
 
     os: str = ""
@@ -61,23 +56,16 @@ class TorchFound:
 
     Attributes:
         state: `imported`, `missing`, `failed` (it raised), `crashed`, `timeout`; empty when not asked.
-        error: What the import raised.
         version: torch's version with its build: `2.5.1+cu124`.
         cuda: The CUDA version it was built for, or None.
         hip: The same for ROCm.
         xpu: The same for Intel.
-        messages: Warnings of the import.
         cuda_available: `torch.cuda.is_available()`; ROCm answers here, too.
         cuda_count: `torch.cuda.device_count()`, which may count GPUs that cannot be used.
-        cuda_messages: What was warned and raised while asking, in torch's words.
-        cuda_devices: The devices, where they can be used.
         arch_list: `torch.cuda.get_arch_list()`: what its GPU code was compiled for.
-        mps_built: Whether it was built for Apple's GPU.
-        mps_available: Whether it can use one.
         xpu_available: `torch.xpu.is_available()`.
         xpu_messages: As `cuda_messages`.
         xpu_devices: As `cuda_devices`.
-        hpu: Whether there is a Gaudi accelerator.
     """
 
     state: str = ""
@@ -116,11 +104,6 @@ class Smi:
 
     Attributes:
         state: `ok`, `missing`, `failed` or `timeout`; empty when it was not asked.
-        exit_code: Its exit code.
-        error: Its complaint.
-        driver: The driver's version.
-        cuda: The highest CUDA version that the driver speaks.
-        gpus: Its list.
     """
 
     state: str = ""
@@ -162,18 +145,8 @@ class Evidence:
     """Everything that one run of the probe found.
 
     Attributes:
-        system: The machine.
-        python: The Python that was asked.
-        torch: The torch of that Python.
-        nvidia: NVIDIA's driver.
         cards: Makers of the graphics cards on the bus, known to a driver or not: `nvidia`, `amd`, `intel`.
-        dri: Linux's render nodes.
-        kfd: AMD's device file.
-        dxg: Whether WSL hands its GPU on.
         toolkits: Versions of the CUDA toolkits that are installed; torch does not use them.
-        nvcc: The version of the CUDA compiler on the path.
-        packages: Packages that belong to torch, with their versions.
-        environment: The variables that choose devices.
     """
 
     system: System = System()

@@ -60,8 +60,6 @@ class Use:
 
     Attributes:
         device: Its name, or `host`.
-        peak_nbytes: The most at any time of a stage.
-        final_nbytes: What is left at its end.
     """
 
     device: str
@@ -74,8 +72,6 @@ class Stage:
     """One step of a script.
 
     Attributes:
-        name: Which.
-        uses: Memory by device, the host first.
         mapped_nbytes: Pages of the file that have been read: they stand in memory while there is room, on top
             of what the host uses.
     """
@@ -268,7 +264,6 @@ class Forecast:
 
     Attributes:
         failure: The error that stops the first rank it stops, or None. After one there are no stages.
-        ranks: How many processes load.
         stages: The steps in order.
     """
 
@@ -296,7 +291,6 @@ class Room:
 
     Attributes:
         device: Its name, or `host`.
-        needed_nbytes: The peak.
         memory_nbytes: What it has, or None where that is not known.
     """
 

@@ -155,10 +155,6 @@ class Part:
     """One part.
 
     Attributes:
-        kind: What it is for.
-        form: How it lies in the file.
-        keys: Where it stands.
-        path: The same as text.
         rows: Its tensors, as indexes of the checkpoint's rows; parts of composite tensors are left out.
     """
 
@@ -180,13 +176,7 @@ class Part:
 
 
 class Place(NamedTuple):
-    """What a tensor belongs to.
-
-    Attributes:
-        kind: The kind of the part.
-        form: Its form.
-        length: How many of the tensor's keys lead to it.
-    """
+    """What a tensor belongs to."""
 
     kind: Kind
     form: Form

@@ -41,9 +41,7 @@ class Profile:
     Attributes:
         id: The word for the machine on the command line: `cpu`, `cuda`, `2xcuda`, `mps`, `this`; it does not
             depend on what is wanted.
-        label: What people read.
         accelerators: How many devices of each type it has, as (type, number); ROCm's are `cuda`.
-        torch_version: The installed torch, where it is known.
         gpus: What is known of the devices counted above; empty for a preset without a size of memory.
         memory_nbytes: The machine's own memory, or None where it is not known.
         evidence: All that a probe found there; None for a machine that was not probed.

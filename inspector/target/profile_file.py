@@ -41,11 +41,7 @@ REMEDY = "make the profile again: checkpoint-inspector target --probe-script pri
 
 
 class Fields:
-    """One JSON object. What it lacks, and what is null, counts as not known; what it has more is ignored.
-
-    Attributes:
-        place: Where it stands in the document, for complaints.
-    """
+    """One JSON object. What it lacks, and what is null, counts as not known; what it has more is ignored."""
 
     def __init__(self, value: object, place: str = "") -> None:
         """Take a parsed value."""
@@ -384,7 +380,6 @@ def probe_this_machine(progress: Progress, python: str | None = None) -> Profile
     """Ask the installed torch about this machine; where it is missing or broken, the profile says so.
 
     Args:
-        progress: Asked for cancellation.
         python: What names the Python whose torch is asked; None for the one that counts.
     """
     chosen = choose_python(python, progress)

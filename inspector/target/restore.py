@@ -210,10 +210,7 @@ def land_script(tag: str, place: str | None, target: Profile, current: int) -> t
     """Return where a storage with a tag lands, or (finding, message) of the failure.
 
     Args:
-        tag: The tag.
         place: The text of `map_location`, which was found to be there; None without one.
-        target: The machine.
-        current: The number of the current device.
     """
     name, _, index = tag.partition(":")
     is_there = name in _ALWAYS or target.offers(name, int(index) if index.isdecimal() else None)

@@ -252,10 +252,8 @@ class LoadFailure:
     """The error that stops a load.
 
     Attributes:
-        finding: The id of the finding that explains it.
         device: The location tag that raises it; empty where no device does.
         storage: The storage that raises it first; empty where none does.
-        message: torch's text, with the exception's name.
         tensor: The path of the first tensor that waits for it; empty where none does.
     """
 
@@ -510,7 +508,6 @@ class DefaultLoad:
         code: The call that our loading code makes, with the names allowed that it allows. For a file that
             should not be loaded, it is the restricted call, which refuses it.
         stop: What stops that call, or None: a device that is missing, or damage.
-        way: Both in one word.
     """
 
     safety: SafetyVerdict
@@ -549,8 +546,6 @@ def judge_load(checkpoint: Checkpoint, target: Profile, known: SafetyVerdict | N
     """Judge a file on a machine.
 
     Args:
-        checkpoint: The file.
-        target: The machine.
         known: A verdict on the file; it is taken where it is by the list of the machine's torch.
     """
     safety = judge_for(checkpoint, target, known)

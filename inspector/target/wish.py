@@ -40,9 +40,7 @@ class Memory:
     """The memory of each GPU of a machine, or of the machine if it has none.
 
     Attributes:
-        nbytes: How much.
         text: The same as it was written, for people: `24 GB`.
-        count: How many GPUs there are, where that was written along with it.
     """
 
     nbytes: int

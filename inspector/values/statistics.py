@@ -25,12 +25,7 @@ class Statistics:
     """The figures of one tensor, over its finite values unless it says otherwise.
 
     Attributes:
-        numel: How many values there are.
-        finite: How many of them are finite.
-        zeros: How many are zero.
-        nan: How many are no number.
         posinf: How many are infinite; of complex ones, infinite in a part.
-        neginf: How many are minus infinity.
         first_nan: The index of the first that is no number.
         first_posinf: The index of the first that is infinite.
         first_neginf: The index of the first that is minus infinity.
@@ -40,7 +35,6 @@ class Statistics:
         complex_mean: The two parts of the mean of complex ones, else None.
         std: Their standard deviation with Bessel's correction; None for fewer than two.
         norm: The square root of the sum of their squares; None where that is larger than a float can be.
-        unique: How many different ones there are, where that is known.
         edges: The edges of the bins of the linear histogram, one more than there are bins.
         counts: What is in them; a value on an edge belongs to the bin above it.
         exponent: The least power of two of the histogram of magnitudes.
@@ -93,8 +87,6 @@ class Ranks:
     Attributes:
         effective: The exponential of the entropy of its singular values, as shares of their sum.
         stable: The sum of their squares over the square of the largest.
-        largest: The largest: the spectral norm.
-        most: How many there are.
     """
 
     effective: float
@@ -158,10 +150,8 @@ class Scanned:
     """One tensor of a scan.
 
     Attributes:
-        row: Its row in the checkpoint.
         statistics: Its figures, without histograms; None where it could not be read.
         why: Why it could not; else empty.
-        oddities: What is odd about it.
         spark: Its histogram as a few heights from 0 to 8.
     """
 
@@ -174,12 +164,7 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scan:
-    """What reading all tensors of a file showed.
-
-    Attributes:
-        tensors: All of them, in the order of the file.
-        nbytes: How many bytes were read.
-    """
+    """What reading all tensors of a file showed."""
 
     tensors: tuple[Scanned, ...]
     nbytes: int
