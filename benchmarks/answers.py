@@ -23,8 +23,8 @@ from inspector.remap.rules import parse_rule
 from inspector.report.tree import build_tree
 from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render, styles
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.call import LoadCall
+from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import first_failure
 
 path, runs = sys.argv[1], int(sys.argv[2])

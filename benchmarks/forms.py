@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
 from inspector.units import format_nbytes
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "forms.md"

@@ -7,8 +7,8 @@ import sys
 import time
 
 from inspector.model.build import open_checkpoint
+from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import parse_rule
 
 path, rule, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.remap.relabel.in_place import record_path, undo_patch
+from inspector.remap.in_place import record_path, undo_patch
 
 MEGABYTE = 1_000_000
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -31,8 +31,8 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 from inspector.model.build import open_checkpoint
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import patch_in_place
+from inspector.remap.export import export_copy
+from inspector.remap.in_place import patch_in_place
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 way, path, rule, out, fatal = sys.argv[1:]

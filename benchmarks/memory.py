@@ -17,10 +17,9 @@ from pathlib import Path
 
 from inspector.model.build import open_checkpoint
 from inspector.records import dataclass
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.map_location import Function, MapLocation, TagMap
+from inspector.target.call import Function, LoadCall, MapLocation, TagMap
 from inspector.target.memory import HOST, LOAD_ALONE, Routine, forecast
+from inspector.target.profile import CPU_ONLY
 
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parent / "docs" / "benchmarks.md"

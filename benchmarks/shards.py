@@ -22,8 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inspector.model.build import open_checkpoint
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
 
 SHARDS, TENSORS = 100, 500
 _LARGE_NBYTES = 20 << 30

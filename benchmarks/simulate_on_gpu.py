@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.torch.test_simulation_table import AGREEING, ask, explanation
 
 

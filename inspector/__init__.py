@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from inspector.model.checkpoint import Optimizer
     from inspector.model.findings import Finding, Fix
     from inspector.model.totals import DeviceTotal
-    from inspector.remap.convert.forms import LeftOut
     from inspector.remap.describe import PlanRow
+    from inspector.remap.forms import LeftOut
 
 __version__ = "0.1.0"
 

@@ -35,7 +35,7 @@ from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.explanation import UNRECOGNIZED, Explanation
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 from tests.corpus import CORPUS
 from tests.unit.report.rows import checkpoint, storage, tensor
 

@@ -31,7 +31,7 @@ import torch
 
 from inspector.diff.compare import Wish, compare_paths
 from inspector.errors import CheckpointError
-from inspector.remap.compare.planned import compare_files
+from inspector.remap.verify import compare_files
 from tests.builders import agents, arrays, deepspeed, exports, folders, megatron
 from tests.corpus import CORPUS
 

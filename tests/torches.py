@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from inspector.progress import Progress
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.this_machine import probe_this_machine
+from inspector.target.profile import Profile
+from inspector.target.profile_file import probe_this_machine
 
 _ROOT = Path(__file__).parents[1]
 

@@ -25,11 +25,11 @@ TESTS = Path(__file__).parent
 DOORS = {
     "inspector.containers.opening": ({"read_container"}, {"containers", "pickles", "model"}),
     "inspector.model.build": ({"build_checkpoint", "open_checkpoint"}, {"containers", "pickles", "model"}),
-    "inspector.remap.compare.planned": ({"compare_files"}, {"remap"}),
-    "inspector.remap.convert.export": ({"export_form"}, {"remap"}),
-    "inspector.remap.recover.recover": ({"recover"}, {"remap"}),
-    "inspector.remap.relabel.export": ({"export_copy"}, {"remap"}),
-    "inspector.remap.relabel.in_place": ({"patch_in_place", "undo_patch"}, {"remap"}),
+    "inspector.remap.verify": ({"compare_files"}, {"remap"}),
+    "inspector.remap.export_form": ({"export_form"}, {"remap"}),
+    "inspector.remap.recover": ({"recover"}, {"remap"}),
+    "inspector.remap.export": ({"export_copy"}, {"remap"}),
+    "inspector.remap.in_place": ({"patch_in_place", "undo_patch"}, {"remap"}),
 }
 _caches: list[functools._lru_cache_wrapper[Any]] = []
 

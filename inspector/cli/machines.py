@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from inspector.target.machine.profile import Profile
-    from inspector.target.machine.wish import Wish
+    from inspector.target.profile import Profile
+    from inspector.target.wish import Wish
 
 TARGETS = (
     "this, cpu, mps, xpu, rocm, cuda (one GPU), 2xcuda (two), cuda:1 (that GPU is wanted), 4xcuda:1 (both), "
@@ -41,7 +41,7 @@ def profile_of(wish: Wish, options: argparse.Namespace) -> Profile:
 
     That takes a second, so it is done once for all files of a command line.
     """
-    from inspector.target.machine.this_machine import probe_this_machine
+    from inspector.target.profile_file import probe_this_machine
 
     known: dict[str, Profile] = vars(options).setdefault("machines", {})
     if not known:

@@ -9,10 +9,9 @@ from inspector.cli.machines import add_target_options, profile_of
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
-    from inspector.remap.asking import Machine
-    from inspector.remap.plan import Plan
+    from inspector.remap.plan import Machine, Plan
     from inspector.remap.rules import Rule
-    from inspector.target.machine.wish import Wish
+    from inspector.target.wish import Wish
 
 
 def add_map_options(parser: argparse._ActionsContainer) -> None:
@@ -40,7 +39,7 @@ def add_plan_options(parser: argparse._ActionsContainer) -> None:
 def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Wish]:
     """Read --map and --target, before any file so that wrong usage comes first."""
     from inspector.remap.rules import parse_rule
-    from inspector.target.machine.wish import THIS, parse_wish
+    from inspector.target.wish import THIS, parse_wish
 
     rules = tuple(parse_rule(text) for text in options.map)
     return rules, parse_wish(options.target or THIS)
@@ -50,7 +49,7 @@ def plan_of(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> Plan:
     """Return the plan of the rules for a file."""
-    from inspector.remap.asking import plan_for
+    from inspector.remap.plan import plan_for
 
     machine = _machine(options, target)
     return plan_for(checkpoint, said, machine, move_all=options.move_all, hidden=options.hidden_devices)
@@ -60,7 +59,7 @@ def rules_of(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> tuple[Rule, ...]:
     """Return the rules of --map, then those that --target still needs; with neither, all goes to the CPU."""
-    from inspector.remap.asking import rules_for
+    from inspector.remap.plan import rules_for
 
     return rules_for(checkpoint, said, _machine(options, target), hidden=options.hidden_devices)
 

@@ -15,9 +15,9 @@ from inspector.model.obstacles import is_damaged
 from inspector.records import replace
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import format_rule, parse_rule
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.call import LoadCall
 from inspector.target.opening import can_map
+from inspector.target.profile import CPU_ONLY, Profile
 from inspector.target.simulate import first_failure
 from inspector.target.versions import release_of
 

@@ -8,7 +8,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Final
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.roles.devices import is_accelerator
 from inspector.records import dataclass
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.target.versions import Release, release_of
 
 _WEIGHTS: Final = frozenset({"parameter", "buffer", "ema"})

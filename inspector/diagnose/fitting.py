@@ -12,11 +12,10 @@ from inspector.model.roles.devices import device_order
 from inspector.model.totals import storage_nbytes_by
 from inspector.records import dataclass, replace
 from inspector.remap.plan import rules_for_target
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import Profile
-from inspector.target.map_location import TagMap
+from inspector.target.call import LoadCall, TagMap
 from inspector.target.memory import HOST, Room, fits, forecast
 from inspector.target.opening import can_map
+from inspector.target.profile import Profile
 from inspector.target.restore import landing_place
 from inspector.target.versions import release_of
 from inspector.units import format_nbytes

@@ -15,8 +15,8 @@ from inspector.diagnose.findings.wanted import WANTED_RULES
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import SEVERITIES, Finding
 from inspector.safety.verdict import SafetyVerdict
-from inspector.target.default_load import judge_for
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
+from inspector.target.simulate import judge_for
 
 RULES: tuple[Rule, ...] = (
     *FILE_RULES,  # what is missing matters before where it would go

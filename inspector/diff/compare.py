@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import NamedTuple
 
+from inspector.child import Worker
 from inspector.containers.notes import NoteKind
-from inspector.diff.content.arrays import array_of
-from inspector.diff.content.elements import Marks, has_elements
-from inspector.diff.content.equality import Equalities
-from inspector.diff.content.numbers import Differences, Tolerance
-from inspector.diff.facts.containers import are_comparable, compare_containers, holders_of
-from inspector.diff.facts.objects import name_rest
-from inspector.diff.facts.programs import compare_programs
-from inspector.diff.facts.records import Rest, StorageDigests, compare_records, compare_storages
-from inspector.diff.facts.sharing import compare_sharing
-from inspector.diff.facts.tensors import compare_rows
-from inspector.diff.facts.tokens import Tokens
-from inspector.diff.facts.unsaid import compare_unsaid, marks_of
-from inspector.diff.facts.values import compare_values
-from inspector.diff.pairs.contents import pair_contents
-from inspector.diff.pairs.pairing import Pairing
+from inspector.containers.opening import stamp_at
+from inspector.diff.containers import are_comparable, compare_containers, holders_of
+from inspector.diff.content import Differences, Equalities, Marks, Tolerance, array_of, has_elements
+from inspector.diff.facts import (
+    compare_programs,
+    compare_rows,
+    compare_sharing,
+    compare_unsaid,
+    compare_values,
+    marks_of,
+)
+from inspector.diff.pairing import Pairing, pair_contents
 from inspector.diff.records import (
     ArrayPair,
     ContainerChange,
@@ -33,8 +32,10 @@ from inspector.diff.records import (
     TensorChange,
     ValueChange,
 )
+from inspector.diff.rest import Rest, StorageDigests, compare_records, compare_storages, name_rest
 from inspector.diff.side import Side, open_side
-from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
+from inspector.diff.tokens import Tokens
+from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
@@ -57,8 +58,6 @@ class Wish:
     """How two checkpoints are to be compared.
 
     Attributes:
-        mode: How far tensors are compared.
-        tolerance: What counts as equal where numbers are compared.
         choose: Returns the rows that matter; None for all. A pair matters if one of its rows does.
     """
 
@@ -304,3 +303,87 @@ def _with_numbers(what: tuple[str, ...], numbers: Numbers) -> tuple[str, ...]:
     elif numbers.other_bits:
         kept.append("bits")
     return tuple(kept)
+
+
+# ------------------------------------------------------------------------------------------------------------
+# By how much pairs of two compared files differ, asked one after the other while the files stay open.
+
+_POLL_S = 0.05
+_AGAIN = "compare the files again"
+
+
+class ChangedError(ContainerError):
+    """A file is another one than when it was compared, so that what was found is no longer true."""
+
+
+class Measuring:
+    """Opens both files for the first pair and keeps them, and the child that computes; any thread may ask."""
+
+    def __init__(self, diff: Diff) -> None:
+        """Prepare to measure pairs of a comparison."""
+        self._diff = diff
+        self._lock = allocate_lock()
+        self._stack = ExitStack()
+        self._sides: tuple[Side, Side] | None = None
+        self._worker = Worker()
+        self._is_closed = False
+
+    def measure(self, pair: Pair | ArrayPair, progress: Progress) -> Numbers:
+        """Compare the numbers of one pair of tensors, or of arrays among the values."""
+        while not self._lock.acquire(timeout=_POLL_S):
+            progress.advance()
+        try:
+            if self._is_closed:
+                raise CancelledError
+            a, b = self._open(progress)
+            with Differences(a, b, worker=self._worker) as differences:
+                found = _measured((a, b), pair, differences, progress)
+            self._refuse_changed()
+            return found
+        finally:
+            self._lock.release()
+            if self._is_closed:
+                self.close()
+
+    def close(self) -> None:
+        """Close the files and end the child; where somebody asks just now, as soon as that is over."""
+        self._is_closed = True
+        if self._lock.acquire(blocking=False):
+            self._let_go()
+            self._lock.release()
+
+    def _open(self, progress: Progress) -> tuple[Side, Side]:
+        """Return both files as they were compared."""
+        self._refuse_changed()
+        if self._sides is None:
+            paths = self._diff.a.path, self._diff.b.path
+            self._sides = self._stack.enter_context(open_both(*paths, progress))
+            self._refuse_changed()  # they are others if they were replaced just before they were opened
+        return self._sides
+
+    def _refuse_changed(self) -> None:
+        """Raise an error where a path leads to another file than the one that was compared, or to none."""
+        for one in (self._diff.a, self._diff.b):
+            now = stamp_at(one.path)
+            if now != one.stamp:
+                self._let_go()
+                gone = "a file that was compared is no longer there"
+                what = gone if now is None else "a file has changed since it was compared"
+                raise ChangedError(what, where=one.path, remedy=_AGAIN)
+
+    def _let_go(self) -> None:
+        self._sides = None
+        self._stack.close()
+        self._worker.end()
+
+
+def _measured(
+    sides: tuple[Side, Side], pair: Pair | ArrayPair, differences: Differences, progress: Progress
+) -> Numbers:
+    if isinstance(pair, ArrayPair):
+        return measure_arrays(sides, pair, differences, progress)
+    a, b = sides
+    first, second = a.checkpoint.tensors[pair.a], b.checkpoint.tensors[pair.b]
+    progress.start("comparing numbers", first.nbytes)
+    marks = marks_of(a.tensors[pair.a]), marks_of(b.tensors[pair.b])
+    return differences.compare(first, second, progress, marks)

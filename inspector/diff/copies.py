@@ -16,9 +16,8 @@ from inspector.containers.formats import find_format
 from inspector.containers.opening import open_path, read_container
 from inspector.containers.source import BytesSource, Source
 from inspector.diff.compare import Wish, compare_sides
-from inspector.diff.facts.objects import digest_objects, faults_of
-from inspector.diff.facts.tokens import Tokens
 from inspector.diff.records import Diff
+from inspector.diff.rest import digest_objects, faults_of
 from inspector.diff.same_bytes import (
     Span,
     archive_spans,
@@ -31,6 +30,7 @@ from inspector.diff.same_bytes import (
     zip_spans,
 )
 from inspector.diff.side import side_of
+from inspector.diff.tokens import Tokens
 from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.tensors.views import Known
@@ -65,13 +65,7 @@ _MOST_CHARS, _MOST_FOUND = 80, 20
 
 
 class Copied:
-    """What came out of comparing a copy with its original.
-
-    Attributes:
-        differences: What differs besides devices, a sentence each.
-        devices: The device here and there of all that names one.
-        nbytes: How many bytes were compared one by one.
-    """
+    """What came out of comparing a copy with its original."""
 
     def __init__(self) -> None:
         """Begin with nothing."""

@@ -36,8 +36,6 @@ class Rule(NamedTuple):
     Attributes:
         a: The part in the first file; empty where it was added.
         b: The part in the second; empty where it was left out.
-        tensors: How many pairs it explains.
-        how: How they were found.
     """
 
     a: str
@@ -50,20 +48,15 @@ class Numbers(NamedTuple):
     """How the elements of two tensors differ; those that are NaN in both count as equal.
 
     Attributes:
-        numel: How many there are.
-        differing: How many differ, beyond the tolerance if there is one.
         max_abs: The largest difference of two finite elements; None where no two are finite.
         max_rel: The largest such difference divided by the size of the element of the second, where that is
             not 0. None without any.
         cosine: Of the finite elements of both as vectors; None where one of them is 0.
-        first: The place of the first that differs, by dimension.
-        first_a: That element of the first file, as text.
         first_b: That of the second.
         other_bits: How many are the same number in other bits: another NaN, or -0.0 for 0.0.
         not_finite: How many differ where one of the two is NaN or infinite.
         norm_a: The length of the first as a vector of the elements that are finite in both.
         norm_b: That of the second.
-        distance: The length of their difference.
         skipped: How many elements these three leave out, since one of the two is NaN or infinite.
     """
 
@@ -87,11 +80,8 @@ class TensorChange(NamedTuple):
     """A pair of tensors that differ.
 
     Attributes:
-        pair: Their rows.
         what: The facts that differ, see `facts.tensors`; `values`, or `bits` where the numbers are the same;
             `unread` where the bytes could not be compared.
-        numbers: By how much, where that was asked for.
-        why: Why the bytes could not be compared.
     """
 
     pair: Pair
@@ -114,14 +104,11 @@ class ValueChange(NamedTuple):
     """A pair of values that differ.
 
     Attributes:
-        a: The row of the first file.
         b: That of the second.
         what: `type`, `value`, or `key` where one key is a number and the other its text. Of NumPy's arrays
             also what they differ in, as tensors do; `bits` alone where their numbers are the same.
         a_text: What it is in the first, around the first place that differs where it is long.
         b_text: The same of the second.
-        is_measurable: Whether both are arrays of as many numbers.
-        numbers: By how much those differ, where that was asked for.
     """
 
     a: int
@@ -146,25 +133,14 @@ class ArrayPair(NamedTuple):
 
 
 class Sharing(NamedTuple):
-    """Tensors that share their memory in one of the files and not in the other.
-
-    Attributes:
-        paths: Their paths in the first file.
-        tied_in: The file in which they share it.
-    """
+    """Tensors that share their memory in one of the files and not in the other."""
 
     paths: tuple[str, ...]
     tied_in: Literal["a", "b"]
 
 
 class NameChange(NamedTuple):
-    """Something that loading only one of the files imports or calls.
-
-    Attributes:
-        text: The name, or the call with its arguments.
-        verdict: The verdict on the name.
-        only_in: The file that does it.
-    """
+    """Something that loading only one of the files imports or calls."""
 
     text: str
     verdict: str
@@ -175,7 +151,6 @@ class RecordChange(NamedTuple):
     """A record of an archive (code, a graph), or a storage without a tensor, that is not the same in both.
 
     Attributes:
-        name: Its name.
         what: `added`, `removed` or `changed`.
     """
 
@@ -187,8 +162,6 @@ class ContainerChange(NamedTuple):
     """Something that holds tensors or values, and is not held alike in both files.
 
     Attributes:
-        a_path: Its place in the first file.
-        b_path: That in the second.
         a: Its type in the first, or the keys from the first on that stands elsewhere.
         b: The same of the second.
     """
@@ -204,28 +177,15 @@ class Diff:
     """All that two checkpoints differ in.
 
     Attributes:
-        a: The first.
-        b: The second.
-        mode: How far the tensors were compared.
         pairs: The tensors that both have, in the order of the first.
         removed: Tensors that only the first has, by number.
-        added: Those that only the second has.
-        rules: What became of the names of pairs that have others.
-        tensors: The pairs that differ.
         values_removed: Values that only the first has, by number.
-        values_added: Those that only the second has.
-        values: The values that differ.
-        sharing: Tensors that share memory in one of the files alone.
         names: What loading one of the files alone would import, then what it would call.
         records: Records of the archives, and storages without tensors, that differ.
-        containers: Lists, dicts and objects that are of another type.
         reordered: Mappings whose keys stand in another order, which counts as equal.
         has_containers: Whether both files say what holds their tensors, so that it could be compared.
-        verdicts: The words of both safety verdicts.
-        compared_nbytes: How many bytes were read of each.
         unlisted: Whether either file has values that no row lists, so that those were not compared.
         tolerated: How many tensors differ within the tolerance alone, which counts as equal.
-        tolerated_values: How many arrays among the values do.
         uncompared: What else was not compared, or does not count as a difference, in words.
     """
 

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from inspector.child import Worker
 from inspector.diff.compare import Chosen
-from inspector.diff.content.elements import has_elements
-from inspector.diff.content.numbers import Differences
-from inspector.diff.facts.unsaid import marks_of
-from inspector.diff.pairs.pairing import Pairing
+from inspector.diff.content import Differences, has_elements
+from inspector.diff.facts import marks_of
+from inspector.diff.pairing import Pairing
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side, open_side
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError
@@ -54,7 +53,6 @@ class Point(NamedTuple):
     """One tensor in one of the files.
 
     Attributes:
-        norm: Its length as a vector.
         step: Its distance from what it is in the file before; None in the first.
         drift: Its distance from what it is in the first file; None there.
         skipped: How many elements norm and drift leave out, since they are NaN or infinite here or there.
@@ -76,7 +74,6 @@ class SeriesRow(NamedTuple):
     """One tensor over all files.
 
     Attributes:
-        path: What the first file calls it.
         numel: How many elements it has.
         points: What it is in each file; None where it is missing, of another shape, or cannot be read.
         is_counter: Whether it counts steps, or is a single number beside a model, such as `best_acc1`: it
@@ -90,12 +87,7 @@ class SeriesRow(NamedTuple):
 
 
 class Series(NamedTuple):
-    """All tensors of the first file over all files.
-
-    Attributes:
-        paths: The files.
-        rows: The tensors that hold numbers other than whole ones.
-    """
+    """All tensors of the first file over all files."""
 
     paths: tuple[str, ...]
     rows: tuple[SeriesRow, ...]
@@ -134,8 +126,6 @@ def compare_series(
     """Compare each checkpoint with the one before it, and with the first.
 
     Args:
-        paths: The files, in their order.
-        progress: Told of the bytes, asked for cancellation.
         choose: Returns the rows of the first file that matter; None for all.
     """
     with open_side(paths[0], progress) as first, Worker() as worker:

@@ -29,12 +29,6 @@ class Side:
     """An open checkpoint.
 
     Attributes:
-        checkpoint: Its rows.
-        container: What they were made of.
-        source: Its file, or folder.
-        reader: Reads its storages.
-        values: What each value row is in the pickle.
-        tensors: What each tensor row is in the pickle.
         aliases: Places where an object stands that the rows list elsewhere, with that place.
         containers: What holds tensors and values, by its place.
         is_swapped: Whether the numbers in its storages have their first byte last.

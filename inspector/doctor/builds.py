@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.doctor.drivers import parse_version, runs_code
 from inspector.doctor.symptoms import capabilities, driver_cuda, is_jetson
 from inspector.records import dataclass
-from inspector.target.machine.evidence import Evidence, Version
+from inspector.target.evidence import Evidence, Version
 
 INDEX = "https://download.pytorch.org/whl/"
 PREVIOUS = "https://pytorch.org/get-started/previous-versions/"

@@ -19,7 +19,7 @@ from inspector.doctor.symptoms import (
     variable,
     wants_cuda,
 )
-from inspector.target.machine.evidence import Evidence, SmiGpu, TorchDevice
+from inspector.target.evidence import Evidence, SmiGpu, TorchDevice
 
 _MOST_NAMED = 8
 # The packages of Ubuntu's driver, of which libnvidia-compute-NNN brings a libcuda.so of its own; libnvidia-

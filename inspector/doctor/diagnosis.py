@@ -7,7 +7,7 @@ from typing import Literal
 
 from inspector.model.findings import Severity
 from inspector.records import dataclass
-from inspector.target.machine.evidence import Evidence
+from inspector.target.evidence import Evidence
 
 Certainty = Literal["certain", "likely", "possible"]
 CERTAINTIES: tuple[Certainty, ...] = ("certain", "likely", "possible")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from inspector.target.machine.evidence import Version
+from inspector.target.evidence import Version
 
 # CUDA version -> the oldest driver for Linux and for Windows. From CUDA 11 on any driver of the same major
 # version does ("minor version compatibility"); before, each version needed its own. Sources:

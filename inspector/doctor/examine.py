@@ -33,8 +33,8 @@ from inspector.doctor.symptoms import (
 from inspector.model.findings import SEVERITIES
 from inspector.pythons import OPTION
 from inspector.records import dataclass
-from inspector.target.machine.evidence import Evidence
-from inspector.target.machine.profile import Profile
+from inspector.target.evidence import Evidence
+from inspector.target.profile import Profile
 from inspector.units import format_nbytes
 
 # Rules of the GPU doctor about torch's build and NVIDIA's driver.

@@ -8,7 +8,7 @@ from inspector.doctor.builds import install_steps
 from inspector.doctor.diagnosis import Diagnosis, MachineRule
 from inspector.doctor.drivers import parse_version
 from inspector.doctor.symptoms import has_driver, quoted, torch_line, variable
-from inspector.target.machine.evidence import Evidence, Node
+from inspector.target.evidence import Evidence, Node
 
 # The oldest macOS by torch's version, newest first; what torch says where it is older may name the one
 # before. https://github.com/pytorch/pytorch/pull/162921 (2.9), /pull/133141 and /issues/139425 (2.5), and

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.doctor.drivers import cuda_version, highest_cuda, is_newest_known
-from inspector.target.machine.evidence import Evidence, Version
+from inspector.target.evidence import Evidence, Version
 
 _GPU_NODE = re.compile(r"/dev/nvidia[0-9]+")
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from inspector.gui.compare.window import CompareWindow
     from inspector.gui.dialogs.error import ErrorDialog
     from inspector.session.screen import FailurePage, Screen
-    from inspector.target.machine.profile import Profile
+    from inspector.target.profile import Profile
 
 
 # Unexpected errors: shown once, as text that can be copied, while the window keeps running.
@@ -263,7 +263,7 @@ class MachineProbe:
     def __call__(self, progress: Progress, python: str | None) -> Profile:
         """Return the profile of this machine by one of its Pythons; called in a worker thread."""
         if python not in self._found:
-            from inspector.target.machine.this_machine import probe_this_machine
+            from inspector.target.profile_file import probe_this_machine
 
             self._found[python] = probe_this_machine(progress, python)
         return self._found[python]

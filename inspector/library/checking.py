@@ -15,13 +15,13 @@ from inspector.overriding import override
 from inspector.report.checking import Check as Found
 from inspector.report.checking import check_document, format_check
 from inspector.report.words.verdicts import understood
-from inspector.target.default_load import judge_load
-from inspector.target.machine.wish import THIS, parse_wish
+from inspector.target.simulate import judge_load
+from inspector.target.wish import THIS, parse_wish
 
 if TYPE_CHECKING:
     from inspector.diagnose.script.answer import ScriptAnswer
     from inspector.model.checkpoint import Checkpoint
-    from inspector.target.machine.profile import Profile
+    from inspector.target.profile import Profile
 
 
 class Check:

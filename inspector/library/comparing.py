@@ -6,7 +6,7 @@ import math
 from typing import Any, Literal, NoReturn
 
 from inspector.diff.compare import Chosen, Wish, compare_paths
-from inspector.diff.content.numbers import Tolerance
+from inspector.diff.content import Tolerance
 from inspector.diff.records import Diff as Found
 from inspector.diff.records import Mode
 from inspector.errors import PlanError

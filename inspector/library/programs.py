@@ -11,10 +11,10 @@ from inspector.library.sources import Map, Path, rules_of
 from inspector.overriding import override
 from inspector.records import dataclass
 from inspector.report.words.rescue import format_journal
-from inspector.rescue.calls import Call, Why
-from inspector.rescue.needs import find_needs
-from inspector.rescue.rescued import run_rescued
-from inspector.target.machine.wish import THIS, parse_wish
+from inspector.rescue.journal import Call, Why
+from inspector.rescue.mending import find_needs
+from inspector.rescue.running import run_rescued
+from inspector.target.wish import THIS, parse_wish
 from inspector.units import cut_text
 
 _MOST_CHARS = 200

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from inspector.library.sources import CheckpointLike, Map, opened_of, rules_of
 from inspector.library.telling import Told, told
-from inspector.remap.asking import device_map, refuse_other_than_devices
+from inspector.remap.plan import device_map, refuse_other_than_devices
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import THIS, parse_wish
+from inspector.target.profile import Profile
+from inspector.target.wish import THIS, parse_wish
 
 
 def snippet(

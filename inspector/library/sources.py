@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from inspector.library.opened import Opened
 from inspector.progress import Progress
 from inspector.remap.rules import Rule, parse_rule
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.this_machine import probe_this_machine
-from inspector.target.machine.wish import Wish
+from inspector.target.profile import Profile
+from inspector.target.profile_file import probe_this_machine
+from inspector.target.wish import Wish
 from inspector.units import cut_text, escape_text
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Literal, NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Role, Tensor
 from inspector.records import dataclass
-from inspector.remap.convert.forms import KEPT
-from inspector.remap.hidden import could_move, hidden_stay
-from inspector.remap.plan import Plan
+from inspector.remap.forms import KEPT
+from inspector.remap.plan import Plan, could_move, hidden_stay
 from inspector.remap.rules import format_rule
 from inspector.units import escape_text, format_count, format_nbytes
 
@@ -27,13 +26,7 @@ class PlanRow:
     """Tensors of one role that share their way.
 
     Attributes:
-        what: Whether they move.
-        device: Where they are.
-        to: Where they will be.
-        role: What they are for.
-        tensors: How many.
         nbytes: Their size, elements times item size.
-        why: The reason, in one sentence.
         examples: The paths of the first few, fit for a screen.
     """
 
@@ -58,8 +51,6 @@ def describe_plan(checkpoint: Checkpoint, plan: Plan, fates: bytes = b"") -> tup
     """Return what a plan does to every tensor, in groups: those that move first, then those that stay.
 
     Args:
-        checkpoint: The file.
-        plan: What changes.
         fates: What becomes of each tensor in another form, see `FormPreview`: the others are left out.
     """
     kept = frozenset(plan.kept)

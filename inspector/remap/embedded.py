@@ -22,8 +22,8 @@ from inspector.pickles.machine import Stream
 from inspector.pickles.values import Value
 from inspector.progress import Progress
 from inspector.remap.plan import TOGETHER, Plan, plan_remap, with_viewed
-from inspector.remap.relabel.edits import Edit
-from inspector.remap.relabel.writers import CopyWriter
+from inspector.remap.relabel import CopyWriter
+from inspector.remap.rewrite import Edit
 from inspector.remap.rules import Rule
 
 Rewrite = Callable[[Stream, Plan], bytes]
@@ -46,11 +46,7 @@ def embedded_edits(
     """Return what changes in a pickle so that files within it have other devices.
 
     Args:
-        data: The pickle.
-        inside: The devices in those files, each with the value that is the file.
         moves: Where they go, by their index in that.
-        rewrite: Returns the bytes of a pickle with the devices of a plan.
-        progress: Asked for cancellation.
     """
     rules: dict[bytes, dict[str, str]] = {}
     for index, (row, value) in enumerate(inside):

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
-from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Tensor
 from inspector.model.once import once
-from inspector.model.roles.device_types import device_type
-from inspector.model.roles.devices import is_accelerator, split_device
+from inspector.model.roles.device_types import DEVICE_TYPES, device_type
+from inspector.model.roles.devices import device_order, is_accelerator, split_device
+from inspector.model.roles.hidden import CHANGED_IN, DEVICE_CLASS, MOVABLE
+from inspector.model.totals import device_totals
+from inspector.quoting import command, file_word
 from inspector.records import dataclass, field, replace
-from inspector.remap.rules import Rule, Rules, check_destination, is_same_device, rules_as_meant
-from inspector.target.machine.profile import Profile
+from inspector.remap.rules import (
+    Rule,
+    Rules,
+    check_destination,
+    format_rule,
+    is_same_device,
+    literal_pattern,
+    matches_device,
+    parse_rule,
+    rules_as_meant,
+)
+from inspector.target.profile import Profile
+from inspector.units import cut_text, nearest
 
 TOGETHER = "give them one device"
 _MOST_NAMES = 4
@@ -29,10 +44,8 @@ class Plan:
 
     Attributes:
         rules: The rules it was made from; what no tensor row shows follows those by device.
-        tensors: The new device of each tensor row that moves, by its index.
         storages: The new device of each storage that moves, by its key.
         kept: Indexes of the tensors that a rule would move but that torch keeps on the CPU.
-        held: The keys of their storages.
         texts: Every device text in the checkpoint; no other text can be one that has to change.
         hidden: The new device of each device outside of tensors that changes, by its index.
     """
@@ -323,3 +336,233 @@ def _unseen_storages(checkpoint: Checkpoint, going: Mapping[str, str]) -> dict[s
         return {}
     rows = checkpoint.storages
     return {row.key: going[row.device] for row in rows if row.device in going and not row.tensors}
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Rules that match nothing in a checkpoint: most likely they are mistyped, so nothing is written by them.
+
+_MOST_DEVICES = 6
+_MOST_CHARS = 40
+_MOST_COMPARED = 100
+_WITHOUT_COLON = re.compile(r"([a-z]+)[^a-z0-9]?([0-9]+)", re.IGNORECASE)
+
+
+def refuse_unmatched(rules: Sequence[Rule], checkpoint: Checkpoint) -> None:
+    """Refuse rules that match nothing.
+
+    `*` and a known type with `:*` ask for whatever there is, which may be nothing: a script that maps all its
+    files can use them on each.
+    """
+    devices = device_texts(checkpoint) | {hidden.device for hidden in checkpoint.hidden_devices}
+    for rule in rules_as_meant(rules, checkpoint):
+        if rule.device is not None:
+            _refuse_device(rule, rule.device, devices)
+        elif not _matches_row(rule, checkpoint):
+            shown = command("show", file_word(checkpoint.path))
+            what = next(word for word in ("path", "role", "dtype") if getattr(rule, word) is not None)
+            raise PlanError(
+                f"the rule matches nothing: no tensor of the file has this {what}",
+                where=format_rule(rule),
+                remedy=f"{_meant_path(rule, checkpoint)}see what the file holds: {shown}",
+            )
+
+
+def _refuse_device(rule: Rule, pattern: str, devices: Collection[str]) -> None:
+    is_open = pattern == "*" or (pattern.endswith(":*") and pattern.removesuffix(":*") in DEVICE_TYPES)
+    if is_open or any(matches_device(pattern, device) for device in devices):
+        return
+    ordered = sorted(devices, key=device_order)
+    shown = ", ".join(cut_text(device, _MOST_CHARS) for device in ordered[:_MOST_DEVICES])
+    more = f" and {len(ordered) - _MOST_DEVICES:,} more" if len(ordered) > _MOST_DEVICES else ""
+    meant = _meant(pattern, devices)
+    has = f"the file has {shown}{more}" if ordered else "the file has no tensors"
+    raise PlanError(
+        f"the rule matches nothing: nothing in the file is on {cut_text(pattern, _MOST_CHARS)!r}",
+        where=format_rule(rule),
+        remedy=f"did you mean {meant}={rule.to}? {has}" if meant else f"{has}; '*' stands for all of them",
+    )
+
+
+def _meant_path(rule: Rule, checkpoint: Checkpoint) -> str:
+    """Return the question for the rule that was meant, where the first step of its path is mistyped."""
+    if rule.path is None:
+        return ""
+    found = meant_path(rule.path, (row.path for row in checkpoint.tensors))
+    return "" if found is None else f"did you mean {format_rule(replace(rule, path=found))}? "
+
+
+def meant_path(pattern: str, paths: Iterable[str]) -> str | None:
+    """Return a pattern with another first step, where no path has its own and one has a similar one."""
+    first, slash, rest = pattern.partition("/")
+    steps = dict.fromkeys(path.partition("/")[0] for path in paths)
+    near = None if first in steps else nearest(first, list(steps)[:_MOST_COMPARED])
+    return None if near is None else f"{literal_pattern(near)}{slash}{rest}"
+
+
+def _meant(pattern: str, devices: Collection[str]) -> str | None:
+    """Return the device that was meant, as far as a slip of the finger tells."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
+
+    parts = _WITHOUT_COLON.fullmatch(pattern)
+    if parts is not None and f"{parts[1].lower()}:{parts[2]}" in devices:
+        return f"{parts[1].lower()}:{parts[2]}"
+    if pattern.endswith(":*"):
+        every = [f"{kind}:*" for kind in DEVICE_TYPES]
+    elif pattern.isalpha() and (near := nearest(pattern.lower(), {one.partition(":")[0] for one in devices})):
+        return near if near in devices else f"{near}:*"
+    else:
+        every = sorted(devices, key=device_order)[:_MOST_COMPARED]
+    return next(iter(get_close_matches(pattern.lower(), every, 1, 0.7)), None)
+
+
+def _matches_row(rule: Rule, checkpoint: Checkpoint) -> bool:
+    return any(
+        rule.matches(row.device, (row.path,), role=row.role, dtypes=(row.dtype,))
+        for row in checkpoint.tensors
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Devices outside of tensors, sent where the rules send tensors: only for those who ask for it.
+#
+# No `map_location` reaches them, and a value may be a mere record of where something ran, so a remap leaves
+# them alone unless it is told. Then `torch.device` objects and meshes follow the rules for devices and paths.
+# A random generator goes to another device of its type only: torch refuses it the state of another type.
+# Texts, classes of tensors and DataParallel are the user's, always.
+
+_DEVICE = re.compile(r"torch\.device\([^()]*\)")
+_MOVABLE = MOVABLE | {HiddenPlace.GENERATOR}
+
+
+def with_hidden(checkpoint: Checkpoint, plan: Plan, rules: Iterable[Rule] = ()) -> Plan:
+    """Return a plan that also sends the devices outside of tensors by its rules, and then by these."""
+    every = Rules((*plan.rules, *rules))
+    moves = {index: to for index, to, _ in _wanted(checkpoint, every) if to is not None}
+    return plan_hidden(checkpoint, plan, moves)
+
+
+def plan_hidden(checkpoint: Checkpoint, plan: Plan, moves: dict[int, str]) -> Plan:
+    """Return a plan in which these devices outside of tensors change, by their index."""
+    if not moves:
+        return plan
+    rows = checkpoint.hidden_devices
+    if min(moves) < 0 or max(moves) >= len(rows):
+        raise PlanError("it changes devices that are not there")
+    if checkpoint.format not in CHANGED_IN:
+        raise PlanError(
+            f"this is {format_of(checkpoint.format).what}, in which devices outside of tensors stay",
+            where=rows[min(moves)].path,
+            remedy="set them where the file is made, or after it is loaded; leave --hidden-devices out",
+        )
+    _refuse_alike(rows, moves)
+    return replace(plan, hidden=moves, texts=plan.texts | {rows[index].device for index in moves})
+
+
+def _refuse_alike(rows: Sequence[HiddenDevice], moves: dict[int, str]) -> None:
+    """Refuse to make two keys of one dictionary the same: loading would keep the value of one."""
+    before: dict[tuple[str, str], tuple[str, str]] = {}
+    for index, row in enumerate(rows):
+        if row.what is not HiddenPlace.KEY:
+            continue
+        device, old = moves.get(index, row.device), (row.path, row.device)
+        if before.setdefault((without_devices(row.path), device), old) != old:
+            raise PlanError(
+                f"two keys of one dictionary would be the same device, {device}, and a value lost",
+                where=row.path,
+                remedy="send them to different devices, or leave --hidden-devices out",
+            )
+
+
+def without_devices(text: str) -> str:
+    """Return a path, or a step of one, without the devices that keys of dictionaries are."""
+    return _DEVICE.sub(DEVICE_CLASS, text)
+
+
+def hidden_stay(checkpoint: Checkpoint, plan: Plan) -> tuple[HiddenDevice, ...]:
+    """Return the generators that a rule names and that stay: their state fits no other type of device."""
+    return tuple(row for _, to, row in _wanted(checkpoint, plan.rules) if to is None)
+
+
+def could_move(checkpoint: Checkpoint, plan: Plan) -> tuple[HiddenDevice, ...]:
+    """Return the devices that a plan leaves alone, and that `with_hidden` would send elsewhere."""
+    wanted = _wanted(checkpoint, plan.rules) if checkpoint.format in CHANGED_IN else ()
+    return tuple(row for index, to, row in wanted if to is not None and index not in plan.hidden)
+
+
+def rules_for_hidden(checkpoint: Checkpoint, target: Profile) -> tuple[Rule, ...]:
+    """Return the rules that send the devices outside of tensors to what the target has."""
+    texts = {row.device for row in checkpoint.hidden_devices if row.what in _MOVABLE}
+    moving = (text for text in sorted(texts) if split_device(text) and not is_in_place(text, target))
+    return tuple(Rule(device=text, to=fold(text, target)) for text in moving)
+
+
+def with_hidden_moved(rows: Iterable[HiddenDevice], hidden: Mapping[int, str]) -> tuple[HiddenDevice, ...]:
+    """Return the rows as they are once a plan is carried out."""
+    return tuple(
+        replace(row, device=hidden[index]) if index in hidden else row for index, row in enumerate(rows)
+    )
+
+
+def _wanted(checkpoint: Checkpoint, rules: Rules) -> Iterable[tuple[int, str | None, HiddenDevice]]:
+    """Yield each device that a rule sends elsewhere, with where it goes; None where it cannot go there."""
+    for index, row in enumerate(checkpoint.hidden_devices):
+        here = split_device(row.device)
+        if row.what not in _MOVABLE or here is None or here[0] == "meta":
+            continue
+        rule = rules.find_first(row.device, (row.path,))
+        if rule is None:
+            continue
+        kind = rule.to.partition(":")[0]
+        to = kind if row.what is HiddenPlace.MESH else rule.to
+        if not is_same_device(to, row.device):
+            is_kept = row.what is HiddenPlace.GENERATOR and kind != here[0]
+            yield index, None if is_kept else to, row
+
+
+# --- what people ask of a copy, a map and a machine, as the rules and the plan that it makes of a file ------
+
+Machine = Callable[[], Profile]
+"""Describes the machine; it is called only where that matters, since it may have to be probed."""
+
+
+def rules_for(
+    checkpoint: Checkpoint, said: tuple[Rule, ...], machine: Machine | None, *, hidden: bool = False
+) -> tuple[Rule, ...]:
+    """Return the rules of a map, then those that a machine still needs; with neither, all goes to the CPU.
+
+    Args:
+        machine: The machine, or None.
+    """
+    refuse_unmatched(said, checkpoint)
+    if machine is None:
+        return said or (parse_rule("*=cpu"),)
+    profile = machine()
+    rules = said + rules_for_target(checkpoint, profile)
+    return rules + rules_for_hidden(checkpoint, profile) if hidden else rules
+
+
+def plan_for(
+    checkpoint: Checkpoint,
+    said: tuple[Rule, ...],
+    machine: Machine | None,
+    *,
+    move_all: bool = False,
+    hidden: bool = False,
+) -> Plan:
+    """Return the plan of those rules; `move_all` moves what torch keeps on the CPU, too. Errors as above."""
+    plan = plan_remap(checkpoint, rules_for(checkpoint, said, machine, hidden=hidden), move_all=move_all)
+    return with_hidden(checkpoint, plan) if hidden else plan
+
+
+def refuse_other_than_devices(said: tuple[Rule, ...]) -> None:
+    """Refuse rules that loading code has no word for."""
+    if any(rule.device is None for rule in said):
+        raise PlanError("snippets can map devices only, not paths", remedy="use remap for path:GLOB@TO")
+
+
+def device_map(checkpoint: Checkpoint, said: tuple[Rule, ...]) -> tuple[tuple[str, str], ...]:
+    """Return where each saved device goes by rules for devices: (saved device, where to)."""
+    refuse_unmatched(said, checkpoint)
+    ordered = Rules(said)
+    going = ((total.device, ordered.by_device(total.device)) for total in device_totals(checkpoint))
+    return tuple((device, to) for device, to in going if to is not None)

@@ -34,7 +34,6 @@ class Rule:
         path: Pattern of the paths it applies to, or None.
         role: The role it applies to, or None.
         dtype: The dtype it applies to, or None.
-        to: The destination.
     """
 
     device: str | None = None

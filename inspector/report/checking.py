@@ -28,11 +28,10 @@ from inspector.report.words.verdicts import (
     shown_message,
     understood,
 )
-from inspector.target.default_load import DefaultLoad, Judged
-from inspector.target.machine.profile import Profile
+from inspector.target.call import CUT, behind_message, short_message
 from inspector.target.opening import OTHER_LOADER
-from inspector.target.refusal import CUT, behind_message, short_message
-from inspector.target.simulate import LoadFailure
+from inspector.target.profile import Profile
+from inspector.target.simulate import DefaultLoad, Judged, LoadFailure
 from inspector.units import escape_text
 
 if TYPE_CHECKING:

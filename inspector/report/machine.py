@@ -10,9 +10,9 @@ from inspector.records import as_document
 from inspector.report.page.blocks import MARKS, Block, Line, Page, Role, page_of
 from inspector.report.page.facts import Fact
 from inspector.report.words.verdicts import understood
-from inspector.target.machine.evidence import Evidence
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.profile_file import MARK
+from inspector.target.evidence import Evidence
+from inspector.target.profile import Profile
+from inspector.target.profile_file import MARK
 from inspector.units import escape_text, format_nbytes
 
 _CAPTION = 8

@@ -19,17 +19,15 @@ from inspector.model.obstacles import find_obstacle, is_ambiguous, is_gzipped
 from inspector.model.roles.processes import find_shards
 from inspector.quoting import command, file_word, python_text, shell_word
 from inspector.records import dataclass, replace
-from inspector.remap.convert.forms import SAFETENSORS_SUFFIX
-from inspector.remap.files.naming import device_word, free_folder, free_path, record_path
+from inspector.remap.files import device_word, free_folder, free_path, record_path
+from inspector.remap.forms import SAFETENSORS_SUFFIX
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.report.words.fixes import RemedyKind
-from inspector.target.default_load import Judged
-from inspector.target.loading import load_call
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import THIS
-from inspector.target.map_location import MapLocation, TagMap
-from inspector.target.simulate import first_failure, simulate
+from inspector.target.call import MapLocation, TagMap, load_call
+from inspector.target.profile import Profile
+from inspector.target.simulate import Judged, first_failure, simulate
+from inspector.target.wish import THIS
 
 _INDEX = ".index.json"
 _MOST_PAIRS = 4
@@ -94,7 +92,7 @@ def _trusted(judged: Judged) -> Remedy | None:
 
 def weights_remedies(checkpoint: Checkpoint) -> tuple[Remedy, ...]:
     """Return what takes the weights out of a pickled model: they ask for nobody's trust."""
-    from inspector.remap.convert.preview import can_be_weights  # noqa: PLC0415 - few files are models
+    from inspector.remap.preview import can_be_weights  # noqa: PLC0415 - few files are models
 
     if checkpoint.module_class is None or not can_be_weights(checkpoint):
         return ()

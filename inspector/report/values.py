@@ -26,8 +26,7 @@ from inspector.report.words.values import (
     statistics_lines,
 )
 from inspector.units import cut_text, escape_text, format_shape
-from inspector.values.scan import Scan, Scanned
-from inspector.values.statistics import Index, Ranks, Statistics
+from inspector.values.statistics import Index, Ranks, Scan, Scanned, Statistics
 
 Document = dict[str, Any]
 _MOST_CHARS = 80

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import codecs
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from inspector.quoting import command, file_word, shell_word
 from inspector.records import dataclass
-from inspector.rescue.calls import Call, Place
+from inspector.rescue.journal import Call, Journal, Place, Way
 
 MendingKind = Literal["line", "argument", "before", "file"]
 """What is to be done.
@@ -37,7 +38,6 @@ class Mending:
     Attributes:
         kind: What `code` is.
         code: Python, or for `file` commands of this program.
-        place: The line that it is about.
     """
 
     kind: MendingKind
@@ -163,3 +163,65 @@ def _is_there(call: ast.Call, place: Place) -> bool:
         return (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset) == place.span
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name == place.calls and call.lineno <= place.line <= (call.end_lineno or call.lineno)
+
+
+# --- the calls of a program by the line that has to be changed: a loop over a hundred files is one line -----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A line that loads from devices which had to be mapped.
+
+    Attributes:
+        moves: From which device to which, with reason and size; the files are added up.
+        mending: What mends it in the source; None where nothing was mapped.
+    """
+
+    site: Place | None
+    own: Place | None
+    way: Way
+    moves: tuple[Call, ...]
+    files: tuple[str, ...]
+    mending: Mending | None
+
+
+def find_needs(journal: Journal) -> tuple[Need, ...]:
+    """Return the lines of a journal, in the order in which they were met."""
+    groups: dict[tuple[object, ...], list[Call]] = defaultdict(list)
+    for call in journal.calls:
+        groups[call.site, call.own, call.way].append(call)
+    return tuple(_need(calls) for calls in groups.values())
+
+
+def _need(calls: list[Call]) -> Need:
+    first = calls[0]
+    files = tuple(sorted({call.file for call in calls if call.file is not None}))
+    moves = tuple(_added_up(calls))
+    return Need(
+        site=first.site,
+        own=first.own,
+        way=first.way,
+        moves=moves,
+        files=files,
+        mending=mend(first, [(move.saved, move.to) for move in moves if move.to is not None], files),
+    )
+
+
+def _added_up(calls: Iterable[Call]) -> Iterator[Call]:
+    """Yield the calls of one line by their devices."""
+    groups: dict[tuple[object, ...], list[Call]] = defaultdict(list)
+    for call in calls:
+        groups[call.saved, call.to, call.why].append(call)
+    for alike in groups.values():
+        first = alike[0]
+        yield Call(
+            site=first.site,
+            own=first.own,
+            saved=first.saved,
+            to=first.to,
+            why=first.why,
+            way=first.way,
+            file=None,
+            storages=sum(call.storages for call in alike),
+            nbytes=sum(call.nbytes for call in alike),
+        )

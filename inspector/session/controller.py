@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from inspector.session.view import TaskRunner, View
     from inspector.values.asking import ValueReader
     from inspector.values.request import Request
-    from inspector.values.scan import Scan
-    from inspector.values.statistics import Ranks, Statistics
+    from inspector.values.statistics import Ranks, Scan, Statistics
 
 
 # Each kind of question about values has a child process of its own, so that a scan keeps no click waiting.
@@ -288,7 +287,7 @@ class Session(Exports):
         document = self._ready
         tensors = () if document is None else document.checkpoint.tensors
         if document is not None and (len(tensors) > _MANY or any(row.shape in _SCALAR for row in tensors)):
-            from inspector.values.scalars import read_scalars  # noqa: PLC0415 - see above
+            from inspector.values.request import read_scalars  # noqa: PLC0415 - see above
 
             self._run(SCALARS, _LABEL, partial(read_scalars, document.checkpoint))
 
@@ -499,7 +498,7 @@ def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress
 
 def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:
     from inspector.session.values.showing import prepare_scan  # noqa: PLC0415 - few files are scanned
-    from inspector.values.scan import scan_checkpoint  # noqa: PLC0415 - as above
+    from inspector.values.statistics import scan_checkpoint  # noqa: PLC0415 - as above
 
     scan = scan_checkpoint(document.checkpoint, reader, progress)
     prepare_scan(document, scan)

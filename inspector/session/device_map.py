@@ -10,14 +10,13 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order
 from inspector.model.roles.hidden import CHANGED_IN
 from inspector.records import dataclass
-from inspector.remap.hidden import rules_for_hidden, with_hidden
-from inspector.remap.plan import Plan, plan_remap, rules_for_target
+from inspector.remap.plan import Plan, plan_remap, rules_for_hidden, rules_for_target, with_hidden
 from inspector.remap.rules import Rule, check_destination
 from inspector.report.colors import NEUTRAL, device_name
 from inspector.session.document import Document
 from inspector.session.export.page import ExportWish
 from inspector.session.screen import DeviceRow
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.target.simulate import restore_failure
 from inspector.units import format_count, format_nbytes
 

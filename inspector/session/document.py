@@ -13,7 +13,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import DeviceTotal, device_totals
 from inspector.progress import Progress
 from inspector.records import dataclass, field
-from inspector.remap.files.naming import record_path
+from inspector.remap.files import record_path
 from inspector.report.colors import device_colors
 from inspector.report.tree import Tree, build_tree
 from inspector.report.words.formats import names_devices
@@ -21,8 +21,8 @@ from inspector.session.cache import remembered
 
 if TYPE_CHECKING:
     from inspector.safety.verdict import SafetyVerdict
-    from inspector.target.default_load import DefaultLoad
-    from inspector.target.machine.profile import Profile
+    from inspector.target.profile import Profile
+    from inspector.target.simulate import DefaultLoad
 
 # What the tree does not need is imported when it is asked for, which is after the tree was painted.
 
@@ -84,7 +84,7 @@ def _safety(document: Document) -> SafetyVerdict:
 @remembered
 def load_of(document: Document, target: Profile) -> DefaultLoad:
     """Return what loading does on a machine, worked out once for all parts of the screen."""
-    from inspector.target.default_load import judge_load  # noqa: PLC0415 - after the tree
+    from inspector.target.simulate import judge_load  # noqa: PLC0415 - after the tree
 
     return judge_load(document.checkpoint, target, document.safety)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector.records import dataclass, replace
 from inspector.report.colors import device_name
 from inspector.session.screen import Loading, Phase
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 if TYPE_CHECKING:
     from inspector.containers.source import Stamp

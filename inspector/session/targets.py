@@ -5,8 +5,7 @@ from __future__ import annotations
 from inspector.records import replace
 from inspector.session.screen import Choice
 from inspector.session.state import State
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.sizes import offered, offered_machine
+from inspector.target.profile import Profile, offered, offered_machine
 from inspector.units import cut_text, escape_text
 
 _MOST_DEVICES = 64

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType, device_type
 from inspector.records import dataclass
 from inspector.snippet.literals import literal
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.target.versions import HAS_WEIGHTS_ONLY, release_of
 
 RUN_TIME = "this"

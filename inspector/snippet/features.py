@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from inspector.records import dataclass
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.target.versions import HAS_MMAP, HAS_WEIGHTS_ONLY, SAFE_GLOBALS, Release, release_of
 
 Name = Literal["weights_only", "add_safe_globals", "mmap", "consume_prefix", "dcp", "fully_shard"]

@@ -20,8 +20,8 @@ from inspector.snippet.models import Model
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, comment_lines, format_code
 from inspector.snippet.variables import is_free
-from inspector.target.default_load import code_weights_only, judge_for
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
+from inspector.target.simulate import code_weights_only, judge_for
 from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
 
 _RUNS_CODE = "# Loading it so can run code that is in it: do so only if you trust its source."

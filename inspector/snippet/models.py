@@ -14,9 +14,7 @@ from inspector.model.once import once
 from inspector.model.roles.roles import WRAPPER_PREFIXES
 from inspector.records import dataclass
 from inspector.snippet.literals import is_reachable
-from inspector.target.after.losses import is_loss_name
-from inspector.target.after.parts import sorter_of
-from inspector.target.after.states import state_folders, weights_by_folder
+from inspector.target.parts import is_loss_name, sorter_of, state_folders, weights_by_folder
 
 Keys = tuple[Key, ...]
 Shape = tuple[int, ...]

@@ -18,7 +18,7 @@ from inspector.snippet.device import RUN_TIME, Device, best_device, choice_lines
 from inspector.snippet.literals import literal
 from inspector.snippet.models import Model
 from inspector.snippet.script import Bracketed, comment_lines
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 # These take a device of their own, for which torch does not ask a dictionary by the text of the device.
 _WITH_OWN_DEVICE = frozenset(one.dotted for one in REBUILDS if one.sent or one.name == WRAPPER)

@@ -15,7 +15,7 @@ from inspector.snippet.literals import lookup
 from inspector.snippet.models import Keys, Model, Shape
 from inspector.snippet.placement import Placement
 from inspector.snippet.variables import Names
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 # Which models an optimizer was made for: told by count, order and shapes, then by names.
 #

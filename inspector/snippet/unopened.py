@@ -26,7 +26,7 @@ from inspector.snippet.styles.folders import index_of, training_code
 from inspector.snippet.styles.peft import adapter_code
 from inspector.snippet.styles.transformers import transformers_code
 from inspector.snippet.traits import is_adapter_file, is_pretrained
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 _INDEX = ".index.json"
 TIED = "tied"

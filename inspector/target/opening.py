@@ -11,10 +11,17 @@ from inspector.containers.zip.records import PICKLE
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import file_obstacle, is_gzipped, packed_opcode
 from inspector.target import versions
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import Profile
-from inspector.target.map_location import BAD_MAP, TorchDevice, text_of, type_name
-from inspector.target.refusal import UNSAFE, Refusal, refusal_message
+from inspector.target.call import (
+    BAD_MAP,
+    UNSAFE,
+    LoadCall,
+    Refusal,
+    TorchDevice,
+    refusal_message,
+    text_of,
+    type_name,
+)
+from inspector.target.profile import Profile
 from inspector.target.restore import Failure, restore_failure, send_failure
 from inspector.target.versions import Release, release_of
 

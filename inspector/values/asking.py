@@ -79,14 +79,7 @@ class ValueReader:
         *,
         is_short: bool = False,
     ) -> Any:  # noqa: ANN401 - as JSON has it
-        """Ask one question and return what was found.
-
-        Args:
-            head: The question.
-            progress: Told how far it is, asked for cancellation, which ends the child.
-            blocks: What is large of the question.
-            is_short: Whether it is answered so soon that to cancel it would take longer.
-        """
+        """Ask one question and return what was found."""
         found: Any = None
         for answer in self.answers(head, progress, blocks, is_short=is_short):
             found = answer.head.get("found", found)

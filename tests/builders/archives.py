@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.remap.archive.zip_layout import plain_record, write_zip
+from inspector.remap.zip_layout import plain_record, write_zip
 
 TAIL = {"version": b"3\n", ".data/serialization_id": b"0" * 40}
 HEAD = {".format_version": b"1", ".storage_alignment": b"64", "byteorder": b"little"}

@@ -19,8 +19,8 @@ from inspector.gui.app import MachineProbe, Program, main, screenshot
 from inspector.gui.settings import Settings
 from inspector.progress import Progress
 from inspector.resources import demo_path
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile import Profile
+from inspector.target import profile_file
+from inspector.target.profile import Profile
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_this_machine_is_asked_once(monkeypatch):
         asked.append(python)
         return Profile(id="this", label="this machine", torch_version="2.9")
 
-    monkeypatch.setattr(this_machine, "probe_this_machine", answer)
+    monkeypatch.setattr(profile_file, "probe_this_machine", answer)
     probe = MachineProbe()
     assert probe(Progress(), None) is probe(Progress(), None)
     assert probe(Progress(), "venv") is not probe(Progress(), None)

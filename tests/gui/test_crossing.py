@@ -38,7 +38,7 @@ from inspector.session.export.page import ExportWish
 from inspector.session.present import presenter
 from inspector.session.present.compose import compose
 from inspector.session.screen import Loading, Screen
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.gui.crossing import Crossroads, delete_what_is_to_go, picture_of, write_files, zip_file
 from tests.machines import probed
 from tests.sweep import tries

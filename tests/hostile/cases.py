@@ -43,6 +43,6 @@ CASES: tuple[Case, ...] = tuple(
 ELSEWHERE: dict[int, str] = {
     26: "tests/unit/snippet/test_literals.py",
     27: "tests/hostile/test_no_files.py",
-    28: "tests/unit/remap/relabel/test_export.py",
+    28: "tests/unit/remap/test_export.py",
 }
 """The groups that are about something else than a file's bytes, and where their tests stand."""

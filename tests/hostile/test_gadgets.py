@@ -32,8 +32,8 @@ from inspector.safety.names import judge_global, standard_modules
 from inspector.safety.offers import offers_for
 from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.wish import parse_target
-from inspector.target.refusal import Refusal, refusal_message
+from inspector.target.call import Refusal, refusal_message
+from inspector.target.wish import parse_target
 from tests.builders.pickles import call, dict_, list_, name, new, number, storage, tensor, text, tuple_
 from tests.documents import show_document
 from tests.sweep import IS_SWEEP, table, tries

@@ -9,7 +9,7 @@ from inspector.diagnose.errors.explain import explain_error
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.tensors.rebuild import looks_like_tensor
 from inspector.pickles.values import Call, Global, package_of
-from inspector.remap.objects.views import view_of
+from inspector.remap.pickle_writer import view_of
 from inspector.safety.verdict import judge
 from tests.builders.pickles import call, dict_, name, number, op, read, storage, text, tuple_
 from tests.sweep import table

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inspector.model.build import open_checkpoint
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, list_, number, proto, storage, stream, tensor, text
 from tests.sweep import table

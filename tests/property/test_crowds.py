@@ -21,12 +21,12 @@ from inspector.errors import CheckpointError
 from inspector.limits import Limits, Work
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
 from inspector.remap.describe import describe_plan
+from inspector.remap.export import export_copy
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
 from inspector.remap.plan import plan_remap
-from inspector.remap.recover.recover import recover
-from inspector.remap.relabel.export import export_copy
+from inspector.remap.recover import recover
 from inspector.remap.rules import parse_rule
 from inspector.report.jsonable import write_show
 from inspector.safety.verdict import judge
@@ -34,8 +34,8 @@ from inspector.session.document import open_document
 from inspector.session.present.compose import compose
 from inspector.session.state import State
 from inspector.snippet.styles.table import render, styles
-from inspector.target.default_load import judge_load
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import judge_load
 from tests.builders import zips
 from tests.builders.pickles import MARK, NONE, op, proto, stream, text
 from tests.property.crowds import PLACES, THINGS, crowd

@@ -25,10 +25,10 @@ from inspector.safety.words import LEVELS
 from inspector.session.device_map import map_devices
 from inspector.session.present.banner import banner, safety_chip
 from inspector.snippet.styles.table import render, styles
-from inspector.target.default_load import DefaultLoad, judge_load
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import Profile
+from inspector.target.simulate import DefaultLoad, judge_load
 from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
+from inspector.target.wish import parse_target
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, name, new, op, proto, storage, stream, tensor, text, tuple_
 from tests.corpus import varied

@@ -14,7 +14,7 @@ from inspector.errors import PlanError
 from inspector.library.checkpoint import open as open_library
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.remap.convert.patterns import Patterns
+from inspector.remap.forms import Patterns
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import literal_pattern, parse_rule, path_of
 from inspector.report.values import choose_tensors

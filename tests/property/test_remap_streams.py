@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from torch.distributed.device_mesh import DeviceMesh
 
 from inspector.model.build import build_checkpoint
-from inspector.remap.hidden import with_hidden
-from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.rewrite import rewrite_pickle
+from inspector.remap.plan import plan_remap, with_hidden
+from inspector.remap.rewrite import rewrite_pickle
 from inspector.remap.rules import Rule, Rules
 from tests.sweep import tries
 from tests.torch.remapping import Made, Name, unpickled

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
+from inspector.remap.export import export_copy
 from inspector.remap.plan import Plan, plan_remap
-from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import Rule, Rules
 from tests.sweep import tries
 from tests.torch.pictures import picture

@@ -12,12 +12,12 @@ import torch
 
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
+from inspector.remap.export import export_copy
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
+from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import plan_remap
-from inspector.remap.recover.recover import recover
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
+from inspector.remap.recover import recover
 from inspector.remap.rules import parse_rule
 from tests.torch.sameness import differences
 

@@ -18,8 +18,8 @@ from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.loading import load_call
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.call import load_call
+from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import first_failure
 from tests.hostile.asking_torch import ask_torch
 from tests.torch.forecast_files import Made, made

@@ -13,8 +13,8 @@ import torch
 
 from inspector.containers.opening import read_container
 from inspector.model.build import open_checkpoint
+from inspector.remap.export import Export, export_copy
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import Export, export_copy
 from inspector.remap.rules import parse_rule
 
 

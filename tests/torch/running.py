@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from inspector.model.roles.devices import split_device
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.torch.remapping import tagged
 from tests.unit.snippet.free import free_names
 

@@ -17,13 +17,10 @@ import pytest
 
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.target.after.complaints import Complaint
-from inspector.target.after.course import Code, Course, follow
-from inspector.target.after.parts import parts_of
-from inspector.target.after.restoring import Way
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import Profile
-from inspector.target.map_location import MapLocation, TagMap
+from inspector.target.after_load import Code, Complaint, Course, Way, follow
+from inspector.target.call import LoadCall, MapLocation, TagMap
+from inspector.target.parts import parts_of
+from inspector.target.profile import Profile
 from inspector.target.simulate import simulate
 from tests.sweep import tries
 from tests.torches import run_with_torch

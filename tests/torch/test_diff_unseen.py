@@ -14,7 +14,7 @@ from torch import nn
 
 from inspector.diff.compare import Wish, compare_paths
 from inspector.diff.records import Diff
-from inspector.remap.compare.planned import compare_files
+from inspector.remap.verify import compare_files
 from tests.corpus import CORPUS
 from tests.sweep import table
 

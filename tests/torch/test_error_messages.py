@@ -18,7 +18,7 @@ from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.explanation import Explanation
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.sweep import table
 

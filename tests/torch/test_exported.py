@@ -18,7 +18,7 @@ from inspector.cli import main
 from inspector.containers.pt2 import _STRIDED, DTYPES
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
-from inspector.target.load_call import LoadCall
+from inspector.target.call import LoadCall
 from inspector.target.simulate import simulate
 from tests.torches import here
 

@@ -16,8 +16,8 @@ import torch
 
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
-from inspector.target.default_load import judge_load
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import judge_load
 from tests.sweep import put_through, tries
 from tests.torch.running import tagged
 

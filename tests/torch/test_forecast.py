@@ -17,9 +17,8 @@ from inspector.model.build import open_checkpoint
 from inspector.report.words.verdicts import load_verdict
 from inspector.safety.verdict import judge
 from inspector.safety.words import verdict_words
-from inspector.target.default_load import Judged, judge_load
-from inspector.target.loading import load_call
-from inspector.target.simulate import first_failure
+from inspector.target.call import load_call
+from inspector.target.simulate import Judged, first_failure, judge_load
 from tests.builders import legacy, zips
 from tests.builders.pickles import (
     MARK,

@@ -17,11 +17,11 @@ from torch.utils.serialization import config
 from inspector.child import Worker
 from inspector.errors import CheckpointError, ExportError, PlanError
 from inspector.model.build import open_checkpoint
-from inspector.remap.convert import cast
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form, FormExport
-from inspector.remap.convert.preview import preview_form
+from inspector.remap import storages
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form, FormExport
 from inspector.remap.plan import plan_remap
+from inspector.remap.preview import preview_form
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
 from tests.sweep import put_through, table
@@ -438,7 +438,7 @@ class Lent:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_cast_is_what_torch_does(write, dtype, child, monkeypatch) -> None:
-    monkeypatch.setattr(cast, "Worker", lambda python: Lent(child))
+    monkeypatch.setattr(storages, "Worker", lambda python: Lent(child))
     wanted = getattr(torch, dtype)
     torch.manual_seed(1)
     values = torch.cat([torch.randn(400_000) * 1e3, torch.tensor([torch.nan, torch.inf, 1e6, -1e-9])])

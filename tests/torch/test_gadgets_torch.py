@@ -8,7 +8,7 @@ import pytest
 
 from inspector.model.build import open_checkpoint
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, proto, storage, stream, tensor, text, tuple_
 from tests.torches import run_with_torch

@@ -20,14 +20,13 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.hidden import devices_outside
 from inspector.records import replace
-from inspector.remap.hidden import with_hidden
-from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import export_copy
+from inspector.remap.export import export_copy
+from inspector.remap.plan import plan_remap, with_hidden
 from inspector.remap.rules import parse_rule
 from inspector.safety.verdict import judge
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.wish import parse_target
+from inspector.target.call import LoadCall
 from inspector.target.simulate import first_failure
+from inspector.target.wish import parse_target
 from tests.torch.pictures import picture
 from tests.torch.remapping import tagged
 

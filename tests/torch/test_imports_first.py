@@ -16,8 +16,8 @@ from inspector.model.build import open_checkpoint
 from inspector.report.words.verdicts import load_verdict
 from inspector.safety.imports import IMPORT_ERRORS, IMPORTS, imports_for
 from inspector.snippet.styles.table import render
-from inspector.target.default_load import Judged, judge_load
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import Judged, judge_load
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 DYNAMO, TENSOR = "torch._dynamo", "torch.distributed.tensor"

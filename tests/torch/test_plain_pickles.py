@@ -15,14 +15,14 @@ import pytest
 import torch
 
 from inspector.model.build import open_checkpoint
+from inspector.remap.export import export_copy
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import parse_rule
 from inspector.safety.verdict import judge
 from inspector.snippet.loaders.pickled import render_pickled
-from inspector.target.loading import load_call
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.call import load_call
 from inspector.target.opening import opening_failure
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.sweep import table
 

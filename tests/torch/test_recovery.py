@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from inspector.errors import CheckpointError, DamagedError
-from inspector.remap.recover.recover import Recovery, recover
+from inspector.remap.recover import Recovery, recover
 from tests.corpus import Case, varied
 from tests.sweep import IS_SWEEP
 

@@ -11,8 +11,8 @@ import torch
 from torch.utils.serialization import config
 
 from inspector.model.build import open_checkpoint
+from inspector.remap.export import export_copy
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import export_copy
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
 from tests.sweep import put_through, tries

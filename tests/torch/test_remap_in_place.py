@@ -15,9 +15,9 @@ from torch.utils.serialization import config
 
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
+from inspector.remap.export import export_copy
+from inspector.remap.in_place import Patched, patch_in_place, undo_patch
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import Patched, patch_in_place, undo_patch
 from inspector.remap.rules import Rule, Rules, parse_rule
 from inspector.resources import demo_path
 from tests.corpus import Case

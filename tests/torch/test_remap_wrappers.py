@@ -10,9 +10,8 @@ import torch
 import torch.distributed as dist
 
 from inspector.model.build import open_checkpoint
-from inspector.remap.hidden import with_hidden
-from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.export import export_copy
+from inspector.remap.export import export_copy
+from inspector.remap.plan import plan_remap, with_hidden
 from inspector.remap.rules import parse_rule
 from tests.corpus import CORPUS
 from tests.sweep import IS_SWEEP, table

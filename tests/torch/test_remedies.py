@@ -17,8 +17,8 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.report.remedies import first_remedies, remedies_for
-from inspector.target.default_load import Judged, judge_load
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import Judged, judge_load
 from tests.corpus import Case, cases
 from tests.sweep import put_through
 from tests.torch.running import pretend, save_as_if_on

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 import torch
 
-from inspector.rescue.hook import Hook, hooked
 from inspector.rescue.journal import read_journal
-from inspector.target.machine.wish import parse_wish
+from inspector.rescue.running import Hook, hooked
+from inspector.target.wish import parse_wish
 from tests.pythons import VERSIONS, find_python
 from tests.torch.remapping import tagged
 

@@ -15,7 +15,7 @@ import pytest
 
 from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.model.build import open_checkpoint
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.sweep import tries
 from tests.torch.scripting import Found, run_script
 from tests.torch.simulating import Machine

@@ -20,13 +20,11 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.load_call import LoadCall
-from inspector.target.loading import refusal_of
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import parse_target
-from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
+from inspector.target.call import Function, LoadCall, MapLocation, TagMap, TorchDevice, WrongType, refusal_of
+from inspector.target.profile import Profile
 from inspector.target.restore import send_failure
 from inspector.target.simulate import LoadOutcome, simulate
+from inspector.target.wish import parse_target
 from tests.corpus import CORPUS
 from tests.torch.remapping import tagged
 from tests.torches import here, run_with_torch

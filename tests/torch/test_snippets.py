@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from inspector.model.build import open_checkpoint
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.profile import CPU_ONLY, Profile
 from tests.sweep import table
 from tests.torch.running import play, pretend, run, save_as_if_on, tensors_in
 from tests.unit.snippet.rows import THIS

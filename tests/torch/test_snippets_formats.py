@@ -16,7 +16,7 @@ import torch
 from inspector.model.build import open_checkpoint
 from inspector.snippet.styles.table import render
 from inspector.snippet.unopened import render_unopened, unopened_styles
-from inspector.target.machine.profile import CPU_ONLY, Profile, presets
+from inspector.target.profile import CPU_ONLY, Profile, presets
 from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.torch.running import Loadable, play, pretend, run, save_as_if_on

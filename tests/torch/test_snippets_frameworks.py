@@ -20,7 +20,7 @@ import torch
 from inspector.model.build import open_checkpoint
 from inspector.snippet.styles.table import render, styles
 from inspector.snippet.unopened import render_unopened
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.profile import CPU_ONLY, Profile
 from tests.torch.running import LightningModule, play_transformers, pretend, run, save_as_if_on
 from tests.unit.snippet.rows import THIS
 

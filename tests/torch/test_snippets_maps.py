@@ -18,7 +18,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import device_totals
 from inspector.snippet.placement import place_devices
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 from tests.corpus import cases
 from tests.sweep import tries
 from tests.torch.running import play, run, stand_ins

@@ -21,7 +21,7 @@ from torch import nn
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.styles.table import render, styles
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.profile import CPU_ONLY, Profile
 from tests.sweep import put_through
 from tests.torch.running import (
     AnyModule,

@@ -16,8 +16,8 @@ import torch
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.styles.table import STYLES, render, styles
-from inspector.target.machine.profile import Profile, presets
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import Profile, presets
+from inspector.target.wish import parse_target
 from tests.sweep import tries
 from tests.torch.remapping import tagged
 from tests.torch.running import (

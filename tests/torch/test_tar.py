@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
 from inspector.overriding import override
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
+from inspector.remap.export import export_copy
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
+from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_remap
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
 from inspector.remap.rules import parse_rule
 from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.builders import tars
 from tests.builders.pickles import dict_, proto, stream, text
 from tests.sweep import tries

@@ -12,7 +12,7 @@ from torch import nn
 
 from inspector.cli import main
 from inspector.model.build import open_checkpoint
-from inspector.target.load_call import LoadCall
+from inspector.target.call import LoadCall
 from inspector.target.simulate import simulate
 from tests.torches import here
 

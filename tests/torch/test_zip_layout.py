@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from inspector.remap.archive.zip_layout import Record, write_zip
+from inspector.remap.zip_layout import Record, write_zip
 from tests.sweep import table
 
 pytestmark = pytest.mark.torch

@@ -15,10 +15,10 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.totals import device_totals
 from inspector.resources import demo_path
 from inspector.safety.verdict import judge
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.machine.wish import parse_target
+from inspector.target.call import LoadCall
+from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import first_failure
+from inspector.target.wish import parse_target
 
 SCRIPT = Path(__file__).parents[2] / "resources" / "demo" / "make_demo.py"
 

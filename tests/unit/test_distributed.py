@@ -20,8 +20,8 @@ import pytest
 from inspector.containers.opening import open_path, read_container
 from inspector.containers.storage_reader import StorageReader
 from inspector.model.build import build_checkpoint, open_checkpoint
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
 from inspector.report import details
 from inspector.report.details import look_up, tensor_facts
 from inspector.safety.verdict import judge

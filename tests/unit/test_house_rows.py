@@ -30,9 +30,9 @@ from inspector.session.state import State
 from inspector.session.targets import targets_of
 from inspector.snippet.styles import table
 from inspector.snippet.styles.table import Style
-from inspector.target.machine.evidence import Evidence, TorchFound
-from inspector.target.machine.profile_file import build_profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.evidence import Evidence, TorchFound
+from inspector.target.profile_file import build_profile
+from inspector.target.wish import parse_target
 from tests.corpus import CORPUS
 from tests.unit.session.present.test_compose import ready
 

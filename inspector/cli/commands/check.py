@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from inspector.doctor.diagnosis import Diagnosis
     from inspector.model.checkpoint import Checkpoint
     from inspector.report.checking import Check
-    from inspector.target.machine.profile import Profile
-    from inspector.target.machine.wish import Wish
+    from inspector.target.profile import Profile
+    from inspector.target.wish import Wish
 
 SUMMARY = "Check whether torch.load works on a machine, and if not, why."
 EXAMPLES = (
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the answer; 1 means that it is no, see `NOTES`."""
     from inspector.cli.streams import refuse_twice
     from inspector.pythons import name_python
-    from inspector.target.machine.wish import parse_wish
+    from inspector.target.wish import parse_wish
 
     if options.beliefs:
         remark("--beliefs ended: what people believe and is not so stands in docs/guide/myths.md")
@@ -167,7 +167,7 @@ def _look(
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
     from inspector.report.checking import Check
-    from inspector.target.default_load import judge_load
+    from inspector.target.simulate import judge_load
 
     with given(path, options) as source:
         checkpoint = open_checkpoint(source, progress=options.display.progress())

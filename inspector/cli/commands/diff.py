@@ -175,7 +175,7 @@ def _say(found: Diff, options: argparse.Namespace) -> None:
 
 def _wish(options: argparse.Namespace) -> Wish:
     from inspector.diff.compare import Wish
-    from inspector.diff.content.numbers import Tolerance
+    from inspector.diff.content import Tolerance
     from inspector.errors import PlanError
 
     tolerance = Tolerance(rtol=options.rtol or 0.0, atol=options.atol or 0.0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import DONE, ended_by_signals, remark, say_json, tell
 
 if TYPE_CHECKING:
-    from inspector.remap.recover.recover import Recovery
+    from inspector.remap.recover import Recovery
 
 SUMMARY = "Save what is intact in a damaged file as a new one, and list the rest."
 EXAMPLES = ("recover half.pth -o rest.pth",)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _recover(options: argparse.Namespace, output: str) -> Recovery:
     from inspector.cli.streams import named
-    from inspector.remap.recover.recover import recover
+    from inspector.remap.recover import recover
 
     progress = options.display.progress()
     with named(options.file, options) as file, ended_by_signals(progress):

@@ -10,7 +10,7 @@ from inspector.cli.machines import TARGETS
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:
-    from inspector.rescue.calls import Journal
+    from inspector.rescue.journal import Journal
 
 SUMMARY = "Run a Python program with its loads mapped, and report which line needed it."
 EXAMPLES = ("run -- python train.py --epochs 3", "run --map 'cuda:*=cpu' -- torchrun train.py")
@@ -39,9 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command, report, and end as it did."""
     from inspector.remap.rules import parse_rule
-    from inspector.rescue.rescued import run_rescued
-    from inspector.rescue.running import end_alike
-    from inspector.target.machine.wish import THIS, parse_wish
+    from inspector.rescue.running import end_alike, run_rescued
+    from inspector.target.wish import THIS, parse_wish
 
     words = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not words:
@@ -56,6 +55,6 @@ def run(options: argparse.Namespace) -> int:
 def _report(journal: Journal, code: int) -> None:
     """Write the report to stderr, behind what the program wrote there."""
     from inspector.report.words.rescue import format_journal
-    from inspector.rescue.needs import find_needs
+    from inspector.rescue.mending import find_needs
 
     tell(f"{PROGRAM}: {format_journal(journal, find_needs(journal), code)}")

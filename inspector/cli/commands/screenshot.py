@@ -14,7 +14,7 @@ from inspector.cli.screen import window_libraries
 from inspector.errors import ContainerError, ExportError, PlanError
 
 if TYPE_CHECKING:
-    from inspector.target.machine.profile import Profile
+    from inspector.target.profile import Profile
 
 SUMMARY = "Render the window on a file to a PNG."
 _THEMES = ("light", "dark", "contrast-light", "contrast-dark")
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         _write(options, lambda part: part.write_bytes(picture), into=_is_waiting(Path(options.output)))
         return DONE
     from inspector.model.build import open_checkpoint
-    from inspector.target.machine.wish import parse_wish
+    from inspector.target.wish import parse_wish
 
     wish = None if options.target is None else parse_wish(options.target)
     open_checkpoint(options.file)  # an unreadable file is reported as an error, not as a picture of one
@@ -112,7 +112,7 @@ def _take(options: argparse.Namespace, part: Path, target: Profile | None) -> No
 
 def _write(options: argparse.Namespace, draw: Callable[[Path], object], *, into: bool = False) -> None:
     """Let a picture be drawn beside the place where it belongs, and put it there, or `into` what is there."""
-    from inspector.remap.files.destination import refuse_destination
+    from inspector.remap.files import refuse_destination
 
     output = Path(options.output)
     refuse_destination(options.file, output, overwrite=options.force or _is_picture(output))

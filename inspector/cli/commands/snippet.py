@@ -15,7 +15,7 @@ from inspector.units import cut_text, escape_text, meant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.target.machine.profile import Profile
+    from inspector.target.profile import Profile
 
 SUMMARY = "Print Python code that loads the file."
 EXAMPLES = (
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the code, or write it to a file."""
     from inspector.cli.several import answer_each, expand
     from inspector.cli.streams import is_stream, refuse_stdin
-    from inspector.remap.asking import refuse_other_than_devices
+    from inspector.remap.plan import refuse_other_than_devices
 
     refuse_stdin("the code loads the file by its name", *options.files)
     files = expand(options.files)
@@ -73,9 +73,9 @@ def _refuse_style(style: str | None) -> None:
 def _snippet(path: str, options: argparse.Namespace) -> int:
     """Write the code for one file."""
     from inspector.model.build import open_checkpoint
-    from inspector.remap.asking import device_map
+    from inspector.remap.plan import device_map
     from inspector.snippet.styles.table import offered_styles, render
-    from inspector.target.machine.profile import CPU_ONLY, Profile
+    from inspector.target.profile import CPU_ONLY, Profile
 
     rules, wish = parse_map(options)
     target = wish.profile(lambda: Profile(id="this", label="this machine"))
@@ -139,9 +139,8 @@ def _give(
 def _write(code: str, path: str, options: argparse.Namespace) -> None:
     """Write code to a file, whole or not at all."""
     from inspector.containers.copying import write_bytes
-    from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
-    from inspector.remap.files.destination import refuse_destination
-    from inspector.remap.files.outfile import writing
+    from inspector.remap.files import refuse_destination, writing
+    from inspector.remap.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
 
     output = Path(options.output)
     if output.suffix.lower() in TORCH_SUFFIXES | {SAFETENSORS_SUFFIX}:

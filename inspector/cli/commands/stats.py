@@ -126,7 +126,7 @@ def _scan(
     from inspector.diagnose.findings.values import is_sound, value_findings
     from inspector.records import replace
     from inspector.report.values import scan_document, scan_page
-    from inspector.values.scan import scan_checkpoint
+    from inspector.values.statistics import scan_checkpoint
 
     scan = scan_checkpoint(checkpoint, reader, progress)
     checkpoint = replace(checkpoint, path=file.name)

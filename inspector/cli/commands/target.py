@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         return DONE
     from inspector.doctor.examine import examine
     from inspector.report.machine import machine_document, machine_page
-    from inspector.target.machine.wish import parse_wish
+    from inspector.target.wish import parse_wish
 
     profile = profile_of(parse_wish(options.target), options)
     diagnoses = examine(profile)

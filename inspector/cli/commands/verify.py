@@ -12,7 +12,7 @@ from inspector.cli.mapping import add_map_options, add_plan_options, parse_map, 
 from inspector.cli.several import MANY, answer_each, expand
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.planned import Comparison
+    from inspector.remap.verify import Comparison
     from inspector.report.page.blocks import Page
 
 SUMMARY = "Compare a copy with the file it was made from, byte by byte."
@@ -65,7 +65,7 @@ def _verify(path: str, options: argparse.Namespace) -> int:
 def _compare(copy: str, original: str, options: argparse.Namespace) -> tuple[Comparison, bool]:
     """Return what a copy differs in, and whether its devices were compared with a plan."""
     from inspector.model.build import open_checkpoint
-    from inspector.remap.compare.planned import compare_files
+    from inspector.remap.verify import compare_files
 
     said, target = parse_map(options)
     rules = None

@@ -15,15 +15,15 @@ from inspector.errors import CheckpointError, ExportError, PlanError
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
+    from inspector.remap.export import Export, Verify
     from inspector.remap.plan import Plan
-    from inspector.remap.relabel.export import Export, Verify
     from inspector.report.page.blocks import Line
 
 
 def copy(options: argparse.Namespace) -> Answer:
     """Write a copy of the file with other devices."""
-    from inspector.remap.files.destination import copy_times
-    from inspector.remap.relabel.export import export_copy
+    from inspector.remap.export import export_copy
+    from inspector.remap.files import copy_times
     from inspector.report.words.results import unchecked_by_torch
 
     checkpoint, plan = open_planned(options)
@@ -85,7 +85,7 @@ def _still_refused(options: argparse.Namespace, checkpoint: Checkpoint) -> Itera
 
 def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan) -> Answer:
     """Write a copy of a folder, whole or not at all."""
-    from inspector.remap.folders.export import export_folder
+    from inspector.remap.export import export_folder
 
     if options.receipt is not None or options.keep_times or options.verify == "torch":
         raise PlanError(
@@ -103,7 +103,7 @@ def _write_receipt(
     options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan, done: Export, progress: Progress
 ) -> None:
     from inspector import __version__
-    from inspector.remap.compare.receipt import make_receipt, write_receipt
+    from inspector.remap.export import make_receipt, write_receipt
 
     receipt = make_receipt(checkpoint, plan, done, __version__, progress)
     write_receipt(receipt, Path(options.receipt), overwrite=options.force)
@@ -111,7 +111,7 @@ def _write_receipt(
 
 def change(options: argparse.Namespace) -> Answer:
     """Change the file itself."""
-    from inspector.remap.relabel.in_place import patch_in_place
+    from inspector.remap.in_place import patch_in_place
     from inspector.report.words.results import patched, result_page
 
     if options.receipt is not None or options.keep_times:
@@ -136,7 +136,7 @@ def change(options: argparse.Namespace) -> Answer:
 
 def undo(options: argparse.Namespace) -> Answer:
     """Take a change of the file itself back."""
-    from inspector.remap.relabel.in_place import undo_patch
+    from inspector.remap.in_place import undo_patch
     from inspector.report.words.results import result_page, undone
 
     if options.map or options.target:

@@ -15,7 +15,7 @@ from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
-    from inspector.remap.convert.forms import Form, FormPreview, LeftOut
+    from inspector.remap.forms import Form, FormPreview, LeftOut
     from inspector.remap.plan import Plan
     from inspector.report.page.blocks import Line
 
@@ -24,8 +24,7 @@ _MOST_LEFT_OUT = 20
 
 def read_form(options: argparse.Namespace) -> Form | None:
     """Return the form that is asked for; None for a plain copy."""
-    from inspector.remap.convert.choosing import choose_shape
-    from inspector.remap.convert.forms import Form, check_form
+    from inspector.remap.forms import Form, check_form, choose_shape
 
     shape, container = choose_shape(options.file, options.output, options.format, in_place=options.in_place)
     form = Form(
@@ -57,8 +56,8 @@ def read_form(options: argparse.Namespace) -> Form | None:
 def convert(options: argparse.Namespace, form: Form) -> Answer:
     """Write the checkpoint in another form."""
     from inspector.containers.formats import refuse_step
-    from inspector.remap.convert.export import export_form
-    from inspector.remap.files.destination import copy_times
+    from inspector.remap.export_form import export_form
+    from inspector.remap.files import copy_times
     from inspector.report.page.blocks import Line
     from inspector.report.words.results import converted, left_out, overflowed, result_page
 
@@ -132,7 +131,7 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
 
 def _preview(checkpoint: Checkpoint, form: Form) -> FormPreview:
     """Return what would be written."""
-    from inspector.remap.convert.preview import preview_form
+    from inspector.remap.preview import preview_form
 
     found = preview_form(checkpoint, form)
     if found.refusals:
@@ -158,6 +157,6 @@ def _left_out(path: str, plan: Plan, form: Form) -> tuple[LeftOut, ...] | None:
     """Return what --exclude leaves out, asked of the objects: rows do not show two names of one object."""
     if not form.exclude:
         return None
-    from inspector.remap.convert.export import list_left_out
+    from inspector.remap.export_form import list_left_out
 
     return list_left_out(path, plan, form)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from inspector.containers.opening import stands_for_folder
 from inspector.errors import ExportError, PlanError
-from inspector.remap.convert.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
+from inspector.remap.forms import SAFETENSORS_SUFFIX, TORCH_SUFFIXES
 
 # What the copies of several files are called in a folder: as the files are, and never two alike.
 
@@ -157,8 +157,7 @@ def write_into(
 
 def _prepare(folder: Path, pairs: list[tuple[str, str]], *, overwrite: bool) -> None:
     """Refuse what must not be written over, and make the folder."""
-    from inspector.remap.files.destination import refuse_destination
-    from inspector.remap.files.outfile import explained
+    from inspector.remap.files import explained, refuse_destination
 
     if os.path.lexists(folder) and not folder.is_dir():
         raise ExportError("this is no folder", where=str(folder), remedy="name another with --into")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def open_planned(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
     """Read the file, refuse an output that must not be written, and make the plan."""
     from inspector.model.build import open_checkpoint
-    from inspector.remap.compare.receipt import refuse_receipt
-    from inspector.remap.files.destination import refuse_destination
+    from inspector.remap.export import refuse_receipt
+    from inspector.remap.files import refuse_destination
 
     said, target = parse_map(options)
     checkpoint = open_checkpoint(options.file, progress=options.display.progress())

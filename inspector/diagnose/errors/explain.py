@@ -36,9 +36,9 @@ from inspector.model.agents import loader_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
 from inspector.records import dataclass, replace
-from inspector.target.default_load import judge_for
-from inspector.target.machine.profile import Profile
 from inspector.target.opening import can_map
+from inspector.target.profile import Profile
+from inspector.target.simulate import judge_for
 from inspector.target.versions import release_of
 from inspector.units import cut_text, escape_text
 

@@ -10,7 +10,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import MOST_PATHS, Finding, Fix
 from inspector.records import dataclass, field
 from inspector.safety.verdict import SafetyVerdict
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.units import cut_text, escape_text
 
 Fit = Literal["yes", "no", "unknown"]

@@ -15,8 +15,8 @@ from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator, split_device
 from inspector.model.roles.hidden import CHANGED_IN, DEVICE_NAMES, MOVABLE, devices_outside
-from inspector.target.machine.profile import Profile
-from inspector.target.refusal import short_message
+from inspector.target.call import short_message
+from inspector.target.profile import Profile
 from inspector.target.restore import generator_failure, restore_failure, send_failure
 from inspector.target.simulate import device_failures
 from inspector.units import format_count

@@ -21,9 +21,8 @@ from inspector.model.obstacles import (
 from inspector.model.tensors.views import torch_words
 from inspector.model.totals import wasted_nbytes
 from inspector.quoting import command, file_word
-from inspector.target.loading import load_call
+from inspector.target.call import load_call, short_message
 from inspector.target.opening import OTHER_LOADER, opening_failure
-from inspector.target.refusal import short_message
 from inspector.units import format_count, format_nbytes
 
 PART_OF_CHECKPOINT = "part-of-checkpoint"

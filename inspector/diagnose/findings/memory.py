@@ -17,10 +17,10 @@ from inspector.diagnose.fitting import (
 )
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.roles.devices import is_accelerator, split_device
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import Profile
+from inspector.target.call import LoadCall
 from inspector.target.memory import HOST, Room, fits, forecast
 from inspector.target.opening import can_map
+from inspector.target.profile import Profile
 from inspector.target.restore import landing_place
 from inspector.target.simulate import device_failures
 from inspector.target.versions import release_of

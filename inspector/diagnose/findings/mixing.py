@@ -16,12 +16,16 @@ from inspector.diagnose.case import Case
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.roles.devices import is_destination
-from inspector.target.after.complaints import Complaint
-from inspector.target.after.course import first_of_parallel, is_registered, landed_places, meeting
-from inspector.target.after.losses import is_loss_name, is_loss_weight
-from inspector.target.after.parts import Form, Kind, Part, parts_of
-from inspector.target.after.restoring import META
-from inspector.target.after.using import mixing_failure
+from inspector.target.after_load import (
+    META,
+    Complaint,
+    first_of_parallel,
+    is_registered,
+    landed_places,
+    meeting,
+    mixing_failure,
+)
+from inspector.target.parts import Form, Kind, Part, is_loss_name, is_loss_weight, parts_of
 from inspector.target.restore import restore_failure
 from inspector.units import cut_text, escape_text, format_count
 

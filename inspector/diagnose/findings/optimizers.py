@@ -8,9 +8,8 @@ from itertools import islice
 from inspector.diagnose.case import Case
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.roles.devices import is_destination
-from inspector.target.after.complaints import Complaint
-from inspector.target.after.course import Code, follow, is_own_parameter
-from inspector.target.after.parts import Form, Kind, parts_of
+from inspector.target.after_load import Code, Complaint, follow, is_own_parameter
+from inspector.target.parts import Form, Kind, parts_of
 
 _MOST = 16
 

@@ -14,7 +14,7 @@ from inspector.diagnose.packages import Package, packages_of
 from inspector.diagnose.quantizing import find_quantizers
 from inspector.model.findings import Finding, Fix, finding
 from inspector.pickles.values import present_name
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 _PLACES = {"cuda": "NVIDIA GPUs", "rocm": "AMD GPUs", "xpu": "Intel GPUs", "mps": "Apple GPUs", "cpu": "CPUs"}
 

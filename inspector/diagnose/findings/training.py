@@ -122,8 +122,7 @@ def _capturable(case: Case) -> Iterator[Finding]:
     """Find optimizers that go on with a GPU only, where there is none."""
     if case.target is None or not any(optimizer.capturable for optimizer in case.checkpoint.optimizers):
         return
-    from inspector.target.after.course import groups_with  # noqa: PLC0415 - few files have one
-    from inspector.target.after.using import takes_capturable  # noqa: PLC0415 - the same
+    from inspector.target.after_load import groups_with, takes_capturable  # noqa: PLC0415 - few ask for that
 
     groups = groups_with(case.checkpoint, "capturable")
     has_counters = any(tensor.slot == "step" for tensor in case.checkpoint.tensors)
@@ -167,7 +166,7 @@ def _crash(checkpoint: Checkpoint, optimizer: Optimizer) -> str:
     """
     if not optimizer.capturable:
         return ""
-    from inspector.target.after.course import groups_with  # noqa: PLC0415 - few files have one
+    from inspector.target.after_load import groups_with  # noqa: PLC0415 - few files have one
 
     starts = f"{optimizer.path}/" if optimizer.path else ""
     if not any(path.startswith(f"{starts}param_groups/") for path in groups_with(checkpoint, "fused")):
@@ -181,7 +180,7 @@ def _crash(checkpoint: Checkpoint, optimizer: Optimizer) -> str:
 
 def _count_parameters(checkpoint: Checkpoint) -> int:
     """Return how many parameters the models of a file have; tensors that are data have none."""
-    from inspector.target.after.parts import Form, Kind, parts_of  # noqa: PLC0415 - few files do not match
+    from inspector.target.parts import Form, Kind, parts_of  # noqa: PLC0415 - few files do not match
 
     return sum(
         checkpoint.tensors[row].role == "parameter"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Severity, finding
 from inspector.units import format_count
-from inspector.values.scan import HUGE, HUGE_WEIGHT, Oddity, Scan, Scanned
+from inspector.values.statistics import HUGE, HUGE_WEIGHT, Oddity, Scan, Scanned
 
 _DIVERGED = (
     "A model that holds NaN or infinite numbers computes nothing else from then on. Training most likely "

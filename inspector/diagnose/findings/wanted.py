@@ -9,10 +9,9 @@ from inspector.diagnose.case import Case, Rule
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, finding
 from inspector.model.roles.devices import device_order, is_accelerator
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import Profile
-from inspector.target.map_location import TagMap
+from inspector.target.call import LoadCall, TagMap
 from inspector.target.memory import fits, forecast
+from inspector.target.profile import Profile
 from inspector.target.restore import landing_place, restore_failure
 from inspector.units import format_nbytes
 

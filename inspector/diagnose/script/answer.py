@@ -15,8 +15,8 @@ from inspector.diagnose.script.uses import Judge, Load, names_file
 from inspector.errors import ModelError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass
-from inspector.target.default_load import judge_for
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
+from inspector.target.simulate import judge_for
 from inspector.units import cut_text, escape_text
 
 Outcome = Literal["fails", "silent", "works", "lost", "not-loaded"]

@@ -33,7 +33,7 @@ from inspector.diagnose.script.values import (
     truth,
 )
 from inspector.records import dataclass, field
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 MOST_WORK = 150_000
 MOST_ITEMS = 400

@@ -47,15 +47,13 @@ from inspector.model.roles.devices import split_device
 from inspector.overriding import override
 from inspector.records import replace
 from inspector.safety.offers import offers_for
-from inspector.target.after.complaints import Complaint
-from inspector.target.default_load import judge_for
-from inspector.target.loading import load_call
-from inspector.target.machine.profile import Profile
-from inspector.target.map_location import BAD_MAP, MapLocation, Place, TagMap, TorchDevice, WrongType
-from inspector.target.map_location import Function as MapFunction
+from inspector.target.after_load import Complaint
+from inspector.target.call import BAD_MAP, MapLocation, Place, TagMap, TorchDevice, WrongType, load_call
+from inspector.target.call import Function as MapFunction
 from inspector.target.opening import BAD_OPTION
+from inspector.target.profile import Profile
 from inspector.target.restore import send_failure
-from inspector.target.simulate import LoadFailure, first_failure
+from inspector.target.simulate import LoadFailure, first_failure, judge_for
 from inspector.units import cut_text, escape_text
 
 _LOADS = frozenset({"torch.load", "torch.serialization.load", "torch.jit.load"})

@@ -23,8 +23,7 @@ from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme, Tokens
 from inspector.gui.widgets.labels import named
 from inspector.gui.widgets.notice import show_notice
-from inspector.remap.files.destination import refuse_destination
-from inspector.remap.files.outfile import writing
+from inspector.remap.files import refuse_destination, writing
 from inspector.session.screen import FailurePage
 
 KINDS = {"svg": "SVG image (*.svg)", "png": "PNG image (*.png)", "csv": "CSV table (*.csv)"}

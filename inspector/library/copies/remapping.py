@@ -23,17 +23,14 @@ from inspector.library.sources import (
 from inspector.library.telling import Told, told
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.asking import plan_for
-from inspector.remap.convert.choosing import choose_shape
-from inspector.remap.convert.export import export_form, list_left_out
-from inspector.remap.convert.forms import Cast, ContainerName, Form, LeftOut, Shape, check_form
-from inspector.remap.convert.preview import preview_form
 from inspector.remap.describe import PlanRow, describe_plan, format_hidden, format_plan
-from inspector.remap.files.destination import refuse_destination
-from inspector.remap.folders.export import export_folder
-from inspector.remap.plan import Plan
-from inspector.remap.relabel.export import Verify, export_copy
-from inspector.remap.relabel.in_place import patch_in_place, undo_patch
+from inspector.remap.export import Verify, export_copy, export_folder
+from inspector.remap.export_form import export_form, list_left_out
+from inspector.remap.files import refuse_destination
+from inspector.remap.forms import Cast, ContainerName, Form, LeftOut, Shape, check_form, choose_shape
+from inspector.remap.in_place import patch_in_place, undo_patch
+from inspector.remap.plan import Plan, plan_for
+from inspector.remap.preview import preview_form
 from inspector.report.documents.remapping import (
     copy_document,
     form_document,
@@ -50,7 +47,7 @@ from inspector.report.words.results import (
     unchecked_by_torch,
     undone,
 )
-from inspector.target.machine.wish import parse_wish
+from inspector.target.wish import parse_wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

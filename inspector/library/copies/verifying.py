@@ -9,11 +9,11 @@ from inspector.library.opened import telling_what_runs
 from inspector.library.sources import CheckpointLike, Map, Path, machine_of, opened_of, path_of, rules_of
 from inspector.library.telling import Told, told
 from inspector.records import dataclass
-from inspector.remap.asking import rules_for
-from inspector.remap.compare.planned import compare_files
+from inspector.remap.plan import rules_for
+from inspector.remap.verify import compare_files
 from inspector.report.documents.others import verify_document
 from inspector.report.words.results import as_lines, compared
-from inspector.target.machine.wish import parse_wish
+from inspector.target.wish import parse_wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

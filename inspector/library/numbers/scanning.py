@@ -13,7 +13,7 @@ from inspector.model.findings import Finding
 from inspector.records import dataclass
 from inspector.report.values import scan_document, scan_text
 from inspector.values.asking import ValueReader, require_numpy
-from inspector.values.scan import scan_checkpoint
+from inspector.values.statistics import scan_checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

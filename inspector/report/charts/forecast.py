@@ -5,8 +5,8 @@ from __future__ import annotations
 from inspector.records import dataclass
 from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.report.charts.rooms import room_text
-from inspector.target.machine.profile import Profile
 from inspector.target.memory import HOST, Forecast, Room, fits
+from inspector.target.profile import Profile
 from inspector.units import cut_text, escape_text, format_nbytes
 
 STAYS, PASSES = "stays", "while loading"

@@ -10,7 +10,7 @@ from inspector.report.charts.areas import Areas, Coloring
 from inspector.report.charts.treemap import Cell
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Tree
-from inspector.target.landing import is_sent
+from inspector.target.simulate import is_sent
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
 
 _WHOLE = "Whole file"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from inspector.model.roles.devices import device_order
 from inspector.report.charts.bars import Bar, Chart, Flows, Segment, devices_at, query_at
 from inspector.report.colors import NEUTRAL, device_name
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.target.restore import landing_place
 from inspector.units import format_nbytes
 

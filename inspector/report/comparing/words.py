@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.diff.facts.keys import other_keys
+from inspector.diff.facts import other_keys
 from inspector.diff.records import Diff, Numbers, Rule
 from inspector.model.checkpoint import Tensor
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape

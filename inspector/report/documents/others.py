@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from inspector.report.jsonable import SCHEMA, Document
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.planned import Comparison
-    from inspector.remap.recover.recover import Recovery
+    from inspector.remap.recover import Recovery
+    from inspector.remap.verify import Comparison
 
 
 def recover_document(path: str, output: str, done: Recovery) -> Document:

@@ -16,10 +16,10 @@ from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
-    from inspector.remap.compare.torch_check import TorchCheck
-    from inspector.remap.convert.forms import Form, FormExport, FormPreview, LeftOut
-    from inspector.remap.relabel.export import Export
-    from inspector.remap.relabel.in_place import Patched
+    from inspector.remap.export import Export
+    from inspector.remap.forms import Form, FormExport, FormPreview, LeftOut
+    from inspector.remap.in_place import Patched
+    from inspector.remap.torch_check import TorchCheck
 
 
 def copy_document(path: str, output: str, done: Export) -> Document:
@@ -88,7 +88,7 @@ def plan_document(
     form: tuple[Form, FormPreview, Iterable[LeftOut]] | None = None,
 ) -> Document:
     """Return what would be done: the form, where one was asked for, and the way of each group of tensors."""
-    from inspector.remap.hidden import could_move, hidden_stay  # noqa: PLC0415 - not for what was done
+    from inspector.remap.plan import could_move, hidden_stay  # noqa: PLC0415 - not for what was done
 
     hidden = checkpoint.hidden_devices
     moves = [{**as_document(hidden[index]), "to": to} for index, to in plan.hidden.items()]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint
-from inspector.target.after.course import is_registered
-from inspector.target.after.parts import Form, Kind, sorter_of
+from inspector.target.after_load import is_registered
+from inspector.target.parts import Form, Kind, sorter_of
 
 _STAYS = "It stays where torch.load puts it."
 _COPIED = "load_state_dict copies it to the device of your model's own tensor."

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from inspector.rescue.calls import Call, Journal, Place, Why
-from inspector.rescue.mending import Mending, MendingKind
-from inspector.rescue.needs import Need
+from inspector.rescue.journal import Call, Journal, Place, Why
+from inspector.rescue.mending import Mending, MendingKind, Need
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _MOST_CHARS = 120

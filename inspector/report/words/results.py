@@ -17,14 +17,13 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes, 
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
-    from inspector.remap.compare.integrity import FileCheck
-    from inspector.remap.compare.planned import Comparison
-    from inspector.remap.compare.torch_check import TorchCheck
-    from inspector.remap.convert.forms import FormExport, FormPreview, LeftOut
-    from inspector.remap.recover.recover import Recovery
-    from inspector.remap.recover.values import Lost
-    from inspector.remap.relabel.export import Export
-    from inspector.remap.relabel.in_place import Patched
+    from inspector.remap.export import Export
+    from inspector.remap.forms import FormExport, FormPreview, LeftOut
+    from inspector.remap.in_place import Patched
+    from inspector.remap.integrity import FileCheck, Lost
+    from inspector.remap.recover import Recovery
+    from inspector.remap.torch_check import TorchCheck
+    from inspector.remap.verify import Comparison
 
 NOTHING_TO_CHANGE = "nothing to change"
 _SMALL = "torch"

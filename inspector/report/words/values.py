@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inspector.units import format_count
-from inspector.values.scan import HUGE, HUGE_WEIGHT, Oddity, Scan, Scanned
-from inspector.values.statistics import Index, Number, Ranks, Statistics
+from inspector.values.statistics import (
+    HUGE,
+    HUGE_WEIGHT,
+    Index,
+    Number,
+    Oddity,
+    Ranks,
+    Scan,
+    Scanned,
+    Statistics,
+)
 
 Line = tuple[str, str]
 

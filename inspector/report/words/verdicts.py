@@ -13,12 +13,11 @@ from inspector.model.roles.device_types import device_type
 from inspector.report.colors import device_names
 from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.words import LEVELS, shouted, verdict_words
-from inspector.target.default_load import DefaultLoad, Judged
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import MOST_GPUS
 from inspector.target.opening import OTHER_LOADER
-from inspector.target.simulate import LoadFailure, device_failures
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import DefaultLoad, Judged, LoadFailure, device_failures
 from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
+from inspector.target.wish import MOST_GPUS
 from inspector.units import escape_text, format_count
 
 _DAMAGED = "the file is damaged, so other programs may make something else of it"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Protocol
 
-from inspector.diff.compare import Wish, compare_paths
-from inspector.diff.measuring import ChangedError, Measuring
+from inspector.diff.compare import ChangedError, Measuring, Wish, compare_paths
 from inspector.diff.records import ArrayPair, Numbers, Pair
 from inspector.errors import CancelledError
 from inspector.progress import Progress

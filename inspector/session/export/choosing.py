@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, cast
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.convert.forms import KEPT, NEVER
-from inspector.remap.convert.patterns import Patterns
+from inspector.remap.forms import KEPT, NEVER, Patterns
 from inspector.remap.rules import literal_pattern
 from inspector.report.outline.sums import GROUP
 from inspector.report.tree import Tree

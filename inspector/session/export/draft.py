@@ -10,8 +10,8 @@ from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.convert.forms import Form, FormPreview, LeftOut
-from inspector.remap.files.naming import device_word, free_folder, free_path
+from inspector.remap.files import device_word, free_folder, free_path
+from inspector.remap.forms import Form, FormPreview, LeftOut
 from inspector.remap.plan import Plan
 from inspector.report.colors import device_name
 from inspector.report.tree import Tree
@@ -114,7 +114,7 @@ def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:
 
 
 def _known_by(checkpoint: Checkpoint, form: Form | None) -> KnownBy:
-    from inspector.remap.convert.preview import known_by  # noqa: PLC0415 - only exports need it
+    from inspector.remap.preview import known_by  # noqa: PLC0415 - only exports need it
 
     try:
         return known_by(checkpoint, form or Form())
@@ -197,7 +197,7 @@ def with_preview(
     progress: Progress | None = None,
 ) -> ExportDraft:
     """Complete a draft by what the form makes of the file."""
-    from inspector.remap.convert.preview import preview_form  # noqa: PLC0415 - only exports need it
+    from inspector.remap.preview import preview_form  # noqa: PLC0415 - only exports need it
 
     try:
         preview = preview_form(checkpoint, form, progress)

@@ -9,7 +9,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_damaged
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass, replace
-from inspector.remap.convert.forms import Cast, Form
+from inspector.remap.forms import Cast, Form
 from inspector.report.words.formats import nothing_to_map
 from inspector.session.export.choosing import split_patterns
 from inspector.session.export.page import ExportWish

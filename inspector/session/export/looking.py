@@ -116,7 +116,7 @@ def _is_any(place: Path, paths: Iterable[str]) -> bool:
 
 def _is_part(place: Path, parts: tuple[str, ...]) -> bool:
     """Return whether a file is one of the parts, or lists them, as an index does."""
-    from inspector.remap.files.destination import refuse_parts  # noqa: PLC0415 - only exports need it
+    from inspector.remap.files import refuse_parts  # noqa: PLC0415 - only exports need it
 
     try:
         refuse_parts(parts, place)
@@ -145,7 +145,7 @@ def _why_not_in(folder: Path) -> str:
 
 
 def _contradiction(place: Path, wanted: Wanted) -> str:
-    from inspector.remap.convert.forms import refuse_suffix  # noqa: PLC0415 - only exports need it
+    from inspector.remap.forms import refuse_suffix  # noqa: PLC0415 - only exports need it
 
     try:
         refuse_suffix(place, "safetensors" if wanted.says_safetensors else "same")
@@ -164,7 +164,7 @@ def _maybe_too_little(folder: Path, wanted: Wanted) -> str:
 
 
 def _shortage(folder: Path, nbytes: int) -> str:
-    from inspector.remap.convert.stored_bytes import free_nbytes  # noqa: PLC0415 - only exports need it
+    from inspector.remap.storages import free_nbytes  # noqa: PLC0415 - only exports need it
 
     free = free_nbytes(folder)
     if free >= nbytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from inspector.child import Answer
 from inspector.containers.copying import write_bytes
-from inspector.remap.files.outfile import writing
+from inspector.remap.files import writing
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _ALIGNMENT = 64

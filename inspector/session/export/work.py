@@ -15,11 +15,11 @@ from inspector.session.export.kinds import IN_PLACE, RECOVER, form_of, kind_of
 from inspector.session.export.page import ExportResult, ExportWish
 
 if TYPE_CHECKING:
-    from inspector.remap.convert.forms import Form, FormExport
+    from inspector.remap.export import Export
+    from inspector.remap.forms import Form, FormExport
+    from inspector.remap.in_place import Patched
     from inspector.remap.plan import Plan
-    from inspector.remap.recover.recover import Recovery
-    from inspector.remap.relabel.export import Export
-    from inspector.remap.relabel.in_place import Patched
+    from inspector.remap.recover import Recovery
 
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
 _MOST_LOST = 6
@@ -75,7 +75,7 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         return _write_form(order, form, progress)
     if order.device_map.checkpoint.parts:
         return _copy_folder(order, progress)
-    from inspector.remap.relabel.export import export_copy  # noqa: PLC0415 - only exports need it
+    from inspector.remap.export import export_copy  # noqa: PLC0415 - only exports need it
 
     export = export_copy(
         order.device_map.checkpoint.path,
@@ -91,7 +91,7 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
 
 
 def _copy_folder(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.folders.export import export_folder  # noqa: PLC0415 - seldom needed
+    from inspector.remap.export import export_folder  # noqa: PLC0415 - seldom needed
 
     verify = _VERIFIES.get(order.wish.verify, "quick")
     export = export_folder(
@@ -106,7 +106,7 @@ def _copy_folder(order: Order, progress: Progress) -> Outcome:
 
 def undo(path: str, progress: Progress) -> Outcome:
     """Restore a file that was changed in place."""
-    from inspector.remap.relabel.in_place import undo_patch  # noqa: PLC0415 - seldom needed
+    from inspector.remap.in_place import undo_patch  # noqa: PLC0415 - seldom needed
 
     nbytes = undo_patch(path, progress=progress)
     lines = tuple(words.as_lines([words.undone(nbytes)]))
@@ -116,8 +116,8 @@ def undo(path: str, progress: Progress) -> Outcome:
 
 def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
     """Write the receipt of a copy; both files are read for their hashes."""
-    from inspector.remap.compare.receipt import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom needed
-    from inspector.remap.files.destination import refuse_destination  # noqa: PLC0415 - seldom needed
+    from inspector.remap.export import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom needed
+    from inspector.remap.files import refuse_destination  # noqa: PLC0415 - seldom needed
 
     device_map, export = copied.order.device_map, copied.export
     refuse_receipt(Path(destination), device_map.checkpoint.path, export.destination)
@@ -127,7 +127,7 @@ def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
 
 
 def _patch(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.relabel.in_place import patch_in_place  # noqa: PLC0415 - seldom needed
+    from inspector.remap.in_place import patch_in_place  # noqa: PLC0415 - seldom needed
 
     device_map = order.device_map
     patched = patch_in_place(device_map.checkpoint.path, order.plan, progress=progress)
@@ -136,7 +136,7 @@ def _patch(order: Order, progress: Progress) -> Outcome:
 
 
 def _recover(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.recover.recover import recover  # noqa: PLC0415 - seldom needed
+    from inspector.remap.recover import recover  # noqa: PLC0415 - seldom needed
 
     path = order.device_map.checkpoint.path
     saved = recover(path, Path(order.destination), overwrite=order.overwrite, progress=progress)
@@ -144,7 +144,7 @@ def _recover(order: Order, progress: Progress) -> Outcome:
 
 
 def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
-    from inspector.remap.convert.export import export_form  # noqa: PLC0415 - seldom needed
+    from inspector.remap.export_form import export_form  # noqa: PLC0415 - seldom needed
 
     device_map = order.device_map
     written = export_form(

@@ -16,7 +16,7 @@ from inspector.session.present.failure import failure_page
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Screen
 from inspector.session.state import PROBE, THIS, State
-from inspector.target.machine.profile import Profile, presets
+from inspector.target.profile import Profile, presets
 
 # What the parts of the session share: the state of one window.
 
@@ -109,7 +109,7 @@ class Machines(Part):
 
     def use_machine(self, path: str) -> None:
         """Read the profile of a machine and choose that."""
-        from inspector.target.machine.profile_file import read_profile  # noqa: PLC0415 - few windows are given one
+        from inspector.target.profile_file import read_profile  # noqa: PLC0415 - few windows are given one
 
         # Each path is a kind of its own: of two profiles dropped on the window both are read.
         kind, label = f"machine {path}", "reading a machine profile"

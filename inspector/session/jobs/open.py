@@ -51,7 +51,7 @@ class Files(Machines):
         def take(answer: object) -> None:  # True or False, or an error, which opening it will explain
             (self.use_machine if answer is True else self._open_file)(path)
 
-        from inspector.target.machine.profile_file import is_profile  # noqa: PLC0415 - few files end in .json
+        from inspector.target.profile_file import is_profile  # noqa: PLC0415 - few files end in .json
 
         self._run("sniff", "looking at a file", lambda _: is_profile(path), take, take)
 

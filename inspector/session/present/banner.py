@@ -19,10 +19,9 @@ from inspector.safety.words import LEVELS, few, verdict_words
 from inspector.session.device_map import DeviceMap
 from inspector.session.document import Document, load_of
 from inspector.session.screen import Banner, Chip, Tone
-from inspector.target.default_load import DefaultLoad, Judged
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.refusal import behind_message
-from inspector.target.simulate import restore_failure
+from inspector.target.call import behind_message
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import DefaultLoad, Judged, restore_failure
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _MOST_NAMED = 3

@@ -15,8 +15,8 @@ from inspector.units import escape_text
 if TYPE_CHECKING:
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.doctor.diagnosis import Diagnosis
-    from inspector.target.default_load import Judged
-    from inspector.target.machine.profile import Profile
+    from inspector.target.profile import Profile
+    from inspector.target.simulate import Judged
 
 _MOST_NODES = 20
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}

@@ -74,17 +74,17 @@ from inspector.session.values.kinds import scalars_of, scan_of, taken_page
 from inspector.session.values.showing import scan_findings, sparks_of, values_page
 from inspector.snippet.script import comment_lines
 from inspector.snippet.styles.table import offered_styles, render
-from inspector.target.default_load import Judged
-from inspector.target.machine.profile import Profile
-from inspector.target.map_location import TagMap
+from inspector.target.call import TagMap
 from inspector.target.memory import Routine, forecast
 from inspector.target.opening import can_map
+from inspector.target.profile import Profile
+from inspector.target.simulate import Judged
 from inspector.target.versions import release_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
-    from inspector.remap.compare.integrity import FileCheck
-    from inspector.values.scan import Scan
+    from inspector.remap.integrity import FileCheck
+    from inspector.values.statistics import Scan
 
 # What the chosen map puts on devices that are too small: a finding in place of that for the advised map.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.errors import CheckpointError
 from inspector.records import replace
 from inspector.session.screen import FailurePage
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.units import escape_text
 
 CANNOT_OPEN = "This file cannot be opened"

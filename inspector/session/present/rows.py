@@ -18,7 +18,7 @@ from inspector.session.state import State
 from inspector.session.values.kinds import scalars_of, scan_of, selected_row
 from inspector.session.values.showing import requests_of
 from inspector.units import format_count, format_exact, format_nbytes
-from inspector.values.scan import Scan
+from inspector.values.statistics import Scan
 
 Odd = tuple[tuple[str, frozenset[int]], ...] | None
 """What a scan found, by the field that asks for it."""

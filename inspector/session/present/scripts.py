@@ -7,7 +7,7 @@ from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
 from inspector.report.words.scripts import further_sentences, patch_note, script_headline, script_limits
 from inspector.session.screen import FindingRow, Tone
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from inspector.units import escape_text
 
 _TONES: dict[Outcome, Tone] = {

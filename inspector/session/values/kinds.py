@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from inspector.session.state import State
     from inspector.session.values.page import TakenPage
-    from inspector.values.scan import Scan
+    from inspector.values.statistics import Scan
 
 STATISTICS, RANK, PICTURE, CELLS = "statistics", "rank", "picture", "cells"
 SCAN, SAVE, TAKE, SCALARS = "scan", "save values", "take out", "scalars"

@@ -32,8 +32,7 @@ from inspector.session.values.page import (
 )
 from inspector.units import cut_text, escape_text, format_nbytes, format_shape
 from inspector.values.request import Request, Requests, read_nbytes
-from inspector.values.scan import Scan
-from inspector.values.statistics import Ranks, Statistics
+from inspector.values.statistics import Ranks, Scan, Statistics
 
 AUTOMATIC_NBYTES = 64 << 20
 """Up to here values are read without being asked for."""

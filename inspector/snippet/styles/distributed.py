@@ -15,7 +15,7 @@ from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 _TO_CPU = 'map_location="cpu"'
 _WRAP = "DistributedDataParallel"

@@ -18,7 +18,7 @@ from inspector.snippet.inventory import take_inventory
 from inspector.snippet.placement import place_devices
 from inspector.snippet.request import Request, build_request
 from inspector.snippet.traits import Traits, look_at
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

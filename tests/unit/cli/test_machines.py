@@ -10,9 +10,9 @@ from inspector.cli.display import Display
 from inspector.cli.machines import add_target_options, profile_of
 from inspector.errors import PlanError
 from inspector.progress import Progress
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_wish
+from inspector.target import profile_file
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_wish
 
 
 def options(*given: str) -> argparse.Namespace:
@@ -28,7 +28,7 @@ def test_this_machine_is_asked_in_the_python_that_was_named(monkeypatch: pytest.
         asked.append(python)
         return CPU_ONLY
 
-    monkeypatch.setattr(this_machine, "probe_this_machine", probe)
+    monkeypatch.setattr(profile_file, "probe_this_machine", probe)
     for given in ((), ("--python", "venv"), ("--target", "cuda", "--python", "venv")):
         found = options(*given)
         profile_of(parse_wish(found.target), found)

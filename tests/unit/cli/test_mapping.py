@@ -9,8 +9,8 @@ from inspector.cli.mapping import parse_map, plan_of, rules_of
 from inspector.cli.parser import parse
 from inspector.model.build import open_checkpoint
 from inspector.resources import demo_path
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile import Profile
+from inspector.target import profile_file
+from inspector.target.profile import Profile
 from tests.sweep import table
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 
@@ -51,7 +51,7 @@ def test_devices_outside_of_tensors_follow_where_that_is_asked(tmp_path: Path) -
 
 def test_this_machine_is_asked_for_its_devices(monkeypatch) -> None:
     profile = Profile(id="this", label="this machine", accelerators=(("cuda", 1),))
-    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress, python=None: profile)
+    monkeypatch.setattr(profile_file, "probe_this_machine", lambda progress, python=None: profile)
     asked = parse(["remap", "a", "--target", "this"])
     asked.display = Display()
     said = rules_of(open_checkpoint(str(demo_path())), asked, *parse_map(asked))

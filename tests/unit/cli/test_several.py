@@ -8,8 +8,8 @@ from inspector.cli.common import UnsaidError
 from inspector.cli.several import expand
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile import Profile
+from inspector.target import profile_file
+from inspector.target.profile import Profile
 from tests.builders import pickles, zips
 
 DEMO = demo_path()
@@ -128,6 +128,6 @@ def test_the_machine_is_asked_once_for_all_files(cli, monkeypatch) -> None:
         asked.append(python)
         return Profile(id="this", label="this machine")
 
-    monkeypatch.setattr(this_machine, "probe_this_machine", probe)
+    monkeypatch.setattr(profile_file, "probe_this_machine", probe)
     assert cli("check", DEMO, DEMO, DEMO).code == 1
     assert asked == [None]

@@ -21,7 +21,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.safety.verdict import judge
 from inspector.safety.words import verdict_words
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.builders import zips
 from tests.builders.pickles import call, dict_, proto, stream, text
 from tests.hostile.loaders.cases_numpy import array

@@ -12,8 +12,8 @@ from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding, Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import Gpu, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import Gpu, Profile
+from inspector.target.wish import parse_target
 from tests.builders.pickles import list_, name, new, number, op, text
 from tests.corpus import CORPUS
 from tests.unit.model.making import built, by_hand, call, numbers, pairs, storage, view

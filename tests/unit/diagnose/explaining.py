@@ -5,8 +5,8 @@ from __future__ import annotations
 from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.explanation import Explanation
 from inspector.model.checkpoint import Checkpoint, GlobalUse
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import Profile
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.doctor.examine import examine
-from inspector.target.machine.evidence import Evidence, Libcuda, Node, Nvidia, Smi, SmiGpu, System, TorchFound
-from inspector.target.machine.profile_file import build_profile
+from inspector.target.evidence import Evidence, Libcuda, Node, Nvidia, Smi, SmiGpu, System, TorchFound
+from inspector.target.profile_file import build_profile
 
 PROFILES = Path(__file__).parents[2] / "data" / "profiles"
 

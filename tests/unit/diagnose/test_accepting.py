@@ -6,8 +6,8 @@ from inspector.diagnose.accepting import accepted_fix, with_accepted_fix
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix, finding
 from inspector.records import replace
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.unit.diagnose.cases import at
 from tests.unit.model.making import by_hand
 from tests.unit.report.rows import checkpoint, storage, tensor

@@ -5,9 +5,9 @@ from __future__ import annotations
 from inspector.diagnose.dtypes import DTYPE_ROWS, find_lacks
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
-from inspector.target.machine.evidence import Evidence, System
-from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.evidence import Evidence, System
+from inspector.target.profile import CPU_ONLY, Gpu, Profile
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, tensor
 
 MPS, CUDA = parse_target("mps"), parse_target("cuda")

@@ -16,8 +16,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Gpu, Profile
+from inspector.target.wish import parse_target
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor
 

@@ -18,8 +18,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import SEVERITIES, Fix
 from inspector.remap.rules import parse_rule
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import CPU_ONLY, Profile, presets
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile, presets
+from inspector.target.wish import parse_target
 from tests.corpus import cases
 from tests.unit.diagnose.cases import PLAIN, findings, samples, trained
 from tests.unit.model.making import by_hand

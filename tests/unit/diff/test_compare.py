@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from inspector.diff.compare import Chosen, Wish, compare_paths
-from inspector.diff.content.numbers import Tolerance
-from inspector.diff.records import Diff
-from inspector.errors import CancelledError, CheckpointError, PlanError
+from inspector.diff import compare as module
+from inspector.diff.compare import ChangedError, Chosen, Measuring, Wish, compare_paths
+from inspector.diff.content import Tolerance
+from inspector.diff.records import Diff, Pair, TensorChange
+from inspector.diff.side import Side, open_side
+from inspector.errors import CancelledError, CheckpointError, ContainerError, PlanError
 from inspector.progress import Progress
+from inspector.records import replace
 from inspector.report.comparing.document import diff_document
 from inspector.report.comparing.words import verdict_text
 from tests.builders import pickles as p
@@ -559,3 +564,144 @@ def test_what_cannot_be_read_is_not_said_to_differ(tmp_path: Path) -> None:
 def test_values_of_two_types_are_shown_as_they_are(tmp_path: Path) -> None:
     diff = compared(tmp_path, {"a": 1, "b": [1, 2]}, {"a": "1", "b": (1, 2)})
     assert [change.b_text for change in diff.values] == ["1", "(1, 2)"]
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[str]:
+    return [save_zip(tmp_path / f"{name}.pt", {"v": T(V), name: T(W), "c": T(W)}) for name in "ab"]
+
+
+@pytest.fixture
+def measuring(paths: list[str]) -> Iterator[Measuring]:
+    found = Measuring(compare_paths(*paths, Wish()))
+    yield found
+    found.close()
+
+
+def measured(measuring: Measuring, pair: Pair) -> int:
+    return measuring.measure(pair, Progress()).differing
+
+
+def test_files_and_child_are_kept_for_the_next_pair(
+    measuring: Measuring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Any] = []
+    real = module.open_both
+    monkeypatch.setattr(module, "open_both", lambda *given: opened.append(given) or real(*given))
+    assert measured(measuring, Pair(0, 0)) == 0
+    child = measuring._worker.pid
+    assert measured(measuring, Pair(1, 1)) == 0
+    assert measured(measuring, Pair(0, 1)) == 4
+    assert len(opened) == 1
+    assert child is not None
+    assert measuring._worker.pid == child
+
+
+def test_no_figures_are_told_of_a_file_that_changed(measuring: Measuring, paths: list[str]) -> None:
+    assert measured(measuring, Pair(0, 0)) == 0
+    data = Path(paths[1]).read_bytes()
+    Path(paths[1]).unlink()
+    with pytest.raises(ChangedError, match="no longer there"):
+        measured(measuring, Pair(0, 0))
+    # The names are the same, and so is the size; only the numbers are others.
+    save_zip(Path(paths[1]), {"v": T(W), "b": T(W), "c": T(W)})
+    assert len(Path(paths[1]).read_bytes()) == len(data)
+    with pytest.raises(ChangedError, match="has changed since it was compared") as caught:
+        measured(measuring, Pair(0, 0))
+    assert caught.value.where == paths[1]
+    assert measuring._worker.pid is None
+
+
+def test_a_file_that_changes_while_it_is_measured_is_told(
+    measuring: Measuring, paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = module.open_both
+
+    def late(*given: Any) -> Any:
+        os.utime(paths[0], ns=(1, 1))
+        return real(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "open_both", late)
+        with pytest.raises(ChangedError):
+            measured(measuring, Pair(0, 0))
+
+
+def test_a_file_that_changes_behind_the_last_byte_is_told(
+    measuring: Measuring, paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compare(*_: object) -> None:
+        os.utime(paths[0], ns=(1, 1))
+
+    monkeypatch.setattr(module.Differences, "compare", compare)
+    with pytest.raises(ChangedError):
+        measured(measuring, Pair(0, 0))
+
+
+def test_what_is_closed_answers_nobody(measuring: Measuring, monkeypatch: pytest.MonkeyPatch) -> None:
+    measuring._lock.acquire()
+    asked = Progress()
+    asked.cancel()
+    with pytest.raises(CancelledError):  # it waits for the other one
+        measuring.measure(Pair(0, 0), asked)
+    measuring._lock.release()
+    with monkeypatch.context() as patch:  # the window is closed while it computes
+        patch.setattr(module.Differences, "compare", lambda *_: measuring.close())
+        measuring.measure(Pair(0, 0), Progress())
+    assert measuring._sides is None
+    with pytest.raises(CancelledError):
+        measuring.measure(Pair(0, 0), Progress())
+
+
+def test_the_same_numbers_in_other_bits_are_no_difference() -> None:
+    assert not TensorChange(Pair(0, 0), ("bits",)).differs
+    assert TensorChange(Pair(0, 0), ("device", "bits")).differs
+
+
+def opened(path: str) -> Side:
+    with open_side(path, Progress()) as side:
+        return side
+
+
+def test_objects_that_stand_twice_are_followed_to_their_first_place(tmp_path: Path) -> None:
+    shared = {"w": T([1.0]), "in": {"x": T([2.0])}}
+    state = {"a": shared, "b": shared, "c": {"d": shared}}
+    side = opened(save_zip(tmp_path / "a.pt", state))
+    assert side.aliases == {"b": "a", "c/d": "a"}
+    assert side.listed_at("b/w") == side.listed_at("c/d/w") == side.listed_at("a/w") == "a/w"
+    assert side.listed_at("bb/w") == "bb/w"
+    side.aliases = {"a": "b", "b": "a"}  # no file leads in a circle; were there one, it ends
+    assert side.listed_at("a/w") in {"a/w", "b/w"}
+    side.aliases = {"x": ""}
+    assert side.listed_at("x/w") == "w"
+
+
+def test_names_that_safetensors_leave_out_stand_for_those_they_keep(tmp_path: Path) -> None:
+    path = save_safetensors(tmp_path / "a.safetensors", {"e": T([1.0])}, {"h": "e", "format": "pt"})
+    side = opened(path)
+    assert side.listed_at("h") == "e"
+    assert side.data == b""
+
+
+def test_an_error_names_its_file_once(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing.pt")
+    with pytest.raises(ContainerError) as caught, open_side(missing, Progress()):
+        pass
+    assert str(caught.value).count(missing) == 1
+    broken = tmp_path / "broken.pt"
+    broken.write_bytes(b"PK\x03\x04 and nothing else")
+    with pytest.raises(ContainerError) as caught, open_side(str(broken), Progress()):
+        pass
+    assert str(caught.value).count(str(broken)) == 1
+    empty = tmp_path / "empty.pt"
+    empty.write_bytes(b"")
+    with pytest.raises(ContainerError) as caught, open_side(str(empty), Progress()):
+        pass
+    assert str(caught.value).count(str(empty)) == 1
+
+
+def test_distributed_checkpoints_make_texts_of_all_keys(tmp_path: Path) -> None:
+    side = opened(save_zip(tmp_path / "a.pt", {"w": T([1.0])}))
+    assert side.has_keys
+    side.checkpoint = replace(side.checkpoint, format="dcp")
+    assert not side.has_keys

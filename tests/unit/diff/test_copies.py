@@ -13,17 +13,17 @@ import pytest
 from inspector.containers.opening import read_container
 from inspector.diff import copies
 from inspector.diff.copies import compare_objects, name_differences
-from inspector.diff.facts.tokens import ExactTokens, Kept
+from inspector.diff.tokens import ExactTokens, Kept
 from inspector.errors import ExportError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.progress import Progress
-from inspector.remap.compare.planned import compare_devices, compare_files
+from inspector.remap import export, in_place
+from inspector.remap.export import export_copy
+from inspector.remap.in_place import patch_in_place
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel import export, in_place
-from inspector.remap.relabel.export import export_copy
-from inspector.remap.relabel.in_place import patch_in_place
 from inspector.remap.rules import parse_rule
+from inspector.remap.verify import compare_devices, compare_files
 from tests.builders.folders import trainer
 from tests.sweep import table
 from tests.unit.remap.samples import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.doctor.builds import BUILDS, JETSON_PAGE, PREVIOUS, build_for, install_steps, jetpack_of
-from inspector.target.machine.evidence import Evidence, Python, SmiGpu, System
+from inspector.target.evidence import Evidence, Python, SmiGpu, System
 from tests.sweep import table
 from tests.unit.diagnose.machines import driver, linux, machine
 

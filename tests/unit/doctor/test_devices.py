@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from inspector.target.machine.evidence import Evidence, Libcuda, Node, Nvidia, Smi, SmiGpu, TorchDevice
+from inspector.target.evidence import Evidence, Libcuda, Node, Nvidia, Smi, SmiGpu, TorchDevice
 from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, driver, linux, machine, torch
 

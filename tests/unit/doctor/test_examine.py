@@ -14,9 +14,9 @@ from inspector.doctor import other_makers as doctor_others
 from inspector.doctor.examine import examine
 from inspector.model.findings import SEVERITIES
 from inspector.records import replace
-from inspector.target.machine.evidence import Evidence, Python, TorchDevice, TorchFound
-from inspector.target.machine.profile import presets
-from inspector.target.machine.wish import parse_target
+from inspector.target.evidence import Evidence, Python, TorchDevice, TorchFound
+from inspector.target.profile import presets
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.diagnose.machines import PROFILES, diagnoses, driver, linux, machine, torch
 

@@ -9,7 +9,7 @@ from inspector.doctor.examine import examine
 from inspector.errors import CheckpointError
 from inspector.report.machine import machine_page
 from inspector.report.page.blocks import plain_text
-from inspector.target.machine.profile_file import build_profile, parse_evidence
+from inspector.target.profile_file import build_profile, parse_evidence
 from tests.unit.target.spoiling import spoiled
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.target.machine.evidence import Evidence, Libcuda, Node, Nvidia, Smi, TorchDevice
+from inspector.target.evidence import Evidence, Libcuda, Node, Nvidia, Smi, TorchDevice
 from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, linux, machine, torch
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.doctor.examine import COMPLAINTS
-from inspector.target.machine.evidence import SmiGpu
+from inspector.target.evidence import SmiGpu
 from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, driver, machine, torch
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.target.machine.evidence import Evidence, Node, System, TorchDevice
+from inspector.target.evidence import Evidence, Node, System, TorchDevice
 from tests.sweep import table
 from tests.unit.diagnose.machines import diagnoses, driver, linux, machine, torch
 

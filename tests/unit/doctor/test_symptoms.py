@@ -10,7 +10,7 @@ from inspector.doctor.symptoms import (
     torch_line,
     variable,
 )
-from inspector.target.machine.evidence import Evidence, Libcuda, Nvidia, Smi, SmiGpu, TorchDevice, TorchFound
+from inspector.target.evidence import Evidence, Libcuda, Nvidia, Smi, SmiGpu, TorchDevice, TorchFound
 from tests.sweep import table
 from tests.unit.diagnose.machines import driver, machine, torch
 

@@ -7,7 +7,7 @@ import pytest
 
 import inspector
 from inspector.library import programs
-from inspector.rescue.calls import Call, Journal, Place
+from inspector.rescue.journal import Call, Journal, Place
 
 PLACE = Place(file="/home/me/train.py", line=5, span=None, calls="load", takes=1)
 CALL = Call(

@@ -9,8 +9,8 @@ import inspector
 from inspector.library import sources
 from inspector.library.sources import machine_of, opened_of, path_of, rules_of, texts_of
 from inspector.remap.rules import parse_rule
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import parse_wish
+from inspector.target.profile import Profile
+from inspector.target.wish import parse_wish
 
 
 def test_a_map_may_be_text_a_list_or_a_mapping() -> None:

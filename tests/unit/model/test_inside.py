@@ -1,4 +1,4 @@
-"""Devices of files of torch within bytes; changed in `tests/unit/remap/test_embedded.py`."""
+"""Devices of files of torch within bytes; changed in `tests/unit/remap/test_rewrite.py`."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import Self
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form, FormExport
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form, FormExport
 from tests.builders import pickles
 from tests.unit.remap.samples import NBYTES, legacy_of, stream, written, zip_of
 

@@ -15,7 +15,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Dict
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.rewrite import rewrite_pickle
+from inspector.remap.rewrite import rewrite_pickle
 from inspector.remap.rules import parse_rule
 from tests.builders import tars
 

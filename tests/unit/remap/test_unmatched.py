@@ -10,8 +10,8 @@ import pytest
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
+from inspector.remap.plan import refuse_unmatched
 from inspector.remap.rules import parse_rule
-from inspector.remap.unmatched import refuse_unmatched
 from tests.builders.archives import archive
 from tests.builders.pickles import call, dict_, number, proto, state_dict, storage, stream, tensor, text
 from tests.sweep import table

@@ -9,11 +9,10 @@ from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.findings import Fix, finding
 from inspector.records import replace
 from inspector.report.checking import Check, check_document, explanation_document, format_check
-from inspector.target.default_load import judge_load
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
-from inspector.target.refusal import CUT
-from inspector.target.simulate import LoadFailure
+from inspector.target.call import CUT
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import LoadFailure, judge_load
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import BLANK, checkpoint, is_harmless, storage, tensor
 
 

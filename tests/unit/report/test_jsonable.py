@@ -17,7 +17,7 @@ from inspector.records import replace
 from inspector.report.jsonable import Document, error_document, finding_document, fix_document, write_show
 from inspector.safety.unread import UnreadVerdict
 from inspector.safety.verdict import FileVerdict, GlobalVerdict, judge
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.builders.pickles import dict_, list_, name, new, number, op, text, tuple_
 from tests.corpus import Case, cases
 from tests.documents import show_document

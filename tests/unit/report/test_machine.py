@@ -9,8 +9,8 @@ from inspector.pythons import Python
 from inspector.records import replace
 from inspector.report.machine import format_diagnosis, machine_document, machine_page, target_document
 from inspector.report.page.blocks import plain_lines, plain_text
-from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Gpu, Profile
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.report.rows import is_harmless
 

@@ -12,10 +12,10 @@ from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.findings import Fix
 from inspector.records import replace
 from inspector.report.remedies import first_remedies, load_text, remedies_for
-from inspector.target.default_load import Judged, judge_load
-from inspector.target.machine.evidence import Evidence
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.evidence import Evidence
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import Judged, judge_load
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 ROWS = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))

@@ -16,17 +16,14 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
 from inspector.records import replace
-from inspector.remap.plan import plan_remap
+from inspector.remap.plan import plan_remap, refuse_unmatched
 from inspector.remap.rules import parse_rule
-from inspector.remap.unmatched import refuse_unmatched
 from inspector.report.remedies import Remedy, remedies_for
 from inspector.snippet.styles.table import styles
-from inspector.target.default_load import Judged, judge_load
-from inspector.target.loading import load_call
-from inspector.target.machine.profile import Profile, presets
-from inspector.target.machine.wish import parse_target
-from inspector.target.map_location import TagMap
-from inspector.target.simulate import first_failure
+from inspector.target.call import TagMap, load_call
+from inspector.target.profile import Profile, presets
+from inspector.target.simulate import Judged, first_failure, judge_load
+from inspector.target.wish import parse_target
 from tests.corpus import cases
 from tests.sweep import put_through, tries
 

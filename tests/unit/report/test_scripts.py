@@ -4,7 +4,7 @@ from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.model.build import open_checkpoint
 from inspector.report.page.blocks import plain_lines
 from inspector.report.scripts import script_document, script_lines
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.unit.diagnose.script.following import LOADED, follow
 

@@ -12,7 +12,7 @@ from inspector.report.values import (
     statistics_document,
     statistics_text,
 )
-from inspector.values.scan import Oddity, Scan, Scanned
+from inspector.values.statistics import Oddity, Scan, Scanned
 from tests.unit.report.rows import value
 from tests.unit.report.words.test_values import statistics
 from tests.unit.values.rows import checkpoint, stored, tensor

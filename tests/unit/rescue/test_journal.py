@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from inspector.rescue import journal
-from inspector.rescue.calls import Call, Place
-from inspector.rescue.journal import read_journal
+from inspector.rescue.journal import Call, Place, read_journal
 from tests.sweep import table
 
 PLACE = {"file": "/x/train.py", "line": 3, "span": [3, 3, 4, 23], "calls": "load", "takes": 1}

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -5,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from inspector.rescue import mending
-from inspector.rescue.calls import Call, Place
-from inspector.rescue.mending import Mending, mend
+from inspector.rescue.journal import Call, Journal, Place
+from inspector.rescue.mending import Mending, find_needs, mend
 from tests.sweep import table
 
 TO_CPU = [("cuda:0", "cpu"), ("cuda:1", "cpu")]
@@ -155,3 +157,41 @@ def test_code_that_is_not_the_users_is_helped_by_its_file(tmp_path: Path) -> Non
 
 def test_nothing_is_mended_where_nothing_was_mapped() -> None:
     assert mend(call(None), [], []) is None
+
+
+LINE = Place(file="<stdin>", line=3, span=None, calls="load", takes=1)
+
+
+def made(**changes: object) -> Call:
+    given = {"site": LINE, "own": LINE, "saved": "cuda:0", "to": "cpu", "why": "missing", "way": "load"}
+    return Call(**{**given, "file": None, "storages": 1, "nbytes": 10, **changes})
+
+
+def needs(*calls: Call):
+    return find_needs(Journal(calls=calls, processes=1, with_torch=1, failures=()))
+
+
+def test_one_line_that_loads_many_files_is_one_need() -> None:
+    (need,) = needs(
+        *(made(file=f"{index}.pth") for index in range(3)),
+        made(saved="cuda:1", nbytes=5),
+        made(),
+    )
+    assert need.files == ("0.pth", "1.pth", "2.pth")
+    assert [(move.saved, move.storages, move.nbytes) for move in need.moves] == [
+        ("cuda:0", 4, 40),
+        ("cuda:1", 1, 5),
+    ]
+    assert need.mending is not None
+    assert need.mending.code == 'map_location="cpu"'
+
+
+def test_ways_and_lines_are_needs_of_their_own() -> None:
+    found = needs(
+        made(),
+        made(way="pickle"),
+        made(site=None),
+        made(to=None, why="no-rule", own=None),
+    )
+    assert [need.way for need in found] == ["load", "pickle", "load", "load"]
+    assert found[3].mending is None

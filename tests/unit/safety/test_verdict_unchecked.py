@@ -8,10 +8,10 @@ from inspector.model.build import open_checkpoint
 from inspector.report.words.verdicts import load_verdict
 from inspector.safety.verdict import judge
 from inspector.safety.words import verdict_words
-from inspector.target.default_load import Judged, judge_load
-from inspector.target.loading import load_call
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.call import load_call
 from inspector.target.opening import OTHER_LOADER, opening_failure
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import Judged, judge_load
 from tests.builders.pickles import NONE, call, dict_, number, op, proto, stream, text
 from tests.corpus import CORPUS
 from tests.sweep import table

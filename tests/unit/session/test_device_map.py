@@ -7,7 +7,7 @@ from inspector.session import device_map as mapping
 from inspector.session.device_map import Pairs, choices_for_all, device_rows, map_devices
 from inspector.session.document import Document
 from inspector.session.screen import DeviceRow
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
 

@@ -9,7 +9,7 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.resources import demo_path
 from inspector.session.document import expression_of_node, load_of, open_document, path_of_node
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.unit.report.rows import checkpoint, tensor, value
 from tests.unit.session.documents import document_of, saved_on
 

@@ -4,7 +4,7 @@ from inspector.model.findings import Fix
 from inspector.session import history
 from inspector.session.history import redone, undone, with_history
 from inspector.session.state import State
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 
 
 def texts(session) -> tuple[tuple[str, ...], tuple[str, ...]]:

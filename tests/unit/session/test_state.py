@@ -8,7 +8,7 @@ from inspector.session.export.page import ExportDraft, ExportWish
 from inspector.session.operations import Job
 from inspector.session.present.failure import failure_page
 from inspector.session.state import PROBE, ExportState, State
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.sweep import table
 from tests.unit.session.documents import saved_on
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.session.state import State
 from inspector.session.targets import target_of, targets_of
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 
 def test_targets_begin_with_this_machine() -> None:

@@ -16,7 +16,7 @@ from inspector.model.checkpoint import (
 )
 from inspector.model.values.text import step_text
 from inspector.records import replace
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 THIS = Profile(id="this", label="This machine")
 SAFE = Safety(opcodes=("GLOBAL", "STOP"), protocol=2, oddities=(), unread=())

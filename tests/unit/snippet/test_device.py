@@ -6,8 +6,8 @@ import pytest
 
 from inspector.records import replace
 from inspector.snippet.device import choose_device, fixed_device, questions
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.snippet.rows import THIS
 

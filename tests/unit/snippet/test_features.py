@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.snippet.features import FEATURES, has
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.sweep import table
 
 

@@ -10,8 +10,8 @@ from inspector.model.checkpoint import Checkpoint, Safety
 from inspector.records import replace
 from inspector.snippet.loading import write_load, write_models
 from inspector.snippet.script import Script
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, tensor, value
 from tests.unit.snippet.test_request import request_for
 

@@ -8,8 +8,8 @@ from inspector.records import replace
 from inspector.snippet.models import find_models
 from inspector.snippet.placement import Placement, place_devices
 from inspector.snippet.script import Bracketed
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.snippet.rows import THIS, checkpoint, storage, tensor
 

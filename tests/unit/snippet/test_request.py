@@ -6,7 +6,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.inventory import take_inventory
 from inspector.snippet.placement import place_devices
 from inspector.snippet.request import Owned, Request, build_request
-from inspector.target.machine.profile import CPU_ONLY, Profile
+from inspector.target.profile import CPU_ONLY, Profile
 from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor, value
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from inspector.errors import CheckpointError, PlanError
 from inspector.model.build import open_checkpoint
 from inspector.snippet.unopened import code_for_refused, render_unopened, unopened_styles
-from inspector.target.machine.profile import CPU_ONLY, presets
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, presets
+from inspector.target.wish import parse_target
 from tests.builders.folders import two_shards
 from tests.builders.pickles import call, proto, stream, text
 from tests.sweep import table

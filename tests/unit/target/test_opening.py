@@ -10,11 +10,9 @@ import pytest
 
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
-from inspector.target.load_call import LoadCall
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.map_location import Function, MapLocation, TagMap, TorchDevice, WrongType
+from inspector.target.call import Function, LoadCall, MapLocation, Refusal, TagMap, TorchDevice, WrongType
 from inspector.target.opening import OTHER_LOADER, can_map, opening_failure
-from inspector.target.refusal import Refusal
+from inspector.target.profile import CPU_ONLY, Profile
 from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage

@@ -1,4 +1,4 @@
-"""The first error of a load, against torch on every file of the corpus that torch can be asked about."""
+"""Where tensors land, on rows; the corpus and torch are asked in tests/torch/test_simulation_table.py."""
 
 from __future__ import annotations
 
@@ -7,19 +7,210 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Storage, Tensor
+from inspector.model.checkpoint import (
+    Checkpoint,
+    GlobalUse,
+    HiddenDevice,
+    HiddenPlace,
+    Safety,
+    Storage,
+    Tensor,
+)
+from inspector.model.obstacles import Obstacle, ObstacleKind
 from inspector.records import replace
-from inspector.target.load_call import LoadCall, plain_call
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.map_location import Function
-from inspector.target.refusal import Refusal
-from inspector.target.simulate import LoadFailure, LoadOutcome, device_failures, first_failure, simulate
+from inspector.safety.verdict import judge
+from inspector.target.call import (
+    BAD_MAP,
+    Function,
+    LoadCall,
+    MapLocation,
+    Refusal,
+    TagMap,
+    TorchDevice,
+    WrongType,
+    plain_call,
+)
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import (
+    DefaultLoad,
+    Landed,
+    Landing,
+    LoadFailure,
+    LoadOutcome,
+    code_weights_only,
+    device_failures,
+    first_failure,
+    is_sent,
+    is_wrapper,
+    judge_for,
+    judge_load,
+    rebuild_failure,
+    simulate,
+)
 from inspector.target.versions import release_of
 from tests import corpus
 from tests.sweep import table
+from tests.unit.model.making import saved
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.work import growth
+
+GPUS = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
+OLD = Profile(id="x", label="x", torch_version="2.9.0")
+SENT = {"stride": None, "storage_offset": None}
+SIZE = Obstacle(ObstacleKind.RECORD_SIZE, "RuntimeError: record size ...")
+MISSING = Obstacle(ObstacleKind.RECORD, "RuntimeError: PytorchStreamReader failed ...")
+PLAIN = tensor("plain", device="cuda:1", storage="0")
+ROWS = checkpoint(
+    storage("0", "cuda:1"),
+    storage("1", "cpu"),
+    PLAIN,
+    tensor("wrapper", device="cuda:0"),
+    tensor("wrapper", "part", device="cuda:1", storage="0", part_of=1),
+    tensor("sent", device="cuda:0", storage="1", **SENT),
+    tensor("array", device="cuda:0", **SENT),
+    tensor("sparse", device="cuda:1", layout="sparse_coo", **SENT),
+    tensor("described", device="meta"),
+)
+
+
+def landed(target: Profile, form: str = "zip", **how: object) -> list[str]:
+    return list(Landing(form, target, LoadCall(**how)).of_tensors(ROWS))
+
+
+def test_without_a_map_all_is_where_it_was() -> None:
+    assert landed(GPUS) == [row.device for row in ROWS.tensors]
+
+
+def test_one_place_for_all_but_what_has_no_data() -> None:
+    assert landed(GPUS, map_location="cuda", current=1) == [*["cuda:1"] * 6, "meta"]
+    assert landed(GPUS, map_location=TorchDevice(text="cpu")) == [*["cpu"] * 6, "meta"]
+
+
+def test_a_legacy_file_s_own_devices_are_not_mapped() -> None:
+    assert landed(GPUS, "legacy", map_location="cpu") == [
+        *("cpu", "cuda:0", "cpu", "cuda:0", "cuda:0", "cpu", "meta")
+    ]
+
+
+def test_a_dictionary_is_asked_for_what_each_kind_names() -> None:
+    pairs = (("cuda:1", "cpu"), ("cuda:0", "cuda:1"), (TorchDevice(text="cuda:0"), "cpu"))
+    assert landed(GPUS, map_location=TagMap(pairs=pairs)) == [
+        *("cpu", "cpu", "cpu", "cuda:1", "cuda:1", "cpu", "meta")
+    ]
+
+
+def test_storages() -> None:
+    assert Landing("zip", GPUS, LoadCall()).of_storages(ROWS) == ("cuda:1", "cpu")
+    assert Landing("zip", CPU_ONLY, LoadCall(map_location=Function())).of_storages(ROWS) == ("cpu", "cpu")
+
+
+def test_failures_are_given_for_each_place() -> None:
+    landing = Landing("zip", CPU_ONLY, LoadCall())
+    device, failure = landing.of_tag("cuda:1")
+    assert (device, failure and failure[0]) == ("", "cuda-unavailable")
+    assert landing.of_tag("cuda:1") is landing.of_tag("cuda:1")  # asked once
+    assert landing.of_own("cuda:0", is_wrapper=True) == ("cuda:0", None)  # nothing is allocated for it
+    assert landing.of_own("cuda:0", is_wrapper=False)[1] is not None
+    wrong = Landing("zip", CPU_ONLY, LoadCall(map_location=WrongType(name="int")))
+    assert wrong.of_tag("cpu")[1] == (BAD_MAP, "TypeError: 'int' object is not callable")
+    assert wrong.of_own("cpu", is_wrapper=True)[1] is not None
+
+
+@table(
+    ("form", "target", "how", "skips"),
+    [
+        ("zip", CPU_ONLY, LoadCall(map_location="meta"), True),
+        ("zip", CPU_ONLY, LoadCall(map_location=TorchDevice(text="meta:0")), True),
+        ("legacy", CPU_ONLY, LoadCall(map_location="meta"), False),
+        ("zip", OLD, LoadCall(map_location="meta"), False),
+        ("zip", CPU_ONLY, LoadCall(map_location=TagMap(pairs=(("cpu", "meta"),))), False),
+    ],
+)
+def test_what_reads_no_data(form: str, target: Profile, how: LoadCall, skips: bool) -> None:
+    landing = Landing(form, target, how)
+    assert landing.skips_data is skips
+    assert landing.of_tag("cpu") == ("meta", None)
+    assert landing.meets(SIZE) is not skips
+    assert landing.meets(MISSING)
+
+
+def test_a_mapped_file_s_records_are_not_measured() -> None:
+    landing = Landing("zip", CPU_ONLY, LoadCall(mmap=True))
+    assert landing.reads_records
+    assert not landing.meets(SIZE)
+    assert landing.meets(MISSING)
+
+
+def test_kinds_of_rows() -> None:
+    assert [is_wrapper(row) for row in ROWS.tensors] == [False, True, *[False] * 5]
+    assert [is_sent(row) for row in ROWS.tensors] == [*[False] * 3, True, True, False, False]
+
+
+def test_what_has_no_device_goes_where_the_loader_is_told() -> None:
+    def landed(place: MapLocation) -> Landed:
+        return Landing("safetensors", CPU_ONLY, LoadCall(map_location=place)).of_tag(NO_DEVICE)
+
+    assert landed(None) == landed("cpu") == landed(WrongType(name="int")) == ("cpu", None)
+    assert landed(TorchDevice(text="meta")) == ("", (BAD_MAP, "SafetensorError: device meta is invalid"))
+    device, failure = landed("cuda:1")
+    assert device == ""
+    assert failure is not None
+    assert failure[0] == "cuda-unavailable"
+
+
+GPU = Profile(id="cuda:1", label="1 GPU", accelerators=(("cuda", 1),))
+GENERATOR = HiddenDevice(path="g", device="cpu", what=HiddenPlace.GENERATOR)
+
+
+def failure_of(found, target: Profile = CPU_ONLY, **how: object):
+    return rebuild_failure(found, Landing("zip", target, LoadCall(**how)))
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["by tensor", "by channel", "nested", "plain"])
+def test_meta_against_torch(kind: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    scales, zeros = torch.ones(2), torch.zeros(2, dtype=torch.int)
+    value = {
+        "by tensor": lambda: torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
+        "by channel": lambda: torch.quantize_per_channel(torch.ones(2, 2), scales, zeros, 0, torch.quint8),
+        "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+        "plain": lambda: torch.ones(2),
+    }[kind]()
+    ours = failure_of(saved(tmp_path, {"a": torch.ones(1), "b": value}), map_location="meta")
+    try:
+        torch.load(tmp_path / "file.pt", map_location="meta", weights_only=False)
+    except NotImplementedError as error:  # torch has no such function for meta: what we foretell
+        assert ours is not None
+        assert ours[0].path == "b"
+        assert ours[1][0] == BAD_MAP
+        assert f"NotImplementedError: {error}".startswith(ours[1][1])  # noqa: PT017 - it may also load
+    else:
+        assert ours is None
+        assert kind == "plain"
+
+
+def test_a_generator_s_state_belongs_on_the_cpu() -> None:
+    found = checkpoint(
+        tensor("w", storage="0"),
+        tensor("g", ".state", 2, storage="1"),
+        hidden_devices=(GENERATOR,),
+    )
+    failure = failure_of(found, GPU, map_location="cuda")
+    assert failure is not None
+    assert (failure[0].path, failure[1][0]) == ("g/.state/2", "rng-off-cpu")
+    assert failure_of(found, GPU) is None
+    assert failure_of(found, CPU_ONLY, map_location="cuda") is None  # stopped before, by the storage
+
+
+def test_a_quantized_composite_is_told_by_its_parts() -> None:
+    found = checkpoint(tensor("q", dtype="qint8", layout="sparse_coo", stride=None, device="cpu"))
+    assert failure_of(found, map_location="meta") is None
+
 
 torch = pytest.importorskip("torch")
 
@@ -225,3 +416,84 @@ def test_many_tensors_are_loaded_in_proportion(how: LoadCall) -> None:
 def _row(index: int, *, last: int) -> tuple[Storage, Tensor]:
     device = "cuda:1" if index == last else "cpu"
     return storage(str(index), device), tensor(str(index), device=device, storage=str(index))
+
+
+OTHER_OPCODE = Safety(opcodes=("POP",), protocol=2, oddities=(), unread=())
+AMBIGUOUS = (Note(NoteKind.SHARED_NAME),)
+ON_GPU = (storage("0", "cuda:0", 8), tensor("w", device="cuda:0", storage="0"))
+
+
+def names(*dotted: str) -> tuple[GlobalUse, ...]:
+    return tuple(GlobalUse(name=name, count=1) for name in dotted)
+
+
+def on(version: str | None) -> Profile:
+    return replace(CPU_ONLY, torch_version=version)
+
+
+def facts(load: DefaultLoad) -> tuple[str, bool, bool, bool | None]:
+    return load.way, load.loads, load.is_safe, load.code.weights_only
+
+
+@table(
+    ("made", "version", "expected"),
+    [
+        (checkpoint(tensor("w")), None, ("as-it-is", True, True, True)),
+        (checkpoint(tensor("w")), "2.4", ("as-it-is", True, True, True)),
+        (checkpoint(globals=names("m.Net")), None, ("names", False, False, True)),
+        (checkpoint(globals=names("m.Net")), "2.4", ("unchecked", True, False, True)),
+        (checkpoint(globals=names("m.Net")), "2.3", ("unchecked", True, False, False)),
+        (checkpoint(globals=names("m.Net")), "1.12", ("unchecked", True, False, None)),
+        (checkpoint(safety=OTHER_OPCODE), "2.6", ("full", False, False, False)),
+        (checkpoint(safety=OTHER_OPCODE), "2.4", ("unchecked", True, False, False)),
+        (checkpoint(globals=names("os.system")), None, ("never", False, False, True)),
+        (checkpoint(globals=names("os.system")), "2.4", ("never", True, False, True)),
+        (checkpoint(*ON_GPU), None, ("other", False, True, True)),
+        (checkpoint(format="torchscript"), None, ("unchecked", True, False, False)),
+        (checkpoint(notes=AMBIGUOUS), None, ("unsure", True, False, True)),
+        (checkpoint(notes=AMBIGUOUS), "2.4", ("unsure", True, False, True)),
+        (checkpoint(*ON_GPU, notes=AMBIGUOUS), None, ("other", False, False, True)),
+        (checkpoint(notes=AMBIGUOUS, globals=names("m.Net")), None, ("full", False, False, False)),
+        (checkpoint(globals=names("builtins.set")), "2.4", ("unchecked", True, False, True)),
+        (checkpoint(globals=names("builtins.set")), "2.6", ("as-it-is", True, True, True)),
+    ],
+)
+def test_ways(made: Checkpoint, version: str | None, expected: tuple[str, bool, bool, bool | None]) -> None:
+    assert facts(judge_load(made, on(version))) == expected
+
+
+def test_what_stops_the_code_is_asked_apart() -> None:
+    load = judge_load(checkpoint(*ON_GPU, globals=names("m.Net")), CPU_ONLY)
+    assert load.failure is not None
+    assert load.failure.finding == "needs-allow-list"
+    assert load.last_error is load.stop
+    assert load.stop is not None
+    assert load.stop.device == "cuda:0"
+
+
+def test_nothing_else_stops_what_is_only_refused() -> None:
+    refused = judge_load(checkpoint(globals=names("m.Net")), CPU_ONLY)
+    assert refused.last_error is None
+    missing = judge_load(checkpoint(*ON_GPU), CPU_ONLY)
+    assert missing.last_error is not None
+    script = judge_load(checkpoint(format="torchscript"), CPU_ONLY)
+    assert script.last_error is None
+    old = judge_load(checkpoint(globals=names("m.Net")), on("2.4"))
+    assert old.last_error is None
+
+
+def test_the_dangerous_is_stopped_by_its_own_refusal() -> None:
+    load = judge_load(checkpoint(globals=names("os.system")), CPU_ONLY)
+    assert load.stop is load.failure
+    assert load.code.refusal is not None
+
+
+def test_a_verdict_counts_for_its_own_torch_only() -> None:
+    made = checkpoint(globals=names("builtins.set"))
+    newest = judge(made)
+    assert judge_for(made, None, newest) is newest
+    assert judge_for(made, on("2.13.0+cu130"), newest) is newest
+    assert judge_for(made, on("2.4"), newest).verdict == "needs-allow-list"
+    assert judge_for(made, None).verdict == "weights-only"
+    assert judge_load(made, CPU_ONLY, newest).safety is newest
+    assert code_weights_only(newest)

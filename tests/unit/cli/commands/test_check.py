@@ -9,8 +9,8 @@ from pathlib import Path
 from inspector.cli.commands import check
 from inspector.errors import CancelledError, CheckpointError
 from inspector.resources import demo_path
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target import profile_file
+from inspector.target.profile import CPU_ONLY
 from tests.builders import legacy
 from tests.builders.pickles import call, dict_, op, proto, stream, text
 from tests.corpus import CORPUS
@@ -84,7 +84,7 @@ def test_without_an_answer_about_this_machine_the_error_is_explained_all_the_sam
     def fail(_progress: object, _python: object) -> None:
         raise CheckpointError("no answer")
 
-    monkeypatch.setattr(this_machine, "probe_this_machine", fail)
+    monkeypatch.setattr(profile_file, "probe_this_machine", fail)
     damaged = tmp_path / "damaged.pt"
     damaged.write_bytes(b"PK\x03\x04")
     answer = cli("check", damaged, "--error-text", CUDA_ERROR)
@@ -143,11 +143,11 @@ def test_json_is_the_document_of_the_contract(cli, name: str, loads: bool, safe:
 
 
 def test_this_machine_is_asked_unless_another_is_named(cli, monkeypatch) -> None:
-    from inspector.target.machine import this_machine
+    from inspector.target import profile_file
 
     asked = []
     monkeypatch.setattr(
-        this_machine, "probe_this_machine", lambda progress, python=None: asked.append(progress) or CPU_ONLY
+        profile_file, "probe_this_machine", lambda progress, python=None: asked.append(progress) or CPU_ONLY
     )
     assert cli("check", WEIGHTS).code == 0
     assert len(asked) == 1

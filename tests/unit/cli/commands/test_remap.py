@@ -12,13 +12,12 @@ import pytest
 from inspector.containers.source import FileSource
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
-from inspector.remap.compare import torch_check
-from inspector.remap.compare.torch_check import TorchCheck
-from inspector.remap.files.naming import record_path
+from inspector.remap import export, torch_check
+from inspector.remap.files import record_path
+from inspector.remap.in_place import format_undo, make_record
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel import export
-from inspector.remap.relabel.patches import Patch
-from inspector.remap.relabel.undo import format_undo, make_record
+from inspector.remap.relabel import Patch
+from inspector.remap.torch_check import TorchCheck
 from inspector.resources import demo_path
 from tests.builders import pickles, zips
 from tests.corpus import CORPUS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inspector.report.words import rescue
-from inspector.rescue import command
+from inspector.rescue import running
 from tests.sweep import table
 
 
@@ -75,7 +75,7 @@ def test_wrong_usage(cli, words, text) -> None:
 
 
 def test_a_python_without_torch_is_refused(cli, script, monkeypatch) -> None:
-    monkeypatch.setattr(command, "_QUESTION", "print('ANSWER 3.12 1 0 0 0 0')")
+    monkeypatch.setattr(running, "_QUESTION", "print('ANSWER 3.12 1 0 0 0 0')")
     answer = cli("run", "--", sys.executable, script)
     assert (answer.code, answer.err.count("\n")) == (4, 1)
     assert answer.err.startswith("checkpoint-inspector: error: there is no torch in this Python: ")

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from inspector.resources import demo_path
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile import Profile
+from inspector.target import profile_file
+from inspector.target.profile import Profile
 
 DEMO = demo_path()
 
@@ -25,7 +25,7 @@ def test_a_picture_is_taken_as_asked(cli, copy, camera) -> None:
 
 def test_the_window_can_show_another_machine(cli, copy, camera, monkeypatch) -> None:
     here = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))
-    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress, python=None: here)
+    monkeypatch.setattr(profile_file, "probe_this_machine", lambda progress, python=None: here)
     for word, label, wanted in (
         ("4xcuda:2", "4 NVIDIA GPUs", "cuda:2"),
         ("this@cuda:1", "this machine (2 CUDA GPUs)", "cuda:1"),

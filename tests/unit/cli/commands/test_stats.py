@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from inspector.resources import demo_path
-from tests.unit.values.test_scan import NAN, weights
+from tests.unit.values.test_statistics import NAN, weights
 
 DEMO = demo_path()
 

@@ -7,8 +7,8 @@ import pytest
 
 from inspector.errors import CheckpointError
 from inspector.resources import PROBE, resource_path
-from inspector.target.machine import this_machine
-from inspector.target.machine.profile_file import build_profile, parse_evidence
+from inspector.target import profile_file
+from inspector.target.profile_file import build_profile, parse_evidence
 from tests.sweep import table
 
 PROFILES = Path(__file__).parents[3] / "data" / "profiles"
@@ -20,7 +20,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine is one with an old driver."""
     evidence = parse_evidence(OLD.read_bytes())
     profile = build_profile(evidence, id="this", name="this machine")
-    monkeypatch.setattr(this_machine, "probe_this_machine", lambda progress, python=None: profile)
+    monkeypatch.setattr(profile_file, "probe_this_machine", lambda progress, python=None: profile)
 
 
 def test_this_machine_is_described_with_what_ails_it(cli, here) -> None:
@@ -80,7 +80,7 @@ def test_a_probe_without_an_answer_is_one_line(cli, monkeypatch) -> None:
     def fail(_progress: object, _python: object) -> None:
         raise CheckpointError("torch gave no answer about this machine")
 
-    monkeypatch.setattr(this_machine, "probe_this_machine", fail)
+    monkeypatch.setattr(profile_file, "probe_this_machine", fail)
     answer = cli("target")
     assert (answer.code, answer.out) == (3, "")
     assert answer.err == "checkpoint-inspector: error: torch gave no answer about this machine\n"

@@ -20,8 +20,8 @@ from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
 from inspector.safety.verdict import judge
-from inspector.target.default_load import judge_load
-from inspector.target.machine.wish import parse_wish
+from inspector.target.simulate import judge_load
+from inspector.target.wish import parse_wish
 from tests.builders.arrays import npy
 from tests.builders.pickles import proto, stream
 from tests.builders.scripts import evil

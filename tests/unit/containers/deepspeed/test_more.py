@@ -11,8 +11,8 @@ from inspector.errors import CheckpointError, NotACheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.safety.verdict import judge
-from inspector.target.default_load import judge_load
-from inspector.target.machine.wish import parse_wish
+from inspector.target.simulate import judge_load
+from inspector.target.wish import parse_wish
 from tests.builders.dcp import saved_zip
 from tests.builders.deepspeed import mapping, model_file, optim_file, vector, write, zero2
 from tests.builders.pickles import proto, stream

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.opening import stamp_at
-from inspector.diff.compare import Wish, compare_paths
-from inspector.diff.measuring import ChangedError, Measuring
+from inspector.diff.compare import ChangedError, Measuring, Wish, compare_paths
 from inspector.diff.records import Pair
 from inspector.errors import ExportError, ValuesError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
-from inspector.remap.convert import export as form_export
-from inspector.remap.convert.export import export_form
-from inspector.remap.convert.forms import Form
+from inspector.remap import export_form as form_export
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
 from inspector.values.asking import ValueReader
 from inspector.values.request import Requests
 from tests.builders.folders import shard, sharded

@@ -17,8 +17,8 @@ from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenPlace
 from inspector.progress import Progress
 from inspector.safety.verdict import judge
-from inspector.target.default_load import judge_load
-from inspector.target.machine.wish import parse_wish
+from inspector.target.simulate import judge_load
+from inspector.target.wish import parse_wish
 from tests.builders.agents import agent, attributes, optimizer, parameters, pickled
 from tests.builders.exports import saved
 from tests.builders.pickles import call, name, number, op, proto, stream, text

@@ -13,8 +13,8 @@ from inspector.diagnose.errors.explanation import Explanation
 from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.target.default_load import judge_load
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import judge_load
 from tests.corpus import CORPUS
 from tests.unit.diagnose.messages import messages
 

@@ -19,7 +19,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.findings import Fix
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.sweep import put_through
 from tests.unit.diagnose.messages import messages

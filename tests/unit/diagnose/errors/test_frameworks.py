@@ -8,7 +8,7 @@ from inspector.diagnose.errors.explain import explain_error
 from inspector.model.build import open_checkpoint
 from inspector.model.findings import Fix
 from inspector.records import replace
-from inspector.target.machine.profile import Gpu, Profile
+from inspector.target.profile import Gpu, Profile
 from tests.corpus import CORPUS
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor, value

@@ -8,7 +8,7 @@ from inspector.diagnose.errors.ties import by_finding, devices_of, fix_for, path
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix, finding
 from inspector.safety.verdict import judge
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 from tests.unit.diagnose.explaining import on
 from tests.unit.report.rows import checkpoint, tensor, value
 

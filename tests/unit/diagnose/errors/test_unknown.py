@@ -8,7 +8,7 @@ from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.explanation import UNRECOGNIZED, Explanation
 from inspector.errors import DamagedError
 from inspector.model.build import open_checkpoint
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS, varied
 from tests.sweep import table
 

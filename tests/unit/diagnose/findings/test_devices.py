@@ -6,8 +6,8 @@ from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.model.findings import Finding
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 

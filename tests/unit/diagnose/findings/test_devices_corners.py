@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 from tests.builders.pickles import list_, name, number, op, text
 from tests.unit.diagnose.cases import MODULE, at, findings, optimizer, trained, with_device
 from tests.unit.model.making import by_hand, call, pairs, view

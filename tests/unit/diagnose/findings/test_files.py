@@ -9,8 +9,8 @@ from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
 from inspector.model.findings import Finding, Fix
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.refusal import CUT
+from inspector.target.call import CUT
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, optimizer, storage, tensor, value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Fix
 from inspector.records import replace
-from inspector.target.machine.profile import Gpu, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import Gpu, Profile
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor

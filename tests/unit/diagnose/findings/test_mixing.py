@@ -6,8 +6,8 @@ from inspector.diagnose.run import diagnose
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.findings import Finding
 from inspector.safety.verdict import judge
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import Profile
+from inspector.target.wish import parse_target
 from tests.builders.pickles import op, text
 from tests.unit.diagnose.cases import at, findings, module, parallel, whole
 from tests.unit.model.making import built, by_hand, call, pairs

@@ -4,7 +4,7 @@ from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 
 

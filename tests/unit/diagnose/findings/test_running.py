@@ -5,9 +5,9 @@ from __future__ import annotations
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.model.findings import Finding, Fix
 from inspector.records import replace
-from inspector.target.machine.evidence import Evidence, TorchFound
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.evidence import Evidence, TorchFound
+from inspector.target.profile import Profile
+from inspector.target.wish import parse_target
 from tests.unit.diagnose.cases import findings
 from tests.unit.report.rows import checkpoint, storage, tensor
 

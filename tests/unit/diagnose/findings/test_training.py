@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.builders.pickles import op
 from tests.unit.diagnose.cases import findings, trained, unnamed
 from tests.unit.report.rows import checkpoint, optimizer, tensor, value

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.findings.values import is_sound, value_findings
-from inspector.values.scan import Oddity, Scan, Scanned
+from inspector.values.statistics import Oddity, Scan, Scanned
 from tests.unit.report.words.test_values import statistics
 from tests.unit.values.rows import checkpoint, stored, tensor
 

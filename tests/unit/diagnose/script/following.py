@@ -9,7 +9,7 @@ from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 
 FILES = Path(__file__).parents[3] / "data" / "scripts" / "files"
 MACHINES = {"cpu": (), "cuda": (("cuda", 1),), "2cuda": (("cuda", 2),), "mps": (("mps", 1),)}

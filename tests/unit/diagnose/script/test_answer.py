@@ -7,7 +7,7 @@ from inspector.errors import ModelError
 from inspector.model.build import open_checkpoint
 from inspector.report.page.blocks import plain_lines
 from inspector.report.scripts import script_lines
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.unit.diagnose.script.following import follow, loaded_as, machine, opened, said
 

@@ -8,7 +8,7 @@ from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Value
 from inspector.progress import Progress
 from inspector.remap.plan import plan_remap
-from inspector.remap.relabel.rewrite import planned_own_devices
+from inspector.remap.rewrite import planned_own_devices
 from inspector.remap.rules import parse_rule
 from tests.sweep import table
 from tests.unit.remap.samples import (

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from inspector.report.charts.forecast import forecast_report
-from inspector.target.machine.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.memory import HOST, Forecast, Stage, Use
+from inspector.target.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.simulate import LoadFailure
 
 GPU = Profile(

@@ -3,8 +3,8 @@ from __future__ import annotations
 from inspector.report.charts.bars import flows_of
 from inspector.report.charts.rooms import memory_of, room_chart, room_text
 from inspector.report.colors import NEUTRAL
-from inspector.target.machine.profile import Gpu, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import Gpu, Profile
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage
 
 FILE = checkpoint(storage("0", "cuda:0", 700), storage("1", "cuda:1", 100), storage("2", "cpu", 20))

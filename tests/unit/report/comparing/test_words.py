@@ -11,7 +11,7 @@ from inspector.report.comparing.words import (
     numbers_text,
     rule_text,
 )
-from tests.unit.diff.facts.test_tensors import ROW
+from tests.unit.diff.test_facts import ROW
 
 SAME = Numbers(4, 0, 0.0, 0.0, 1.0, None, "", "", 0, 0)
 

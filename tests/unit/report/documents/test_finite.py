@@ -18,7 +18,7 @@ from inspector.report.documents.finite import finite
 from inspector.report.values import scan_document, statistics_document
 from inspector.values.asking import ValueReader
 from inspector.values.request import Requests
-from inspector.values.scan import scan_checkpoint
+from inspector.values.statistics import scan_checkpoint
 from tests.schemas import check_lines
 from tests.unit.remap.samples import call, group, mapping, name, stream, text, written, zip_of
 

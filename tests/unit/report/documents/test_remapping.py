@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from inspector.remap.compare.torch_check import TorchCheck
-from inspector.remap.relabel import export
+from inspector.remap import export
+from inspector.remap.torch_check import TorchCheck
 from inspector.report.documents.remapping import torch_document
 from inspector.resources import demo_path
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of

@@ -24,12 +24,12 @@ from inspector.report.machine import machine_document
 from inspector.report.values import scan_document, statistics_document
 from inspector.resources import demo_path
 from inspector.safety.verdict import judge
-from inspector.target.default_load import judge_load
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import judge_load
+from inspector.target.wish import parse_target
 from inspector.values.asking import ValueReader
 from inspector.values.request import Requests
-from inspector.values.scan import scan_checkpoint
+from inspector.values.statistics import scan_checkpoint
 from tests.corpus import CORPUS, cases, varied
 from tests.hostile.cases import CASES
 from tests.schemas import check_lines

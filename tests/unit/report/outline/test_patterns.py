@@ -3,7 +3,7 @@ from __future__ import annotations
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.remap.convert.patterns import Patterns
+from inspector.remap.forms import Patterns
 from inspector.remap.rules import parse_rule
 from inspector.report.outline.patterns import pattern_of
 from inspector.report.tree import Tree, build_tree

@@ -7,9 +7,8 @@ import pytest
 
 from inspector.report.words import rescue
 from inspector.report.words.rescue import format_journal
-from inspector.rescue.calls import Call, Journal, Place, Why
-from inspector.rescue.mending import MendingKind
-from inspector.rescue.needs import find_needs
+from inspector.rescue.journal import Call, Journal, Place, Why
+from inspector.rescue.mending import MendingKind, find_needs
 
 
 def place(file: str, line: int, takes: int = 1) -> Place:

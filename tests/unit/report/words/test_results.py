@@ -4,14 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inspector.records import replace
-from inspector.remap.compare.integrity import DamagedRecord, FileCheck
-from inspector.remap.compare.planned import Comparison
-from inspector.remap.compare.torch_check import TorchCheck
-from inspector.remap.convert.forms import Form, FormExport, LeftOut
-from inspector.remap.recover.recover import Recovery
-from inspector.remap.recover.values import Lost
-from inspector.remap.relabel.export import Export
-from inspector.remap.relabel.in_place import Patched
+from inspector.remap.export import Export
+from inspector.remap.forms import Form, FormExport, LeftOut
+from inspector.remap.in_place import Patched
+from inspector.remap.integrity import DamagedRecord, FileCheck, Lost
+from inspector.remap.recover import Recovery
+from inspector.remap.torch_check import TorchCheck
+from inspector.remap.verify import Comparison
 from inspector.report.page.blocks import plain_text
 from inspector.report.words import results
 from tests.sweep import table

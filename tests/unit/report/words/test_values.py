@@ -13,8 +13,7 @@ from inspector.report.words.values import (
     sparkline,
     statistics_lines,
 )
-from inspector.values.scan import Oddity, Scan, Scanned
-from inspector.values.statistics import Statistics, build_statistics
+from inspector.values.statistics import Oddity, Scan, Scanned, Statistics, build_statistics
 from tests.unit.values.test_statistics import FOUND
 
 

@@ -20,10 +20,10 @@ from inspector.report.words.verdicts import (
 )
 from inspector.safety.verdict import FileVerdict, judge
 from inspector.safety.words import LEVELS, SAFETY, few, shouted, verdict_words, words_of
-from inspector.target.default_load import DefaultLoad, Judged, judge_load
-from inspector.target.machine.evidence import Evidence, TorchFound
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.evidence import Evidence, TorchFound
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import DefaultLoad, Judged, judge_load
+from inspector.target.wish import parse_target
 from tests.builders.dcp import two_ranks
 from tests.builders.pickles import call, number, text
 from tests.sweep import table

@@ -10,8 +10,8 @@ from inspector.errors import WorkerError
 from inspector.session.comparing import session as module
 from inspector.session.comparing.session import CompareSession, CompareView
 from tests.builders.states import T, save_zip
-from tests.unit.diff.content.test_arrays import array
 from tests.unit.diff.test_compare import V, W
+from tests.unit.diff.test_content import array
 from tests.unit.session.documents import AtOnce
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from inspector.model.checkpoint import ValueRow
 from inspector.records import replace
-from inspector.remap.convert.forms import DROPPED, KEPT, NEVER, Form
-from inspector.remap.convert.preview import preview_form
+from inspector.remap.forms import DROPPED, KEPT, NEVER, Form
+from inspector.remap.preview import preview_form
 from inspector.report.outline.nodes import Nodes
 from inspector.report.tree import BUCKET_ROWS
 from inspector.session.document import Document

@@ -9,7 +9,7 @@ from inspector.containers.container import Part
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace
 from inspector.progress import Progress
-from inspector.remap.convert.forms import Form, LeftOut
+from inspector.remap.forms import Form, LeftOut
 from inspector.remap.rules import parse_rule
 from inspector.resources import demo_path
 from inspector.session.device_map import map_devices
@@ -17,8 +17,8 @@ from inspector.session.document import open_document
 from inspector.session.export.draft import draft_of, left_out_lines, picked, propose_destination, with_preview
 from inspector.session.export.kinds import KINDS
 from inspector.session.export.page import NO_CHOICE, OUT, PARTLY, WRITTEN, ExportDraft, ExportWish
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY
+from inspector.target.wish import parse_target
 from tests.builders.folders import trainer
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, storage, tensor, value

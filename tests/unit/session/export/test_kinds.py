@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.remap.convert.forms import Form
+from inspector.remap.forms import Form
 from inspector.session.export.kinds import first_wish, form_of, kind_of, offered_kinds, offers
 from inspector.session.export.page import ExportWish
 from tests.sweep import table

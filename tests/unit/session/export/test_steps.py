@@ -13,7 +13,7 @@ from inspector.session.export.looking import Wanted
 from inspector.session.export.page import ExportWish
 from inspector.session.present.compose import device_map_of
 from inspector.session.state import ExportState
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.unit.session.documents import saved_on
 
 

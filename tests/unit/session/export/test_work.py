@@ -9,11 +9,11 @@ from inspector.errors import CancelledError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.compare.torch_check import TorchCheck
-from inspector.remap.convert.forms import Form, FormExport, LeftOut
-from inspector.remap.recover.recover import Recovery
-from inspector.remap.relabel.export import Export
-from inspector.remap.relabel.in_place import Patched
+from inspector.remap.export import Export
+from inspector.remap.forms import Form, FormExport, LeftOut
+from inspector.remap.in_place import Patched
+from inspector.remap.recover import Recovery
+from inspector.remap.torch_check import TorchCheck
 from inspector.session.device_map import map_devices
 from inspector.session.document import open_document
 from inspector.session.export.page import ExportWish
@@ -27,7 +27,7 @@ from inspector.session.export.work import (
     save_receipt,
     undo,
 )
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.builders.folders import trainer
 from tests.sweep import table
 from tests.unit.remap.samples import CUDA_0, call, mapping, name, stream, tensor, text, written, zip_of

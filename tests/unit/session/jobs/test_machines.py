@@ -9,8 +9,8 @@ from inspector.errors import CancelledError, CheckpointError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.controller import Session
-from inspector.target.machine.profile import Gpu, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import Gpu, Profile
+from inspector.target.wish import parse_target
 from tests.unit.session.documents import saved_on
 
 GPUS = Profile(id="this", label="this machine (2 CUDA GPUs)", accelerators=(("cuda", 2),))

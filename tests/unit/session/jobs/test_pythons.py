@@ -9,7 +9,7 @@ from inspector.session.controller import Session
 from inspector.session.jobs.pythons import PYTHONS, Found, look_for_pythons, pythons_page
 from inspector.session.operations import Job
 from inspector.session.state import State
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.unit.session.documents import AtOnce, saved_on
 
 ANSWERS = {

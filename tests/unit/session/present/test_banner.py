@@ -15,10 +15,9 @@ from inspector.session.present import banner as verdict
 from inspector.session.present.banner import banner, safety_chip
 from inspector.session.present.banner import saved_on as sentence
 from inspector.session.screen import Banner
-from inspector.target.default_load import DefaultLoad, judge_load
-from inspector.target.machine.profile import Profile
-from inspector.target.machine.wish import parse_target
-from inspector.target.simulate import LoadFailure
+from inspector.target.profile import Profile
+from inspector.target.simulate import DefaultLoad, LoadFailure, judge_load
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, is_harmless, value
 from tests.unit.session.documents import document_of, saved_on

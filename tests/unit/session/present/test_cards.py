@@ -6,9 +6,9 @@ from inspector.model.findings import Finding, Fix, finding
 from inspector.records import replace
 from inspector.session.present import cards
 from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
-from inspector.target.default_load import Judged, judge_load
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import Judged, judge_load
+from inspector.target.wish import parse_target
 from tests.unit.diagnose.machines import PROFILES
 from tests.unit.report.rows import checkpoint, storage, tensor
 

@@ -7,8 +7,8 @@ from inspector.remap.rules import parse_rule
 from inspector.session.device_map import map_devices
 from inspector.session.present import compose as module
 from inspector.session.present.compose import code_page
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
 

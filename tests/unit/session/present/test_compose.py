@@ -13,7 +13,7 @@ from inspector.session.present import rows as rows_shown
 from inspector.session.present.compose import compose
 from inspector.session.screen import FailurePage, Screen
 from inspector.session.state import State
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.builders.folders import two_shards
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor
 from tests.unit.session.documents import document_of, saved_on

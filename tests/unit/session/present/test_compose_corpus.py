@@ -13,7 +13,7 @@ from inspector.report.charts.treemap import lay_out
 from inspector.session.document import open_document
 from inspector.session.present.compose import compose
 from inspector.session.state import State
-from inspector.target.machine.profile import presets
+from inspector.target.profile import presets
 from tests.corpus import Case, varied
 from tests.sweep import put_through, table
 from tests.unit.report.rows import is_harmless

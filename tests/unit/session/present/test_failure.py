@@ -9,7 +9,7 @@ from inspector.errors import CheckpointError, ExportError, UnsupportedFormatErro
 from inspector.model.build import open_checkpoint
 from inspector.session.present.failure import failure_page, open_failure_page
 from inspector.session.screen import FailurePage
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.builders.pickles import call, proto, stream, text
 
 CORPUS = Path(__file__).parents[3] / "data" / "corpus"

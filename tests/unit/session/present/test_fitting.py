@@ -9,7 +9,7 @@ from inspector.remap.rules import parse_rule
 from inspector.session.present.compose import compose
 from inspector.session.screen import FindingRow, Loading, Screen
 from inspector.session.state import State
-from inspector.target.machine.profile import Gpu, Profile
+from inspector.target.profile import Gpu, Profile
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of
 

@@ -4,7 +4,7 @@ from inspector.records import replace
 from inspector.session.device_map import map_devices
 from inspector.session.present.compose import forecast_page
 from inspector.session.screen import ForecastPage, Loading
-from inspector.target.machine.wish import parse_target
+from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
 

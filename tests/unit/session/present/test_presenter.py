@@ -6,7 +6,7 @@ from inspector.progress import Progress
 from inspector.session.controller import Session
 from inspector.session.present import presenter
 from inspector.session.present.compose import compose
-from inspector.target.machine.profile import Profile
+from inspector.target.profile import Profile
 from tests.unit.session.documents import saved_on
 
 

@@ -8,7 +8,7 @@ from inspector.session.present.compose import compose
 from inspector.session.present.rows import node_facts
 from inspector.session.screen import Screen
 from inspector.session.state import State
-from inspector.values.scan import Oddity, Scan, Scanned
+from inspector.values.statistics import Oddity, Scan, Scanned
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of, saved_on
 

@@ -21,7 +21,7 @@ from inspector.worker.tensor_values import answer
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.builders.zips import DEFLATED, Record, build_zip
 from tests.unit.session.documents import AtOnce, a_view
-from tests.unit.values.test_scan import NAN, weights
+from tests.unit.values.test_statistics import NAN, weights
 
 
 class Here(ValueReader):

@@ -15,7 +15,7 @@ from inspector.session.values.showing import (
     sparks_of,
     values_page,
 )
-from inspector.values.scan import Oddity, Scan, Scanned
+from inspector.values.statistics import Oddity, Scan, Scanned
 from tests.unit.session.documents import document_of
 from tests.unit.values.rows import checkpoint, stored, tensor
 

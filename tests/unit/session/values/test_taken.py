@@ -17,7 +17,7 @@ from inspector.session.values import taken as module
 from inspector.session.values.taken import remove_left, remove_taken, take_out, temporary_root
 from inspector.session.values.taking import plan_taking
 from tests.unit.session.values.test_intentions import Here
-from tests.unit.values.test_scan import NAN, weights
+from tests.unit.values.test_statistics import NAN, weights
 
 
 @pytest.fixture

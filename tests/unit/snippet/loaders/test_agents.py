@@ -12,7 +12,7 @@ from inspector.snippet.device import choose_device, fixed_device
 from inspector.snippet.loaders.agents import agent_code, render_agent
 from inspector.snippet.styles.table import render
 from inspector.snippet.unopened import render_unopened
-from inspector.target.machine.wish import parse_wish
+from inspector.target.wish import parse_wish
 from tests.builders.agents import agent, attributes, pickled
 from tests.builders.scripts import evil
 from tests.frameworks.cases import FILES

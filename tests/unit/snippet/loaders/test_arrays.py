@@ -15,7 +15,7 @@ from inspector.snippet.device import choose_device, fixed_device
 from inspector.snippet.loaders.arrays import Held, arrays_code, render_arrays
 from inspector.snippet.styles.table import render
 from inspector.snippet.unopened import render_unopened
-from inspector.target.machine.wish import parse_wish
+from inspector.target.wish import parse_wish
 from tests.builders.arrays import npy
 from tests.builders.pickles import proto, stream
 from tests.builders.scripts import evil

@@ -16,7 +16,7 @@ from inspector.containers.packings import PACKINGS
 from inspector.model.build import open_checkpoint
 from inspector.snippet.loaders.opening import OPENERS
 from inspector.snippet.styles.table import render
-from inspector.target.machine.wish import parse_wish
+from inspector.target.wish import parse_wish
 
 torch = pytest.importorskip("torch")
 PACKERS: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor, value
 
 SCALER = (value("amp", "scale"), value("amp", "_growth_tracker"))

@@ -8,8 +8,8 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.resources import demo_path
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.snippet.rows import THIS, checkpoint, optimizer, tensor
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from inspector.snippet.device import choose_device
 from inspector.snippet.styles.folders import index_of, training_code
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.builders.folders import trainer, two_shards
 
 CPU = choose_device(CPU_ONLY)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, optimizer, tensor
 
 RUN = checkpoint(tensor("net", "module.w", device="cuda:0"), optimizers=(optimizer("opt"),))

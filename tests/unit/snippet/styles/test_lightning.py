@@ -7,8 +7,8 @@ import pytest
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, ValueRow
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.snippet.rows import THIS, checkpoint, tensor, value
 

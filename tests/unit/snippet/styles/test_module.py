@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY
+from inspector.target.wish import parse_target
 from tests.unit.snippet.rows import SAFE, THIS, checkpoint, tensor
 
 WEIGHT = tensor("._parameters", "w", device="cuda:0")

@@ -7,8 +7,8 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.resources import demo_path
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, optimizer, tensor, value
 
 PYTHON_STATE = (value("py", 0, text="3"), value("py", 1, type="tuple"), value("py", 2, type="NoneType"))

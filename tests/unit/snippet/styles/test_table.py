@@ -15,7 +15,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.records import replace
 from inspector.snippet.styles.table import offered_styles, render, styles
-from inspector.target.machine.profile import CPU_ONLY
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.sweep import table, tries
 from tests.unit.snippet.free import comments_of, shape_of

@@ -23,8 +23,8 @@ from inspector.resources import demo_path
 from inspector.snippet.inventory import take_inventory
 from inspector.snippet.styles.table import render, styles
 from inspector.snippet.unopened import render_unopened, unopened_styles
-from inspector.target.machine.profile import CPU_ONLY, Profile
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.wish import parse_target
 from tests.corpus import Case, cases, varied
 from tests.sweep import put_through, table
 from tests.torch.running import (

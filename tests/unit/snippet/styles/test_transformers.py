@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inspector.snippet.styles.table import render
-from inspector.target.machine.profile import CPU_ONLY
-from inspector.target.machine.wish import parse_target
+from inspector.target.profile import CPU_ONLY
+from inspector.target.wish import parse_target
 from tests.unit.snippet.rows import THIS, checkpoint, tensor
 
 ROWS = checkpoint(tensor("l.weight", device="cuda:1"), path="a/b/pytorch_model.bin")

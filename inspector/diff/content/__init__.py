@@ -1,1 +1,0 @@
-"""The bytes and the numbers of tensors, compared."""

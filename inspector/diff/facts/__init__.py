@@ -1,1 +1,0 @@
-"""What is said of tensors and values, compared: all but the numbers in them."""

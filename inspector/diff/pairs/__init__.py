@@ -1,1 +1,0 @@
-"""Which tensor of one checkpoint is which of the other."""

@@ -1,1 +1,0 @@
-"""torch's own containers, written byte for byte as torch lays them out."""

@@ -1,1 +1,0 @@
-"""A checkpoint in another form: the weights alone, a state dict, safetensors."""

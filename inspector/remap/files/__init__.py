@@ -1,1 +1,0 @@
-"""Output files that appear whole or not at all, and how bytes are copied into them."""

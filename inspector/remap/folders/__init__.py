@@ -1,1 +1,0 @@
-"""Folders written anew: a copy of one with other devices."""

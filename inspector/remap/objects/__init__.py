@@ -1,1 +1,0 @@
-"""The objects of a checkpoint, selected and written as a pickle again."""

@@ -1,1 +1,0 @@
-"""Plain pickles with other devices in them."""

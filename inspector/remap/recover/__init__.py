@@ -1,1 +1,0 @@
-"""What is whole in a damaged file, as a checkpoint that loads."""

@@ -1,0 +1,388 @@
+""""""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CancelledError, ContainerError, ExportError, PlanError, TooLargeError
+from inspector.limits import Limits
+from inspector.model.build import open_checkpoint
+from inspector.progress import Progress
+from inspector.records import replace
+from inspector.remap import export_form as form_check
+from inspector.remap import export_form as form_export
+from inspector.remap import planner
+from inspector.remap import storages as form_bytes
+from inspector.remap.export_form import export_form
+from inspector.remap.forms import Form
+from inspector.remap.plan import plan_remap
+from inspector.remap.rules import parse_rule
+from tests.sweep import table
+from tests.unit.remap import samples
+from tests.unit.remap.form_samples import (
+    Halved,
+    exported,
+    file_of,
+    mapping,
+    module,
+    names_in,
+    numbers,
+    tensor,
+)
+
+ROOT = mapping({"a": tensor("0"), "b": tensor("1"), "part": tensor("1", geometry="2;1;1")})
+FORMS = [
+    Form(only_weights=True),
+    Form(only_weights=True, container="legacy"),
+    Form(only_weights=True, compact=True),
+    Form(compact=True, exclude=("b",)),
+    Form(shape="safetensors"),
+]
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, wanted: bytes) -> None:
+    """Changes the last byte of these wherever they stand in the file."""
+    write = form_export._write
+
+    def write_and_spoil(content, stock, target, *more) -> None:
+        write(content, stock, target, *more)
+        data = os.pread(target, 1 << 20, 0)
+        assert data.count(wanted) == 1
+        os.pwrite(target, b"\xee", data.index(wanted) + len(wanted) - 1)
+
+    monkeypatch.setattr(form_export, "_write", write_and_spoil)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bytes_of_the_copy_are_compared(tmp_path, monkeypatch, form) -> None:
+    source = file_of(tmp_path, ROOT)
+    exported(source, form)
+    spoil(monkeypatch, numbers("0"))
+    with pytest.raises(ExportError, match="the bytes of the copy differ from the file's: storage 0"):
+        exported(source, form, "spoiled.pt")
+    assert not (tmp_path / "spoiled.pt").exists()
+
+
+def test_every_run_that_is_left_is_looked_at(tmp_path, monkeypatch) -> None:
+    root = mapping({"a": tensor("0", geometry="0;1;1"), "b": tensor("0", geometry="3;1;1"), "c": tensor("1")})
+    source = file_of(tmp_path, root)
+    spoil(monkeypatch, numbers("0")[:4] + numbers("0")[12:])
+    with pytest.raises(ExportError, match="differ"):
+        exported(source, Form(compact=True))
+
+
+def test_large_runs_are_compared_at_both_ends(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(form_check, "SAMPLE_NBYTES", 4)
+    source = file_of(tmp_path, ROOT)
+    read = []
+    at = form_check.read_at
+    monkeypatch.setattr(form_check, "read_at", lambda *place: read.append(place[2]) or at(*place))
+    exported(source, Form(only_weights=True))
+    assert read == [4] * 4
+    spoil(monkeypatch, numbers("0"))
+    with pytest.raises(ExportError, match="differ"):
+        exported(source, Form(only_weights=True), "spoiled.pt")
+
+
+@pytest.mark.parametrize("shape", ["same", "safetensors"])
+def test_what_was_cast_is_not_looked_at_again(tmp_path, monkeypatch, shape) -> None:
+    monkeypatch.setattr(form_export, "Caster", Halved)
+    source = file_of(tmp_path, mapping({"a": tensor("0"), "b": tensor("1", cls="torch.IntStorage")}))
+    form = Form(only_weights=True, cast="float16", shape=shape)
+    exported(source, form)
+    spoil(monkeypatch, numbers("1"))
+    with pytest.raises(ExportError, match="differ"):
+        exported(source, form, "spoiled.pt")
+
+
+def test_checking_can_be_cancelled(tmp_path, monkeypatch) -> None:
+    source = file_of(tmp_path, ROOT)
+    read = form_check.read_container
+
+    def read_and_cancel(path, limits, progress):
+        progress.cancel()
+        return read(path, limits, progress)
+
+    monkeypatch.setattr(form_check, "read_container", read_and_cancel)
+    with pytest.raises(CancelledError):
+        export_form(str(source), tmp_path / "out.pt", None, FORMS[0], Progress())
+    assert not (tmp_path / "out.pt").exists()
+
+
+def test_a_value_that_was_damaged_while_it_was_written_is_noticed(tmp_path, monkeypatch) -> None:
+    """Character 5,000 of a text: no row shows it, and no tensor is another."""
+    long = "x" * 9000
+    body = samples.mapping(t=samples.tensor(samples.text("cpu")), note=samples.text(long))
+    source = samples.written(tmp_path, samples.zip_of(samples.stream(body), {"0": bytes(samples.NBYTES)}))
+    real = planner.write_pickle
+
+    def damaged(root, how) -> bytes:
+        return real(root, how).replace(b"x" * 5000, b"x" * 4999 + b"y", 1)
+
+    export_form(str(source), tmp_path / "good.pt", None, Form(container="legacy"))
+    monkeypatch.setattr(planner, "write_pickle", damaged)
+    with pytest.raises(ExportError, match="not as planned: values other than tensors"):
+        export_form(str(source), tmp_path / "bad.pt", None, Form(container="legacy"))
+    assert not (tmp_path / "bad.pt").exists()
+
+
+TRAINING = mapping(
+    {
+        "model": mapping(
+            {"module.a": tensor("0", device="cuda:1"), "module.b": tensor("1", device="cuda:1")}
+        ),
+        "optimizer": mapping({"state": b"}", "param_groups": b"]"}),
+        "epoch": b"K\x03",
+    }
+)
+WEIGHTS = Form(only_weights=True)
+
+
+def stored(path: Path) -> dict[str, bytes]:
+    """The bytes of each tensor of a checkpoint, whose tensors view all of their storages."""
+    checkpoint = open_checkpoint(str(path))
+    data = path.read_bytes()
+    places = {storage.key: (storage.file_offset, storage.nbytes) for storage in checkpoint.storages}
+    found = {}
+    for row in checkpoint.tensors:
+        assert row.problem is None
+        offset, nbytes = places[row.storage or ""]
+        assert offset is not None
+        found[row.path] = data[offset : offset + nbytes]
+    return found
+
+
+@table("legacy", [False, True])
+@table("container", ["same", "zip", "legacy"])
+def test_weights_are_copied_to_the_last_byte(tmp_path, container, legacy) -> None:
+    source = file_of(tmp_path, TRAINING, legacy=legacy)
+    destination, made = exported(source, replace(WEIGHTS, container=container))
+    assert stored(destination) == {"a": numbers("0"), "b": numbers("1")}
+    assert {row.device for row in open_checkpoint(str(destination)).tensors} == {"cpu"}
+    assert (made.model, made.tensors, made.prefix, made.verified) == ("model", 2, "module.", True)
+    assert (made.nbytes, made.source_nbytes) == (destination.stat().st_size, source.stat().st_size)
+    assert made.format == (("legacy" if legacy else "zip") if container == "same" else container)
+    assert [row.path for row in made.left_out] == ["optimizer", "epoch"]
+
+
+def test_weights_go_where_the_plan_sends_them(tmp_path) -> None:
+    source = file_of(tmp_path, TRAINING)
+    checkpoint = open_checkpoint(str(source))
+    for rules, device in ((["cuda:1=cuda:0"], "cuda:0"), ([], "cuda:1")):
+        plan = plan_remap(checkpoint, [parse_rule(rule) for rule in rules])
+        for form in (WEIGHTS, Form(compact=True)):
+            destination = tmp_path / "out.pt"
+            export_form(str(source), destination, plan, form, overwrite=True)
+            assert {row.device for row in open_checkpoint(str(destination)).tensors} == {device}
+
+
+def test_gzip_is_unpacked_into_a_file_that_vanishes(tmp_path) -> None:
+    plain = file_of(tmp_path, TRAINING, legacy=True)
+    source = tmp_path / "in.pt.gz"
+    source.write_bytes(gzip.compress(plain.read_bytes()))
+    destination, made = exported(source, WEIGHTS)
+    assert stored(destination) == {"a": numbers("0"), "b": numbers("1")}
+    assert made.source_nbytes == source.stat().st_size
+    assert names_in(tmp_path) == ["in.pt", "in.pt.gz", "out.pt"]
+
+
+def test_gzip_without_end_is_refused(tmp_path, monkeypatch) -> None:
+    source = tmp_path / "in.pt.gz"
+    source.write_bytes(gzip.compress(file_of(tmp_path, TRAINING, legacy=True).read_bytes() + bytes(5000)))
+    monkeypatch.setattr(form_export, "DEFAULT_LIMITS", Limits(inflated_nbytes=4000))
+    with pytest.raises(TooLargeError, match="more than 4,000 bytes once unpacked"):
+        exported(source, WEIGHTS)
+    assert names_in(tmp_path) == ["in.pt", "in.pt.gz"]
+
+
+def test_deflated_storages_are_unpacked(tmp_path) -> None:
+    source = file_of(tmp_path, TRAINING, deflated=("data/0", "data.pkl"))
+    for form in (WEIGHTS, replace(WEIGHTS, container="legacy"), replace(WEIGHTS, compact=True)):
+        assert stored(exported(source, form)[0]) == {"a": numbers("0"), "b": numbers("1")}
+    assert names_in(tmp_path) == ["in.pt", "out.pt"]
+
+
+def test_safetensors_straightens_what_lies_otherwise(tmp_path) -> None:
+    root = mapping({"a": tensor("0", geometry="0;2,2;1,2"), "b": tensor("1")})
+    destination, made = exported(file_of(tmp_path, root), Form(shape="safetensors"), "out.safetensors")
+    zero = numbers("0")
+    assert destination.read_bytes().endswith(zero[:4] + zero[8:12] + zero[4:8] + zero[12:] + numbers("1"))
+    assert made.format == "safetensors"
+
+
+def test_records_stand_in_a_folder_named_after_the_file(tmp_path) -> None:
+    source = file_of(tmp_path, TRAINING)
+    for name, folder in (
+        ("best.v2.pth", b"best.v2/data.pkl"),
+        ("plain", b"plain/data.pkl"),
+        (".pt", b".pt/data.pkl"),
+        ("..pt", b"archive/data.pkl"),
+        ("a\\b.pt", b"archive/data.pkl"),
+        ("a\nb.pt", b"archive/data.pkl"),
+    ):
+        assert folder in exported(source, WEIGHTS, name)[0].read_bytes()
+
+
+# --- errors -------------------------------------------------------------------------------------------------
+
+
+def refused(source: Path, form: Form = WEIGHTS, **how: object) -> str:
+    """Why an export does not come about; nothing is left of it."""
+    before = names_in(source.parent)
+    with pytest.raises((ExportError, PlanError, CancelledError, ContainerError)) as caught:
+        export_form(str(source), source.with_name("out.pt"), None, form, **how)
+    assert names_in(source.parent) == before
+    return str(caught.value)
+
+
+def test_refusals_leave_nothing_behind(tmp_path, monkeypatch) -> None:
+    source = file_of(tmp_path, TRAINING)
+    assert "only weights can be cast" in refused(source, Form(cast="float16"))
+    assert "matches the pattern: nowhere" in refused(source, replace(WEIGHTS, exclude=("nowhere",)))
+    assert "no weights are left to export" in refused(source, replace(WEIGHTS, exclude=("model/*",)))
+    progress = Progress()
+    progress.cancel()
+    assert "cancelled" in refused(source, progress=progress)
+    monkeypatch.setattr(form_bytes, "free_nbytes", lambda _: 10)
+    assert "the disk has room for 10 bytes" in refused(source)
+
+
+class CancelledAt(Progress):
+    """Is cancelled when a stage of the work begins."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__()
+        self.wanted = label
+
+    def start(self, label: str, total: int = 0, *, is_counted: bool = False) -> None:
+        if label == self.wanted:
+            self.cancel()
+        super().start(label, total)
+
+
+@table("form", [WEIGHTS, Form(compact=True), Form(shape="safetensors")])
+@table("stage", ["reading", "copying", "checking the copy", "waiting for the disk"])
+def test_cancelling_at_any_stage_leaves_nothing(tmp_path, form, stage) -> None:
+    source = file_of(tmp_path, TRAINING)
+    assert refused(source, form, progress=CancelledAt(stage)) == "cancelled"
+
+
+def test_existing_files_are_not_replaced_unasked(tmp_path) -> None:
+    source = file_of(tmp_path, TRAINING)
+    (tmp_path / "out.pt").write_bytes(b"mine")
+    assert "the file already exists" in refused(source)
+    assert "would replace the file itself" in _error(source, source)
+    assert (tmp_path / "out.pt").read_bytes() == b"mine"
+
+
+def _error(source: Path, destination: Path) -> str:
+    with pytest.raises(ExportError) as caught:
+        export_form(str(source), destination, None, WEIGHTS, overwrite=True)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("change", ["touch", "remove"])
+def test_source_that_changes_meanwhile_is_noticed(tmp_path, monkeypatch, change) -> None:
+    source = file_of(tmp_path, TRAINING)
+    write = form_export._write
+
+    def write_and_change(*arguments: object) -> None:
+        write(*arguments)
+        if change == "touch":
+            os.utime(source, ns=(1, 1))
+        else:
+            source.unlink()
+
+    monkeypatch.setattr(form_export, "_write", write_and_change)
+    if change == "remove":  # it is read to its end all the same
+        exported(source, WEIGHTS)
+        return
+    with pytest.raises(ExportError, match="changed while it was copied"):
+        exported(source, WEIGHTS)
+    assert not (tmp_path / "out.pt").exists()
+
+
+def test_missing_bytes_are_named(tmp_path) -> None:
+    source = file_of(tmp_path, TRAINING, keys="0")
+    for form in (WEIGHTS, Form(compact=True), Form(shape="safetensors")):
+        assert "model/module.b" in refused(source, form) or "module.b" in refused(source, form)
+    exported(source, replace(WEIGHTS, exclude=("model/module.b",)))
+
+
+def test_records_of_the_wrong_length_are_named(tmp_path) -> None:
+    root = mapping({"a": tensor("0", numel=3), "b": tensor("1")})
+    source = file_of(tmp_path, root)
+    assert "not what the pickle says: a" in refused(source)
+    exported(source, Form(shape="safetensors"))  # which needs the tensor's bytes alone
+    longer = file_of(tmp_path, mapping({"a": tensor("0", numel=5), "b": tensor("1")}))
+    assert "its bytes are not all in the file: a" in _refused_safetensors(longer)
+    beyond = file_of(tmp_path, mapping({"a": tensor("0", geometry="3;2;1"), "b": tensor("1")}))
+    assert "runs past its storage" in _refused_safetensors(beyond)
+
+
+def _refused_safetensors(source: Path) -> str:
+    return _message(lambda: exported(source, Form(shape="safetensors")))
+
+
+def _message(work) -> str:
+    with pytest.raises(ExportError) as caught:
+        work()
+    return str(caught.value)
+
+
+# --- the check ----------------------------------------------------------------------------------------------
+
+
+def damaged(monkeypatch: pytest.MonkeyPatch, spoil) -> None:
+    """Spoils what was written before it is checked."""
+    write = form_export._write
+
+    def write_and_spoil(content, stock, target, *more) -> None:
+        write(content, stock, target, *more)
+        spoil(target)
+
+    monkeypatch.setattr(form_export, "_write", write_and_spoil)
+
+
+def test_copies_are_opened_again(tmp_path, monkeypatch) -> None:
+    source = file_of(tmp_path, TRAINING)
+    damaged(monkeypatch, lambda fd: os.pwrite(fd, b"\x00" * 30, 0) and os.ftruncate(fd, 100))
+    assert "the copy cannot be read" in refused(source)
+    assert not export_form(str(source), tmp_path / "out.pt", None, WEIGHTS, verify=False).verified
+    assert (tmp_path / "out.pt").stat().st_size == 100
+
+
+def test_copies_that_are_otherwise_are_no_copies(tmp_path, monkeypatch) -> None:
+    other, _ = exported(file_of(tmp_path, mapping({"x": tensor(), "y": tensor("1")})), WEIGHTS, "other.pt")
+    data = other.read_bytes()
+    source = file_of(tmp_path, TRAINING)
+    damaged(monkeypatch, lambda fd: (os.ftruncate(fd, 0), os.pwrite(fd, data, 0)))
+    assert "the copy is not as planned: x" in refused(source)
+
+
+def test_damaged_tensors_of_a_copy_are_noticed(tmp_path, monkeypatch) -> None:
+    source = file_of(tmp_path, TRAINING)
+    odd = file_of(tmp_path, mapping({"a": tensor("0", numel=5), "b": tensor("1")})).read_bytes()
+    source = file_of(tmp_path, TRAINING)
+    damaged(monkeypatch, lambda fd: (os.ftruncate(fd, 0), os.pwrite(fd, odd, 0)))
+    assert "a tensor of the copy is damaged: a" in refused(source)
+
+
+def test_fewer_tensors_are_noticed(tmp_path, monkeypatch) -> None:
+    root = mapping({"model": mapping({"a": tensor("0"), "b": tensor("1")})})
+    few, _ = exported(file_of(tmp_path, root), replace(WEIGHTS, exclude=("model/b",)), "few.pt")
+    data = few.read_bytes()
+    source = file_of(tmp_path, root)
+    damaged(monkeypatch, lambda fd: (os.ftruncate(fd, 0), os.pwrite(fd, data, 0)))
+    assert "the copy is not as planned: their number" in refused(source)
+
+
+def test_modules_become_state_dicts(tmp_path) -> None:
+    root = module({"w": tensor("0")}, {"m": tensor("1")})
+    destination, made = exported(file_of(tmp_path, root), Form(shape="state-dict"))
+    assert stored(destination) == {"w": numbers("0"), "m": numbers("1")}
+    assert made.model == ""

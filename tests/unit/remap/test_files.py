@@ -1,0 +1,494 @@
+""""""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.errors import CancelledError, ExportError
+from inspector.model.build import open_checkpoint
+from inspector.progress import Progress
+from inspector.remap import cloning, files
+from inspector.remap.cloning import Original, clone_by_name
+from inspector.remap.export_form import export_form
+from inspector.remap.files import (
+    OutFile,
+    copy_times,
+    device_word,
+    explained,
+    free_folder,
+    free_path,
+    refuse_destination,
+    refuse_parts,
+    writing,
+)
+from inspector.remap.forms import Form
+from tests.builders.folders import two_shards
+
+ROOT = Path(__file__).parents[3]
+UNNAMED = hasattr(os, "O_TMPFILE")
+
+
+@pytest.fixture(params=["unnamed", "named"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test runs with the nameless files of Linux and with the hidden names of other systems."""
+    if request.param == "named":
+        monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
+    elif not UNNAMED:
+        pytest.skip("no O_TMPFILE here")
+    return request.param
+
+
+def status(path: Path, mode: int = 0o644) -> os.stat_result:
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    path.chmod(mode)
+    return path.stat()
+
+
+@pytest.fixture
+def like(tmp_path_factory: pytest.TempPathFactory) -> os.stat_result:
+    return status(tmp_path_factory.mktemp("like") / "source")
+
+
+def refuse(code: int):
+    def refused(*args: object, **named: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return refused
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def write(
+    destination: Path, like: os.stat_result, work: Callable[[OutFile], object], *, overwrite: bool = False
+) -> None:
+    with writing(destination, like=like, overwrite=overwrite) as out:
+        os.write(out.fd, b"data")
+        work(out)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_appears_once_it_is_complete(
+    tmp_path: Path, like: os.stat_result, way: str, overwrite: bool
+) -> None:
+    destination = tmp_path / "out.pt"
+    with writing(destination, like=like, overwrite=overwrite) as out:
+        os.write(out.fd, b"data")
+        assert not destination.exists()
+        assert out.path.read_bytes() == b"data"
+        assert bool(listing(tmp_path)) is (way == "named")
+    assert listing(tmp_path) == ["out.pt"]
+    assert destination.read_bytes() == b"data"
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o600, 0o444, 0o640, 0o755, 0o4755])
+def test_permissions_are_those_of_the_source(tmp_path: Path, way: str, mode: int) -> None:
+    with writing(tmp_path / "out.pt", like=status(tmp_path / "in" / "a", mode), overwrite=False):
+        pass
+    assert (tmp_path / "out.pt").stat().st_mode & 0o7777 == mode & 0o777
+
+
+def test_what_stands_there_is_replaced_when_that_is_wanted(
+    tmp_path: Path, like: os.stat_result, way: str
+) -> None:
+    destination = tmp_path / "out.pt"
+    destination.write_bytes(b"old")
+    with writing(destination, like=like, overwrite=True) as out:
+        os.write(out.fd, b"new")
+        assert destination.read_bytes() == b"old"
+    assert destination.read_bytes() == b"new"
+    assert listing(tmp_path) == ["out.pt"]
+
+
+def test_what_came_there_meanwhile_stays(tmp_path: Path, like: os.stat_result, way: str) -> None:
+    destination = tmp_path / "out.pt"
+    with pytest.raises(ExportError, match="File exists"):
+        write(destination, like, lambda out: destination.write_bytes(b"theirs"))
+    assert destination.read_bytes() == b"theirs"
+    assert listing(tmp_path) == ["out.pt"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("error", [ExportError("no"), KeyboardInterrupt(), OSError(errno.ENOSPC, "No space")])
+def test_whatever_goes_wrong_leaves_nothing(
+    tmp_path: Path, like: os.stat_result, way: str, overwrite: bool, error: BaseException
+) -> None:
+    def fail(out: OutFile) -> None:
+        raise error
+
+    with pytest.raises((ExportError, KeyboardInterrupt)):
+        write(tmp_path / "out.pt", like, fail, overwrite=overwrite)
+    assert listing(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["fsync", "chmod", "link", "replace"])
+def test_a_refusal_at_the_end_leaves_nothing(
+    tmp_path: Path, like: os.stat_result, way: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbid(out: OutFile) -> None:
+        monkeypatch.setattr(os, name, refuse(errno.EIO))
+        monkeypatch.setattr(Path, name, refuse(errno.EIO), raising=False)
+
+    with pytest.raises(ExportError, match="cannot be written: Input/output error") as error:
+        write(tmp_path / "out.pt", like, forbid, overwrite=name == "replace")
+    assert error.value.where == str(tmp_path / "out.pt")
+    assert listing(tmp_path) == []
+
+
+def test_a_folder_that_refuses_files_is_told(
+    tmp_path: Path, like: os.stat_result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "open", refuse(errno.EROFS))
+    with (
+        pytest.raises(ExportError, match="cannot be written: Read-only file system"),
+        writing(tmp_path / "out.pt", like=like, overwrite=False),
+    ):
+        pass
+
+
+def test_a_missing_folder_is_told(tmp_path: Path, like: os.stat_result, way: str) -> None:
+    with (
+        pytest.raises(ExportError, match="No such file or directory"),
+        writing(tmp_path / "none" / "out.pt", like=like, overwrite=False),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("name", ["ж" * 100 + ".pt", "x" * 255])
+def test_long_names_are_no_trouble(tmp_path: Path, like: os.stat_result, way: str, name: str) -> None:
+    for _ in range(2):
+        with writing(tmp_path / name, like=like, overwrite=True):
+            pass
+    assert listing(tmp_path) == [name]
+
+
+def test_a_folder_need_not_be_synced(
+    tmp_path: Path, like: os.stat_result, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "sync_folder", refuse(errno.EINVAL))
+    with writing(tmp_path / "out.pt", like=like, overwrite=False):
+        pass
+    assert listing(tmp_path) == ["out.pt"]
+
+
+# --- file systems that lack something -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP, errno.EINVAL])
+def test_where_there_are_no_links_the_file_is_renamed(
+    tmp_path: Path, like: os.stat_result, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setattr(os, "link", refuse(code))
+    with writing(tmp_path / "out.pt", like=like, overwrite=False) as out:
+        os.write(out.fd, b"data")
+        assert out.part is not None
+    assert listing(tmp_path) == ["out.pt"]
+    with (
+        pytest.raises(ExportError, match="File exists"),
+        writing(tmp_path / "out.pt", like=like, overwrite=False),
+    ):
+        pass
+    assert (tmp_path / "out.pt").read_bytes() == b"data"
+
+
+@pytest.mark.skipif(not UNNAMED, reason="no O_TMPFILE here")
+def test_where_there_are_no_nameless_files_they_have_hidden_names(
+    tmp_path: Path, like: os.stat_result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, nameless = os.open, os.O_TMPFILE
+
+    def without(path: object, flags: int, *args: object) -> int:
+        if flags & nameless == nameless:
+            raise OSError(errno.EOPNOTSUPP, "no")
+        return real(path, flags, *args)
+
+    monkeypatch.setattr(os, "open", without)
+    with writing(tmp_path / "out.pt", like=like, overwrite=False) as out:
+        assert out.part is not None
+        assert out.part.name.startswith(".out.pt.")
+    monkeypatch.delattr(os, "O_TMPFILE")
+    with writing(tmp_path / "out2.pt", like=like, overwrite=False) as out:
+        assert out.part is not None
+    assert listing(tmp_path) == ["out.pt", "out2.pt"]
+
+
+def test_a_part_that_cannot_be_removed_hides_no_error(
+    tmp_path: Path, like: os.stat_result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(out: OutFile) -> None:
+        monkeypatch.setattr(Path, "unlink", refuse(errno.EIO))
+        raise ExportError("the reason")
+
+    monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
+    with pytest.raises(ExportError, match="the reason"):
+        write(tmp_path / "out.pt", like, fail)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from inspector.remap.files import writing
+with writing(Path(sys.argv[1]), like=os.stat("."), overwrite=False) as out:
+    os.write(out.fd, bytes(1 << 20))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def can_be_nameless(folder: Path) -> bool:
+    try:
+        os.close(os.open(folder, os.O_RDWR | getattr(os, "O_TMPFILE", 0), 0o600))
+    except OSError:  # also where there is no such flag: a folder cannot be opened for writing
+        return False
+    return True
+
+
+def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
+    if not can_be_nameless(tmp_path):
+        pytest.skip("this file system has no nameless files")
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "out.pt")], cwd=ROOT, check=False)
+    assert ended.returncode == -9
+    assert listing(tmp_path) == []
+
+
+def test_errors_say_where_and_why() -> None:
+    with pytest.raises(ExportError) as error, explained(Path("out.pt")):
+        raise OSError("something")
+    assert str(error.value) == "the copy cannot be written: something: out.pt"
+
+
+def test_times_are_those_of_the_original(tmp_path: Path) -> None:
+    for name in ("in.pt", "out.pt"):
+        (tmp_path / name).touch()
+    os.utime(tmp_path / "in.pt", ns=(3, 5))
+    copy_times(str(tmp_path / "in.pt"), tmp_path / "out.pt")
+    assert (tmp_path / "out.pt").stat().st_mtime_ns == 5
+    with pytest.raises(ExportError, match="the times cannot be set: No such file"):
+        copy_times(str(tmp_path / "in.pt"), tmp_path / "none")
+
+
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(ExportError, match="Permission denied"):
+        refuse_destination(str(tmp_path / "in.pt"), tmp_path / "out.pt", overwrite=False)
+
+
+def test_a_source_that_is_gone_is_left_to_its_reader(tmp_path: Path) -> None:
+    refuse_destination(str(tmp_path / "none"), tmp_path / "out.pt", overwrite=False)
+
+
+def test_no_part_of_a_checkpoint_is_written_over(tmp_path: Path) -> None:
+    index = two_shards(tmp_path / "run")
+    part = index.with_name("pytorch_model-00001-of-00002.bin")
+    (tmp_path / "link.bin").symlink_to(part)
+    (index.with_name("mine.bin")).touch()
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other/model.bin.index.json"
+    other.write_text("{}")
+    parts = [row.path for row in open_checkpoint(str(index)).parts]
+    refused = []
+    for place in (
+        part,
+        tmp_path / "link.bin",
+        index,
+        index.with_name("mine.bin"),
+        tmp_path / "new.bin",
+        other,
+    ):
+        try:
+            refuse_parts(parts, place)
+        except ExportError:
+            refused.append(place.name)
+    assert refused == [part.name, "link.bin", index.name]
+    refuse_parts((), part)
+    before = part.read_bytes()
+    with pytest.raises(ExportError, match="a part of the checkpoint itself"):
+        export_form(str(index.parent), part, None, Form(shape="state-dict"), overwrite=True)
+    assert part.read_bytes() == before
+
+
+def test_the_word_is_the_type_of_device() -> None:
+    assert device_word({"cpu"}) == "cpu"
+    assert device_word({"cuda:0", "cuda:1"}) == "cuda"
+    assert device_word({"cuda:0", "cpu"}) == "fixed"
+    assert device_word(()) == "fixed"
+
+
+def test_the_path_stays_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, free in (
+        ("best.pth", "best.cpu.pth"),
+        ("./best.pth", "./best.cpu.pth"),
+        ("a/../best.pth", "a/../best.cpu.pth"),
+        ("best.pt.gz", "best.cpu.pt"),
+        ("best", "best.cpu.pth"),
+        ("v1.0 of the long-suffixed model", "v1.0 of the long-suffixed model.cpu.pth"),
+        ("b/b", "b/b.cpu.pth"),
+        ("model_best.pth.tar", "model_best.cpu.pth.tar"),
+        ("data.tar", "data.cpu.tar"),
+        (".pth.tar", ".cpu.pth.tar"),
+    ):
+        assert free_path(path, "cpu") == free, path
+    assert free_path("best.pth", "weights", "safetensors") == "best.weights.safetensors"
+
+
+def test_what_stands_there_is_left_alone(tmp_path: Path) -> None:
+    Path(tmp_path / "best.cpu.pth").touch()
+    Path(tmp_path / "best.cpu-2.pth").symlink_to("nowhere")
+    assert free_path(str(tmp_path / "best.pth"), "cpu") == str(tmp_path / "best.cpu-3.pth")
+
+
+def test_a_long_name_is_cut(tmp_path: Path) -> None:
+    name = Path(free_path(str(tmp_path / ("\u540d" * 84 + ".pt")), "cpu")).name
+    assert len(os.fsencode(name)) < 255
+    assert name.endswith("\u540d.cpu.pt")
+
+
+def test_folder_beside_a_folder_has_no_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.index.json").touch()
+    for path in (tmp_path / "run", f"{tmp_path / 'run'}/", tmp_path / "run" / "model.index.json"):
+        assert free_folder(str(path), "cpu") == str(tmp_path / "run.cpu")
+    (tmp_path / "run.cpu").mkdir()
+    assert free_folder(str(tmp_path / "run"), "cpu") == str(tmp_path / "run.cpu-2")
+    monkeypatch.chdir(tmp_path / "run")
+    for path in (".", "model.index.json"):
+        assert free_folder(path, "gpu") == str(tmp_path / "run.gpu")
+
+
+DATA = b"a checkpoint" * 1000
+
+
+class Files:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "best.pth"
+        self.path.write_bytes(DATA)
+        self.path.chmod(0o444)
+        self.original = Original(fd=os.open(self.path, os.O_RDONLY), path=str(self.path))
+        part = folder / ".out.part"
+        self.out = OutFile(os.open(part, os.O_RDWR | os.O_CREAT), part, part)
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Files]:
+    made = Files(tmp_path)
+    yield made
+    os.close(made.original.fd)
+    os.close(made.out.fd)
+
+
+def on(monkeypatch: pytest.MonkeyPatch, platform: str, **calls: Callable[..., int]) -> None:
+    monkeypatch.setattr(cloning.sys, "platform", platform)
+    system = type("System", (), {name: staticmethod(call) for name, call in calls.items()})
+    monkeypatch.setattr(ctypes, "CDLL", lambda *args, **named: system)
+
+
+def fclonefileat(source: int, folder: int, made: bytes, flags: int) -> int:
+    assert (os.fstat(source).st_size, folder, flags) == (len(DATA), -2, 0)
+    shutil.copyfile(f"/proc/self/fd/{source}", made)
+    Path(os.fsdecode(made)).chmod(0o444)
+    return 0
+
+
+class CopyFile2:
+    """Reports two chunks as Windows does, and stops when it is asked to."""
+
+    def __init__(self, result: int = 0) -> None:
+        self.result = result
+        self.answers: list[int] = []
+
+    def __call__(self, source: str, made: str, parameters: object) -> int:
+        given = parameters._obj
+        assert (given.size, given.flags, given.cancelled) == (ctypes.sizeof(given), 1, None)
+        note = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(given.routine)
+        for kind, copied in ((1, 0), (2, 100), (2, len(DATA))):
+            message = cloning._Message(type=kind, copied_nbytes=copied)
+            self.answers.append(note(ctypes.addressof(message), None))
+            if self.answers[-1]:
+                return -1
+        if self.result >= 0:
+            shutil.copyfile(source, made)
+        return self.result
+
+
+def is_cloned(pair: Files, progress: Progress | None = None) -> bool:
+    return clone_by_name(pair.original, pair.out, progress or Progress())
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_the_copy_takes_the_place_of_the_empty_file(
+    pair: Files, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on(monkeypatch, platform, fclonefileat=fclonefileat, CopyFile2=CopyFile2())
+    assert is_cloned(pair)
+    assert os.pread(pair.out.fd, len(DATA) + 1, 0) == DATA
+    os.pwrite(pair.out.fd, b"!", 0)  # it is the file that will be patched
+    assert pair.out.part == pair.out.path
+    assert pair.out.path.read_bytes() == b"!" + DATA[1:]
+    assert pair.path.read_bytes() == DATA
+    assert len(pair.names()) == 2
+
+
+@pytest.mark.parametrize("platform", ["linux", "freebsd"])
+def test_elsewhere_there_is_no_such_way(pair: Files, platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, platform)
+    assert not is_cloned(pair)
+
+
+def test_a_nameless_file_is_copied_in_another_way(pair: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, "darwin", fclonefileat=fclonefileat)
+    pair.out.part = None
+    assert not is_cloned(pair)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_a_system_that_refuses_leaves_nothing(
+    pair: Files, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on(monkeypatch, platform, fclonefileat=lambda *args: -1, CopyFile2=CopyFile2(-2147024891))
+    names = pair.names()
+    assert not is_cloned(pair)
+    assert pair.names() == names
+
+
+def test_a_copy_that_cannot_be_opened_is_removed(pair: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    on(monkeypatch, "darwin", fclonefileat=fclonefileat)
+    names, real = pair.names(), os.open
+
+    def refuse(path: object, flags: int, *args: object) -> int:
+        if str(path).endswith(".whole"):
+            raise PermissionError
+        return real(path, flags, *args)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert not is_cloned(pair)
+    assert pair.names() == names
+
+
+def test_windows_tells_of_bytes_and_can_be_stopped(pair: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = CopyFile2()
+    on(monkeypatch, "win32", CopyFile2=copy)
+    progress = Progress()
+    progress.cancel()
+    names = pair.names()
+    with pytest.raises(CancelledError):
+        is_cloned(pair, progress)
+    assert copy.answers == [1]
+    assert pair.names() == names
