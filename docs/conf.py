@@ -42,6 +42,10 @@ NAVIGATION = {
     "About": ("comparison", "security-policy", "contributing", "changelog"),
     "For developers": (
         "architecture",
+        "extending/finding",
+        "extending/error",
+        "extending/command",
+        "extending/page",
         "decisions",
         "security",
         "situations",
