@@ -13,8 +13,7 @@ from inspector.diff.records import Numbers
 from inspector.diff.side import Side
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, WorkerError
 from inspector.model.checkpoint import Tensor
-from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, stored_nbytes
-from inspector.model.tensors.elements import is_contiguous
+from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, is_contiguous, stored_nbytes
 from inspector.model.tensors.row_blocks import PLAIN_NBYTES, View, row_blocks
 from inspector.model.values.embedded import contents_of
 from inspector.pickles.values import Call, Value

@@ -17,8 +17,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.checkpoint import Key
 from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
 from inspector.model.tensors.views import Known, TensorFacts
-from inspector.model.values.children import attributes_of, children_of, mapping_pairs
-from inspector.model.values.parts import iter_values
+from inspector.model.values.children import attributes_of, children_of, iter_values, mapping_pairs
 from inspector.model.values.text import cut_name, is_same_step, path_key, step_text, type_of
 from inspector.pickles.values import ByteString, Call, Dict, Global, Set, Value
 from inspector.remap.forms import EXCLUDED, LeftOut, Patterns

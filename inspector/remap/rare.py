@@ -20,7 +20,7 @@ from inspector.containers.tar import StorageRecord, TarLayout
 from inspector.containers.tar_members import STORAGES, padded, resized_headers
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.values.parts import iter_values
+from inspector.model.values.children import iter_values
 from inspector.pickles.trace import trace_pickle
 from inspector.pickles.values import PersistentId
 from inspector.progress import Progress

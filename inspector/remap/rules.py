@@ -11,8 +11,7 @@ from functools import cache
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import ROLES, Checkpoint, Tensor, ValueRow
-from inspector.model.roles.device_types import DEVICE_TYPES
-from inspector.model.roles.devices import split_device
+from inspector.model.roles.devices import DEVICE_TYPES, split_device
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass, replace
 from inspector.units import meant, shown_path, shown_step

@@ -5,14 +5,196 @@ A plain word matches a part (of a path) or a beginning (of the rest); a word in 
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
 from math import prod
+from operator import eq, ge, gt, le, lt
+from typing import NamedTuple
 
-from inspector.model.checkpoint import Checkpoint, Tensor
+from inspector.errors import QueryError
+from inspector.model.checkpoint import ROLES, Checkpoint, Tensor
+from inspector.model.roles.devices import DEVICE_TYPES
+from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass, replace
-from inspector.report.search.globs import Span, glob_of, has_wildcards
-from inspector.report.search.terms import COMPARE, ODDITIES, Term, parse_terms, quoted
+from inspector.report.colors import device_name
 from inspector.report.tree import Tree
+from inspector.units import cut_text, escape_text, format_shape
+
+# Names against patterns with `*` and `?`, in one pass over each name whatever the pattern is.
+
+Span = tuple[int, int]
+_BOUND = r"(?:^|(?<=[/.]))"
+
+
+class Glob:
+    """A pattern that covers a name from the start of one of its steps to its end.
+
+    A regular expression with several `.*` would take the square of a name's length and worse; pieces between
+    the stars are looked up one after the other instead, each as far to the left as it goes.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        """Cut a pattern into what stands between its stars."""
+        pieces = pattern.split("*")
+        self.literal = max(pattern.replace("?", "*").split("*"), key=len)
+        """What stands in every name that it covers."""
+        self._first = re.compile(_BOUND + _plain(pieces[0]), re.DOTALL)
+        self._middle = [re.compile(_plain(piece), re.DOTALL) for piece in pieces[1:-1] if piece]
+        self._last = re.compile(_plain(pieces[-1]), re.DOTALL)
+        self._last_length = len(pieces[-1])
+        self._has_stars = len(pieces) > 1
+
+    def spans(self, name: str) -> list[Span] | None:
+        """Return where the pieces of the pattern stand in a name; None where it is not covered."""
+        end = len(name) - self._last_length
+        if not self._has_stars:
+            whole = self._first.match(name, end) if end >= 0 else None
+            return None if whole is None else [whole.span()]
+        last = self._last.match(name, end) if end >= 0 else None
+        found = self._first.search(name)
+        spans = []
+        for piece in self._middle:
+            if found is None:
+                break
+            spans.append(found.span())
+            found = piece.search(name, found.end())
+        if last is None or found is None or found.end() > end:
+            return None
+        return [span for span in (*spans, found.span(), last.span()) if span[0] < span[1]]
+
+
+def has_wildcards(text: str) -> bool:
+    """Return whether a word is a pattern."""
+    return "*" in text or "?" in text
+
+
+@cache
+def glob_of(pattern: str) -> Glob:
+    """Return a pattern, cut once."""
+    return Glob(pattern)
+
+
+def _plain(piece: str) -> str:
+    return "".join("." if char == "?" else re.escape(char) for char in piece)
+
+
+# The words of a query, and the table of what can be written: the help and the command line read it too.
+
+ODDITIES = ("nan", "inf", "zero", "huge", "constant", "dead-rows")
+"""What a scan of all tensors finds; each is a field that stands alone, as `nan:`."""
+WORD_FIELDS = ("device", "dtype", "role", "shape", "storage", "path")
+COMPARED = ("size", "params")
+FIELDS = (*WORD_FIELDS, *COMPARED, *ODDITIES)
+
+
+class Help(NamedTuple):
+    """What can be written in a query, and what it finds."""
+
+    example: str
+    words: str
+
+
+HELP = (
+    Help("layer1 weight", "rows with both in their path, or in their parameter's"),
+    Help("layer?.*.bias", "* and ? stand for any characters, from a step to the end"),
+    Help('"fc.weight"', "this path and no other"),
+    Help("-bias", "not what follows; before any of these"),
+    Help("device:cuda:1", "saved on this device"),
+    Help("dtype:bf16", "of this dtype"),
+    Help("role:optimizer", "parameter, buffer, optimizer, scheduler, rng, ema, other"),
+    Help("shape:64x3", "with these sizes side by side; shape:scalar"),
+    Help("size>10MB", "by bytes: < <= > >= ="),
+    Help("params>1M", "by parameters: < <= > >= ="),
+    Help("storage:12", "views of this storage"),
+    Help("nan:", "after a scan of all tensors; inf: zero: huge: constant: dead-rows:"),
+)
+
+_TERM = re.compile(rf'(-(?=\S))?(?:({"|".join((*WORD_FIELDS, *ODDITIES))}):)?("[^"]*"?|\S*)', re.IGNORECASE)
+_TERM_BOUND = re.compile(r"(size|params)(<=|>=|<|>|=)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
+_FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "b": 10**9}
+_BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+COMPARE: dict[str, Callable[[float, float], bool]] = {"<": lt, ">": gt, "<=": le, ">=": ge, "=": eq}
+_SHORT_DTYPE = re.compile(r"(bf|fp|f|i|u|c)(\d+)(.*)", re.ASCII)
+_DTYPES = {"bf": "bfloat", "fp": "float", "f": "float", "i": "int", "u": "uint", "c": "complex"}
+_NUMBERED = re.compile(r".+:\d+", re.ASCII)
+"""A device with an index, which is matched whole: `cuda:1` does not mean `cuda:10`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a query.
+
+    Attributes:
+        field: What is searched: one of `FIELDS`.
+        text: The text sought, in lower case; for what is compared the comparison.
+    """
+
+    field: str
+    text: str
+    exact: bool = False
+    bound: float = 0.0
+    is_not: bool = False
+    written: str = ""
+
+
+def quoted(text: str) -> str:
+    """Return a text as a word of a query that means it as a whole."""
+    return f'"{text}"'
+
+
+def parse_terms(text: str) -> tuple[Term, ...]:
+    """Read a query; none is malformed, since whatever is no known field is searched in the path."""
+    terms = []
+    for match in _TERM.finditer(text):
+        term = _term_of(match)
+        if term is not None:
+            terms.append(replace(term, is_not=bool(match[1]), written=match[0]))
+    terms.sort(key=lambda term: term.field != "path")  # the quickest first
+    return tuple(terms)
+
+
+def _term_of(match: re.Match[str]) -> Term | None:
+    field, said = (match[2] or "path").lower(), match[3].lower()
+    bound = None if match[2] else _TERM_BOUND.fullmatch(said)
+    sought = said.strip('"')
+    if bound is not None:
+        return Term(bound[1], bound[2], bound=_bound(bound))
+    if not sought and field not in ODDITIES:
+        return None  # a word that has only been begun, such as `device:`, does not narrow yet
+    return Term(field, _as_written(field, sought), exact=_is_whole(field, said))
+
+
+def begun_fields(text: str) -> list[str]:
+    """Return the fields of a query that nothing stands behind, such as `device:`."""
+    found = (match for match in _TERM.finditer(text) if match[2] and match[2].lower() not in ODDITIES)
+    return [match[0] for match in found if not match[3].strip('"')]
+
+
+def _bound(match: re.Match[str]) -> float:
+    """Return a bound: of bytes `MB` is a million, of parameters `1M` and `7B` are as people say them."""
+    number, unit = float(match[3]), match[4].lower()
+    if match[1] == "params":
+        return number * _FACTORS[unit[:1]]
+    unit = unit.removesuffix("b")
+    return number * (_BINARY if unit.endswith("i") else _FACTORS)[unit.removesuffix("i")]
+
+
+def _is_whole(field: str, said: str) -> bool:
+    if field == "storage":
+        return True
+    return said[:1] == said[-1:] == '"' or (field == "device" and _NUMBERED.fullmatch(said) is not None)
+
+
+def _as_written(field: str, text: str) -> str:
+    """Return the text as the rows spell it: `bf16` means `bfloat16`."""
+    if field == "shape":
+        return text.replace("\u00d7", "x").strip("x")
+    short = _SHORT_DTYPE.fullmatch(text) if field == "dtype" else None
+    return text if short is None else f"{_DTYPES[short[1]]}{short[2]}{short[3]}"
+
 
 __all__ = ["Query", "Rows", "Term", "matching_nodes", "parse_query", "quoted", "searchable"]
 """The words of a query are read in `search.terms`."""
@@ -183,3 +365,123 @@ _READERS: dict[str, Callable[[Tensor], object]] = {
     "storage": lambda tensor: tensor.storage,
     "params": lambda tensor: tensor.shape if tensor.role == "parameter" else None,
 }
+
+
+# Why a query finds nothing: the word that is no good, and what was meant most likely.
+
+_FIELD = re.compile(r"([a-z_-]+)([:<>=]+)(.*)", re.ASCII | re.DOTALL)
+_LISTED = 5
+_MOST_WORD = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why nothing was found.
+
+    Attributes:
+        instead: The query that was meant most likely, or empty.
+    """
+
+    words: str
+    instead: str = ""
+    is_mistake: bool = False
+
+
+def why_nothing(text: str, rows: Rows) -> Reason:
+    """Return why a query finds nothing: the first of its words that finds nothing alone, and why."""
+    terms = parse_terms(text)
+    for term in terms:
+        if not _finds(term, rows):
+            words, instead, is_mistake = _why(term, rows)
+            changed = text.replace(term.written, instead, 1) if instead else ""
+            return Reason(words=words, instead=changed, is_mistake=is_mistake)
+    if len(terms) == 1:
+        return Reason(words=f"The tree shows no row with {_word(terms[0].written)}.")
+    return Reason(words="Each of these words finds rows, but no row has all of them.")
+
+
+def refuse_mistakes(text: str, rows: Rows) -> None:
+    """Refuse a query with a word that is a mistake, with the sentence that the window shows."""
+    for field in begun_fields(text):
+        raise QueryError(f"{_word(field)} has nothing behind it", remedy=f"write {field}WHAT")
+    for term in parse_terms(text):
+        if not _finds(term, rows):
+            words, instead, is_mistake = _why(term, rows)
+            if is_mistake:
+                raise QueryError(words.rstrip("."), remedy=f"write {instead}" if instead else None)
+
+
+def _finds(term: Term, rows: Rows) -> bool:
+    tensors, values = Query((term,)).find(rows)
+    return any(True for _ in tensors) or any(True for _ in values)
+
+
+def _why(term: Term, rows: Rows) -> tuple[str, str, bool]:
+    """Return why a word finds nothing, what was meant, and whether it is a mistake."""
+    if term.field in ODDITIES and rows.odd is None:
+        return f"{term.field}: needs a scan of all tensors first.", "", True
+    if term.is_not:
+        return f"{_word(term.written)} leaves out every row.", "", False
+    if term.field in ODDITIES:
+        return f"The scan of all tensors found nothing for {term.field}:.", "", False
+    if term.field in COMPARED:
+        what = "bytes" if term.field == "size" else "parameters"
+        return f"No tensor has a number of {what} with {_word(term.written)}.", "", False
+    if term.field == "path":
+        return _why_path(term)
+    return _why_fact(term, rows)
+
+
+def _why_path(term: Term) -> tuple[str, str, bool]:
+    word, match = _word(term.written), _FIELD.fullmatch(term.text)
+    if match is None or term.exact:
+        return f"No path has {word} in it.", "", False
+    field, sign, rest = match[1], match[2], match[3]
+    if field in COMPARED:
+        example = "size>10MB" if field == "size" else "params>1M"
+        return f"{word} is no comparison: write one such as {example}.", "", True
+    if field in DEVICE_TYPES and sign == ":":
+        words = f"{_word(field + sign)} is no field of the search: did you mean device:{word}?"
+        return words, f"device:{term.text}", True
+    close = get_close_matches(field, FIELDS, 1)
+    if not close:
+        known = ", ".join(f"{name}:" for name in WORD_FIELDS)
+        return (
+            f"{_word(field + sign)} is no field of the search; fields are {known}, size>, params>.",
+            "",
+            True,
+        )
+    meant = close[0] + (sign if close[0] in COMPARED else ":")
+    return f"{_word(field + sign)} is no field of the search: did you mean {meant}?", f"{meant}{rest}", True
+
+
+def _why_fact(term: Term, rows: Rows) -> tuple[str, str, bool]:
+    tensors = rows.checkpoint.tensors
+    if term.field == "storage":
+        return f"No tensor views the storage {_word(term.text)}.", "", False
+    if term.field == "role" and not any(role.startswith(term.text) for role in ROLES):
+        close = get_close_matches(term.text, ROLES, 1)
+        words = f"There is no role {_word(term.text)}; roles are {', '.join(ROLES)}."
+        return words, f"role:{close[0]}" if close else "", True
+    if term.field == "shape":
+        known = [
+            format_shape(shape) for shape, _ in Counter(row.shape for row in tensors).most_common(_LISTED)
+        ]
+        return (
+            f"No tensor has a shape with {_word(term.text)}; the most usual are {', '.join(known)}.",
+            "",
+            False,
+        )
+    found = Counter(str(getattr(row, term.field)) for row in tensors)
+    known = [device_name(name) for name, _ in found.most_common(_LISTED)]
+    more = " and others" if len(found) > _LISTED else ""
+    here = f"this file has {', '.join(known)}{more}" if known else "this file has no tensors"
+    if term.field == "dtype" and not any(name.startswith(term.text) for name in ITEMSIZES):
+        close = get_close_matches(term.text, [*known, *ITEMSIZES], 1)
+        return f"There is no dtype {_word(term.text)}; {here}.", f"dtype:{close[0]}" if close else "", True
+    what = {"device": "was saved on", "dtype": "has the dtype", "role": "has the role"}[term.field]
+    return f"No tensor {what} {_word(term.text)}; {here}.", "", False
+
+
+def _word(text: str) -> str:
+    return escape_text(cut_text(text, _MOST_WORD))

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from inspector.child import find_program
 from inspector.errors import ExportError, PlanError
-from inspector.model.roles.device_types import DEVICE_TYPES
+from inspector.model.roles.devices import DEVICE_TYPES
 from inspector.records import dataclass
 from inspector.remap.rules import Rule, format_rule
 from inspector.rescue.journal import Journal, read_journal

@@ -16,8 +16,8 @@ from inspector.model.obstacles import pickle_obstacle
 from inspector.pickles.instructions import CODES
 from inspector.pickles.values import present_name
 from inspector.records import dataclass
-from inspector.safety.imports import IMPORT_ERRORS
 from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.words import IMPORT_ERRORS
 from inspector.target.restore import Failure
 from inspector.target.versions import (
     BLOCKED_MODULES,

@@ -9,7 +9,7 @@ from typing import Literal
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.once import once
-from inspector.model.roles.device_types import device_type
+from inspector.model.roles.devices import device_type
 from inspector.records import dataclass, replace
 from inspector.target.call import LoadCall
 from inspector.target.profile import Profile

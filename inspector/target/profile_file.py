@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from inspector.child import Worker, worker_script
 from inspector.containers.source import FileSource
 from inspector.errors import CheckpointError, ContainerError, WorkerError
-from inspector.model.roles.device_types import device_type
+from inspector.model.roles.devices import device_type
 from inspector.progress import Progress
 from inspector.pythons import choose_python
 from inspector.records import replace

@@ -26,7 +26,7 @@ from inspector.model.obstacles import (
 from inspector.model.once import once
 from inspector.model.tensors.views import CANNOT_GROW
 from inspector.records import dataclass, replace
-from inspector.safety.allowlist import allow_list
+from inspector.safety.names import allow_list
 from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.target.call import (
     BAD_MAP,

@@ -20,7 +20,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.report.checking import Check, check_document, format_check
-from inspector.safety.allowlist import allow_list
+from inspector.safety.names import allow_list
 from inspector.safety.words import LEVELS
 from inspector.session.device_map import map_devices
 from inspector.session.present.banner import banner, safety_chip

@@ -23,8 +23,7 @@ from inspector.report.tree import Node
 from inspector.units import format_nbytes
 
 if TYPE_CHECKING:
-    from inspector.report.query import Query
-    from inspector.report.search.globs import Span
+    from inspector.report.query import Query, Span
 
 ROW_HEIGHT = 26
 _PAD = 10

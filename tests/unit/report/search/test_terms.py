@@ -1,8 +1,15 @@
 from __future__ import annotations
 
-from inspector.report.query import searchable
-from inspector.report.search.reasons import refuse_mistakes
-from inspector.report.search.terms import FIELDS, HELP, Term, begun_fields, parse_terms, quoted
+from inspector.report.query import (
+    FIELDS,
+    HELP,
+    Term,
+    begun_fields,
+    parse_terms,
+    quoted,
+    refuse_mistakes,
+    searchable,
+)
 from inspector.values.statistics import Oddity
 from tests.unit.report.rows import checkpoint
 
