@@ -100,7 +100,9 @@ _ZIP = b"PK\x03\x04"
 _CONVERT = "write it as a file of torch.save first (remap -o model.pt), and remap that"
 
 
-def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: bool = False) -> list[Edit]:
+def pickled_edits(
+    source: Source, _container: Container, plan: Plan, progress: Progress, *, in_place: bool = False
+) -> list[Edit]:
     """Return what changes in a plain pickle, in order."""
     opened = open_pickled(source, DEFAULT_LIMITS, progress)
     _refuse_own_devices(opened, plan)
@@ -119,7 +121,7 @@ def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: b
     return sorted([*edits, *_frame_edits(opened, growths)])
 
 
-def mapped_pickled(container: Container, plan: Plan, _progress: Progress) -> Container:
+def mapped_pickled(container: Container, plan: Plan) -> Container:
     """Return a container with the devices of a plan."""
     to = destinations(container.storage_ids.values(), plan)
     for value in iter_values(container.root):
