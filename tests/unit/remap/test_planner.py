@@ -10,30 +10,17 @@ from inspector.containers.opening import read_container
 from inspector.errors import DamagedError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, open_checkpoint
-from inspector.model.tensors.rebuild import describe_tensor
 from inspector.pickles.machine import read_pickle
 from inspector.progress import Progress
 from inspector.remap.forms import Form, LeftOut
 from inspector.remap.plan import plan_remap
-from inspector.remap.planner import Content, Deciding, describe_facts, describe_row
+from inspector.remap.planner import Content, Deciding
 from inspector.remap.rules import parse_rule
 from tests.builders import pickles, scripts
 from tests.builders.archives import archive, directory_of
 from tests.sweep import table
-from tests.unit.remap.form_samples import file_of, mapping, module, opened, ordered, tensor
+from tests.unit.remap.form_samples import file_of, mapping, module, ordered, tensor
 from tests.unit.remap.samples import nested, stream, written, zip_of
-
-
-def test_rows_and_facts_of_a_tensor_are_described_alike(tmp_path) -> None:
-    (row,) = opened(tmp_path, mapping({"a.b": tensor(geometry="1;1,2;9,1")})).tensors
-    facts = describe_tensor(pickles.read(tensor(geometry="1;1,2;9,1")).root)
-    assert facts is not None
-    expected = ("a.b", "float32", (1, 2), (9, 1), "strided", False)
-    assert describe_row(row) == describe_facts("a.b", "float32", facts) == expected
-    assert describe_row(row, named=False) == ("", *expected[1:])
-    (alone,) = opened(tmp_path, tensor()).tensors
-    assert describe_row(alone)[0] == ""
-
 
 STATE = mapping({"net.a": tensor("0"), "net.b": tensor("1")})
 
@@ -196,13 +183,6 @@ def test_storages_that_nothing_views_are_named_by_their_key(tmp_path) -> None:
     )
     assert deciding._owner("0") == "t"
     assert deciding._owner("9\x1b") == "storage 9\\u001b"
-
-
-def test_cast_is_expected_of_the_copy(tmp_path) -> None:
-    root = mapping({"a": tensor("0"), "b": tensor("1", cls="torch.IntStorage")})
-    for shape in ("same", "safetensors"):
-        content = decide(file_of(tmp_path, root), Form(only_weights=True, shape=shape, cast="float16"))
-        assert sorted(str(row[1]) for row in content.expected) == ["float16", "int32"]
 
 
 def shared(*, first: bytes) -> bytes:
