@@ -20,7 +20,7 @@ from inspector.remap.forms import Form
 from inspector.remap.pickle_writer import StorageName, storage_class
 from inspector.remap.storages import Piece
 from inspector.remap.torch_file import check_length
-from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, storage_name, torch_records, write_zip
+from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, torch_records, write_zip
 from tests.corpus import cases
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 from tests.unit.remap.samples import stream, written, zip_of
@@ -104,7 +104,7 @@ def test_many_records_are_counted_in_the_large_end(tmp_path: Path) -> None:
         assert len(archive.infolist()) == 70_000
 
 
-STORAGES = [Record(storage_name(str(number)), 4, 4, bytes(4)) for number in range(2)]
+STORAGES = [(str(number), 4, bytes(4)) for number in range(2)]
 NAMES = ["data.pkl", ".format_version", ".storage_alignment", "byteorder", "data/0", "data/1"]
 NAMES += ["version", ".data/serialization_id"]
 
