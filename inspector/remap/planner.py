@@ -1,4 +1,4 @@
-"""What the tensors of a copy must look like when it is opened again."""
+"""What a form writes, decided before a byte is: a pickle and its storages, or safetensors."""
 
 from __future__ import annotations
 

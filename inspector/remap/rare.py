@@ -1,7 +1,8 @@
-"""What changes in a tar checkpoint of torch 0.1: location tags, each in a small pickle before its storage.
+"""What changes in rare files: tar checkpoints of torch 0.1, and plain pickles with files of torch in them.
 
-Where each tag can take the place of the old one nothing moves. Otherwise the member of the storages gets
-another size, which its header tells, and all behind it moves by multiples of 512 bytes.
+In a tar file location tags change, each in a small pickle before its storage. Where each can take the place
+of the old one nothing moves. Otherwise the member of the storages gets another size, which its header tells, and
+all behind it moves by multiples of 512 bytes.
 """
 
 from __future__ import annotations
@@ -192,7 +193,6 @@ def length_edit(source: Source, nested: Nested, growth: int) -> Edit:
 
 
 def _frame_edits(opened: Pickled, growths: list[tuple[int, int]]) -> Iterator[Edit]:
-    """Yield the edits of the lengths of frames around what grew."""
     for place, nbytes in opened.frames:
         start = place + 8
         growth = sum(more for at, more in growths if start <= at < start + nbytes)

@@ -220,7 +220,6 @@ class CopyWriter:
             self.source.copy_to(self.target, 0, self.source.nbytes, self.progress)
 
     def _write_over(self, pieces: Iterable[Patch]) -> None:
-        """Copy the whole file, then overwrite some of it."""
         self._copy_whole()
         done = 0
         for piece in sorted(pieces):
@@ -272,7 +271,6 @@ def new_pickles(container: Container, plan: Plan, progress: Progress) -> dict[st
 
 
 def _own_plan(plan: Plan, pickle: PickleRecord) -> Plan:
-    """Return a plan in the keys of one pickle."""
     length = len(pickle.prefix)
     if not length:
         return plan

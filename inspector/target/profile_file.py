@@ -1,8 +1,4 @@
-"""Typed, bounded reading of an untrusted JSON document; every complaint names its place.
-
-Texts come out on one line, cut and with invisible characters escaped, so that no caller
-can forget it.
-"""
+"""Machine profiles: the JSON document that the probe prints, here or on any other machine."""
 
 from __future__ import annotations
 
