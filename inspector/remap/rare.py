@@ -1,8 +1,8 @@
 """What changes in rare files: tar checkpoints of torch 0.1, and plain pickles with files of torch in them.
 
 In a tar file location tags change, each in a small pickle before its storage. Where each can take the place
-of the old one nothing moves. Otherwise the member of the storages gets another size, which its header tells, and
-all behind it moves by multiples of 512 bytes.
+of the old one nothing moves. Otherwise the member of the storages gets another size, which its header tells,
+and all behind it moves by multiples of 512 bytes.
 """
 
 from __future__ import annotations

@@ -433,7 +433,8 @@ def _pickle_mapped(container: Container, plan: Plan, progress: Progress) -> Cont
 def _edits(container: Container, source: Source, plan: Plan, progress: Progress) -> list[Edit]:
     from inspector.remap.rare import pickled_edits, tar_edits  # noqa: PLC0415 - see above
 
-    return (tar_edits if container.format == "tar" else pickled_edits)(source, container, plan, progress)
+    edits = tar_edits if format_of(container.format).has_tags else pickled_edits
+    return edits(source, container, plan, progress)
 
 
 def _write_edited(container: Container, writer: CopyWriter, plan: Plan) -> bool:
