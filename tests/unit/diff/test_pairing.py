@@ -50,14 +50,6 @@ def test_a_prefix_is_believed_where_it_explains_several_names_or_all() -> None:
     assert moved(["", "a"], ["b"]) == []
 
 
-def test_two_rules_can_hold_in_one_file() -> None:
-    a = ["m/a.w", "m/b.w", "e/a.v", "e/c.v", "z"]
-    b = ["a.w", "b.w", "s/a.v", "s/c.v", "y"]
-    assert sorted(moved(a, b)) == [
-        (one, b[number]) for number, one in sorted(enumerate(a[:4]), key=lambda x: x[1])
-    ]
-
-
 def test_rules_that_each_explain_a_pair_are_not_tried_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     a = [f"p{number}.{leaf}{number}" for number in range(50) for leaf in "xy"]
     b = [name.partition(".")[2] for name in a]

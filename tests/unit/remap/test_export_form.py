@@ -27,7 +27,6 @@ from tests.unit.remap.form_samples import (
     exported,
     file_of,
     mapping,
-    module,
     names_in,
     numbers,
     tensor,
@@ -347,10 +346,3 @@ def test_fewer_tensors_are_noticed(tmp_path, monkeypatch) -> None:
     source = file_of(tmp_path, root)
     damaged(monkeypatch, lambda fd: (os.ftruncate(fd, 0), os.pwrite(fd, data, 0)))
     assert "the copy is not as planned: their number" in refused(source)
-
-
-def test_modules_become_state_dicts(tmp_path) -> None:
-    root = module({"w": tensor("0")}, {"m": tensor("1")})
-    destination, made = exported(file_of(tmp_path, root), Form(shape="state-dict"))
-    assert stored(destination) == {"w": numbers("0"), "m": numbers("1")}
-    assert made.model == ""

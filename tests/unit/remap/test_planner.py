@@ -52,21 +52,6 @@ def whole(key: str) -> bytes:
     return pickles.tensor(pickles.storage(key, numel=2), 2)
 
 
-def test_state_dict_is_made_of_the_model_alone(tmp_path) -> None:
-    content = decide(file_of(tmp_path, mapping({"model": STATE, "epoch": b"K\x01"})), Form(only_weights=True))
-    assert names(content) == ["net.a", "net.b"]
-    assert [piece.name.location for piece in content.pieces] == ["cpu", "cpu"]
-    assert (content.format, content.byteorder, content.model, content.prefix) == (
-        "zip",
-        "little",
-        "model",
-        "",
-    )
-    assert content.nbytes == len(content.pickle) + 32
-    assert content.tied == ()
-    assert content.left_out == (LeftOut("epoch", "no tensor", 0, 0),)
-
-
 def test_what_torch_keeps_beside_the_names_stays(tmp_path) -> None:
     root = ordered({"module.a": tensor("0"), "module.b": tensor("1")}, ordered({"": b"}", "module": b"}"}))
     content = decide(file_of(tmp_path, root), Form(only_weights=True))
@@ -97,36 +82,6 @@ def test_names_of_whole_modules_cannot_be_changed(tmp_path) -> None:
     source = file_of(tmp_path, module({"net.a": tensor("0")}))
     with pytest.raises(PlanError, match="--format state-dict"):
         decide(source, Form(strip_prefix="net."))
-
-
-def test_everything_but_what_is_excluded(tmp_path) -> None:
-    root = mapping(
-        {
-            "model": STATE,
-            "optimizer": mapping({"a": tensor("0"), "s": nested(*map(tensor, "0101"))}),
-            "note": b"K\x01",
-        }
-    )
-    content = decide(file_of(tmp_path, root), Form(exclude=("optimizer", "note")))
-    assert names(content) == ["model"]
-    assert content.left_out == (
-        LeftOut("optimizer", "left out on request", 2, 32, is_asked=True),
-        LeftOut("note", "left out on request", 0, 0, is_asked=True),
-    )
-    assert len(content.expected) == 2
-
-
-def test_plan_is_carried_out_everywhere(tmp_path) -> None:
-    root = mapping({"a": tensor("0", device="cuda:1"), "b": tensor("1", device="cuda:0")})
-    source = file_of(tmp_path, root)
-    content = decide(source, Form(compact=True), "cuda:1=cuda:3")
-    assert [piece.name.location for piece in content.pieces] == ["cuda:3", "cuda:0"]
-    content = decide(source, Form(only_weights=True), "cuda:1=cuda:3")
-    assert [piece.name.location for piece in content.pieces] == ["cuda:3", "cuda:0"]
-    assert [piece.name.location for piece in decide(source, Form(compact=True)).pieces] == [
-        "cuda:1",
-        "cuda:0",
-    ]
 
 
 def test_safetensors_names_what_it_cannot_hold(tmp_path) -> None:

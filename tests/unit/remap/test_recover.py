@@ -30,7 +30,6 @@ from inspector.pickles.values import Call, Dict, PersistentId, Value
 from inspector.progress import Progress
 from inspector.remap import recover as module
 from inspector.remap.integrity import Lost, Rows, drop_lost, list_rows
-from inspector.remap.pickle_writer import StorageName
 from inspector.remap.recover import Archive, Numbering, Recovery, recover
 from tests.builders import archives, legacy
 from tests.builders.archives import archive, directory_of
@@ -309,12 +308,6 @@ def numbering(
         storage_ids = first_storage_ids(nodes(*pushes), DEFAULT_LIMITS)
 
     return Numbering(Container, dict.fromkeys(whole, 1)), nodes(*pushes)
-
-
-def test_views_of_torch_0_become_storages_of_their_own() -> None:
-    made, (node,) = numbering(legacy_storage("a", numel=10, view=("view", 4, 3)))
-    assert made.name_storage(node) == StorageName(("torch", "FloatStorage"), "0", "cpu", 3)
-    assert made.keys == ["view"]
 
 
 def test_lost_storage_that_nobody_left_out_is_an_error() -> None:

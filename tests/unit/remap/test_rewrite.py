@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import pickle
 import pickletools
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,6 @@ from inspector.remap.rewrite import (
     index_instruction,
     index_of,
     literal_of,
-    mend_frames,
     pad_pickle,
     rewrite_pickle,
     unfit_pickle,
@@ -112,24 +110,6 @@ def test_a_number_written_strangely_is_refused(data: bytes) -> None:
         index_of(data, built(data))
 
 
-def test_frames_keep_the_length_of_what_they_hold() -> None:
-    first = b"\x95" + struct.pack("<Q", 3) + b"KKK"
-    second = b"\x95" + struct.pack("<Q", 4) + b"NNNN"
-    data = first + b"outside" + second
-    place = len(first) + len(b"outside")
-    edits = [
-        Edit(place + 9, place + 10, b"12345"),  # the first byte of the second frame
-        Edit(11, 12, b""),  # the last of the first
-        Edit(13, 15, b"-----"),  # between the two
-        Edit(place + 12, place + 12, b"!"),
-    ]
-    mended = mend_frames(data, [0, place], edits)
-    made = apply_edits(data, edits + mended)
-    assert made == (
-        b"\x95" + struct.pack("<Q", 2) + b"KKo-----side" + b"\x95" + struct.pack("<Q", 9) + b"12345NN!N"
-    )
-
-
 VALUE = {"a": [1, 2, 300, "text"], "b": (1.5, None, True), "k": 7}
 
 
@@ -172,18 +152,6 @@ def test_wide_numbers_of_another_writer_stay_as_they_are() -> None:
         longer = fit_pickle(data, len(data) + 2)
         assert longer is not None
         assert pickle.loads(longer) == pickle.loads(data)
-
-
-def test_nothing_shorter_can_be_had() -> None:
-    data = pickle.dumps(VALUE, 2)
-    assert fit_pickle(data, len(data) - 1) is None
-    assert fit_pickle(data, len(data) - 2) is None
-
-
-def test_a_pickle_without_small_numbers_takes_an_even_filling_only() -> None:
-    data = pickle.dumps("text", 2)
-    assert fit_pickle(data, len(data) + 2) is not None
-    assert fit_pickle(data, len(data) + 1) is None
 
 
 def test_oldest_pickles_must_be_as_long_as_they_are() -> None:

@@ -58,16 +58,6 @@ def test_header_is_what_the_format_asks_for() -> None:
     assert data[8:9] == b"{"
 
 
-def test_tensor_of_several_names_is_kept_under_the_first_by_alphabet() -> None:
-    shared = tensor() + b"q\x05"
-    contents = planned(
-        {"head": shared, "embed": b"h\x05", "tail": tensor(geometry="0;2;1"), "also": b"h\x05"}
-    )
-    assert contents.tied == (("head", "also"), ("embed", "also"))
-    assert [slot.name for slot in contents.slots] == ["tail", "also"]
-    assert contents.metadata == {"format": "pt", "head": "also", "embed": "also"}
-
-
 def test_the_name_that_loaders_ask_for_is_ours() -> None:
     contents = planned({"a": tensor(), "format": pickles.text("np")})
     assert contents.metadata == {"format": "pt"}
@@ -166,19 +156,6 @@ ROOT = mapping(
         "storage": pickles.storage("1", numel=4),
     }
 )
-
-
-@table("how", [{}, {"legacy": True}, {"deflated": ("data/0", "data/1")}])
-def test_tensors_are_written_in_the_order_of_rows(tmp_path, how) -> None:
-    destination, _ = exported(file_of(tmp_path, ROOT, **how), Form(shape="safetensors"))
-    assert tensors_of(destination) == {
-        "whole": ZERO,
-        "turned": transposed(ONE, 4),
-        "part": ZERO[4:12],
-        "scalar": ONE[12:],
-        "empty": b"",
-        "storage": ONE,
-    }
 
 
 def test_cast_comes_after_the_order(tmp_path, monkeypatch) -> None:

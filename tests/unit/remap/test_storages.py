@@ -73,19 +73,6 @@ def pieces(
     return list(named.pieces.values())
 
 
-@table(
-    ("cls", "name", "numel"),
-    [
-        ("torch.cuda.HalfStorage", ("torch", "HalfStorage"), 4),
-        ("torch.storage._UntypedStorage", ("torch.storage", "UntypedStorage"), 4),
-        ("torch.QInt32Storage", ("torch", "QInt32Storage"), 4),
-    ],
-)
-def test_classes_get_the_names_that_every_torch_knows(cls, name, numel) -> None:
-    (piece,) = pieces(pickles.storage(cls=cls, numel=numel))
-    assert (piece.name.cls, piece.name.numel) == (name, numel)
-
-
 def test_missing_bytes_are_named_by_their_tensor() -> None:
     container = replace(container_of(stream(tensor("0"))), stored={})
     with pytest.raises(ExportError, match="the bytes of a tensor are missing: the tensor of 0"):
@@ -117,13 +104,6 @@ def offsets(root: bytes) -> list[Value]:
     naming = storages_of(container, cuts=viewed.cuts())
     values = [value for _, value in container.stream.root.pairs]
     return [naming.move_view(value) for value in values]
-
-
-def test_views_share_what_is_left() -> None:
-    root = mapping({"a": view("10;4;1"), "b": view("12;4;1"), "c": view("90;2,2;4,1")})
-    (piece,) = pieces(root, compact=True)
-    assert (piece.ranges, piece.is_whole, piece.name.numel) == (((40, 64), (360, 384)), False, 12)
-    assert offsets(root) == [0, 2, 6]
 
 
 @table(

@@ -121,14 +121,6 @@ def records(*, is_in_order_of_use: bool = True) -> dict[str, object]:
     return {record.name: record.contents for record in made}
 
 
-def test_records_are_torchs_in_torchs_order() -> None:
-    found = records()
-    assert list(found) == [f"net/{name}" for name in NAMES]
-    assert list(found.values()) == [
-        *(b"the object", b"1", b"64", b"big", bytes(4), bytes(4), b"3\n", b"1" * 40)
-    ]
-
-
 ROOT = mapping({"a": tensor("0"), "b": tensor("1"), "e": tensor("2", numel=0)})
 WEIGHTS = Form(only_weights=True)
 

@@ -55,23 +55,11 @@ def steps(
     ]
 
 
-def test_what_goes_to_a_gpu_passes_through_the_host() -> None:
-    assert steps() == [("load", {HOST: (140, 40), "cuda:0": (130, 130)}, 0)]
-
-
-def test_all_on_the_cpu() -> None:
-    assert steps(map_location="cpu") == [("load", {HOST: (170, 170)}, 0)]
-
-
 def test_a_mapped_file_takes_nothing_until_it_is_read() -> None:
     assert steps(map_location="cpu", mmap=True) == [("load", {HOST: (0, 0)}, 0)]
     read = Routine(reads_all=True)
     assert steps(read, map_location="cpu", mmap=True)[1:] == [("read", {HOST: (0, 0)}, 170)]
     assert steps(read, map_location="cpu")[1:] == [("read", {HOST: (170, 170)}, 0)]
-
-
-def test_a_mapped_file_is_read_for_a_gpu() -> None:
-    assert steps(mmap=True) == [("load", {HOST: (0, 0), "cuda:0": (130, 130)}, 130)]
 
 
 def test_the_other_byte_order_is_swapped_in_place() -> None:

@@ -16,7 +16,6 @@ from inspector.target.profile import (
     Profile,
     offered,
     offered_machine,
-    preset_of,
     presets,
 )
 from inspector.target.wish import parse_target, parse_wish
@@ -54,28 +53,6 @@ def test_what_a_machine_offers() -> None:
     assert not machine.offers("xpu", None)
     assert not CPU_ONLY.offers("cuda", None)
     assert not machine.offers("npu", 0)
-
-
-def test_machines_by_type_and_number() -> None:
-    made = {
-        (name, count): preset_of(name, count)
-        for name in ("cpu", "cuda", "mps", "xpu", "rocm")
-        for count in (1, 2)
-    }
-    labels = {key: None if machine is None else (machine.id, machine.label) for key, machine in made.items()}
-    assert labels == {
-        ("cpu", 1): ("cpu", "CPU only"),
-        ("cpu", 2): None,
-        ("cuda", 1): ("cuda", "1 NVIDIA GPU"),
-        ("cuda", 2): ("2xcuda", "2 NVIDIA GPUs"),
-        ("mps", 1): ("mps", "Apple silicon"),
-        ("mps", 2): None,
-        ("xpu", 1): ("xpu", "Intel GPU (XPU)"),
-        ("xpu", 2): ("2xxpu", "2 Intel GPUs (XPU)"),
-        ("rocm", 1): ("rocm", "1 AMD GPU (ROCm)"),
-        ("rocm", 2): ("2xrocm", "2 AMD GPUs (ROCm)"),
-    }
-    assert [preset_of(name, 1) for name in ("", "tpu", "hpu", "meta")] == [None] * 4
 
 
 def test_each_is_what_the_command_line_makes_of_its_id() -> None:
