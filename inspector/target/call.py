@@ -315,7 +315,7 @@ class LoadCall:
         weights_only: The argument of that name; None where the call does not give it.
         current: The number of the current device: `torch.cuda.set_device`, the rank on many a cluster.
         by_loader: Whether the format's own loader is called in place of `torch.load`.
-        refusal: Why `weights_only=True` would stop, see `target.loading`; None if it would not. It is asked
+        refusal: Why `weights_only=True` would stop, see `load_call`; None if it would not. It is asked
             only where the call means `weights_only=True`.
     """
 
