@@ -1,4 +1,4 @@
-"""Elements that are the same number in other bits: NaN, of which there are many, and -0.0, which is 0.0."""
+"""The elements of tensors and arrays of two checkpoints: where they are, whether and how much they differ."""
 
 from __future__ import annotations
 
@@ -333,7 +333,6 @@ def judge(block: bytes, other: bytes, dtype: str) -> Equality:
 
 
 def _tied_keys(side: Side) -> frozenset[str]:
-    """Return the storages that several tensors view."""
     return frozenset(storage.key for storage in side.checkpoint.storages if storage.tensors > 1)
 
 

@@ -61,8 +61,6 @@ _WORD = 1 << 63
 
 
 class _Open:
-    """A container whose parts are being digested."""
-
     __slots__ = ("found", "is_ordered", "parts", "tag", "value")
 
     def __init__(self, value: Value, tag: str, parts: Iterable[Value], *, is_ordered: bool = True) -> None:

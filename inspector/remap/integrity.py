@@ -1,4 +1,4 @@
-"""Which tensors are lost with the bytes of their storages, and the objects without them."""
+"""Whether the bytes of a file are those that were saved, and which tensors are lost where they are not."""
 
 from __future__ import annotations
 

@@ -80,7 +80,6 @@ def _join(first: str, second: str) -> str:
 
 
 def _texts(value: Value) -> set[str]:
-    """Read a set of texts, in any of its spellings."""
     items: Value = value.items if isinstance(value, Set) else None
     if isinstance(value, Call) and isinstance(value.func, Global) and value.func.name == "set":
         first = value.args[0] if isinstance(value.args, tuple) and value.args else []
@@ -271,7 +270,6 @@ def _bare(value: Value, facts: TensorFacts | None, *, detach: bool) -> tuple[Val
 
 
 def _unwrapped(value: Value, *, detach: bool) -> Value:
-    """Take one object off a tensor."""
     name = _function_of(value)
     if not isinstance(value, Call) or not isinstance(value.args, tuple) or not value.args:
         return value

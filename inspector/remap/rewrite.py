@@ -1,4 +1,4 @@
-"""Changes of a pickle's bytes: the instructions that texts and devices are written with, and their FRAMEs."""
+"""A pickle with other devices in it, and not one other instruction changed."""
 
 from __future__ import annotations
 
@@ -471,7 +471,6 @@ def planned_own_devices(sources: Sequence[Value], plan: Plan) -> Iterator[tuple[
 
 
 def _spelling(text: str) -> tuple[str, bytes]:
-    """Split a device into its type and the instruction that pushes its number."""
     kind, _, index = text.partition(":")
     return kind, index_instruction(int(index)) if index else b""
 

@@ -155,7 +155,6 @@ class Rules(tuple[Rule, ...]):  # noqa: SLOT001 - a tuple cannot have slots of i
 
 
 def _patterns_of(device: str) -> Iterator[str]:
-    """Yield every device pattern that covers a device."""
     yield from ("*", device, f"{device}:*")
     if device in _APPLE_NAMES:
         yield from _APPLE_NAMES

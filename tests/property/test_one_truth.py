@@ -1,6 +1,6 @@
 """The window, `check`, the findings, the snippets and explanations say the same of a file on a machine.
 
-They quote `target.default_load`; this compares every place with it, and the places with each other, for the
+They quote `target.simulate`; this compares every place with it, and the places with each other, for the
 whole corpus and for generated modules, on machines with torch before and after 2.6, whose default is another.
 """
 

@@ -1,4 +1,4 @@
-"""What loading a file does, in words: the judgment of `target.default_load` and of `safety.verdict`."""
+"""What loading a file does, in words: the judgment of `target.simulate` and of `safety.verdict`."""
 
 from __future__ import annotations
 
