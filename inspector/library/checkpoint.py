@@ -139,11 +139,7 @@ class Checkpoint:
         Raises:
             QueryError: A word of it can find nothing in any file.
         """
-        from inspector.report.query import (  # noqa: PLC0415 - few ask
-            parse_query,
-            refuse_mistakes,
-            searchable,
-        )
+        from inspector.report.query import parse_query, refuse_mistakes, searchable  # noqa: PLC0415 - few ask
 
         rows = searchable(self._opened.facts)
         refuse_mistakes(query, rows)

@@ -30,7 +30,7 @@ from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.controls import button_row, confirm_copied, make_button
 from inspector.gui.widgets.labels import bare_text, named, plain_label
 from inspector.gui.widgets.marks import AppMark
-from inspector.report.query import HELP
+from inspector.report.terms import HELP
 from inspector.session.screen import Screen
 from inspector.units import format_count, format_nbytes
 

@@ -23,7 +23,8 @@ from inspector.report.tree import Node
 from inspector.units import format_nbytes
 
 if TYPE_CHECKING:
-    from inspector.report.query import Query, Span
+    from inspector.report.query import Query
+    from inspector.report.terms import Span
 
 ROW_HEIGHT = 26
 _PAD = 10

@@ -1,15 +1,7 @@
 from __future__ import annotations
 
-from inspector.report.query import (
-    FIELDS,
-    HELP,
-    Term,
-    begun_fields,
-    parse_terms,
-    quoted,
-    refuse_mistakes,
-    searchable,
-)
+from inspector.report.query import refuse_mistakes, searchable
+from inspector.report.terms import FIELDS, HELP, Term, begun_fields, parse_terms, quoted
 from inspector.values.statistics import Oddity
 from tests.unit.report.rows import checkpoint
 
