@@ -25,8 +25,7 @@ from inspector.gui.gc_freeze import FreezingPause
 from inspector.gui.tasks import TURN_S
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.report.outline.flat import Order
-from inspector.report.outline.ranks import Column
+from inspector.report.outline.flat import Column, Order
 from inspector.session.document import open_document
 from inspector.session.present.presenter import _work_out
 from inspector.session.state import State

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from inspector.report.page.cells import width_of
+from inspector.report.page import width_of
 from inspector.resources import demo_path
 from tests.terminals import PALETTES, Palette, Style, cells_of
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from inspector.report.page.cells import width_of
+from inspector.report.page import width_of
 from inspector.resources import demo_path
 from tests.builders import pickles, zips
 

@@ -17,7 +17,7 @@ from inspector.cli.common import hide_bars, say
 if TYPE_CHECKING:
     from inspector.cli.terminal.writer import Writer
     from inspector.progress import Progress
-    from inspector.report.page.blocks import Page
+    from inspector.report.page import Page
 
 Color = Literal["auto", "always", "never"]
 
@@ -68,7 +68,7 @@ class Display:
     def show(self, page: Page, *, apart: bool = False) -> None:
         """Write an answer; `apart` from the one before, with an empty line between them."""
         if not self._is_laid_out():
-            from inspector.report.page.blocks import plain_text
+            from inspector.report.page import plain_text
 
             say("\n" * (apart and self._has_shown) + plain_text(page))
         else:

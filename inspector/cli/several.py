@@ -45,8 +45,8 @@ def answer_each(
         return answer(paths[0])
     codes = Counter(_answer(path, answer, options) for path in paths)
     if not options.json:
-        from inspector.report.page.blocks import lines_of, page_of
-        from inspector.report.words.several import summary
+        from inspector.report.page import lines_of, page_of
+        from inspector.report.words.results import summary
 
         line = summary(command, codes)
         if to_stderr:

@@ -163,7 +163,6 @@ def _held(
     a: Checkpoint,
     b: Checkpoint,
 ) -> tuple[ContainerChange, ...]:
-    """Return the containers that hold a row that matters."""
     if chosen is None or not changes:
         return changes
     first, second = (set(holders_of(_paths(*one))) for one in zip((a, b), chosen, strict=True))
@@ -180,8 +179,6 @@ def _matters(pair: Pair, chosen: tuple[Chosen, Chosen] | None) -> bool:
 
 
 class _Tensors:
-    """Compares pairs of tensors."""
-
     def __init__(self, a: Side, b: Side, wish: Wish, look: Callable[[], object], progress: Progress) -> None:
         self._a, self._b = a, b
         self._rows = a.checkpoint.tensors, b.checkpoint.tensors
@@ -291,7 +288,6 @@ def measure_arrays(
 
 
 def _can_be_compared(one: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors have elements, and as many."""
     return has_elements(one) and has_elements(other) and prod(one.shape) == prod(other.shape)
 
 
@@ -353,7 +349,6 @@ class Measuring:
             self._lock.release()
 
     def _open(self, progress: Progress) -> tuple[Side, Side]:
-        """Return both files as they were compared."""
         self._refuse_changed()
         if self._sides is None:
             paths = self._diff.a.path, self._diff.b.path

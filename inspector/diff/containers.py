@@ -207,7 +207,6 @@ class _Comparing:
 
 
 def _type_of(value: Value) -> str:
-    """Return the type of a container under its present name."""
     if type(value) is Call:
         name = class_of(value)
         if name is not None:

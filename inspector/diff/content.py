@@ -1,4 +1,4 @@
-"""Elements that are the same number in other bits: NaN, of which there are many, and -0.0, which is 0.0."""
+"""The elements of tensors and arrays of two checkpoints: where they are, whether and how much they differ."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from inspector.diff.records import Numbers
 from inspector.diff.side import Side
 from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, WorkerError
 from inspector.model.checkpoint import Tensor
-from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, stored_nbytes
-from inspector.model.tensors.elements import is_contiguous
+from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, is_contiguous, stored_nbytes
 from inspector.model.tensors.row_blocks import PLAIN_NBYTES, View, row_blocks
 from inspector.model.values.embedded import contents_of
 from inspector.pickles.values import Call, Value
@@ -334,7 +333,6 @@ def judge(block: bytes, other: bytes, dtype: str) -> Equality:
 
 
 def _tied_keys(side: Side) -> frozenset[str]:
-    """Return the storages that several tensors view."""
     return frozenset(storage.key for storage in side.checkpoint.storages if storage.tensors > 1)
 
 

@@ -127,7 +127,6 @@ def name_differences(one: Container, other: Container, progress: Progress) -> li
 
 
 def _sentences(diff: Diff) -> Iterator[str]:
-    """Yield what differs in the facts of two checkpoints, but for devices."""
     a, b = diff.a, diff.b
     yield from _one_sided((a.tensors[row].path for row in diff.removed), "is missing from the copy")
     yield from _one_sided((a.values[row].path for row in diff.values_removed), "is missing from the copy")

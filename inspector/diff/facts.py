@@ -1,4 +1,4 @@
-"""Keys on the way to two rows of one path: None is no key "None", though both are shown so."""
+"""What is said of the tensors and values of two checkpoints, compared: all but the numbers in tensors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,6 @@ def compare_rows(
 
 
 def _steps(row: Tensor) -> tuple[tuple[int, int], ...] | None:
-    """Return size and step of the dimensions whose step matters; None where the file states none."""
     if row.stride is None:
         return _contiguous(row)
     return (
@@ -289,7 +288,6 @@ def _versions(
 def _moved(
     rule: Rule, names: tuple[list[str], list[str]], pairs: list[tuple[int, int]], left: Left
 ) -> tuple[list[tuple[int, int]], Left]:
-    """Pair values of a state dict that stands at another place."""
     own = [row for row in left.a if names[0][row].startswith(rule.a)]
     others = {names[1][row]: row for row in left.b}
     found = []
@@ -395,7 +393,6 @@ def _agreeing(one: str, other: str) -> int:
 
 
 def _window(text: str, place: int) -> str:
-    """Return a text around a place, and where that is."""
     start = max(place - _AROUND, 0)
     shown = escape_text(cut_text(text[start : start + _MOST_SHOWN + 1], _MOST_SHOWN))
     cut = "\u2026" if start else ""

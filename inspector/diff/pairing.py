@@ -1,4 +1,4 @@
-"""Rows of both checkpoints that stand at the same place, or at places that mean the same."""
+"""Which tensor of one checkpoint is which of the other: by place, rules, parameters, and bytes."""
 
 from __future__ import annotations
 
@@ -103,8 +103,6 @@ Alike = Callable[[int, int], bool]
 
 
 class _Prefix(NamedTuple):
-    """What a name begins with in each file."""
-
     a: str
     b: str
 

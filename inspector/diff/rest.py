@@ -109,7 +109,6 @@ def _describes(change: RecordChange) -> bool:
 
 
 def _archives(side: Side, progress: Progress) -> dict[str, _Archive]:
-    """Return the zips of a side by their names."""
     container, source = side.container, side.source
     if not container.parts:
         if not format_of(container.format).is_archive:
@@ -160,7 +159,6 @@ def _archive(
 
 
 def _changes(one: _Archive, other: _Archive, unread: list[str], progress: Progress) -> Iterator[RecordChange]:
-    """Yield the records that differ and hold no storage; what is too large goes into `unread`."""
     left = _MOST_NBYTES
     places = _extents(one), _extents(other)
     for name in dict.fromkeys((*one.entries, *other.entries)):

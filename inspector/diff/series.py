@@ -178,7 +178,6 @@ def _first_points(first: Side, wanted: list[int], desk: _Desk) -> dict[int, Poin
 
 
 def _numbers(first: Side, current: Side, wanted: list[int], desk: _Desk) -> dict[int, Numbers]:
-    """Compare what the first file has with what became of it."""
     partners = _partners(first, current, desk.progress)
     pairs = {number: (number, partners[number]) for number in wanted if number in partners}
     return _compared(first, current, pairs, desk)

@@ -17,8 +17,8 @@ from typing import cast
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.model.roles.hidden import MESH_TYPE, MESHES
 from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes
-from inspector.model.tensors.own_devices import find_own_device
 from inspector.model.tensors.rebuild import device_text
+from inspector.model.tensors.storages import find_own_device
 from inspector.model.values.children import attribute_pairs, mapping_pairs, unlisted_arguments
 from inspector.model.values.embedded import is_checkpoint, payload_of
 from inspector.model.values.text import class_of
@@ -61,8 +61,6 @@ _WORD = 1 << 63
 
 
 class _Open:
-    """A container whose parts are being digested."""
-
     __slots__ = ("found", "is_ordered", "parts", "tag", "value")
 
     def __init__(self, value: Value, tag: str, parts: Iterable[Value], *, is_ordered: bool = True) -> None:

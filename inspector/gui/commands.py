@@ -339,7 +339,7 @@ class Commands(QObject):
         AboutDialog(self._theme, self._window, self._diagnostics).open()
 
     def _diagnostics(self) -> str:
-        from inspector.gui.dialogs.diagnostics import diagnostics
+        from inspector.gui.dialogs.help import diagnostics
 
         return diagnostics(self._window, self._window.shown, self._theme)
 

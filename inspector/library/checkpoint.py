@@ -22,7 +22,7 @@ from inspector.model.totals import DeviceTotal, device_totals
 from inspector.overriding import override
 from inspector.report.colors import device_name
 from inspector.report.jsonable import write_show
-from inspector.report.outline.parameters import count_parameters
+from inspector.report.outline.node import count_parameters
 from inspector.safety.verdict import FileVerdict
 from inspector.safety.words import verdict_words
 from inspector.units import format_count, format_nbytes
@@ -139,8 +139,7 @@ class Checkpoint:
         Raises:
             QueryError: A word of it can find nothing in any file.
         """
-        from inspector.report.query import parse_query, searchable  # noqa: PLC0415 - few ask
-        from inspector.report.search.reasons import refuse_mistakes  # noqa: PLC0415 - the same
+        from inspector.report.query import parse_query, refuse_mistakes, searchable  # noqa: PLC0415 - few ask
 
         rows = searchable(self._opened.facts)
         refuse_mistakes(query, rows)

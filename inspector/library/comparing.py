@@ -17,8 +17,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.overriding import override
 from inspector.report.comparing.document import diff_document
 from inspector.report.comparing.text import format_diff
-from inspector.report.query import parse_query, searchable
-from inspector.report.search.reasons import refuse_mistakes
+from inspector.report.query import parse_query, refuse_mistakes, searchable
 
 Compare = Literal["facts", "equal", "numbers"]
 

@@ -42,7 +42,7 @@ HOMES: dict[str, str] = {
     **dict.fromkeys(("Finding", "Fix"), f"{_ROOT}.model.findings"),
     "DeviceTotal": f"{_ROOT}.model.totals",
     "ScriptAnswer": f"{_ROOT}.diagnose.script.answer",
-    "LeftOut": f"{_ROOT}.remap.convert.forms",
+    "LeftOut": f"{_ROOT}.remap.forms",
     "PlanRow": f"{_ROOT}.remap.describe",
 }
 """The module that defines each name."""

@@ -10,7 +10,7 @@ from inspector.library import answers
 from inspector.library.sources import Map, Path, rules_of
 from inspector.overriding import override
 from inspector.records import dataclass
-from inspector.report.words.rescue import format_journal
+from inspector.report.words.results import format_journal
 from inspector.rescue.journal import Call, Why
 from inspector.rescue.mending import find_needs
 from inspector.rescue.running import run_rescued

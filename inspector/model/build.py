@@ -11,6 +11,7 @@ from inspector.containers.formats import format_of
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
 from inspector.containers.source import Source
+from inspector.containers.unread import OPENER
 from inspector.errors import CheckpointError, ModelError
 from inspector.limits import DEFAULT_LIMITS, Limits, Work, written_chars
 from inspector.model.checkpoint import (
@@ -24,24 +25,49 @@ from inspector.model.checkpoint import (
     ValueRow,
 )
 from inspector.model.found import Found
-from inspector.model.optimizer.held import held_views
-from inspector.model.optimizer.naming import Names, Owned, name_parameters
+from inspector.model.optimizer.naming import Names, Owned, held_views, name_parameters
 from inspector.model.optimizer.parameters import Parameters, Shape, View, read_models, serves_all, slot_shape
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.facts import describe_safety, list_globals, note_program_uses
 from inspector.model.programs.uses import note_strangers
-from inspector.model.programs.within import read_within
 from inspector.model.roles.cpu_state import is_metadata_on_cpu
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.storages import build_storages, mark_misfits
 from inspector.model.tensors.views import Known
-from inspector.model.values.children import attributes_of
+from inspector.model.values.children import attributes_of, iter_values
 from inspector.model.values.embedded import holds_checkpoint
 from inspector.model.values.text import type_of
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import replace
+
+# Names that are dangerous as such, and harmless in a file whose use of them was followed.
+
+WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"
+_FOLLOWED = (OPENER, WRAPPER)
+
+
+def read_within(container: Container, look: Callable[[int], None]) -> tuple[str, ...]:
+    """Return the names by which a file unpickles bytes in turn, if all of those were read.
+
+    A name that stands anywhere but in the place of what is called may be called by what it is handed to.
+    """
+    named = {node.present for one in container.programs for node in one.stream.globals}
+    if named.isdisjoint(_FOLLOWED) or not all(one.is_whole for one in container.programs):
+        return ()
+    found = {name for name in _FOLLOWED if name in named}
+    roots: list[Value] = [container.root]
+    for program in container.programs:
+        for call in program.stream.calls:
+            roots += [call.args, call.kwargs, call.state, *(call.items or ())]
+            roots += [part for pair in call.pairs or () for part in pair]
+    for value in iter_values(roots):
+        look(1)
+        if isinstance(value, Global):
+            found.discard(value.present)
+    return tuple(sorted(found))
+
 
 __all__ = ["build_checkpoint", "collector_paused", "is_metadata_on_cpu", "open_checkpoint"]
 

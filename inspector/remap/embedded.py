@@ -71,7 +71,6 @@ def embedded_edits(
 
 
 def _relabeled(contents: bytes, rules: list[Rule], rewrite: Rewrite, progress: Progress) -> bytes:
-    """Return a file with its devices changed by these rules."""
     source = BytesSource(contents, "the bytes within")
     container = read_container(source, DEFAULT_LIMITS, progress)
     if container.format not in {_ZIP, _LEGACY}:

@@ -315,7 +315,6 @@ def _compare_others(
 
 
 def _own_plan(checkpoint: Checkpoint, plan: Plan, own: Checkpoint) -> Plan:
-    """Return the part of a plan that is about one file."""
     places = {row.path: index for index, row in enumerate(checkpoint.tensors)}
     prefix = _prefix(checkpoint, own, places)
     kept = set(plan.kept)

@@ -1,8 +1,9 @@
-"""Whether a file in another form is what was planned: opened again and compared, tensor by tensor.
+"""An export in another form: the weights alone, a state dict, safetensors; as a new file that is read again.
 
-Names, types, shapes and strides are compared for all tensors, and all other values; of the bytes, the
-beginning and the end of every run that was copied. Runs that were cast or put in another order are not looked
-at again.
+The same promises as for a plain copy: the source is only read, bytes go from file to file, and the result
+appears whole, synced and compared, or not at all. Names, types, shapes and strides are compared for all
+tensors, and all other values; of the bytes, the beginning and the end of every run that was copied. Runs that
+were cast or put in another order are not looked at again.
 """
 
 from __future__ import annotations
@@ -115,11 +116,7 @@ def _copied_tensors(contents: SafetensorsPlan, stock: Stock) -> Iterator[Copied]
             yield key, Span(first, start + slot.start, last - first)
 
 
-# ------------------------------------------------------------------------------------------------------------
-# An export in another form: the weights alone, a state dict, safetensors, without waste, as a new file.
-#
-# The same promises as for a plain copy: the source is only read, bytes go from file to file, and the result
-# appears whole, synced and compared, or not at all.
+# --- the export ---------------------------------------------------------------------------------------------
 
 
 def export_form(  # noqa: PLR0913 - what, where, how, and three words for what may go wrong

@@ -12,6 +12,7 @@ import os
 import os.path
 import stat
 from collections.abc import Collection, Iterable, Iterator
+from itertools import count
 from pathlib import Path
 
 from inspector.containers.opening import stands_for_folder
@@ -238,13 +239,12 @@ def free_path(path: str, word: str, suffix: str = "") -> str:
     name = os.path.basename(path)  # noqa: PTH119 - a `Path` would spell it in its own way
     folder = path.removesuffix(name)
     stem, own = _split(name.removesuffix(".gz"))
-    number = 1
-    while True:
-        told = word if number == 1 else f"{word}-{number}"
-        candidate = f"{folder}{stem}.{told}.{suffix or own}"
-        if not os.path.lexists(candidate):
-            return candidate
-        number += 1
+    return _first_free(f"{folder}{stem}.{word}", f".{suffix or own}")
+
+
+def _first_free(start: str, end: str) -> str:
+    paths = (f"{start}{'' if number == 1 else f'-{number}'}{end}" for number in count(1))
+    return next(path for path in paths if not os.path.lexists(path))
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -264,12 +264,7 @@ def free_folder(path: str, word: str) -> str:
     folder = path if os.path.isdir(path) else os.path.dirname(path)  # noqa: PTH112, PTH120 - as above
     start = os.path.normpath(folder or os.curdir)
     start = os.path.abspath(start) if start in {os.curdir, os.pardir} else start  # noqa: PTH100 - as above
-    number = 1
-    while True:
-        candidate = f"{start}.{word}" if number == 1 else f"{start}.{word}-{number}"
-        if not os.path.lexists(candidate):
-            return candidate
-        number += 1
+    return _first_free(f"{start}.{word}", "")
 
 
 def record_path(path: Path) -> Path:

@@ -1,4 +1,8 @@
-"""A file as it would be with other bytes at some places, read without writing any."""
+"""A file's devices changed in the file itself, and taken back: some kilobytes are written, whatever its size.
+
+An undo record goes first, so that `undo_patch` gives the file back bit for bit, also after a crash half-way.
+The file keeps its name, owner, permissions and links.
+"""
 
 from __future__ import annotations
 
@@ -364,7 +368,6 @@ def _read(source: Source, progress: Progress) -> tuple[Container, Checkpoint]:
 
 
 def _plan_of(record: UndoRecord, checkpoint: Checkpoint) -> Plan:
-    """Make the plan that the record notes."""
     count = len(checkpoint.tensors)
     moves: dict[int, str] = {}
     kept: list[int] = []
@@ -398,11 +401,7 @@ def _refuse_worse(path: str, will_be: FileVerdict, progress: Progress) -> None:
         raise ExportError(what, where=path, remedy=_anyhow(path))
 
 
-# ------------------------------------------------------------------------------------------------------------
-# A file's devices changed in the file itself: some kilobytes are written, whatever its size.
-#
-# An undo record goes first (see `inspector.remap.in_place`), so that `undo_patch` gives the file back bit
-# for bit, also after a crash half-way. The file keeps its name, owner, permissions and links.
+# --- the change and its undoing -----------------------------------------------------------------------------
 
 _FILE = "the file cannot be changed"
 _RECORD = "the undo record cannot be written"
@@ -586,7 +585,6 @@ def _refuse_patched(path: str, record_at: Path) -> None:
 
 @contextlib.contextmanager
 def _restored_on_failure(fd: int, record: UndoRecord, record_at: Path) -> Iterator[None]:
-    """Restore the file if the block fails for any reason."""
     try:
         yield
     except BaseException as failure:

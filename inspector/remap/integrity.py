@@ -1,4 +1,4 @@
-"""Which tensors are lost with the bytes of their storages, and the objects without them."""
+"""Whether the bytes of a file are those that were saved, and which tensors are lost where they are not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.checkpoint import Tensor
 from inspector.model.findings import Finding, finding
 from inspector.model.tensors.views import Known
-from inspector.model.values.parts import iter_values
+from inspector.model.values.children import iter_values
 from inspector.model.walk import walk
 from inspector.pickles.values import Call, Dict, Set, Value
 from inspector.progress import Progress

@@ -17,8 +17,7 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.checkpoint import Key
 from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
 from inspector.model.tensors.views import Known, TensorFacts
-from inspector.model.values.children import attributes_of, children_of, mapping_pairs
-from inspector.model.values.parts import iter_values
+from inspector.model.values.children import attributes_of, children_of, iter_values, mapping_pairs
 from inspector.model.values.text import cut_name, is_same_step, path_key, step_text, type_of
 from inspector.pickles.values import ByteString, Call, Dict, Global, Set, Value
 from inspector.remap.forms import EXCLUDED, LeftOut, Patterns
@@ -81,7 +80,6 @@ def _join(first: str, second: str) -> str:
 
 
 def _texts(value: Value) -> set[str]:
-    """Read a set of texts, in any of its spellings."""
     items: Value = value.items if isinstance(value, Set) else None
     if isinstance(value, Call) and isinstance(value.func, Global) and value.func.name == "set":
         first = value.args[0] if isinstance(value.args, tuple) and value.args else []
@@ -272,7 +270,6 @@ def _bare(value: Value, facts: TensorFacts | None, *, detach: bool) -> tuple[Val
 
 
 def _unwrapped(value: Value, *, detach: bool) -> Value:
-    """Take one object off a tensor."""
     name = _function_of(value)
     if not isinstance(value, Call) or not isinstance(value.args, tuple) or not value.args:
         return value

@@ -1,4 +1,4 @@
-"""Views of storages as a pickle holds them, and what a writer is told of them."""
+"""Inert values written as a pickle again: what torch.save would have written of the same objects."""
 
 from __future__ import annotations
 

@@ -12,8 +12,13 @@ from inspector.errors import PlanError
 from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Tensor
 from inspector.model.once import once
-from inspector.model.roles.device_types import DEVICE_TYPES, device_type
-from inspector.model.roles.devices import device_order, is_accelerator, split_device
+from inspector.model.roles.devices import (
+    DEVICE_TYPES,
+    device_order,
+    device_type,
+    is_accelerator,
+    split_device,
+)
 from inspector.model.roles.hidden import CHANGED_IN, DEVICE_CLASS, MOVABLE
 from inspector.model.totals import device_totals
 from inspector.quoting import command, file_word

@@ -1,4 +1,4 @@
-"""What the tensors of a copy must look like when it is opened again."""
+"""What a form writes, decided before a byte is: a pickle and its storages, or safetensors."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ class Content(NamedTuple):
     container: Container
     format: str
     byteorder: str
-    pickle: bytes
-    pieces: tuple[Piece, ...]
-    safetensors: SafetensorsPlan | None
-    model: str | None
-    prefix: str
-    left_out: tuple[LeftOut, ...]
-    expected: tuple[Description, ...]
+    pickle: bytes = b""
+    pieces: tuple[Piece, ...] = ()
+    safetensors: SafetensorsPlan | None = None
+    model: str | None = None
+    prefix: str = ""
+    left_out: tuple[LeftOut, ...] = ()
+    expected: tuple[Description, ...] = ()
     values: bytes = b""
 
     @property
@@ -192,19 +192,9 @@ class Deciding:
         for slot in contents.slots:
             self._check(slot.name, slot.facts)
         expected = tuple((slot.name, slot.dtype, slot.facts.shape) for slot in contents.slots)
+        made = Content(self.container, self.format, self._byteorder, safetensors=contents)
         left_out += contents.left_out
-        return Content(
-            self.container,
-            self.format,
-            self._byteorder,
-            b"",
-            (),
-            contents,
-            model.path,
-            prefix,
-            left_out,
-            expected,
-        )
+        return made._replace(model=model.path, prefix=prefix, left_out=left_out, expected=expected)
 
     def _check(self, name: str, facts: TensorFacts) -> None:
         """Refuse a tensor that the file does not hold whole."""
@@ -225,20 +215,8 @@ class Deciding:
             for (name, _), facts in zip(taken.entries, taken.facts, strict=True)
             if facts is not None
         )
-        pickle, pieces = self._write(root, Edits(), self.container)
-        return Content(
-            self.container,
-            self.format,
-            self._byteorder,
-            pickle,
-            pieces,
-            None,
-            model.path,
-            prefix,
-            left_out,
-            expected,
-            self._values(root, Edits(), self.container),
-        )
+        made = self._written(root, Edits(), self.container)
+        return made._replace(model=model.path, prefix=prefix, left_out=left_out, expected=expected)
 
     # --- everything -----------------------------------------------------------------------------------------
 
@@ -254,20 +232,8 @@ class Deciding:
             model = select_model(self.checkpoint, self.form)
             path, prefix = model.path, self._strip(edits, value_at(root, model.keys), model)
         expected = tuple(describe_row(row, named=False) for row in kept)
-        pickle, pieces = self._write(root, edits, container)
-        return Content(
-            container,
-            self.format,
-            self._byteorder,
-            pickle,
-            pieces,
-            None,
-            path,
-            prefix,
-            left_out,
-            expected,
-            self._values(root, edits, container),
-        )
+        made = self._written(root, edits, container)
+        return made._replace(model=path, prefix=prefix, left_out=left_out, expected=expected)
 
     def _strip(self, edits: Edits, mapping: Value, model: Model) -> str:
         """Have the prefix removed from a state dict's keys, and from what torch keeps beside them."""
@@ -320,13 +286,8 @@ class Deciding:
     def _dtypes(self) -> dict[str, str]:
         return {SOURCE: self.form.cast} if self.form.cast else {}
 
-    def _values(self, root: Value, edits: Edits, container: Container) -> bytes:
-        """Return what tells the object of the copy from others; with other keys there is none before."""
-        if not self.verify or edits.prefixes:
-            return b""
-        return digest_values(container, root, self.progress)
-
-    def _write(self, root: Value, edits: Edits, container: Container) -> tuple[bytes, tuple[Piece, ...]]:
+    def _written(self, root: Value, edits: Edits, container: Container) -> Content:
+        """Write the pickle of an object, and name the storages that it needs."""
         viewed = Viewed(container)
         how = Writing(
             naming=viewed,
@@ -345,7 +306,10 @@ class Deciding:
         pieces = tuple(storages.pieces.values())
         for piece in pieces:
             check_length(piece, self._owner)
-        return pickle, pieces
+        # With other keys, there is none before that it could be told from.
+        is_compared = self.verify and not edits.prefixes
+        values = digest_values(container, root, self.progress) if is_compared else b""
+        return Content(container, self.format, self._byteorder, pickle, pieces, values=values)
 
     def _owner(self, key: str) -> str:
         """Name a tensor that views a storage."""

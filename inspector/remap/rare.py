@@ -1,7 +1,8 @@
-"""What changes in a tar checkpoint of torch 0.1: location tags, each in a small pickle before its storage.
+"""What changes in rare files: tar checkpoints of torch 0.1, and plain pickles with files of torch in them.
 
-Where each tag can take the place of the old one nothing moves. Otherwise the member of the storages gets
-another size, which its header tells, and all behind it moves by multiples of 512 bytes.
+In a tar file location tags change, each in a small pickle before its storage. Where each can take the place
+of the old one nothing moves. Otherwise the member of the storages gets another size, which its header tells,
+and all behind it moves by multiples of 512 bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from inspector.containers.tar import StorageRecord, TarLayout
 from inspector.containers.tar_members import STORAGES, padded, resized_headers
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.values.parts import iter_values
+from inspector.model.values.children import iter_values
 from inspector.pickles.trace import trace_pickle
 from inspector.pickles.values import PersistentId
 from inspector.progress import Progress
@@ -100,7 +101,9 @@ _ZIP = b"PK\x03\x04"
 _CONVERT = "write it as a file of torch.save first (remap -o model.pt), and remap that"
 
 
-def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: bool = False) -> list[Edit]:
+def pickled_edits(
+    source: Source, _container: Container, plan: Plan, progress: Progress, *, in_place: bool = False
+) -> list[Edit]:
     """Return what changes in a plain pickle, in order."""
     opened = open_pickled(source, DEFAULT_LIMITS, progress)
     _refuse_own_devices(opened, plan)
@@ -119,7 +122,7 @@ def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: b
     return sorted([*edits, *_frame_edits(opened, growths)])
 
 
-def mapped_pickled(container: Container, plan: Plan, _progress: Progress) -> Container:
+def mapped_pickled(container: Container, plan: Plan) -> Container:
     """Return a container with the devices of a plan."""
     to = destinations(container.storage_ids.values(), plan)
     for value in iter_values(container.root):
@@ -190,7 +193,6 @@ def length_edit(source: Source, nested: Nested, growth: int) -> Edit:
 
 
 def _frame_edits(opened: Pickled, growths: list[tuple[int, int]]) -> Iterator[Edit]:
-    """Yield the edits of the lengths of frames around what grew."""
     for place, nbytes in opened.frames:
         start = place + 8
         growth = sum(more for at, more in growths if start <= at < start + nbytes)

@@ -47,8 +47,6 @@ from inspector.remap.verify import read_again
 from inspector.remap.zip_layout import (
     DEFAULT_ALIGNMENT,
     FOLDER,
-    Record,
-    storage_name,
     torch_records,
     write_zip,
 )
@@ -112,17 +110,11 @@ class Archive:
         whole = self.extents.whole
         reader = ExtentReader(self.source)
         storages = [
-            Record(
-                storage_name(str(number)),
-                whole[key].nbytes,
-                whole[key].nbytes,
-                partial(self._copy, target, key, reader),
-            )
+            (str(number), whole[key].nbytes, partial(self._copy, target, key, reader))
             for number, key in enumerate(keys)
         ]
         if self.source.gzipped:  # read forwards only
-            order = {storage_name(str(number)): whole[key].offset for number, key in enumerate(keys)}
-            storages.sort(key=lambda record: order[record.name])
+            storages.sort(key=lambda storage: whole[keys[int(storage[0])]].offset)
         byteorder = dict(self.extents.container.versions).get("byteorder")
         records = torch_records(
             FOLDER,

@@ -48,7 +48,7 @@ from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, lay_out_behind
 _LOCAL_CRC, _CENTRAL_CRC = 14, 16  # where the CRC stands in the two headers
 _CENTRAL_LENGTHS = struct.Struct("<28x3H")  # of name, extra field and comment
 _MOST_ALIGNMENT = 1 << 20
-_COPY = "write a copy instead, with -o"
+COPY = "write a copy instead, with -o"
 
 
 class Patch(NamedTuple):
@@ -82,7 +82,7 @@ def appended_piece(source: Source, records: Records, entry: ZipEntry, pickle: by
     directory = records.directory
     end = source.read_upto(directory.end - END.size, END.size)
     if directory.end != source.nbytes or not end.startswith(END_SIGNATURE):
-        raise ExportError("there are bytes after the end of the zip", where=source.path, remedy=_COPY)
+        raise ExportError("there are bytes after the end of the zip", where=source.path, remedy=COPY)
     record = plain_record(entry.name, pickle, has_crc=bool(entry.crc))
     made = lay_out_behind(
         source.nbytes,
@@ -169,8 +169,8 @@ class CopyWriter:
         self.source.copy_to(self.target, layout.object_end, rest, self.progress)
         return False
 
-    def write_tar(self, edits: Sequence[Edit]) -> bool:
-        """Write a tar file with some bytes replaced; return whether every other byte kept its place."""
+    def write_edited(self, edits: Sequence[Edit]) -> bool:
+        """Write a file with some bytes replaced; return whether every other byte kept its place."""
         fits = all(len(edit.data) == edit.end - edit.start for edit in edits)
         if fits:
             self._write_over([Patch(edit.start, edit.data) for edit in edits])
@@ -220,7 +220,6 @@ class CopyWriter:
             self.source.copy_to(self.target, 0, self.source.nbytes, self.progress)
 
     def _write_over(self, pieces: Iterable[Patch]) -> None:
-        """Copy the whole file, then overwrite some of it."""
         self._copy_whole()
         done = 0
         for piece in sorted(pieces):
@@ -272,7 +271,6 @@ def new_pickles(container: Container, plan: Plan, progress: Progress) -> dict[st
 
 
 def _own_plan(plan: Plan, pickle: PickleRecord) -> Plan:
-    """Return a plan in the keys of one pickle."""
     length = len(pickle.prefix)
     if not length:
         return plan
@@ -309,26 +307,22 @@ def archive_pieces(container: Container, source: Source, plan: Plan, progress: P
             raise ExportError(
                 "the new device names are longer than the old ones, and several pickles hold them",
                 where=source.path,
-                remedy="write a copy instead, with -o",
+                remedy=COPY,
             )
     return tuple(piece for entry, pickle in changed for piece in zip_pieces(source, entry, pickle))
 
 
-def archive_mapped(container: Container, plan: Plan, _progress: Progress) -> Container:
-    """Return an archive's container with the devices of a plan."""
-    ids = {
-        key: one._replace(location=plan.storages.get(key, one.location))
-        for key, one in container.storage_ids.items()
-    }
-    return replace(container, storage_ids=ids)
+def _relocated(container: Container, plan: Plan, _progress: Progress) -> Container:
+    """Return a container with the locations of a plan; what its pickles say is left alone."""
+    ids = container.storage_ids.items()
+    moved = {key: one._replace(location=plan.storages.get(key, one.location)) for key, one in ids}
+    return replace(container, storage_ids=moved)
 
 
 # ------------------------------------------------------------------------------------------------------------
 # What changes in a file of each format when its devices do: one row for each format that can be changed.
 #
 # A format without a row is read, and written anew in another form, but its own bytes are left alone.
-
-COPY = "write a copy instead, with -o"
 
 
 class Relabeling(NamedTuple):
@@ -376,9 +370,7 @@ def mapped_container(container: Container, plan: Plan | None, progress: Progress
     if plan is None:
         return container
     if container.stream is None:
-        ids = container.storage_ids.values()
-        moved = {one.key: one._replace(location=plan.storages.get(one.key, one.location)) for one in ids}
-        return replace(container, storage_ids=moved)
+        return _relocated(container, plan, progress)
     return relabeling_of(container).mapped(
         container, with_viewed(plan, container.storage_ids.values()), progress
     )
@@ -435,19 +427,23 @@ def _pickle_mapped(container: Container, plan: Plan, progress: Progress) -> Cont
     return replace(container, root=stream.root, stream=stream, storage_ids=ids)
 
 
-# --- tar: files of 2017 are rare, and what reads them is imported when one comes ----------------------------
+# --- tar and plain pickles: both are rare, and what reads them is imported when one comes -------------------
 
 
-def _write_tar(container: Container, writer: CopyWriter, plan: Plan) -> bool:
-    from inspector.remap.rare import tar_edits  # noqa: PLC0415 - see above
+def _edits(container: Container, source: Source, plan: Plan, progress: Progress) -> list[Edit]:
+    from inspector.remap.rare import pickled_edits, tar_edits  # noqa: PLC0415 - see above
 
-    return writer.write_tar(tar_edits(writer.source, container, plan, writer.progress))
+    edits = tar_edits if format_of(container.format).has_tags else pickled_edits
+    return edits(source, container, plan, progress)
+
+
+def _write_edited(container: Container, writer: CopyWriter, plan: Plan) -> bool:
+    writer.source.measure()
+    return writer.write_edited(_edits(container, writer.source, plan, writer.progress))
 
 
 def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
-    from inspector.remap.rare import tar_edits  # noqa: PLC0415 - see above
-
-    edits = tar_edits(source, container, plan, progress)
+    edits = _edits(container, source, plan, progress)
     growth = [len(edit.data) - (edit.end - edit.start) for edit in edits]
     if any(growth):  # the first and the last are the member's headers and its padding
         raise _no_room(source, is_longer=max(growth[1:-1]) > 0)
@@ -461,47 +457,13 @@ def _tar_mapped(container: Container, plan: Plan, _progress: Progress) -> Contai
     return relocate(container, tar_locations(container, plan))
 
 
-# --- archives of several pickles ----------------------------------------------------------------------------
-
-
-def _write_archive(container: Container, writer: CopyWriter, plan: Plan) -> bool:
-
-    return write_archive(container, writer, plan)
-
-
-def _archive_pieces(
+def _pickled_pieces(
     container: Container, source: Source, plan: Plan, progress: Progress
 ) -> tuple[Patch, ...]:
+    from inspector.remap.rare import pickled_edits  # noqa: PLC0415 - see above
 
-    return archive_pieces(container, source, plan, progress)
-
-
-def _archive_mapped(container: Container, plan: Plan, progress: Progress) -> Container:
-
-    return archive_mapped(container, plan, progress)
-
-
-_ARCHIVE = Relabeling(_write_archive, _archive_pieces, _archive_mapped)
-
-
-# --- plain pickles: the devices stand in files of torch within them -----------------------------------------
-
-
-def _write_pickled(_container: Container, writer: CopyWriter, plan: Plan) -> bool:
-    from inspector.remap.rare import pickled_edits  # noqa: PLC0415 - plain pickles are rare
-
-    writer.source.measure()
-    return writer.write_tar(pickled_edits(writer.source, plan, writer.progress))
-
-
-def _pickled_pieces(
-    _container: Container, source: Source, plan: Plan, progress: Progress
-) -> tuple[Patch, ...]:
-    from inspector.remap.rare import pickled_edits  # noqa: PLC0415 - as above
-
-    edits = pickled_edits(source, plan, progress, in_place=True)
-    growth = [len(edit.data) - (edit.end - edit.start) for edit in edits]
-    if any(growth):
+    edits = pickled_edits(source, container, plan, progress, in_place=True)
+    if any(len(edit.data) != edit.end - edit.start for edit in edits):
         raise ExportError(
             "the new device names are not as long as the old ones, and everything behind them would move",
             where=source.path,
@@ -510,21 +472,22 @@ def _pickled_pieces(
     return tuple(Patch(edit.start, edit.data) for edit in edits)
 
 
-def _pickled_mapped(container: Container, plan: Plan, progress: Progress) -> Container:
-    from inspector.remap.rare import mapped_pickled  # noqa: PLC0415 - as above
+def _pickled_mapped(container: Container, plan: Plan, _progress: Progress) -> Container:
+    from inspector.remap.rare import mapped_pickled  # noqa: PLC0415 - see above
 
-    return mapped_pickled(container, plan, progress)
+    return mapped_pickled(container, plan)
 
 
-PICKLED = Relabeling(_write_pickled, _pickled_pieces, _pickled_mapped, is_one_pickle=False)
+_ARCHIVE = Relabeling(write_archive, archive_pieces, _relocated)
+_PICKLED = Relabeling(_write_edited, _pickled_pieces, _pickled_mapped, is_one_pickle=False)
 RELABELINGS = {
     "zip": Relabeling(lambda _container, writer, _plan: writer.write_zip(), _zip_pieces, _pickle_mapped),
     "legacy": Relabeling(
         lambda _container, writer, _plan: writer.write_legacy(), _legacy_pieces, _pickle_mapped
     ),
-    "tar": Relabeling(_write_tar, _tar_pieces, _tar_mapped),
+    "tar": Relabeling(_write_edited, _tar_pieces, _tar_mapped),
     "torchscript": _ARCHIVE,
     "package": _ARCHIVE,
-    "pickle": PICKLED,
-    "joblib": PICKLED,
+    "pickle": _PICKLED,
+    "joblib": _PICKLED,
 }

@@ -1,4 +1,4 @@
-"""Changes of a pickle's bytes: the instructions that texts and devices are written with, and their FRAMEs."""
+"""A pickle with other devices in it, and not one other instruction changed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.found import Found
-from inspector.model.roles.device_types import DEVICE_TYPES
+from inspector.model.roles.devices import DEVICE_TYPES
 from inspector.model.roles.hidden import GENERATOR, MESH_TYPE
-from inspector.model.tensors.own_devices import REBUILDS, OwnDevice, find_own_device
 from inspector.model.tensors.rebuild import device_text
+from inspector.model.tensors.storages import REBUILDS, OwnDevice, find_own_device
 from inspector.model.values.children import attribute_pairs
 from inspector.model.values.text import class_of
 from inspector.model.walk import walk
@@ -471,7 +471,6 @@ def planned_own_devices(sources: Sequence[Value], plan: Plan) -> Iterator[tuple[
 
 
 def _spelling(text: str) -> tuple[str, bytes]:
-    """Split a device into its type and the instruction that pushes its number."""
     kind, _, index = text.partition(":")
     return kind, index_instruction(int(index)) if index else b""
 

@@ -11,8 +11,7 @@ from functools import cache
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import ROLES, Checkpoint, Tensor, ValueRow
-from inspector.model.roles.device_types import DEVICE_TYPES
-from inspector.model.roles.devices import split_device
+from inspector.model.roles.devices import DEVICE_TYPES, split_device
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass, replace
 from inspector.units import meant, shown_path, shown_step
@@ -156,7 +155,6 @@ class Rules(tuple[Rule, ...]):  # noqa: SLOT001 - a tuple cannot have slots of i
 
 
 def _patterns_of(device: str) -> Iterator[str]:
-    """Yield every device pattern that covers a device."""
     yield from ("*", device, f"{device}:*")
     if device in _APPLE_NAMES:
         yield from _APPLE_NAMES

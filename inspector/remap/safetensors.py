@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from inspector.containers.copying import write_over
 from inspector.containers.storage_reader import STEP_NBYTES
-from inspector.model.tensors.dtypes import ITEMSIZES
-from inspector.model.tensors.elements import copy_strided, is_contiguous
+from inspector.model.tensors.dtypes import ITEMSIZES, copy_strided, is_contiguous
 from inspector.model.tensors.views import TensorFacts
 from inspector.pickles.values import Call, Dict, Value
 from inspector.progress import Progress

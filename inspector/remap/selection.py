@@ -19,7 +19,6 @@ from inspector.remap.forms import Form, LeftOut
 from inspector.units import cut_text
 
 _WEIGHTS: frozenset[Role] = frozenset({"parameter", "buffer"})
-"""What DataParallel and DistributedDataParallel, and torch.compile, put before every name."""
 _MOST_NAMES = 6
 _MOST_CHARS = 80
 _WHY: dict[Role, str] = {

@@ -221,7 +221,6 @@ def _dtype(call: Call, storage: StorageId) -> str:
 
 
 def _span(call: Call, storage: StorageId, own: StorageId) -> Range | None:
-    """Return the bytes that a view spans within its storage; None where that cannot be told."""
     dtype = _dtype(call, storage)
     if dtype not in PLAIN_ITEMSIZES:
         return None
@@ -381,7 +380,6 @@ class Stock:
         return file
 
     def _unpack(self, key: str, target: int, progress: Progress) -> None:
-        """Write the bytes of a storage to a file."""
         try:
             for data in self._bytes.steps(key, 0, self._bytes.nbytes(key), progress):
                 with explained(self._folder):

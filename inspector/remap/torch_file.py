@@ -1,11 +1,15 @@
-"""A legacy stream as `_legacy_save` in torch's `torch/serialization.py` writes it."""
+"""A copy in torch's own containers, written from the storages of another file.
+
+Storages are copied by the kernel where their CRC is known or nobody asks for it, and read, summed and
+written where it is not.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from inspector.containers.legacy import MAGIC, NUMEL, PROTOCOL_VERSION
 from inspector.errors import ExportError
@@ -15,7 +19,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.pickle_writer import UNTYPED, Writing, write_pickle
 from inspector.remap.storages import Buffered, Piece, Stock
-from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, storage_name, torch_records, write_zip
+from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, storage_name, torch_records, write_zip
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -28,36 +32,6 @@ _INFO = Dict(
     ]
 )
 
-
-class LegacyStorage(NamedTuple):
-    """One storage to write.
-
-    Attributes:
-        numel: How many elements it has.
-    """
-
-    key: str
-    numel: int
-    copy: Callable[[], object]
-
-
-def write_legacy(pickle: bytes, storages: Iterable[LegacyStorage], write: Callable[[bytes], object]) -> None:
-    """Write a legacy stream: `write` takes the bytes in between those of storages."""
-    for value in (MAGIC, PROTOCOL_VERSION, _INFO):
-        write(write_pickle(value, Writing()))
-    write(pickle)
-    ordered = sorted(storages, key=lambda storage: storage.key)
-    write(write_pickle([storage.key for storage in ordered], Writing()))
-    for storage in ordered:
-        write(NUMEL.pack(storage.numel))
-        storage.copy()
-
-
-# ------------------------------------------------------------------------------------------------------------
-# A copy in torch's own containers, written from the storages of another file.
-#
-# Storages are copied by the kernel where their CRC is known or nobody asks for it, and read, summed and
-# written where it is not.
 
 _LARGE_NBYTES = 1 << 18
 Submit = Callable[[Callable[[bytes, int], int], bytes, int], "Future[int]"]
@@ -88,12 +62,7 @@ class TorchFile:
         out = self._start()
         with ThreadPoolExecutor(1) as pool:
             storages = (
-                Record(
-                    storage_name(piece.name.key),
-                    piece.nbytes,
-                    piece.nbytes,
-                    partial(self._copy, piece, out, pool.submit),
-                )
+                (piece.name.key, piece.nbytes, partial(self._copy, piece, out, pool.submit))
                 for piece in self.pieces
             )
             records = torch_records(
@@ -107,18 +76,21 @@ class TorchFile:
         out.flush()
 
     def write_legacy(self) -> None:
-        """Write a legacy stream."""
+        """Write a legacy stream, as `_legacy_save` in torch's `torch/serialization.py` does."""
         if any(piece.name.cls == UNTYPED for piece in self.pieces):
             raise ExportError(
                 "torch cannot read untyped storages (such as float8 has) from legacy files",
                 remedy="choose the zip container",
             )
         out = self._start()
-        storages = (
-            LegacyStorage(piece.name.key, piece.name.numel, partial(self._copy, piece, out, None))
-            for piece in self.pieces
-        )
-        write_legacy(self.pickle, storages, out.write)
+        for value in (MAGIC, PROTOCOL_VERSION, _INFO):
+            out.write(write_pickle(value, Writing()))
+        out.write(self.pickle)
+        ordered = sorted(self.pieces, key=lambda piece: piece.name.key)
+        out.write(write_pickle([piece.name.key for piece in ordered], Writing()))
+        for piece in ordered:
+            out.write(NUMEL.pack(piece.name.numel))
+            self._copy(piece, out, None)
         out.flush()
 
     def _start(self) -> Buffered:

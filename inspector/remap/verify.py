@@ -142,7 +142,6 @@ def compare_devices(original: Checkpoint, copy: Checkpoint, plan: Plan, devices:
 
 
 def _goals(original: Checkpoint, plan: Plan) -> dict[str, set[str]]:
-    """Return where a plan sends anything that is on a device."""
     goals: dict[str, set[str]] = defaultdict(set)
     for index, to in plan.tensors.items():
         goals[original.tensors[index].device].add(to)

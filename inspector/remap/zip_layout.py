@@ -173,7 +173,7 @@ def storage_name(key: str) -> str:
 def torch_records(
     folder: str,
     pickle: bytes,
-    storages: Iterable[Record],
+    storages: Iterable[tuple[str, int, Contents]],
     *,
     byteorder: str,
     serialization_id: bytes,
@@ -182,7 +182,7 @@ def torch_records(
     """Return all records of a file.
 
     Args:
-        storages: The storages, named by `storage_name`.
+        storages: Key, size and contents of each storage.
         byteorder: How numbers are stored: `little` or `big`.
         serialization_id: Forty digits; torch reads them for its log alone.
         is_in_order_of_use: Whether the storages come in the order in which the pickle names them. That is
@@ -196,4 +196,5 @@ def torch_records(
         plain_record("byteorder", byteorder.encode()),
     ]
     tail = [plain_record("version", b"3\n"), plain_record(".data/serialization_id", serialization_id)]
-    return (record._replace(name=f"{folder}/{record.name}") for record in chain(head, storages, tail))
+    data = (Record(storage_name(key), nbytes, nbytes, contents) for key, nbytes, contents in storages)
+    return (record._replace(name=f"{folder}/{record.name}") for record in chain(head, data, tail))

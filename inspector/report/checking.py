@@ -9,15 +9,14 @@ from inspector.diagnose.errors.explanation import Explanation
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding, Fix
-from inspector.model.roles.device_types import DEVICE_FINDINGS
+from inspector.model.roles.devices import DEVICE_FINDINGS
 from inspector.records import as_document, dataclass
 from inspector.report.jsonable import SCHEMA, Document, finding_document, fix_document
 from inspector.report.machine import format_diagnosis, target_document
-from inspector.report.page.blocks import Block, Line, Page, Role, page_of, plain_text, prose
+from inspector.report.page import Block, Line, Page, Role, page_of, plain_text, prose
 from inspector.report.remedies import Remedy, first_remedies, load_text, loaded_path, remedies_for
 from inspector.report.text import finding_lines, path_lines
-from inspector.report.words.fixes import before
-from inspector.report.words.machines import is_about_machine
+from inspector.report.words.formats import before, is_about_machine
 from inspector.report.words.verdicts import (
     Verdict,
     assumed,

@@ -14,8 +14,7 @@ from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
 from inspector.report.colors import device_name
-from inspector.report.words.formats import format_label
-from inspector.report.words.places import shown_place
+from inspector.report.words.formats import format_label, shown_place
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import verdict_words
 from inspector.units import escape_text, format_count, format_nbytes, format_shape, shown_path
@@ -68,7 +67,7 @@ class Lookup:
 
 def look_up(checkpoint: Checkpoint) -> Lookup:
     """Prepare for `tensor_facts`."""
-    from inspector.report.words.after import AfterWords  # noqa: PLC0415 - only when a tensor is looked at
+    from inspector.report.words.verdicts import AfterWords  # noqa: PLC0415 - only when a tensor is looked at
 
     viewers: dict[str, list[int]] = defaultdict(list)
     several = {storage.key for storage in checkpoint.storages if storage.tensors > 1}

@@ -19,8 +19,7 @@ from inspector.model.findings import Finding, Fix
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
 from inspector.records import as_document
-from inspector.report.outline.node import Node
-from inspector.report.outline.parameters import count_parameters
+from inspector.report.outline.node import Node, count_parameters
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.records import as_document
-from inspector.report.page.blocks import MARKS, Block, Line, Page, Role, page_of
-from inspector.report.page.facts import Fact
+from inspector.report.page import MARKS, Block, Fact, Line, Page, Role, page_of
 from inspector.report.words.verdicts import understood
 from inspector.target.evidence import Evidence
 from inspector.target.profile import Profile

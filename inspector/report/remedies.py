@@ -23,7 +23,7 @@ from inspector.remap.files import device_word, free_folder, free_path, record_pa
 from inspector.remap.forms import SAFETENSORS_SUFFIX
 from inspector.remap.plan import Plan, device_texts, plan_remap
 from inspector.remap.rules import parse_rule
-from inspector.report.words.fixes import RemedyKind
+from inspector.report.words.formats import RemedyKind
 from inspector.target.call import MapLocation, TagMap, load_call
 from inspector.target.profile import Profile
 from inspector.target.simulate import Judged, first_failure, simulate

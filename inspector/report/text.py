@@ -12,12 +12,22 @@ from inspector.model.totals import device_totals
 from inspector.quoting import command, file_word
 from inspector.report.colors import device_name
 from inspector.report.details import hidden_texts, naming_text, written_by
-from inspector.report.page.blocks import LINE, MARKS, Block, Line, Page, Role, page_of, plain_text, prose
-from inspector.report.page.cells import cut_middle
-from inspector.report.page.facts import DeviceRow
-from inspector.report.page.rows import tree_rows
+from inspector.report.page import (
+    LINE,
+    MARKS,
+    Block,
+    DeviceRow,
+    Line,
+    Page,
+    Role,
+    cut_middle,
+    page_of,
+    plain_text,
+    prose,
+    tree_rows,
+)
 from inspector.report.tree import Tree
-from inspector.report.words.fixes import before
+from inspector.report.words.formats import before
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import verdict_words
 from inspector.units import escape_text, format_count, format_nbytes, shown_path

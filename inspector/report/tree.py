@@ -13,10 +13,8 @@ from typing import cast
 from inspector.model.build import collector_paused
 from inspector.model.checkpoint import Checkpoint
 from inspector.report.arrange import MOST_NAME, Arrangement, Group, Leaf, arrange
-from inspector.report.outline.node import Node, NodeKind, Tree
-from inspector.report.outline.nodes import Named, Nodes
-from inspector.report.outline.shared import shared_runs
-from inspector.report.outline.sums import GROUP, OTHERS, Places, Sums
+from inspector.report.outline.node import Node, NodeKind, Tree, shared_runs
+from inspector.report.outline.nodes import GROUP, OTHERS, Named, Nodes, Places, Sums
 from inspector.units import cut_text
 
 __all__ = ["OTHERS", "Node", "NodeKind", "Tree", "build_tree"]

@@ -14,10 +14,8 @@ from inspector.records import as_document
 from inspector.remap.rules import Rule, as_meant, path_of
 from inspector.report.documents.finite import finite
 from inspector.report.jsonable import finding_document
-from inspector.report.page.bars import Bars
-from inspector.report.page.blocks import Block, Line, Page, page_of, plain_text
-from inspector.report.page.facts import Fact, Pointed
-from inspector.report.words.places import shown_place
+from inspector.report.page import Bars, Block, Fact, Line, Page, Pointed, page_of, plain_text
+from inspector.report.words.formats import shown_place
 from inspector.report.words.values import (
     THRESHOLDS,
     rank_lines,

@@ -1,4 +1,4 @@
-"""What a rescued program did: which call in which line loaded from devices that had to be mapped."""
+"""What a rescued program did, as its processes wrote it down: which line loaded what from where."""
 
 from __future__ import annotations
 
@@ -91,8 +91,6 @@ _MOST_CALLS = 10_000
 
 @dataclass(slots=True)
 class _Counts:
-    """What one call adds up to."""
-
     storages: int = 0
     nbytes: int = 0
 
@@ -137,7 +135,6 @@ def _files(folder: Path) -> Iterator[Iterable[str]]:
 
 
 def _learn(text: str, known: dict[str, Call]) -> None:
-    """Remember a call by its number."""
     number, _, document = text.partition(" ")
     call = _parse_call(document)
     if call is not None:
@@ -145,7 +142,6 @@ def _learn(text: str, known: dict[str, Call]) -> None:
 
 
 def _count(number: str, nbytes: str, known: dict[str, Call], found: dict[Call, _Counts]) -> None:
-    """Add one storage to its call."""
     call = known.get(number)
     if call is None or not _is_number(nbytes) or (call not in found and len(found) >= _MOST_CALLS):
         return

@@ -78,7 +78,6 @@ def _argument(moves: _Moves, *, single: bool) -> str:
 
 
 def _text(device: str) -> str:
-    """Return a device as a Python literal in double quotes."""
     return json.dumps(device)
 
 
@@ -127,7 +126,6 @@ def _rewritten(source: bytes, call: ast.Call, argument: str, old: ast.expr | Non
 
 
 def _unparsed(call: ast.Call, argument: str, old: ast.expr | None) -> str:
-    """Return a call of several lines as one."""
     value = ast.parse(argument, mode="eval").body
     for keyword in call.keywords:
         keyword.value = value if keyword.value is old else keyword.value
@@ -138,7 +136,6 @@ def _unparsed(call: ast.Call, argument: str, old: ast.expr | None) -> str:
 
 
 def _read_source(place: Place) -> bytes:
-    """Return the source of a line; empty where it cannot be read, or is longer than a program is."""
     try:
         with Path(place.file).open("rb") as stream:
             source = stream.read(_MOST_SOURCE_NBYTES + 1)
@@ -208,7 +205,6 @@ def _need(calls: list[Call]) -> Need:
 
 
 def _added_up(calls: Iterable[Call]) -> Iterator[Call]:
-    """Yield the calls of one line by their devices."""
     groups: dict[tuple[object, ...], list[Call]] = defaultdict(list)
     for call in calls:
         groups[call.saved, call.to, call.why].append(call)

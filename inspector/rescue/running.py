@@ -1,7 +1,8 @@
-"""The hook: a folder of our own, of which one part is at the front of PYTHONPATH of every Python below.
+"""Runs somebody's program with a start-up hook that maps its loads.
 
-Nothing is installed. The folder lies where temporary files lie, belongs to this user alone, holds copies of
-`resources/rescue` with what they have to do, and is removed when the command has ended.
+Nothing is installed. The folder of the hook lies where temporary files lie, belongs to this user alone, holds
+copies of `resources/rescue` with what they have to do, and is removed when the command has ended. One part of
+it is at the front of PYTHONPATH of every Python below.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from inspector.child import find_program
 from inspector.errors import ExportError, PlanError
-from inspector.model.roles.device_types import DEVICE_TYPES
+from inspector.model.roles.devices import DEVICE_TYPES
 from inspector.records import dataclass
 from inspector.remap.rules import Rule, format_rule
 from inspector.rescue.journal import Journal, read_journal
@@ -81,7 +82,6 @@ def _fill(folder: Path, settings: dict[str, object]) -> None:
 
 
 def _settings(rules: Sequence[tuple[str, str]], target: Wish, *, maps_missing: bool) -> dict[str, object]:
-    """Return what `resources/rescue/rescue.py` reads."""
     kinds = [row for row in DEVICE_TYPES.values() if row.noun]
     return {
         "rules": rules,
@@ -294,8 +294,6 @@ def run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 class _Relay:
-    """Hands signals on to a child, those that came while it was started too."""
-
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []

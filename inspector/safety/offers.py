@@ -16,9 +16,14 @@ from keyword import iskeyword
 from inspector.model.checkpoint import Checkpoint
 from inspector.pickles.values import package_of, present_name
 from inspector.records import dataclass
-from inspector.safety.allowlist import default_allow_list
-from inspector.safety.classes import known_classes
-from inspector.safety.names import judge_global, known_dangers, listed, standard_modules
+from inspector.safety.names import (
+    default_allow_list,
+    judge_global,
+    known_classes,
+    known_dangers,
+    listed,
+    standard_modules,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

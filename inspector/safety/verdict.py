@@ -13,16 +13,15 @@ from typing import Literal, NamedTuple
 from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
 from inspector.model.agents import loader_of
-from inspector.model.arguments.random_generators import RANDOM_TYPES
+from inspector.model.arguments.check import RANDOM_TYPES
 from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
 from inspector.model.obstacles import ObstacleKind, find_obstacle, is_ambiguous
 from inspector.model.programs.uses import PERSISTENT_ID
 from inspector.pickles.oddities import OddityKind, StreamFault
 from inspector.pickles.values import present_name
 from inspector.records import dataclass, replace
-from inspector.safety.allowlist import AllowList, allow_list
 from inspector.safety.calls import CallRow, call_rows
-from inspector.safety.names import GlobalVerdict, judge_global, listed
+from inspector.safety.names import AllowList, GlobalVerdict, allow_list, judge_global, listed
 from inspector.safety.offers import offers_for, withheld_reason
 
 # The verdict on archives that another function than `torch.load` opens: they hold programs.

@@ -223,7 +223,7 @@ class Session(Exports):
         if row is not None and document is not None and row.kind == "tensor":
             storage = document.checkpoint.tensors[row.index].storage
             if storage is not None:
-                from inspector.report.query import quoted  # noqa: PLC0415 - see above
+                from inspector.report.terms import quoted  # noqa: PLC0415 - few ask
 
                 self.search(f"storage:{quoted(storage)}")
 
@@ -231,7 +231,7 @@ class Session(Exports):
         """Look for the tensors that were saved on the device of a row, on that of most bytes of a group."""
         row = self._row_at(node)
         if row is not None and row.devices:
-            from inspector.report.query import quoted  # noqa: PLC0415 - see above
+            from inspector.report.terms import quoted  # noqa: PLC0415 - few ask
 
             self.search(f"device:{quoted(row.devices[0][0])}")
 

@@ -91,7 +91,7 @@ def load_of(document: Document, target: Profile) -> DefaultLoad:
 
 def path_of_node(document: Document, node: int) -> str:
     """Return the path of a tree node as `--exclude` and `path:` rules take it: a pattern of its rows."""
-    from inspector.report.outline.patterns import pattern_of  # noqa: PLC0415 - when it is asked for
+    from inspector.report.outline.strip import pattern_of  # noqa: PLC0415 - when it is asked for
 
     return pattern_of(document.tree.nodes[node])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType, device_type
+from inspector.model.roles.devices import DEVICE_TYPES, DeviceType, device_type
 from inspector.records import dataclass
 from inspector.snippet.literals import literal
 from inspector.target.profile import Profile

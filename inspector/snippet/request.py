@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import re
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, permutations
+from keyword import iskeyword, issoftkeyword
 
 from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Tensor
 from inspector.model.optimizer.parameters import salted, slot_shape
@@ -14,8 +17,96 @@ from inspector.snippet.inventory import Inventory
 from inspector.snippet.literals import lookup
 from inspector.snippet.models import Keys, Model, Shape
 from inspector.snippet.placement import Placement
-from inspector.snippet.variables import Names
 from inspector.target.profile import Profile
+
+# Variables for what a file holds, named after its keys: `netG` for what stands under `netG_state_dict`.
+#
+# A key enters only by its letters, digits and underscores, and never as a name that means something in
+# Python, in torch or in the code around it; so no key can change what the code does.
+
+_MOST_CHARS = 40
+_ODD = re.compile(r"[^0-9A-Za-z]+")
+_TAIL = re.compile(r"(^|_)(state_?dicts?|states?|sd|weights?|params|parameters)$", re.IGNORECASE)
+_HEAD = re.compile(r"^state_?dict_?", re.IGNORECASE)
+# These say what kind of thing it is, or nothing: the key above says more, and else the kind itself.
+_GENERIC = frozenset(
+    {"model", "models", "module", "modules", "network", "networks", "nets", "checkpoint", "ckpt", "best"}
+)
+_PLURALS = {
+    "optimizers": "optimizer",
+    "optims": "optim",
+    "schedulers": "scheduler",
+    "lr_schedulers": "lr_scheduler",
+    "scalers": "scaler",
+}
+# By kind, what a name must have in it for people to see what it stands for.
+_SIGNS = {
+    "optimizer": ("opt",),
+    "scheduler": ("sched", "lr", "warmup", "plateau"),
+    "scaler": ("scal", "amp"),
+}
+# Variables and imports of the code itself.
+_WORDS = """
+    torch numpy np dist nn F dcp device checkpoint state_dict states data dataset loader batch saved tensor
+    file files entries local_rank index options epoch step accelerator engine folder base tokenizer
+    inputs outputs hyper_parameters MyModel program script k v part move to_cpu names groups group shared kind
+    numbers rest deepspeed transformers accelerate peft safetensors lightning self cls
+"""
+_OWN = frozenset(_WORDS.split())
+
+
+def is_free(name: str) -> bool:
+    """Return whether a name means nothing in Python, in its library or in the code of the styles."""
+    return not (
+        iskeyword(name)
+        or issoftkeyword(name)
+        or name in _OWN
+        or name in sys.stdlib_module_names
+        or hasattr(builtins, name)
+    )
+
+
+class Names:
+    """The variables of one snippet: each is given once."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        """Begin with names that are taken already, such as those of imports."""
+        self._taken = set(taken)
+
+    def give(self, kind: str, keys: tuple[Key, ...]) -> str:
+        """Return a new variable for a thing of a kind: `model`, `optimizer`, `scheduler` or `scaler`."""
+        words = list(_words(kind, keys))
+        wanted = [_signed(kind, words[-1])] if words else [kind]
+        if len(words) > 1 and words[-2] not in words[-1]:
+            wanted.append(f"{words[-2]}_{wanted[0]}"[:_MOST_CHARS])
+        name = next((name for name in wanted if name not in self._taken and is_free(name)), wanted[0])
+        name = name if is_free(name) else f"{name}_{kind}"
+        found, number = name, 2
+        while found in self._taken:
+            found, number = f"{name}_{number}", number + 1
+        self._taken.add(found)
+        return found
+
+
+def _words(kind: str, keys: tuple[Key, ...]) -> Iterator[str]:
+    """Yield what the keys say, from the outermost to the innermost."""
+    for key in keys:
+        name = _clean(key) if isinstance(key, str) else ""
+        name = _PLURALS.get(name.lower(), name)
+        if name and name.lower() not in _GENERIC and name.lower() != kind:
+            yield name if name[0].isalpha() else f"{kind}_{name}"
+
+
+def _clean(key: str) -> str:
+    """Return what of a key can be part of a name: no underscore at its ends, which mean something."""
+    name = _ODD.sub("_", key[: 4 * _MOST_CHARS]).strip("_")
+    return _TAIL.sub("", _HEAD.sub("", name)).strip("_")[:_MOST_CHARS].strip("_")
+
+
+def _signed(kind: str, name: str) -> str:
+    signs = _SIGNS.get(kind, ())
+    return name if not signs or any(sign in name.lower() for sign in signs) else f"{kind}_{name}"
+
 
 # Which models an optimizer was made for: told by count, order and shapes, then by names.
 #
@@ -31,8 +122,8 @@ _MOST_MODELS = 6
 _MOST_ORDERED = 5_000
 _MOST_SLOTS = 8
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-_WORDS = "optimizer optim opt scheduler sched lr net model state dict adam adamw sgd"
-_EMPTY = frozenset(_WORDS.split())
+_REQUEST_WORDS = "optimizer optim opt scheduler sched lr net model state dict adam adamw sgd"
+_EMPTY = frozenset(_REQUEST_WORDS.split())
 # One of two models of one kind that no optimizer trains.
 _FOLLOWERS = frozenset({"target", "ema", "teacher", "avg", "average", "momentum", "frozen", "old", "ref"})
 
@@ -132,7 +223,7 @@ def _listed(order: Sequence[int], models: Sequence[tuple[str, Model]]) -> list[S
 def _by_name(name: str, places: Sequence[int], models: Sequence[tuple[str, Model]]) -> int:
     """Return the model that is meant, of several that fit: by its name, else the one that others follow."""
     scores = [
-        (likeness(name, models[place][0]), not _words(models[place][0]) & _FOLLOWERS, -at)
+        (likeness(name, models[place][0]), not _request_words(models[place][0]) & _FOLLOWERS, -at)
         for at, place in enumerate(places)
     ]
     return places[-max(scores)[2]]
@@ -140,13 +231,13 @@ def _by_name(name: str, places: Sequence[int], models: Sequence[tuple[str, Model
 
 def likeness(one: str, other: str) -> int:
     """Return how alike two names are, from 0 to 2: `optimizer_G` is of `netG`, or else of `generator`."""
-    words, others = _words(one), _words(other)
+    words, others = _request_words(one), _request_words(other)
     if words & others:
         return 2
     return int(any(word.startswith(short) or short.startswith(word) for word in words for short in others))
 
 
-def _words(name: str) -> frozenset[str]:
+def _request_words(name: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _WORD.findall(name)) - _EMPTY
 
 

@@ -1,4 +1,4 @@
-"""What torch says after `torch.load`, as far as it does not depend on operations, names and shapes."""
+"""What becomes of the parts of a checkpoint after `torch.load`, and what torch says when they are used."""
 
 from __future__ import annotations
 
@@ -398,7 +398,6 @@ def _sizes(row: Tensor) -> str:
 
 
 def _by_owner(part: Part, slots: Iterable[tuple[Tensor, At]]) -> Iterable[list[tuple[Tensor, At]]]:
-    """Sort slots by the parameter that they stand under, in `state`."""
     owned: dict[str, list[tuple[Tensor, At]]] = {}
     for row, place in slots:
         owner = "/".join(row.path.split("/", len(part.keys) + 2)[:-1])

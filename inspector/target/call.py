@@ -1,7 +1,7 @@
-"""The argument `map_location` of `torch.load`, as data: what it makes of a place that a file names.
+"""One call of `torch.load` as data: its `map_location`, and what its restricted unpickler would say.
 
-torch takes None, a text, a `torch.device`, a dictionary or a function, and stumbles over anything else only
-when it restores the first storage. The rules are those of `_get_restore_location`, once in
+As `map_location` torch takes None, a text, a `torch.device`, a dictionary or a function, and stumbles over
+anything else only when it restores the first storage. The rules are those of `_get_restore_location`, once in
 `torch/serialization.py` for storages and once in `torch/_utils.py` for tensors that name a device themselves.
 """
 
@@ -16,8 +16,8 @@ from inspector.model.obstacles import pickle_obstacle
 from inspector.pickles.instructions import CODES
 from inspector.pickles.values import present_name
 from inspector.records import dataclass
-from inspector.safety.imports import IMPORT_ERRORS
 from inspector.safety.verdict import SafetyVerdict
+from inspector.safety.words import IMPORT_ERRORS
 from inspector.target.restore import Failure
 from inspector.target.versions import (
     BLOCKED_MODULES,
@@ -254,7 +254,6 @@ def refusal_message(refusal: Refusal, release: Release) -> str:
 
 
 def _said(refusal: Refusal, release: Release) -> str:
-    """Return the unpickler's own text."""
     if refusal.opcode is not None:
         return f"Unsupported operand {refusal.opcode}"
     name = refusal.name
@@ -316,7 +315,7 @@ class LoadCall:
         weights_only: The argument of that name; None where the call does not give it.
         current: The number of the current device: `torch.cuda.set_device`, the rank on many a cluster.
         by_loader: Whether the format's own loader is called in place of `torch.load`.
-        refusal: Why `weights_only=True` would stop, see `target.loading`; None if it would not. It is asked
+        refusal: Why `weights_only=True` would stop, see `load_call`; None if it would not. It is asked
             only where the call means `weights_only=True`.
     """
 

@@ -1,4 +1,22 @@
-"""The steps of one rank, and what each takes of which memory; `memory` says what is assumed."""
+"""How much memory a load takes, device by device: at its peak, and when it is done.
+
+What is assumed, and measured with `benchmarks/memory.py` (within 10 % for loads to the CPU):
+
+- A storage that lands on the CPU is read to where it stays: nothing is held twice. One that lands elsewhere
+  is read to the CPU first, one at a time, so the largest of them counts once more there.
+- With `mmap=True` the file is mapped. Pages that have not been read take no memory; pages that were read are
+  the file's own in the page cache, which all processes share and the kernel may take back. They are counted
+  apart, as `mapped_nbytes`. A file of the other byte order is swapped in place, and so is no longer mapped.
+- `load_state_dict` copies into a model of the saved sizes and types, on the CPU. With `assign=True` the model
+  was made on the meta device and takes the tensors over.
+- `.to` moves a model parameter by parameter and frees what it leaves.
+- Whoever loaded the checkpoint keeps it to the end, as most scripts do.
+- Every tensor costs Python objects besides its data; measured with 100,000 tensors.
+- CUDA gives memory in pieces of 512 bytes (`kMinBlockSize` in `c10/cuda/CUDACachingAllocator.cpp`). What
+  torch takes of a GPU to start with, some hundred megabytes a process, is not counted, nor what its
+  allocator keeps in reserve.
+- Ranks are processes of one machine that load at the same time; rank N's current device is number N.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +27,7 @@ from typing import Literal
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.once import once
-from inspector.model.roles.device_types import device_type
+from inspector.model.roles.devices import device_type
 from inspector.records import dataclass, replace
 from inspector.target.call import LoadCall
 from inspector.target.profile import Profile
@@ -131,8 +149,6 @@ def _summed(sizes: Mapping[str, Sequence[int]]) -> dict[str, _Size]:
 
 
 class _Memory:
-    """What one rank takes, as the steps go on."""
-
     def __init__(self) -> None:
         self.now: defaultdict[str, int] = defaultdict(int)
         self.mapped = 0
@@ -189,7 +205,6 @@ def stages_of_rank(
 
 
 def _left_mapped(sizes: dict[str, _Size], places: dict[str, str]) -> int:
-    """Return the bytes that are still in the file and nowhere else."""
     return sum(size.total for tag, size in sizes.items() if places[tag] == "cpu")
 
 
@@ -202,7 +217,6 @@ def _fill_model(
     *,
     is_mapped: bool,
 ) -> None:
-    """Return the parameters to a model, and move it."""
     unread = _left_mapped(sizes.model, places) if is_mapped else 0
     total = sum(size.total for size in sizes.model.values())
     if not routine.assign:
@@ -237,23 +251,7 @@ def together(stages: Sequence[Stage]) -> Stage:
     return Stage(name=stages[0].name, uses=uses, mapped_nbytes=mapped)
 
 
-# ------------------------------------------------------------------------------------------------------------
-# How much memory a load takes, device by device: at its peak, and when it is done.
-#
-# What is assumed, and measured with `benchmarks/memory.py` (within 10 % for loads to the CPU):
-#
-# - A storage that lands on the CPU is read to where it stays: nothing is held twice. One that lands elsewhere
-# is read to the CPU first, one at a time, so the largest of them counts once more there. - With `mmap=True`
-# the file is mapped. Pages that have not been read take no memory; pages that were read are the file's own in
-# the page cache, which all processes share and the kernel may take back. They are counted apart, as
-# `mapped_nbytes`. A file of the other byte order is swapped in place, and so is no longer mapped. -
-# `load_state_dict` copies into a model of the saved sizes and types, on the CPU. With `assign=True` the model
-# was made on the meta device and takes the tensors over. - `.to` moves a model parameter by parameter and
-# frees what it leaves. - Whoever loaded the checkpoint keeps it to the end, as most scripts do. - Every
-# tensor costs Python objects besides its data; measured with 100,000 tensors. - CUDA gives memory in pieces
-# of 512 bytes (`kMinBlockSize` in `c10/cuda/CUDACachingAllocator.cpp`). What torch takes of a GPU to start
-# with, some hundred megabytes a process, is not counted, nor what its allocator keeps in reserve. - Ranks are
-# processes of one machine that load at the same time; rank N's current device is number N.
+# --- all ranks together -------------------------------------------------------------------------------------
 
 __all__ = ["HOST", "LOAD_ALONE", "Forecast", "Room", "Routine", "Stage", "Use", "fits", "forecast"]
 

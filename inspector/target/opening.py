@@ -57,7 +57,6 @@ def can_map(checkpoint: Checkpoint, release: Release) -> bool:
 
 
 def _zip_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
-    """Check a zip of `torch.save`."""
     release = release_of(target.torch_version)
     return (
         _old_torch_failure(checkpoint, release)

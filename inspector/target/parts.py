@@ -1,4 +1,4 @@
-"""What losses and the weights of one are called: code has the same objects under these names."""
+"""The parts of a checkpoint that code restores one by one: models, losses, optimizers, data."""
 
 from __future__ import annotations
 
@@ -216,8 +216,6 @@ def parts_of(checkpoint: Checkpoint) -> tuple[Part, ...]:
 
 
 class _Draft(NamedTuple):
-    """A part that is being collected: where it stands, and its rows so far."""
-
     keys: tuple[Key, ...]
     rows: list[int]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
+from inspector.model.roles.devices import DEVICE_TYPES, DeviceType
 from inspector.records import dataclass, replace
 
 if TYPE_CHECKING:

@@ -1,19 +1,16 @@
-"""Typed, bounded reading of an untrusted JSON document; every complaint names its place.
-
-Texts come out on one line, cut and with invisible characters escaped, so that no caller
-can forget it.
-"""
+"""Machine profiles: the JSON document that the probe prints, here or on any other machine."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
+from typing import TypeVar
 
 from inspector.child import Worker, worker_script
 from inspector.containers.source import FileSource
 from inspector.errors import CheckpointError, ContainerError, WorkerError
-from inspector.model.roles.device_types import device_type
+from inspector.model.roles.devices import device_type
 from inspector.progress import Progress
 from inspector.pythons import choose_python
 from inspector.records import replace
@@ -261,19 +258,13 @@ def _names(counts: tuple[tuple[str, int], ...], *, is_rocm: bool) -> str:
     return ", ".join(parts) or "CPU only"
 
 
+_Record = TypeVar("_Record")
+
+
 def _evidence(fields: Fields) -> Evidence:
     packages, environment = fields.inside("packages"), fields.inside("environment")
-    return Evidence(
-        system=_system(fields.inside("system")),
-        python=_python(fields.inside("python")),
-        torch=_torch(fields.inside("torch")),
-        nvidia=_nvidia(fields.inside("nvidia")),
-        cards=fields.texts("cards"),
-        dri=_nodes(fields, "dri"),
-        kfd=_nodes(fields, "kfd"),
-        dxg=bool(fields.flag("dxg")),
-        toolkits=fields.texts("toolkits"),
-        nvcc=fields.text("nvcc"),
+    return replace(
+        _read(Evidence, fields, without=("packages", "environment")),
         packages=tuple((_key(name), packages.texts(name)) for name in packages.names),
         environment=tuple((_key(name), environment.text(name) or "") for name in environment.names),
     )
@@ -283,92 +274,35 @@ def _key(name: str) -> str:
     return cut_text(escape_text(name), _MOST_LABEL_CHARS)
 
 
-def _system(fields: Fields) -> System:
-    return System(
-        os=fields.text("os") or "",
-        release=fields.text("release") or "",
-        machine=fields.text("machine") or "",
-        macos=fields.text("macos"),
-        rosetta=fields.flag("rosetta"),
-        wsl=bool(fields.flag("wsl")),
-        container=fields.text("container"),
-        memory_nbytes=fields.nbytes("memory_nbytes"),
-    )
+def _read(record: type[_Record], fields: Fields, without: Container[str] = ()) -> _Record:
+    """Return a record of what was found: the type of each field says how it is read."""
+    kinds = record.__annotations__.items()
+    return record(**{name: _READ[kind](fields, name) for name, kind in kinds if name not in without})
 
 
-def _python(fields: Fields) -> Python:
-    return Python(
-        version=fields.text("version") or "",
-        implementation=fields.text("implementation") or "",
-        bits=fields.count("bits"),
-    )
+def _number(fields: Fields, name: str) -> int | None:
+    return fields.nbytes(name) if name.endswith("_nbytes") else fields.count(name)
 
 
-def _torch(fields: Fields) -> TorchFound:
-    return TorchFound(
-        state=fields.text("state") or "",
-        error=fields.text("error"),
-        version=fields.text("version"),
-        cuda=fields.text("cuda"),
-        hip=fields.text("hip"),
-        xpu=fields.text("xpu"),
-        messages=fields.texts("messages"),
-        cuda_available=fields.flag("cuda_available"),
-        cuda_count=fields.count("cuda_count"),
-        cuda_messages=fields.texts("cuda_messages"),
-        cuda_devices=_devices(fields, "cuda_devices"),
-        arch_list=fields.texts("arch_list"),
-        mps_built=fields.flag("mps_built"),
-        mps_available=fields.flag("mps_available"),
-        xpu_available=fields.flag("xpu_available"),
-        xpu_messages=fields.texts("xpu_messages"),
-        xpu_devices=_devices(fields, "xpu_devices"),
-        hpu=bool(fields.flag("hpu")),
-    )
+def _inside(record: type[object]) -> Callable[[Fields, str], object]:
+    return lambda fields, name: _read(record, fields.inside(name))
 
 
-def _devices(fields: Fields, name: str) -> tuple[TorchDevice, ...]:
-    return tuple(
-        TorchDevice(
-            name=device.text("name") or "",
-            memory_nbytes=device.nbytes("memory_nbytes"),
-            capability=device.version("capability"),
-            architecture=device.text("architecture"),
-        )
-        for device in fields.each(name)
-    )
+def _each(record: type[object]) -> Callable[[Fields, str], object]:
+    return lambda fields, name: tuple(_read(record, one) for one in fields.each(name))
 
 
-def _nvidia(fields: Fields) -> Nvidia:
-    smi, libcuda = fields.inside("smi"), fields.inside("libcuda")
-    return Nvidia(
-        smi=Smi(
-            state=smi.text("state") or "",
-            exit_code=smi.count("exit_code"),
-            error=smi.text("error"),
-            driver=smi.text("driver"),
-            cuda=smi.text("cuda"),
-            gpus=tuple(_smi_gpu(gpu) for gpu in smi.each("gpus")),
-        ),
-        kernel_module=fields.text("kernel_module"),
-        libcuda=Libcuda(found=bool(libcuda.flag("found")), cuda=libcuda.text("cuda")),
-        nodes=_nodes(fields, "nodes"),
-    )
-
-
-def _smi_gpu(fields: Fields) -> SmiGpu:
-    return SmiGpu(
-        name=fields.text("name") or "",
-        memory_nbytes=fields.nbytes("memory_nbytes"),
-        mig=fields.text("mig") or "",
-        capability=fields.version("capability"),
-    )
-
-
-def _nodes(fields: Fields, name: str) -> tuple[Node, ...]:
-    return tuple(
-        Node(path=node.text("path") or "", usable=bool(node.flag("usable"))) for node in fields.each(name)
-    )
+_READ: dict[str, Callable[[Fields, str], object]] = {
+    "str": lambda fields, name: fields.text(name) or "",
+    "str | None": Fields.text,
+    "bool": lambda fields, name: bool(fields.flag(name)),
+    "bool | None": Fields.flag,
+    "int | None": _number,
+    "Version | None": Fields.version,
+    "tuple[str, ...]": Fields.texts,
+    **{record.__name__: _inside(record) for record in (System, Python, TorchFound, Nvidia, Smi, Libcuda)},
+    **{f"tuple[{record.__name__}, ...]": _each(record) for record in (Node, SmiGpu, TorchDevice)},
+}
 
 
 # --- what torch finds on this machine, asked in a child process: in the Python that counts ------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.model.roles.device_types import DeviceType, device_type
+from inspector.model.roles.devices import DeviceType, device_type
 from inspector.target import versions
 from inspector.target.evidence import TorchFound
 from inspector.target.profile import Profile

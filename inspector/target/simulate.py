@@ -1,7 +1,7 @@
-"""Where storages and tensors land when `torch.load` is told to map them, and what torch says if they cannot.
+"""What a call of `torch.load` does on a machine: the first error, or where everything lands.
 
-Everything depends on the place that the file names and on nothing else, so each place is asked about once,
-however many tensors name it.
+Where something lands depends on the place that the file names and on nothing else, so each place is asked
+about once, however many tensors name it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from inspector.model.obstacles import (
 from inspector.model.once import once
 from inspector.model.tensors.views import CANNOT_GROW
 from inspector.records import dataclass, replace
-from inspector.safety.allowlist import allow_list
+from inspector.safety.names import allow_list
 from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.target.call import (
     BAD_MAP,
@@ -82,7 +82,6 @@ def sent_tensors(checkpoint: Checkpoint) -> tuple[Tensor, ...]:
 
 @once
 def _odd_rows(checkpoint: Checkpoint) -> tuple[int, ...]:
-    """Return the rows without a storage or a geometry, by their indexes."""
     rows = enumerate(checkpoint.tensors)
     return tuple([index for index, row in rows if row.storage is None or row.stride is None])
 
@@ -419,7 +418,6 @@ def _wrong_by_storage(checkpoint: Checkpoint) -> dict[str, list[LoadFailure]]:
 
 @once
 def _first_of_tags(checkpoint: Checkpoint) -> tuple[Storage, ...]:
-    """Return the first storage with each location tag."""
     found: dict[str, Storage] = {}
     for storage in checkpoint.storages:
         found.setdefault(storage.device, storage)

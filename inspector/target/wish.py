@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from inspector.errors import PlanError
-from inspector.model.roles.device_types import DEVICE_TYPES
+from inspector.model.roles.devices import DEVICE_TYPES
 from inspector.records import dataclass, replace
 from inspector.target.profile import ROCM, Gpu, Profile, label_with, preset_of, presets
 from inspector.units import cut_text, format_count, meant

@@ -1,4 +1,4 @@
-"""What statistics say of a tensor."""
+"""What statistics say of a tensor, and what is odd about the tensors of a file."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from inspector.gui.pages.registry import PAGES
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.settings import Settings
 from inspector.gui.workspace.banner import BannerFrame
-from inspector.gui.workspace.pill import Destination
+from inspector.gui.workspace.map_panel import Destination
 from inspector.records import replace
 from inspector.resources import demo_path
 from inspector.session.screen import Choice

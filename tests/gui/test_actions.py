@@ -15,7 +15,7 @@ from inspector.gui import actions, main_window
 from inspector.gui import tree_menu as menu
 from inspector.gui.actions import ACTIONS, Action, is_usable
 from inspector.gui.commands import _KINDS
-from inspector.gui.dialogs import diagnostics
+from inspector.gui.dialogs import help as diagnostics
 from inspector.gui.dialogs.help import HelpDialog
 from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES

@@ -24,11 +24,9 @@ from inspector.records import replace
 from inspector.report.checking import explanation_lines
 from inspector.report.details import file_facts
 from inspector.report.jsonable import finding_document
-from inspector.report.page.blocks import plain_lines
+from inspector.report.page import plain_lines
 from inspector.report.text import finding_lines
-from inspector.safety.allowlist import allow_list
-from inspector.safety.classes import known_classes
-from inspector.safety.names import judge_global, standard_modules
+from inspector.safety.names import allow_list, judge_global, known_classes, standard_modules
 from inspector.safety.offers import offers_for
 from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render, styles

@@ -1,6 +1,6 @@
 """The window, `check`, the findings, the snippets and explanations say the same of a file on a machine.
 
-They quote `target.default_load`; this compares every place with it, and the places with each other, for the
+They quote `target.simulate`; this compares every place with it, and the places with each other, for the
 whole corpus and for generated modules, on machines with torch before and after 2.6, whose default is another.
 """
 
@@ -20,7 +20,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import replace
 from inspector.report.checking import Check, check_document, format_check
-from inspector.safety.allowlist import allow_list
+from inspector.safety.names import allow_list
 from inspector.safety.words import LEVELS
 from inspector.session.device_map import map_devices
 from inspector.session.present.banner import banner, safety_chip

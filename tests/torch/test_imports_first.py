@@ -14,7 +14,7 @@ import torch.distributed.tensor
 
 from inspector.model.build import open_checkpoint
 from inspector.report.words.verdicts import load_verdict
-from inspector.safety.imports import IMPORT_ERRORS, IMPORTS, imports_for
+from inspector.safety.words import IMPORT_ERRORS, IMPORTS, imports_for
 from inspector.snippet.styles.table import render
 from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import Judged, judge_load

@@ -27,9 +27,9 @@ NAMES = frozenset({row.name for row in FORMATS} | {"torchscript", "package", "pt
 OTHERS = {
     "containers/zip/archive.py": {"form"},  # the kind of archive that has no data.pkl of its own
     "containers/zip/salvage.py": {"error.form"},  # the word of a lookalike
-    "containers/dcp/archive.py": {"self._packings.values()", "place.packing"},  # how its tensors are written
+    "containers/dcp.py": {"self._packings.values()", "place.packing", "_LATE"},  # how its tensors are written
     "diagnose/errors/code.py": {"package", "top", "kind.lower()", "kind"},  # packages and types of Python
-    "remap/files/naming.py": {"suffix"},  # of a name
+    "remap/files.py": {"suffix"},  # of a name
     "snippet/loaders/pickled.py": {"loading.form"},  # joblib's own loader, for packed pickles as well
     "rescue/mending.py": {"call.way"},  # the function that was called
 }

@@ -20,7 +20,7 @@ from inspector.diagnose.errors.explanation import Context, ErrorKind, Tied
 from inspector.doctor import examine
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.model.findings import Finding, Fix, finding
-from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
+from inspector.model.roles.devices import DEVICE_TYPES, DeviceType
 from inspector.progress import Progress
 from inspector.report.words.verdicts import place
 from inspector.resources import demo_path

@@ -124,7 +124,7 @@ def _title(options: argparse.Namespace, path: str) -> bool:
     """Write which of several files an answer is about that begins with something else; return whether."""
     if len(options.files) < 2 or not (options.script or options.error_text or options.error_file):
         return False
-    from inspector.report.page.blocks import Line, page_of
+    from inspector.report.page import Line, page_of
 
     options.display.show(page_of([Line(escape_text(path), "file")]), apart=True)
     return True
@@ -218,7 +218,7 @@ def _refused(
     from inspector.records import as_document
     from inspector.report.checking import explanation_document, explanation_lines, machine_lines
     from inspector.report.jsonable import error_document
-    from inspector.report.page.blocks import page_of
+    from inspector.report.page import page_of
 
     explanation: Explanation | None = None
     if text is not None:
@@ -247,7 +247,7 @@ def _causes(
     explanation: Explanation | None, target: Wish, options: argparse.Namespace
 ) -> tuple[Diagnosis, ...]:
     """Return what the GPU doctor says where an error is about a device that is missing."""
-    from inspector.report.words.machines import is_about_machine
+    from inspector.report.words.formats import is_about_machine
 
     if not is_about_machine(explanation):
         return ()

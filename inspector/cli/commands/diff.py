@@ -193,9 +193,8 @@ def _chooser(text: str) -> Callable[[Checkpoint], Chosen] | None:
     if not text.strip():
         return None
     from inspector.diff.compare import Chosen
-    from inspector.report.query import parse_query, searchable
-    from inspector.report.search.reasons import refuse_mistakes
-    from inspector.report.search.terms import begun_fields
+    from inspector.report.query import parse_query, refuse_mistakes, searchable
+    from inspector.report.terms import begun_fields
 
     query = parse_query(text)
     if not query.terms and not begun_fields(text):

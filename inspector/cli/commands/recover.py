@@ -52,7 +52,7 @@ def _recover(options: argparse.Namespace, output: str) -> Recovery:
 
 
 def _tell(options: argparse.Namespace, done: Recovery, name: str) -> int:
-    from inspector.report.page.blocks import Line, plain_text
+    from inspector.report.page import Line, plain_text
     from inspector.report.words.results import lost, lost_row, recovered, recovered_safety, result_page
 
     safety = recovered_safety(done)

@@ -12,7 +12,7 @@ from inspector.cli.several import MANY, answer_each, expand
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:
-    from inspector.cli.remapping.answer import Answer
+    from inspector.cli.remapping.opening import Answer
     from inspector.cli.streams import Given
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
@@ -169,7 +169,7 @@ def _remap_path(options: argparse.Namespace, path: str) -> int:
 
 
 def _remap(options: argparse.Namespace) -> int:
-    from inspector.cli.remapping.answer import give
+    from inspector.cli.remapping.opening import give
 
     return give(_answer(options), options)
 
@@ -205,8 +205,8 @@ def _into(files: list[str], options: argparse.Namespace) -> int:
 
 def _to_stdout(path: str, options: argparse.Namespace) -> int:
     """Write the copy to standard output, once it is whole and checked."""
-    from inspector.cli.remapping.answer import give
     from inspector.cli.remapping.into import copy_name, is_folder_copy
+    from inspector.cli.remapping.opening import give
     from inspector.cli.streams import STREAM, named, refuse_stdout, streamed
 
     refuse_stdout(options)

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _report(journal: Journal, code: int) -> None:
     """Write the report to stderr, behind what the program wrote there."""
-    from inspector.report.words.rescue import format_journal
+    from inspector.report.words.results import format_journal
     from inspector.rescue.mending import find_needs
 
     tell(f"{PROGRAM}: {format_journal(journal, find_needs(journal), code)}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.report.jsonable import Listed
     from inspector.report.outline.node import Tree
-    from inspector.report.page.blocks import Page
+    from inspector.report.page import Page
     from inspector.report.query import Query, Rows
 
 SUMMARY = "Show what checkpoints contain; nothing in them is executed."
@@ -151,8 +151,7 @@ def _tree(checkpoint: Checkpoint, options: argparse.Namespace) -> tuple[Tree, Co
 
 def _searched(checkpoint: Checkpoint, text: str) -> tuple[Query, Rows]:
     """Return a query that has no mistakes, and what it is asked of."""
-    from inspector.report.query import parse_query, searchable
-    from inspector.report.search.reasons import refuse_mistakes
+    from inspector.report.query import parse_query, refuse_mistakes, searchable
 
     rows = searchable(checkpoint)
     refuse_mistakes(text, rows)

@@ -130,7 +130,7 @@ def _give(
 
         say_json(snippet_document(path, code, style=style, styles=styles, unread=unread))
     elif options.output is None:
-        from inspector.report.page.facts import code_page
+        from inspector.report.page import code_page
 
         name = f"# {escape_text(path)}"
         options.display.show(code_page(f"{name}\n{code}\n" if len(options.files) > 1 else code))

@@ -13,7 +13,7 @@ from inspector.cli.several import MANY, answer_each, expand
 
 if TYPE_CHECKING:
     from inspector.remap.verify import Comparison
-    from inspector.report.page.blocks import Page
+    from inspector.report.page import Page
 
 SUMMARY = "Compare a copy with the file it was made from, byte by byte."
 EXAMPLES = ("verify cpu.pth --against best.pth", "verify cpu/*.pth --against runs/")
@@ -105,8 +105,7 @@ def original_of(path: str, against: str) -> str:
 
 
 def _page(path: str, found: Comparison, *, planned: bool) -> Page:
-    from inspector.report.page.blocks import page_of
-    from inspector.report.page.facts import Result
+    from inspector.report.page import Result, page_of
     from inspector.report.words.results import compared, result_page
 
     parts = compared(found, planned=planned)

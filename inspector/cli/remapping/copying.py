@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector.cli.common import ended_by_signals, remark
-from inspector.cli.remapping.answer import Answer, file_name, output_name
-from inspector.cli.remapping.opening import open_planned, remark_on_room
+from inspector.cli.remapping.opening import Answer, file_name, open_planned, output_name, remark_on_room
 from inspector.errors import CheckpointError, ExportError, PlanError
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from inspector.progress import Progress
     from inspector.remap.export import Export, Verify
     from inspector.remap.plan import Plan
-    from inspector.report.page.blocks import Line
+    from inspector.report.page import Line
 
 
 def copy(options: argparse.Namespace) -> Answer:
@@ -69,9 +68,9 @@ def _copied(
 
 def _still_refused(options: argparse.Namespace, checkpoint: Checkpoint) -> Iterator[Line]:
     """Yield that other devices do not make torch.load take a file, and the line that does."""
-    from inspector.report.page.blocks import Line, prose
+    from inspector.report.page import Line, prose
     from inspector.report.remedies import weights_remedies
-    from inspector.report.words.fixes import BEFORE
+    from inspector.report.words.formats import BEFORE
     from inspector.report.words.results import still_refused
 
     why = still_refused(checkpoint)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector.cli.common import DONE, NEGATIVE, ended_by_signals
-from inspector.cli.remapping.answer import Answer, file_name, output_name
-from inspector.cli.remapping.opening import open_planned, remark_on_room
+from inspector.cli.remapping.opening import Answer, file_name, open_planned, output_name, remark_on_room
 from inspector.errors import ExportError, PlanError
 from inspector.records import replace
 from inspector.units import escape_text
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.remap.forms import Form, FormPreview, LeftOut
     from inspector.remap.plan import Plan
-    from inspector.report.page.blocks import Line
+    from inspector.report.page import Line
 
 _MOST_LEFT_OUT = 20
 
@@ -58,7 +57,7 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
     from inspector.containers.formats import refuse_step
     from inspector.remap.export_form import export_form
     from inspector.remap.files import copy_times
-    from inspector.report.page.blocks import Line
+    from inspector.report.page import Line
     from inspector.report.words.results import converted, left_out, overflowed, result_page
 
     checkpoint, plan = open_planned(options)
@@ -98,7 +97,7 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
 def describe(options: argparse.Namespace, form: Form | None) -> Answer:
     """Return what another form holds, what the plan changes, what stays, and why; nothing is written."""
     from inspector.remap.describe import describe_plan, format_hidden, format_plan
-    from inspector.report.page.blocks import Line, page_of
+    from inspector.report.page import Line, page_of
 
     if options.undo:
         raise PlanError("--undo restores the file as it was: there is no plan to describe")
@@ -143,7 +142,7 @@ def _preview_lines(
     checkpoint: Checkpoint, form: Form, found: FormPreview, left: tuple[LeftOut, ...]
 ) -> list[Line]:
     """Return what would be written, and line by line what would not."""
-    from inspector.report.page.blocks import Line
+    from inspector.report.page import Line
     from inspector.report.words.results import form_contents, left_out
 
     contents = "; ".join(form_contents(found, form.format_from(checkpoint.format)))

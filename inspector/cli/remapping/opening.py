@@ -3,17 +3,67 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from inspector.cli.common import remark
+from inspector.cli.common import DONE, complain_of, exit_code, reader_may_leave, remark, say_json, tell
 from inspector.cli.machines import profile_of
 from inspector.cli.mapping import parse_map, plan_of
-from inspector.cli.remapping.answer import file_name
+from inspector.cli.streams import is_stream
+from inspector.errors import CheckpointError
+from inspector.records import dataclass
+from inspector.report.page import Page, plain_text
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.remap.plan import Plan
+
+
+# What `remap` has to say about one file, and where it says it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer, for people and as JSON.
+
+    Attributes:
+        document: Returns the same as JSON; what makes it is imported where it is asked for.
+        failure: What could not be done although the file was written; it decides the exit code.
+    """
+
+    page: Page
+    document: Callable[[], dict[str, Any]]
+    code: int = DONE
+    failure: CheckpointError | None = None
+
+
+def file_name(options: argparse.Namespace) -> str:
+    """Return what the file is called in the answer, wherever it is read."""
+    name: str = getattr(options, "file_name", options.file)
+    return name
+
+
+def output_name(options: argparse.Namespace) -> str:
+    """Return what the output is called in the answer."""
+    stream: str | None = getattr(options, "output_name", None)
+    name: str = options.output if stream is None else "standard output"
+    return name
+
+
+def give(answer: Answer, options: argparse.Namespace) -> int:
+    """Write an answer, to stderr where stdout takes the file itself; return the exit code."""
+    with reader_may_leave():
+        if options.json:
+            say_json(answer.document())
+        elif is_stream(getattr(options, "output_name", None)):
+            tell(plain_text(answer.page))
+        else:
+            options.display.show(answer.page, apart=options.dry_run)
+    if answer.failure is None:
+        return answer.code
+    complain_of(answer.failure)
+    return exit_code(answer.failure)
 
 
 def open_planned(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
@@ -38,7 +88,7 @@ def remark_on_room(options: argparse.Namespace, checkpoint: Checkpoint, plan: Pl
         return
     from inspector.diagnose.fitting import overflow_of, overflow_text
     from inspector.report.charts.bars import flows_of
-    from inspector.report.charts.rooms import landed
+    from inspector.report.charts.forecast import landed
 
     flows = flows_of(checkpoint, plan.storages)
     going: dict[str, set[str]] = {}

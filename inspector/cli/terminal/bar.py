@@ -10,8 +10,7 @@ from rich.progress import Progress as Rows
 from rich.table import Column
 from rich.text import Text
 
-from inspector.cli.terminal.look import Depth, Look, look_of
-from inspector.cli.terminal.paint import paint_for
+from inspector.cli.terminal.paint import Depth, Look, look_of, paint_for
 from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.units import format_nbytes

@@ -9,8 +9,16 @@ from inspector.cli.terminal.paint import Paint
 from inspector.model.roles.devices import device_order
 from inspector.report.colors import NEUTRAL, device_name, more_colors
 from inspector.report.outline.node import Node
-from inspector.report.page.cells import cut_end, cut_middle, width_of
-from inspector.report.page.rows import HEADER, NOTHING_FOUND, Cells, TreeRows, facts_of
+from inspector.report.page import (
+    HEADER,
+    NOTHING_FOUND,
+    Cells,
+    TreeRows,
+    cut_end,
+    cut_middle,
+    facts_of,
+    width_of,
+)
 from inspector.report.tree import OTHERS
 from inspector.units import format_count, format_quantity
 

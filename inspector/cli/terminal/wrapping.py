@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from inspector.report.page.cells import width_of
+from inspector.report.page import width_of
 
 _PROGRAM = "checkpoint-inspector "
 _COMMAND = re.compile(rf" ({_PROGRAM}.+?(?:[,;](?= )|$))")

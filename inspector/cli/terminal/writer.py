@@ -16,16 +16,27 @@ from typing import IO, NamedTuple, TextIO, cast
 
 from inspector.child import find_program
 from inspector.cli.common import say
-from inspector.cli.terminal.look import look_of
-from inspector.cli.terminal.paint import Paint, paint_for
+from inspector.cli.terminal.paint import Paint, look_of, paint_for
 from inspector.cli.terminal.tree import lay_tree
 from inspector.cli.terminal.wrapping import wrap
 from inspector.report.colors import device_colors
-from inspector.report.page.bars import Bars
-from inspector.report.page.blocks import LINE, Block, Line, Page
-from inspector.report.page.cells import cut_middle, width_of
-from inspector.report.page.facts import Change, Code, Columns, DeviceRow, Fact, Pointed, Result
-from inspector.report.page.rows import TreeRows
+from inspector.report.page import (
+    LINE,
+    Bars,
+    Block,
+    Change,
+    Code,
+    Columns,
+    DeviceRow,
+    Fact,
+    Line,
+    Page,
+    Pointed,
+    Result,
+    TreeRows,
+    cut_middle,
+    width_of,
+)
 from inspector.report.words.values import format_number, sparkline
 
 # A page as lines of a terminal: which block goes where, and what comes first.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from inspector.desktop import PROGRAM
 from inspector.desktop.freedesktop import caches, default_apps, entry, offers
-from inspector.desktop.freedesktop.files import read_if_there, restore, write_atomically
+from inspector.desktop.freedesktop.caches import read_if_there, restore, write_atomically
 from inspector.errors import ExportError
 from inspector.records import dataclass
 from inspector.resources import resource_path

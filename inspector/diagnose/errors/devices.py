@@ -11,8 +11,7 @@ import re
 from inspector.diagnose.errors.explanation import Context, Said, Tied, Told
 from inspector.diagnose.errors.ties import devices_of, fix_for, paths_on
 from inspector.diagnose.listing import listed, plain
-from inspector.model.roles.device_types import DEVICE_TYPES
-from inspector.model.roles.devices import is_accelerator
+from inspector.model.roles.devices import DEVICE_TYPES, is_accelerator
 from inspector.units import format_count
 
 findings_by_kind = {row.name: row.missing for row in DEVICE_TYPES.values()}

@@ -17,7 +17,7 @@ from inspector.diagnose.errors import code, devices, files, frameworks, machine,
 from inspector.diagnose.errors.explanation import ErrorKind
 from inspector.diagnose.errors.ties import about_code
 from inspector.model.findings import Fix
-from inspector.model.roles.device_types import DEVICE_TYPES
+from inspector.model.roles.devices import DEVICE_TYPES
 
 _MODULES = {
     module.__name__.rpartition(".")[2]: module

@@ -11,9 +11,7 @@ from inspector.diagnose.errors.ties import by_finding
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.values import package_of, present_name
-from inspector.safety.allowlist import default_allow_list
-from inspector.safety.classes import known_classes
-from inspector.safety.names import judge_global
+from inspector.safety.names import default_allow_list, judge_global, known_classes
 from inspector.safety.verdict import judge
 
 _PLAIN = Fix(style="plain")

@@ -10,9 +10,8 @@ from inspector.model.findings import Finding, Fix, finding
 from inspector.model.obstacles import lost_directory
 from inspector.model.roles.devices import is_accelerator
 from inspector.pickles.values import present_name
-from inspector.safety.imports import IMPORTS, imports_for
 from inspector.safety.verdict import SafetyVerdict
-from inspector.safety.words import titled, verdict_words
+from inspector.safety.words import IMPORTS, imports_for, titled, verdict_words
 
 _MOST_NAMED = 8
 _NESTED = "torch.storage._load_from_bytes"

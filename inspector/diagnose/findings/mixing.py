@@ -1,6 +1,6 @@
 """Rules about models and losses whose tensors were saved on several devices.
 
-What follows from that depends on how code restores them, see `target.after`. A state dict is copied to where
+What follows from that depends on how code restores them, see `after_load`. A state dict is copied to where
 the code has its model, so it breaks nothing; a pickled module is used where `torch.load` put it.
 """
 

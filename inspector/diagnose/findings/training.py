@@ -1,7 +1,7 @@
 """Rules about the state of optimizers: what `optimizer.load_state_dict` and `optimizer.step` stop at.
 
 State dicts are restored by `load_state_dict`, which moves slots to their parameters; optimizers that were
-pickled whole are used as they are loaded, see `target.after`.
+pickled whole are used as they are loaded, see `target.after_load`.
 """
 
 from __future__ import annotations

@@ -42,8 +42,7 @@ from inspector.diagnose.script.values import (
     text,
 )
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
-from inspector.model.roles.device_types import DEVICE_TYPES
-from inspector.model.roles.devices import split_device
+from inspector.model.roles.devices import DEVICE_TYPES, split_device
 from inspector.overriding import override
 from inspector.records import replace
 from inspector.safety.offers import offers_for

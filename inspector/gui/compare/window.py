@@ -54,7 +54,6 @@ from inspector.units import cut_text
 
 if TYPE_CHECKING:
     from inspector.progress import Progress
-    from inspector.session.comparing.screen import CompareScreen
     from inspector.session.comparing.session import CompareSession
 
 # The head of a comparison: both files, whether they are equal, and the kinds of difference to choose.

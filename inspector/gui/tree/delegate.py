@@ -24,7 +24,7 @@ from inspector.units import format_nbytes
 
 if TYPE_CHECKING:
     from inspector.report.query import Query
-    from inspector.report.search.globs import Span
+    from inspector.report.terms import Span
 
 ROW_HEIGHT = 26
 _PAD = 10

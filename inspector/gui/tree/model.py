@@ -17,8 +17,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from inspector.gui.tree.shape import Shape
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
-from inspector.report.outline.flat import Order
-from inspector.report.outline.ranks import Column, rank_by
+from inspector.report.outline.flat import Column, Order, rank_by
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_exact, format_nbytes
 

@@ -14,7 +14,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.labels import blocked, describe, named, plain_label, set_state
 from inspector.overriding import override
-from inspector.report.search.terms import HELP
+from inspector.report.terms import HELP
 
 if TYPE_CHECKING:
     from inspector.session.screen import Screen

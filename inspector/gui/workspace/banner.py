@@ -19,11 +19,17 @@ from inspector.gui.widgets.controls import CopyInset, confirm_copied, make_butto
 from inspector.gui.widgets.dropdown import Dropdown
 from inspector.gui.widgets.labels import ElidedLabel, describe, named, plain_label, set_state
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
-from inspector.gui.workspace.room import BANNER_HEIGHT
 from inspector.overriding import override
 
 if TYPE_CHECKING:
     from inspector.session.screen import Banner, Chip
+
+
+# How high the parts above the tree are, which is the same for every file.
+
+BANNER_HEIGHT = 44
+MAP_HEIGHT = 36
+
 
 _NARROW, _TIGHT = 1120, 900
 _ICON_WIDTH, _ANY_WIDTH = 36, 1 << 20

@@ -14,8 +14,8 @@ from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.dropdown import Dropdown
 from inspector.gui.widgets.labels import ElidedLabel, plain_label
-from inspector.gui.workspace.pill import Pill
-from inspector.gui.workspace.room import MAP_HEIGHT
+from inspector.gui.workspace.banner import MAP_HEIGHT
+from inspector.gui.workspace.map_panel import Pill
 from inspector.overriding import override
 from inspector.units import format_count
 

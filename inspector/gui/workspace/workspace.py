@@ -19,17 +19,15 @@ from inspector.gui.tree.view import TensorTreeView
 from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import ElidedLabel, describe, named, plain_label
-from inspector.gui.workspace.room import BANNER_HEIGHT, MAP_HEIGHT
+from inspector.gui.workspace.banner import BANNER_HEIGHT, MAP_HEIGHT
 from inspector.overriding import override
 from inspector.report.outline.flat import Order
 from inspector.units import cut_text
 
 if TYPE_CHECKING:
-    from inspector.gui.commands import Commands
     from inspector.gui.pages.tabs import PageTabs
-    from inspector.gui.workspace.around import Around
+    from inspector.gui.workspace.around import Around, ChangedBar
     from inspector.gui.workspace.banner import BannerFrame
-    from inspector.gui.workspace.changed_bar import ChangedBar
     from inspector.gui.workspace.device_map import DeviceMapBar
     from inspector.session.controller import Session
     from inspector.session.screen import Screen, SearchPage

@@ -9,7 +9,7 @@ tensor counts as one that the machine has.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from inspector.model.arguments.kinds import (
     kind_of_name,
     listed_name,
 )
-from inspector.model.arguments.random_generators import takes_random
 from inspector.model.arguments.tensors import (
     TENSOR_RULES,
     has_no_gradient,
@@ -35,6 +34,93 @@ from inspector.model.arguments.tensors import (
 )
 from inspector.model.arguments.values import ITERABLE, RULES, Args, items_of, known_shape
 from inspector.pickles.values import Call, Dict, Global, Set, Value, present_name
+
+# NumPy's random generators, as they pickle themselves: what makes them, and of which type they are.
+#
+# The makers are functions that call what they are handed: `__generator_ctor(name, maker)` returns
+# `Generator(maker(name))`. So they count as harmless only with the arguments that NumPy writes, see
+# `numpy/random/_pickle.py` and the `__reduce__` of its classes, in every release since 1.17. torch sets a
+# state on objects of listed types alone, and the file need not name that of the object which such a call
+# returns.
+
+_PICKLE = "numpy.random._pickle."
+_BIT_MAKER, _SEED_MAKER = (
+    f"{_PICKLE}__bit_generator_ctor",
+    ("numpy.random.bit_generator.__pyx_unpickle_SeedSequence"),
+)
+_SEED = "numpy.random.bit_generator.SeedSequence"
+_BIT_TYPES = {
+    "MT19937": "numpy.random._mt19937.MT19937",
+    "PCG64": "numpy.random._pcg64.PCG64",
+    "PCG64DXSM": "numpy.random._pcg64.PCG64DXSM",
+    "Philox": "numpy.random._philox.Philox",
+    "SFC64": "numpy.random._sfc64.SFC64",
+}
+_OF_BITS = {
+    f"{_PICKLE}__generator_ctor": "numpy.random._generator.Generator",
+    f"{_PICKLE}__randomstate_ctor": "numpy.random.mtrand.RandomState",
+}
+_MOST_SEED_PARTS = 3
+
+RANDOM_TYPES = frozenset({*_BIT_TYPES.values(), *_OF_BITS.values(), _SEED})
+"""The classes."""
+
+
+def takes_random(name: str, args: Value) -> bool:
+    """Return whether a maker of random generators is given what NumPy gives it; True for all other names."""
+    rule = _RULES.get(name)
+    return rule is None or (isinstance(args, tuple) and rule(args))
+
+
+def random_type(call: Call) -> str | None:
+    """Return the class of the random generator that a call makes; None for any other call."""
+    name = _dotted(call.func)
+    args = call.args if isinstance(call.args, tuple) else ()
+    if name == _BIT_MAKER:
+        return _bit_type(args[0]) if args else _BIT_TYPES["MT19937"]
+    return _SEED if name == _SEED_MAKER else _OF_BITS.get(name)
+
+
+def _bit_type(value: Value) -> str | None:
+    """Return the class that a bit generator's name or class stands for."""
+    if isinstance(value, str):
+        return _BIT_TYPES.get(value)
+    name = _dotted(value)
+    return name if name in _BIT_TYPES.values() else None
+
+
+def _takes_bits(args: tuple[Value, ...]) -> bool:
+    return not args or (len(args) == 1 and _bit_type(args[0]) is not None)
+
+
+def _takes_generator(args: tuple[Value, ...]) -> bool:
+    if not args:
+        return True
+    first, *others = args
+    is_made = isinstance(first, Call) and _dotted(first.func) == _BIT_MAKER
+    return (is_made or _bit_type(first) is not None) and [_dotted(other) for other in others] in (
+        [],
+        [_BIT_MAKER],
+    )
+
+
+def _takes_seed(args: tuple[Value, ...]) -> bool:
+    if len(args) != _MOST_SEED_PARTS:
+        return False
+    made, checksum, state = args
+    return _dotted(made) == _SEED and type(checksum) is int and (state is None or isinstance(state, tuple))
+
+
+_RULES: dict[str, Callable[[tuple[Value, ...]], bool]] = {
+    _BIT_MAKER: _takes_bits,
+    _SEED_MAKER: _takes_seed,
+    **dict.fromkeys(_OF_BITS, _takes_generator),
+}
+
+
+def _dotted(value: Value) -> str:
+    return value.dotted if isinstance(value, Global) else ""
+
 
 _LONG = 16  # what a call with more in one argument was found to be is remembered
 # Their `__new__` looks at no argument: `__init__` does, and NEWOBJ does not call it.
@@ -126,7 +212,7 @@ def _takes(name: str, args: Args) -> bool:
         return False
     if entry in _OF_TYPES:
         return _OF_TYPES[entry](dtype, args)
-    rule = _RULES.get(entry)
+    rule = _CHECK_RULES.get(entry)
     return rule is None or rule(args)
 
 
@@ -153,7 +239,7 @@ _OF_TYPES = {
     "torch.Tensor": takes_elements_of,
     "torch.sparse.FloatTensor": takes_sparse_parts,
 }
-_RULES = {**RULES, **TENSOR_RULES, _FROM_TYPE: _rebuilds_type}
+_CHECK_RULES = {**RULES, **TENSOR_RULES, _FROM_TYPE: _rebuilds_type}
 
 
 @lru_cache(maxsize=256)

@@ -11,8 +11,7 @@ from math import prod
 
 from inspector.model.arguments.kinds import PARAMETER, STORAGE, TENSOR, UNKNOWN, kind_of, listed_name
 from inspector.model.arguments.values import Args, items_of
-from inspector.model.tensors.dtypes import is_whole
-from inspector.model.tensors.elements import is_contiguous
+from inspector.model.tensors.dtypes import is_contiguous, is_whole
 from inspector.model.tensors.numpy_arrays import describe_bytes
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import TensorFacts

@@ -12,9 +12,8 @@ import time
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.rebuilds import JUDGED
-from inspector.model.arguments.check import Arguments
+from inspector.model.arguments.check import Arguments, random_type
 from inspector.model.arguments.kinds import PARAMETER, STORAGE, TENSOR, UNKNOWN, UNTYPED, kind_of, listed_name
-from inspector.model.arguments.random_generators import random_type
 from inspector.model.arguments.tensors import (
     is_empty,
     is_view,
@@ -23,7 +22,7 @@ from inspector.model.arguments.tensors import (
 from inspector.model.arguments.values import ITERABLE, is_pair, items_of
 from inspector.model.checkpoint import Verb
 from inspector.model.tensors.numpy_arrays import describe_array, describe_scalar
-from inspector.model.values.parts import iter_values
+from inspector.model.values.children import iter_values
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Global, PersistentId, Value
 

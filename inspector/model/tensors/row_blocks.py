@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
-from inspector.model.tensors.elements import Read, copy_strided, is_contiguous
+from inspector.model.tensors.dtypes import Read, copy_strided, is_contiguous
 from inspector.overriding import override
 from inspector.progress import Progress
 

@@ -14,7 +14,6 @@ from inspector.model.tensors.numpy_arrays import (
     describe_bytes,
     describe_scalar,
 )
-from inspector.model.values.twins import TwinNumber, TwinOddKey, TwinText
 from inspector.pickles.values import (
     BLOB_TYPES,
     Blob,
@@ -30,6 +29,42 @@ from inspector.pickles.values import (
     noun_for,
 )
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+
+# Keys of one container that read alike, each with what tells it apart in a path.
+
+
+class TwinText(str):
+    """A key that reads like another one beside it, as 1 and "1" do, and how many such stand before it."""
+
+    __slots__ = ("turn",)
+    turn: int
+
+
+class TwinOddKey(OddKey):
+    """The same of a key that is shown by its short text."""
+
+    __slots__ = ("turn",)
+    turn: int
+
+
+class TwinNumber(int):
+    """The same of a number."""
+
+    turn: int
+
+
+Twin = TwinText | TwinOddKey | TwinNumber
+
+
+def twin_of(key: Key, turn: int) -> Twin:
+    """Return a key that is equal to `key`, and whose step in a path is told apart by `turn`."""
+    kind: type[Twin] = (
+        TwinNumber if isinstance(key, int) else TwinOddKey if isinstance(key, OddKey) else TwinText
+    )
+    twin = kind(key)
+    twin.turn = turn
+    return twin
+
 
 MOST_CHARS = 200
 _MOST_ITEMS = 24

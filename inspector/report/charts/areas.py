@@ -18,7 +18,7 @@ from inspector.model.checkpoint import ROLES, Checkpoint, Tensor
 from inspector.model.roles.devices import device_order
 from inspector.records import dataclass
 from inspector.report.colors import NEUTRAL, device_name
-from inspector.report.outline.sums import sums
+from inspector.report.outline.nodes import sums
 from inspector.report.tree import Tree
 from inspector.units import cut_text, escape_text
 

@@ -15,7 +15,7 @@ from inspector.report.comparing.words import (
     how_text,
     numbers_text,
 )
-from inspector.report.words.places import ROOT, shown_place
+from inspector.report.words.formats import ROOT, shown_place
 from inspector.units import shown_path
 
 Section = Literal["safety", "tensor", "optimizer", "value", "container", "sharing", "record"]

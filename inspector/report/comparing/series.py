@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from inspector.diff.series import Point, Series, SeriesRow
 from inspector.report.documents.finite import finite
-from inspector.report.page.blocks import Line as TextLine
-from inspector.report.page.blocks import Page, page_of, plain_text
-from inspector.report.page.facts import Columns
+from inspector.report.page import Columns, Page, page_of, plain_text
+from inspector.report.page import Line as TextLine
 from inspector.units import escape_text, format_count
 
 _DIGITS = ".4g"

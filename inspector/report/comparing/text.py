@@ -18,9 +18,8 @@ from inspector.report.comparing.words import (
     safety_texts,
     verdict_text,
 )
-from inspector.report.page.blocks import Block, Line, Page, page_of, plain_text
-from inspector.report.page.facts import Change, Pointed
-from inspector.report.words.places import ROOT
+from inspector.report.page import Block, Change, Line, Page, Pointed, page_of, plain_text
+from inspector.report.words.formats import ROOT
 from inspector.units import escape_text, format_count, format_nbytes, shown_path
 
 _FEW = 3

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from inspector.model.checkpoint import Checkpoint
 from inspector.report.jsonable import Listed, row_text
 from inspector.report.outline.node import Tree
-from inspector.report.page.rows import tree_rows
+from inspector.report.page import tree_rows
 
 
 def cut_at(checkpoint: Checkpoint, tree: Tree, depth: int, only: Collection[int] | None = None) -> Listed:

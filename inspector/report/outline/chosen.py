@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from inspector.report.outline.node import Node, Tree
-from inspector.report.outline.nodes import Nodes
-from inspector.report.outline.sums import Leaves
+from inspector.report.outline.nodes import Leaves, Nodes
 
 _MOST_VIEWS = 100_000
 

@@ -2,11 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import prod
+from typing import Literal, NamedTuple
 
+from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.records import dataclass
-from inspector.report.outline.shared import Run
+
+# Bytes that several tensors view: each run of them once, with all tensors that do.
+#
+# A sum over a part of the tree counts a run once if any of its tensors stands there. Tied weights are the
+# usual case, and views of one flat parameter beside it.
+
+MOST_BITS = 128
+"""A file can claim a thousand sizes for each of a million tensors; their product is not worked out again."""
+_MOST_WORK = 4_000_000
+"""A file can have a million views of which each overlaps with sixty others; the first of them are cut."""
+_MOST_BOUNDS = 64
+"""Views that overlap in more ways are not cut into runs: only those of the very same bytes count once."""
+
+
+class Run(NamedTuple):
+    """Bytes with all the tensors that view them, by their indexes; always two or more."""
+
+    nbytes: int
+    tensors: Sequence[int]
+
+
+def shared_runs(checkpoint: Checkpoint) -> Iterator[Run]:
+    """Yield the runs of bytes that more than one tensor views."""
+    several = {storage.key for storage in checkpoint.storages if storage.tensors > 1}
+    viewers: dict[str, list[int]] = defaultdict(list)
+    for index, tensor in enumerate(checkpoint.tensors) if several else ():
+        if tensor.storage in several and tensor.nbytes > 0:
+            viewers[tensor.storage].append(index)
+    work = 0
+    for indexes in viewers.values():
+        work += len(indexes) * min(len(indexes), _MOST_BOUNDS)
+        yield from _runs_of(checkpoint.tensors, indexes, can_cut=work <= _MOST_WORK)
+
+
+def _runs_of(tensors: Sequence[Tensor], indexes: Iterable[int], *, can_cut: bool) -> Iterator[Run]:
+    """Yield the runs within one storage; of views with gaps only the same ones share."""
+    spans: dict[tuple[int, int], list[int]] = defaultdict(list)
+    others: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for index in indexes:
+        tensor = tensors[index]
+        span = _span(tensor)
+        if span is None:
+            others[tensor.storage_offset, tensor.shape, tensor.stride, tensor.dtype].append(index)
+        else:
+            spans[span].append(index)
+    yield from (Run(tensors[same[0]].nbytes, same) for same in others.values() if len(same) > 1)
+    yield from _cut(spans, can_cut=can_cut)
+
+
+def _cut(spans: dict[tuple[int, int], list[int]], *, can_cut: bool) -> Iterator[Run]:
+    """Yield the runs of spans, cut where others begin or end within them."""
+    ordered = sorted(spans)
+    bounds = sorted({bound for span in spans for bound in span})
+    apart = all(before[1] <= after[0] for before, after in pairwise(ordered))
+    if apart or not can_cut or len(bounds) > _MOST_BOUNDS:
+        yield from (
+            Run(end - start, spans[start, end]) for start, end in ordered if len(spans[start, end]) > 1
+        )
+        return
+    for start, end in pairwise(bounds):
+        within = [index for span in ordered if span[0] <= start and end <= span[1] for index in spans[span]]
+        if len(within) > 1:
+            yield Run(end - start, sorted(within))
+
+
+def _span(tensor: Tensor) -> tuple[int, int] | None:
+    """Return the bytes from the first to the last that a tensor views; None if it leaves some out."""
+    if tensor.nbytes.bit_length() > MOST_BITS:
+        return None
+    elements = prod(tensor.shape)
+    if tensor.stride is None or tensor.storage_offset is None or elements <= 0:
+        return None
+    itemsize = tensor.nbytes // elements
+    steps = zip(tensor.shape, tensor.stride, strict=False)
+    if not itemsize or 1 + sum((size - 1) * step for size, step in steps) != elements:
+        return None
+    start = tensor.storage_offset * itemsize
+    return start, start + tensor.nbytes
+
 
 NodeKind = Literal["group", "tensor", "value", "bucket"]
 
@@ -70,3 +152,21 @@ class Tree:
     value_nodes: Sequence[int]
     colors: dict[str, int]
     runs: tuple[Run, ...] = ()
+
+
+# How many parameters a model has: the numbers in its tensors of that role, each run of shared bytes once.
+
+
+def count_parameters(checkpoint: Checkpoint) -> int:
+    """Count the parameters of all models in a file; what is tied counts once, as in the sums of the tree."""
+    tensors = checkpoint.tensors
+    counts = {
+        index: prod(tensor.shape) if tensor.nbytes.bit_length() <= MOST_BITS else tensor.nbytes
+        for index, tensor in enumerate(tensors)
+        if tensor.role == "parameter" and tensor.part_of is None
+    }
+    total = sum(counts.values())
+    for run in shared_runs(checkpoint):
+        for index in [index for index in run.tensors if counts.get(index)][1:]:
+            total -= round(counts[index] * (run.nbytes / tensors[index].nbytes))
+    return total

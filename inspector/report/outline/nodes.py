@@ -6,16 +6,298 @@ it, until somebody looks at it; a large group is made at once, since its devices
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import overload
+from itertools import accumulate, islice, pairwise
+from math import prod
+from typing import NamedTuple, overload
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.overriding import override
-from inspector.report.colors import device_name
-from inspector.report.outline.node import Node, NodeKind
-from inspector.report.outline.sums import GROUP, Places, Sums, devices_text, quantities_text
-from inspector.units import format_count, format_shape
+from inspector.report.colors import device_name, device_names
+from inspector.report.outline.node import MOST_BITS, Node, NodeKind, Run
+from inspector.units import format_count, format_quantity, format_shape
+
+# The sums of groups: bytes by device, tensors and parameters, each shared run of bytes once.
+#
+# Ids are numbers in the order of display, so all rows below a row stand right behind it: a sum of theirs is
+# that of all rows up to the last of them, less that of all rows before the first.
+
+OTHERS = "other devices"
+"""Stands for all devices of a group beyond the first 64: no machine has more, but a file can name more."""
+GROUP = -(1 << 31)
+"""The code of a row that is neither tensor nor value."""
+_MOST_SUMMED = 64
+_MOST_LISTED = 3
+_MATRIX = 2
+_LONG_RUN = 4
+"""Runs of one device this long on the average are added up at once."""
+_PACKING_DTYPES = frozenset({"uint8", "int8", "int16", "int32", "uint16", "uint32"})
+"""Dtypes that packed weights are stored as; indexes, which are no weights, are int64."""
+
+
+class Places(NamedTuple):
+    """Where rows stand, by id.
+
+    Attributes:
+        codes: The index of a tensor, `~index` of a value, or `GROUP`.
+        parents: The id of the parent; -1 for the root.
+    """
+
+    codes: array[int]
+    parents: array[int]
+    rows: array[int]
+    ends: array[int]
+
+
+class _Shared(NamedTuple):
+    """Bytes that count once at a row, where tensors that share them first meet."""
+
+    meeting: int
+    device: str
+    nbytes: int
+
+
+class Leaves(NamedTuple):
+    """What tensors hold that have no rows below them; what they share counts for each."""
+
+    parameters: int
+    integers: int
+    nbytes: int
+    devices: tuple[tuple[str, int], ...]
+
+
+class Sums:
+    """What stands in any rows from one id up to another."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, places: Places, tensor_nodes: Sequence[int], runs: Sequence[Run]
+    ) -> None:
+        """Add up all rows once; a sparse tensor takes what its parts take."""
+        tensors, codes, ends = checkpoint.tensors, places.codes, places.ends
+        self._tensors, self._codes = tensors, codes
+        sizes, parameters = [0] * len(codes), [0] * len(codes)
+        counts, integers = bytearray(len(codes)), bytearray(len(codes))
+        leaves, devices = bytearray(len(codes)), _DeviceRuns()
+        for id_, code in enumerate(codes):
+            if code < 0:
+                continue
+            tensor, leaves[id_] = tensors[code], ends[id_] == id_ + 1
+            if leaves[id_] or tensor.storage is not None:
+                sizes[id_] = tensor.nbytes
+                if tensor.device is not devices.last:
+                    devices.begin(id_, tensor.device)
+                devices.end = id_
+            if tensor.part_of is None:
+                counts[id_] = 1
+                if tensor.role == "parameter":
+                    parameters[id_] = _elements(tensor)
+                elif tensor.role == "buffer":
+                    integers[id_] = _is_packed(tensor)
+        devices.finish(len(codes))
+        self._leaves, self._devices = leaves, devices
+        shared = sorted(_take_shared_once(tensors, places, parameters, tensor_nodes, runs))
+        self._shared, self._shared_at = shared, [one.meeting for one in shared]
+        self._shared_sizes = sums([one.nbytes for one in shared])
+        self._sizes, self._parameters = sums(sizes), sums(parameters)
+        self._counts, self._integers = sums(counts), sums(integers)
+
+    def nbytes(self, start: int, end: int) -> int:
+        """Return the bytes of rows; what several of them share counts once."""
+        first, last = self._shared_in(start, end)
+        twice = self._shared_sizes[last] - self._shared_sizes[first]
+        return self._sizes[end] - self._sizes[start] - twice
+
+    def parameters(self, start: int, end: int) -> int:
+        """Return the parameters of rows; those that are tied count once."""
+        return self._parameters[end] - self._parameters[start]
+
+    def integers(self, start: int, end: int) -> int:
+        """Return how many rows are weights made of integers."""
+        return self._integers[end] - self._integers[start]
+
+    def tensors(self, start: int, end: int) -> int:
+        """Return how many rows are tensors that are no parts of others."""
+        return self._counts[end] - self._counts[start]
+
+    def of_leaf(self, id_: int) -> Leaves | None:
+        """Return what a tensor holds that has no rows below it; None for all other rows."""
+        if not self._leaves[id_]:
+            return None
+        tensor, after = self._tensors[self._codes[id_]], id_ + 1
+        devices = ((tensor.device, tensor.nbytes),)
+        return Leaves(self.parameters(id_, after), self.integers(id_, after), tensor.nbytes, devices)
+
+    def of_leaves(self, ids: Sequence[int]) -> Leaves | None:
+        """Return what tensors without rows below them hold; None if others are there, or devices take turns.
+
+        The ids are in order. A search may find a million, so Python does nothing for each of them.
+        """
+        if sum(map(self._leaves.__getitem__, ids)) != len(ids):
+            return None
+        most = len(ids) // _LONG_RUN + 1
+        runs = list(islice(self._devices.within(ids[0], ids[-1] + 1), most + 1))
+        if len(runs) > most:
+            return None
+        after = [id_ + 1 for id_ in ids]
+        devices: list[tuple[str, int]] = []
+        for device, low, high in reversed(runs):
+            some = slice(bisect_left(ids, low), bisect_left(ids, high))
+            if ids[some]:
+                devices.append((device, _between(self._sizes, ids[some], after[some])))
+        return Leaves(
+            parameters=_between(self._parameters, ids, after),
+            integers=_between(self._integers, ids, after) if self._integers[-1] else 0,
+            nbytes=sum(nbytes for _, nbytes in devices),
+            devices=tuple(devices),
+        )
+
+    def is_part(self, id_: int) -> bool:
+        """Return whether a row is a part of a tensor."""
+        code = self._codes[id_]
+        return code >= 0 and self._tensors[code].part_of is not None
+
+    def devices(self, start: int, end: int) -> tuple[tuple[str, int], ...]:
+        """Return the bytes of rows by device, the largest first; those beyond the first ones share a sum.
+
+        A file can name a hundred thousand devices two hundred levels deep.
+        """
+        totals: dict[str, int] = {}
+        for one in self._shared[slice(*self._shared_in(start, end))]:
+            totals[one.device] = totals.get(one.device, 0) - one.nbytes
+        for device, low, high in self._devices.within(start, end):
+            if not self._has_tensor(low, high):
+                continue
+            known = device if device in totals or len(totals) < _MOST_SUMMED else OTHERS
+            totals[known] = totals.get(known, 0) + self._sizes[high] - self._sizes[low]
+        found = tuple(totals.items())
+        return found if len(found) == 1 else tuple(sorted(found, key=lambda item: -item[1]))
+
+    def _has_tensor(self, start: int, end: int) -> bool:
+        """Return whether there is a tensor among rows within one run, which goes on over groups of values.
+
+        Parts of tensors, which are not counted, and may be empty, stand among themselves.
+        """
+        if self._counts[end] > self._counts[start] or self._sizes[end] > self._sizes[start]:
+            return True
+        while start < end and self._codes[start] == GROUP:
+            start += 1
+        return start < end and self._codes[start] >= 0
+
+    def _shared_in(self, start: int, end: int) -> tuple[int, int]:
+        return bisect_left(self._shared_at, start), bisect_left(self._shared_at, end)
+
+
+class _DeviceRuns:
+    """Rows one after the other with tensors of one device: nearly always few, however many rows there are."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self.end = -1
+        self._starts = array("i")
+        self._ends = array("i")
+        self._names: list[str] = []
+
+    def begin(self, id_: int, device: str) -> None:
+        """Begin a run, or go on with the last if that is of the same device."""
+        if device != self.last or not self._starts:
+            self.finish(id_)
+            self._names.append(device)
+        self.last = device
+
+    def finish(self, id_: int) -> None:
+        """Finish the last run before an id."""
+        self._ends.append(self.end)
+        self._starts.append(id_)
+
+    def within(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+        """Yield each run that has tensors among some rows, the last first, with the rows that it is among."""
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        for place in range(bisect_left(self._starts, end) - 1, first - 1, -1):
+            if self._ends[place + 1] >= start:
+                yield (
+                    self._names[place],
+                    max(self._starts[place], start),
+                    min(self._starts[place + 1], end),
+                )
+
+
+def _between(sums: Sequence[int], ids: Sequence[int], after: Sequence[int]) -> int:
+    """Return the sum of some rows: that of all up to each, less that of all before it."""
+    return sum(map(sums.__getitem__, after)) - sum(map(sums.__getitem__, ids))
+
+
+def parameters_text(node: Node) -> str:
+    """Return how many parameters a row has, and that there are weights that cannot be counted."""
+    return quantities_text(node.parameters, node.integers)
+
+
+def quantities_text(parameters: int, integers: int) -> str:
+    """Return a count of parameters, and of the weights made of integers, which have more of them."""
+    counted = f"{format_quantity(parameters)} params" if parameters else ""
+    packed = f"{integers:,} int" if counted else format_count(integers, "int weight")
+    return " + ".join(filter(None, (counted, packed if integers else "")))
+
+
+def devices_text(devices: Sequence[tuple[str, int]]) -> str:
+    """Name the devices below a group in their order, the first few of many."""
+    more = " or more" if len(devices) > _MOST_SUMMED else ""
+    return device_names((device for device, _ in devices), _MOST_LISTED, more)
+
+
+def _elements(tensor: Tensor) -> int:
+    """Return how many parameters a tensor is; slots, buffers and averages are none."""
+    return prod(tensor.shape) if tensor.nbytes.bit_length() <= MOST_BITS else tensor.nbytes
+
+
+def _is_packed(tensor: Tensor) -> bool:
+    """Return whether a buffer is weights made of integers: those have more parameters than elements."""
+    return tensor.dtype in _PACKING_DTYPES and len(tensor.shape) == _MATRIX
+
+
+def _take_shared_once(
+    tensors: Sequence[Tensor],
+    places: Places,
+    parameters: list[int],
+    tensor_nodes: Sequence[int],
+    runs: Sequence[Run],
+) -> Iterator[_Shared]:
+    """Yield what is shared where the tensors that share it first meet: at the row that has both below it.
+
+    Of the rows that share something in display order, each but the first takes it away again where it meets
+    the one before it. So every group counts it once, wherever it stands. Parameters are taken away here.
+    """
+    codes, parents = places.codes, places.parents
+    for run in runs:
+        shown = sorted(id_ for index in run.tensors if (id_ := tensor_nodes[index]) >= 0)
+        for before, after in pairwise(shown):
+            yield _Shared(_meeting(parents, before, after), tensors[codes[after]].device, run.nbytes)
+        for before, after in pairwise([id_ for id_ in shown if parameters[id_]]):
+            part = run.nbytes / tensors[codes[after]].nbytes
+            parameters[_meeting(parents, before, after)] -= round(parameters[after] * part)
+
+
+def _meeting(parents: Sequence[int], one: int, other: int) -> int:
+    """Return the innermost row that two rows are below; a parent's id is smaller than its children's."""
+    one, other = parents[one], parents[other]
+    while one != other:
+        if one > other:
+            one = parents[one]
+        else:
+            other = parents[other]
+    return one
+
+
+def sums(values: Sequence[int]) -> Sequence[int]:
+    """Return the sum of all values before each, and of all at the end; as machine words if they fit."""
+    found = list(accumulate(values, initial=0))
+    try:
+        return array("q", found)
+    except OverflowError:  # what a file says of sizes has no bound
+        return found
+
 
 _LARGE = 20_000
 _MOST_MADE = 8192

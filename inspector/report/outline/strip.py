@@ -6,13 +6,29 @@ from collections.abc import Sequence
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.records import dataclass
+from inspector.remap.rules import literal_pattern
+from inspector.report.arrange import NO_NAME
 from inspector.report.colors import device_name, device_names
 from inspector.report.details import Lookup, size_text
 from inspector.report.outline.chosen import Total, total_of
 from inspector.report.outline.node import Node, Tree
-from inspector.report.outline.patterns import pattern_of
-from inspector.report.outline.sums import quantities_text
+from inspector.report.outline.nodes import quantities_text
 from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+
+# The pattern of a row: what `--exclude` and `path:` rules take for its tensors and no others.
+
+EVERYTHING = "**"
+
+
+def pattern_of(node: Node) -> str:
+    """Return the pattern that covers what a row shows; empty for a slice of a long list, which has none."""
+    if node.kind == "bucket":
+        return ""
+    if node.kind == "group":
+        return f"{literal_pattern(node.path)}{EVERYTHING}" if node.path else EVERYTHING
+    is_key = bool(node.path) or node.name == NO_NAME  # else it is all that the file has
+    return literal_pattern(node.path) if is_key else EVERYTHING
+
 
 _MOST_PATH, _MOST_TEXT = 400, 160
 _MOST_DEVICES = 4

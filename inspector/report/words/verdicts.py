@@ -1,4 +1,4 @@
-"""What loading a file does, in words: the judgment of `target.default_load` and of `safety.verdict`."""
+"""What loading a file does, in words: the judgment of `target.simulate` and of `safety.verdict`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Literal, NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
+from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
-from inspector.model.roles.device_types import device_type
+from inspector.model.roles.devices import device_type
 from inspector.report.colors import device_names
-from inspector.safety.imports import IMPORTS, imports_for
-from inspector.safety.words import LEVELS, shouted, verdict_words
+from inspector.safety.words import IMPORTS, LEVELS, imports_for, shouted, verdict_words
+from inspector.target.after_load import is_registered
 from inspector.target.opening import OTHER_LOADER
+from inspector.target.parts import Form, Kind, sorter_of
 from inspector.target.profile import CPU_ONLY, Profile
 from inspector.target.simulate import DefaultLoad, Judged, LoadFailure, device_failures
 from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
@@ -184,3 +186,47 @@ def _allowed(load: DefaultLoad) -> str:
 
 def _is(count: int) -> str:
     return "is" if count == 1 else "are"
+
+
+# What becomes of a tensor after `torch.load`, in words: whether the file or the code decides its device.
+
+_STAYS = "It stays where torch.load puts it."
+_COPIED = "load_state_dict copies it to the device of your model's own tensor."
+_WORDS = {
+    (Kind.MODEL, Form.STATE): _COPIED,
+    (Kind.AVERAGE, Form.STATE): _COPIED,
+    (Kind.LOSS, Form.STATE): "load_state_dict copies it to where your code made the loss.",
+    (
+        Kind.OPTIMIZER,
+        Form.STATE,
+    ): "optimizer.load_state_dict gives it the device and dtype of its parameter.",
+    (Kind.OPTIMIZER, Form.OBJECT): "The optimizer is used as loaded: this stays where torch.load puts it.",
+    (Kind.RNG, Form.TENSORS): "It stays where torch.load puts it, and is accepted on the CPU only.",
+}
+_LEFT = "optimizer.load_state_dict leaves it where torch.load puts it."
+_MOVED_COUNTER = "optimizer.load_state_dict moves it to its parameter: the optimizer is capturable or fused."
+_MODULE = "It stays where torch.load puts it, until .to(device) moves the module."
+_ATTRIBUTE = "It stays where torch.load puts it: .to(device) does not move plain attributes."
+
+
+class AfterWords:
+    """Returns for one tensor after the other what becomes of it; looks a checkpoint through once."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Look it through."""
+        self._checkpoint = checkpoint
+        self._sorter = sorter_of(checkpoint)
+        self._moves_counters = {one.path for one in checkpoint.optimizers if one.capturable}
+
+    def of(self, index: int) -> str:
+        """Return what becomes of a tensor, in a sentence."""
+        row = self._checkpoint.tensors[index]
+        if row.part_of is not None:
+            row = self._checkpoint.tensors[row.part_of]
+        kind, form, length = self._sorter.place(row)
+        if form is Form.OBJECT and kind is not Kind.OPTIMIZER:
+            return _MODULE if is_registered(row) else _ATTRIBUTE
+        if kind is Kind.OPTIMIZER and form is Form.STATE and (row.slot is None or row.keys[-1] == "step"):
+            path = "/".join(row.path.split("/", length)[:length])
+            return _MOVED_COUNTER if row.slot and path in self._moves_counters else _LEFT
+        return _WORDS.get((kind, form), _STAYS)

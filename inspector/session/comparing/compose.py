@@ -19,7 +19,7 @@ from inspector.report.comparing.words import (
     safety_texts,
     verdict_text,
 )
-from inspector.report.words.places import shown_place
+from inspector.report.words.formats import shown_place
 from inspector.session.comparing.screen import (
     ComparedFile,
     CompareScreen,

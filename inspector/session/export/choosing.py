@@ -15,7 +15,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.remap.forms import KEPT, NEVER, Patterns
 from inspector.remap.rules import literal_pattern
-from inspector.report.outline.sums import GROUP
+from inspector.report.outline.nodes import GROUP
 from inspector.report.tree import Tree
 from inspector.session.cache import remembered
 from inspector.session.document import Document

@@ -8,7 +8,7 @@ from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.model.findings import Finding
-from inspector.model.roles.device_types import DEVICE_FINDINGS
+from inspector.model.roles.devices import DEVICE_FINDINGS
 from inspector.model.totals import DeviceTotal
 from inspector.report.colors import device_name, device_runs
 from inspector.report.words.formats import nothing_to_map

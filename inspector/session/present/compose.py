@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector.containers.collector import collector_paused
@@ -12,21 +14,33 @@ from inspector.diagnose.fitting import MAP_DOES_NOT_FIT, Overflow, overflow_find
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, PlanError
 from inspector.model.agents import loader_of
-from inspector.model.findings import SEVERITIES, Finding
+from inspector.model.findings import SEVERITIES, Finding, Fix
 from inspector.model.roles.devices import is_accelerator
 from inspector.model.totals import storage_nbytes_by
 from inspector.records import replace
 from inspector.remap.rules import Rule
 from inspector.report.charts.areas import Areas, Coloring, Property, color_by, measure
-from inspector.report.charts.bars import Chart, device_chart, dtype_chart, flows_of, role_chart, waste_chart
-from inspector.report.charts.filtering import filter_for
-from inspector.report.charts.forecast import forecast_report
+from inspector.report.charts.bars import (
+    Chart,
+    device_chart,
+    dtype_chart,
+    filter_for,
+    flows_of,
+    role_chart,
+    waste_chart,
+)
+from inspector.report.charts.forecast import forecast_report, landed, room_chart
 from inspector.report.charts.modules import ModuleMap, module_map
-from inspector.report.charts.rooms import landed, room_chart
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
-from inspector.report.outline.sums import parameters_text
-from inspector.report.words.formats import format_label, names_devices, nothing_to_map
+from inspector.report.outline.nodes import parameters_text
+from inspector.report.words.formats import (
+    before,
+    format_label,
+    is_about_machine,
+    names_devices,
+    nothing_to_map,
+)
 from inspector.report.words.results import as_lines, checked
 from inspector.session.cache import remembered
 from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
@@ -38,12 +52,6 @@ from inspector.session.jobs.check import CHECK, check_of
 from inspector.session.jobs.pythons import pythons_page
 from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import banner, safety_chip
-from inspector.session.present.cards import (
-    ailments,
-    doctor_cards,
-    explanation_card,
-    finding_card,
-)
 from inspector.session.present.export import export_page
 from inspector.session.present.rows import (
     can_go,
@@ -67,6 +75,7 @@ from inspector.session.screen import (
     ForecastPage,
     Loading,
     Screen,
+    Tone,
 )
 from inspector.session.state import State
 from inspector.session.targets import devices_of, target_of, targets_of
@@ -83,8 +92,99 @@ from inspector.target.versions import release_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
+    from inspector.diagnose.errors.explanation import Explanation
+    from inspector.doctor.diagnosis import Diagnosis
     from inspector.remap.integrity import FileCheck
     from inspector.values.statistics import Scan
+
+
+# The cards of the findings page: findings, the answer to a pasted error, trouble with the machine's GPUs.
+
+_MOST_NODES = 20
+_TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}
+_FITS: dict[str, Tone] = {"yes": "bad", "no": "neutral", "unknown": "warning"}
+
+
+def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | None = None) -> FindingRow:
+    """Return the card of a finding; `nodes` are the tree's, by path."""
+    return FindingRow(
+        id=finding.id,
+        tone=_TONES[finding.severity],
+        title=escape_text(finding.title),
+        detail=escape_text(finding.detail),
+        nodes=_nodes(finding.paths, nodes),
+        count=finding.count,
+        fix=finding.fix,
+        lines=_lines(finding.fix, judged),
+    )
+
+
+def explanation_card(
+    explanation: Explanation, nodes: Mapping[str, int], judged: Judged | None = None
+) -> FindingRow:
+    """Return the card that answers a pasted error; one about the machine names what ails it."""
+    is_about = is_about_machine(explanation)
+    facts = [
+        ("Your line", explanation.where),
+        ("Why", explanation.cause),
+        ("On the target", ailments(judged.target) if judged is not None and is_about else ""),
+        ("In this file", explanation.here),
+        ("What to do", explanation.advice),
+    ]
+    if explanation.also:
+        facts.append(("Also in the text", "; ".join(explanation.also)))
+    return FindingRow(
+        id=explanation.finding or explanation.id,
+        tone=_FITS[explanation.fits],
+        title=explanation.title,
+        detail=explanation.quoted,
+        nodes=_nodes(explanation.paths, nodes),
+        fix=explanation.fix,
+        lines=_lines(explanation.fix, judged),
+        facts=tuple((caption, text) for caption, text in facts if text),
+    )
+
+
+@lru_cache(maxsize=8)
+def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
+    """Return the cards about a machine's GPUs; none for a machine that was not probed."""
+    if machine.evidence is None:
+        return ()
+    from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed
+
+    return tuple(map(_diagnosis_card, examine(machine)))
+
+
+def ailments(machine: Profile) -> str:
+    """Return what the GPU doctor says of a machine, in a line each; its cards below say more."""
+    return "\n".join(card.title for card in doctor_cards(machine) if card.tone != "neutral")
+
+
+def _diagnosis_card(diagnosis: Diagnosis) -> FindingRow:
+    seen = (("Seen", "\n".join(map(escape_text, diagnosis.evidence))),) if diagnosis.evidence else ()
+    sure = () if diagnosis.certainty == "certain" else (("Certainty", f"{diagnosis.certainty}"),)
+    return FindingRow(
+        id=diagnosis.id,
+        tone=_TONES[diagnosis.severity],
+        title=escape_text(diagnosis.title),
+        detail=escape_text(diagnosis.explanation),
+        facts=(*seen, *sure),
+        steps=tuple(map(escape_text, diagnosis.steps)),
+    )
+
+
+def _lines(fix: Fix | None, judged: Judged | None) -> tuple[tuple[str, str], ...]:
+    if fix is None or judged is None:
+        return ()
+    from inspector.report.remedies import remedies_for  # noqa: PLC0415 - many files need none
+
+    remedies = enumerate(remedies_for(fix, judged))
+    return tuple((before(one.kind, is_first=not number), one.text) for number, one in remedies)
+
+
+def _nodes(paths: tuple[str, ...], nodes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple([nodes[path] for path in paths[:_MOST_NODES] if path in nodes])
+
 
 # What the chosen map puts on devices that are too small: a finding in place of that for the advised map.
 

@@ -9,8 +9,7 @@ from inspector.report.outline.chosen import total_of
 from inspector.report.outline.flat import FlatRows, Order, flat_rows
 from inspector.report.outline.node import Node
 from inspector.report.outline.strip import Strip, strip_of
-from inspector.report.query import Rows, matching_nodes, parse_query, searchable
-from inspector.report.search.reasons import why_nothing
+from inspector.report.query import Rows, matching_nodes, parse_query, searchable, why_nothing
 from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.screen import SearchPage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.diagnose.script.answer import Outcome, ScriptAnswer, answer_script
 from inspector.errors import CheckpointError
 from inspector.model.checkpoint import Checkpoint
-from inspector.report.words.scripts import further_sentences, patch_note, script_headline, script_limits
+from inspector.report.scripts import further_sentences, patch_note, script_headline, script_limits
 from inspector.session.screen import FindingRow, Tone
 from inspector.target.profile import Profile
 from inspector.units import escape_text

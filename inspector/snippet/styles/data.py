@@ -6,12 +6,12 @@ on a GPU. So each batch moves when it is used.
 
 from __future__ import annotations
 
-from inspector.snippet.datasets import Data, find_data
 from inspector.snippet.device import Device, choose_device
 from inspector.snippet.literals import lookup
 from inspector.snippet.loading import write_load
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.traits import Data, find_data
 
 _STAYS = "# The data stays on the CPU; each batch is moved when it is used."
 _MOVE = (

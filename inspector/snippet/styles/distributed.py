@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType
-from inspector.model.roles.devices import is_accelerator
+from inspector.model.roles.devices import DEVICE_TYPES, DeviceType, is_accelerator
 from inspector.snippet.device import RUN_TIME, questions
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load

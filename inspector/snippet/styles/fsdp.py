@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inspector.snippet.features import has
-from inspector.snippet.loading import YOURS, Trust, fill_model, load_lines, write_allowed, write_load
+from inspector.snippet.loading import YOURS, Trust, fill_model, has, load_lines, write_allowed, write_load
 from inspector.snippet.request import Part, Request
 from inspector.snippet.script import Bracketed, Script, format_code
 from inspector.snippet.styles.distributed import write_start

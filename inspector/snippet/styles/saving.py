@@ -11,13 +11,12 @@ import ntpath
 from collections.abc import Iterator
 
 from inspector.model.checkpoint import Key
-from inspector.snippet.datasets import find_data
 from inspector.snippet.inventory import Inventory
 from inspector.snippet.literals import literal, lookup
 from inspector.snippet.models import Keys, Model
 from inspector.snippet.request import Request
 from inspector.snippet.script import Bracketed, Script, format_code
-from inspector.snippet.traits import is_lightning
+from inspector.snippet.traits import find_data, is_lightning
 
 _PLAIN_VERSIONS = ("1", "2")  # 2 is that of batch norm, which asks only whether its counter is there
 _WRAPPED = {"module.": "module", "_orig_mod.": "_orig_mod"}

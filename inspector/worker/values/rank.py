@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.errors import ValuesError
-from inspector.model.tensors.elements import is_contiguous
+from inspector.model.tensors.dtypes import is_contiguous
 from inspector.worker.decoding import Array
 from inspector.worker.tensor_bytes import TensorBytes
 from inspector.worker.values.reading import Request

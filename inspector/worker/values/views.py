@@ -18,7 +18,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from inspector.errors import ValuesError
-from inspector.model.tensors.elements import Axis
+from inspector.model.tensors.dtypes import Axis
 from inspector.worker.decoding import PACKED, Array, codes_of
 
 PIECE_NBYTES = 4 << 20

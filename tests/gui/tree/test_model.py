@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel, cell_text
-from inspector.report.outline.ranks import natural_key
+from inspector.report.outline.flat import natural_key
 from inspector.report.tree import Tree
 from tests.gui import fakes
 

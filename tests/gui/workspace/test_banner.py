@@ -6,8 +6,7 @@ from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QToolButton
 
 from inspector.gui.widgets import controls
-from inspector.gui.workspace.banner import BannerFrame
-from inspector.gui.workspace.room import BANNER_HEIGHT
+from inspector.gui.workspace.banner import BANNER_HEIGHT, BannerFrame
 from inspector.records import replace
 from tests.gui import fakes
 from tests.gui.looking import button, shown

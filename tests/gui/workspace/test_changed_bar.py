@@ -5,8 +5,8 @@ from PySide6.QtCore import QCoreApplication, QEvent
 
 from inspector.containers.opening import stamp_at
 from inspector.containers.source import stamp_of
-from inspector.gui.workspace import changed_bar as module
-from inspector.gui.workspace.changed_bar import ChangedBar
+from inspector.gui.workspace import around as module
+from inspector.gui.workspace.around import ChangedBar
 from inspector.records import replace
 from tests.gui import fakes
 from tests.gui.looking import button, shown

@@ -5,10 +5,9 @@ from PySide6.QtCore import QCoreApplication, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QLabel, QPushButton
 
+from inspector.gui.workspace.banner import MAP_HEIGHT
 from inspector.gui.workspace.device_map import DeviceMapBar
-from inspector.gui.workspace.map_panel import BranchList, DeviceCard
-from inspector.gui.workspace.pill import Pill
-from inspector.gui.workspace.room import MAP_HEIGHT
+from inspector.gui.workspace.map_panel import BranchList, DeviceCard, Pill
 from inspector.records import replace
 from inspector.session.screen import BranchRow
 from tests.gui import fakes

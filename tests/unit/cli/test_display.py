@@ -9,7 +9,7 @@ import pytest
 from inspector.cli.common import bars
 from inspector.cli.display import Display, add_display_options, display_for
 from inspector.progress import Progress
-from inspector.report.page.blocks import Line, Page, page_of
+from inspector.report.page import Line, Page, page_of
 
 PAGE = page_of([Line("a")])
 

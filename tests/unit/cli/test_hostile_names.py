@@ -9,7 +9,7 @@ import pytest
 
 from inspector.cli import main
 from inspector.cli.commands import COMMANDS
-from inspector.report.page.blocks import Line
+from inspector.report.page import Line
 from inspector.report.words import results
 from tests.builders import zips
 from tests.builders.pickles import (

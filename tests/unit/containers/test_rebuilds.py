@@ -10,7 +10,7 @@ import pytest
 from inspector.containers.rebuilds import EXPECTED, JAGGED, JUDGED, PARAMETERS, REBUILDS, SENT, VIEWS
 from inspector.model.arguments.tensors import TENSOR_RULES
 from inspector.model.tensors import rebuild
-from inspector.safety.allowlist import default_allow_list
+from inspector.safety.names import default_allow_list
 
 
 def test_functions_of_torchs_list_are_judged() -> None:

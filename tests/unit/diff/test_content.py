@@ -20,10 +20,8 @@ from inspector.diff.content import (
     differs_in_numbers,
     elements_of,
     has_elements,
-    place_of,
     refuse_endless,
     side_by_side,
-    swapped,
 )
 from inspector.diff.records import Diff, Numbers
 from inspector.diff.side import open_side
@@ -134,11 +132,6 @@ def test_composites_and_meta_tensors_have_no_elements() -> None:
     assert not has_elements(ROW._replace(device="meta"))
 
 
-def test_bytes_are_swapped_by_unit() -> None:
-    assert swapped(b"abcdefgh", 4) == b"dcbahgfe"
-    assert swapped(b"abcd", 1) == b"abcd"
-
-
 MANY = [float(number) for number in range(64)]
 TURNED = [MANY[8 * row + column] for column in range(8) for row in range(8)]
 
@@ -191,11 +184,6 @@ def test_views_of_other_layouts_are_compared_by_rows(tmp_path: Path) -> None:
     assert answers(tmp_path, a, b)[0] == ["equal", "equal", "equal"]
 
 
-def test_tied_tensors_are_read_once(tmp_path: Path) -> None:
-    state = {name: T(MANY, key="x") for name in "abc"}
-    assert answers(tmp_path, state, state) == (["equal"] * 3, 256)
-
-
 def test_streams_of_any_steps_are_brought_side_by_side() -> None:
     rng = random.Random(1)
     for sizes in ((1, 1), (4, 2), (2, 8)):
@@ -225,7 +213,6 @@ def test_comparing_can_be_cancelled(tmp_path: Path) -> None:
 
 
 X = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-MAKER = "numpy._core.multiarray._reconstruct"
 BYTES = bytes(range(16))
 LARGE = 20_000  # bytes above which a value stays in the stream
 
@@ -349,11 +336,6 @@ def test_hostile_arrays_are_compared_or_refused_in_one_line(tmp_path: Path) -> N
             assert pair(tmp_path, one, other).is_equal == (one is other), number
     a, b = dict(enumerate(strange)), dict(enumerate([*strange[1:], strange[0]]))
     assert not compared(tmp_path, a, b, NUMBERS).is_equal
-
-
-def test_a_place_follows_from_the_number_of_an_element() -> None:
-    assert [place_of(number, (2, 3)) for number in (0, 2, 3, 5)] == [(0, 0), (0, 2), (1, 0), (1, 2)]
-    assert place_of(0, ()) == ()
 
 
 def test_a_child_that_cannot_answer_is_told_in_one_line(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from inspector.diff.facts import (
-    are_same_ways,
     compare_programs,
     compare_rows,
     compare_sharing,
@@ -25,12 +24,6 @@ from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
 from inspector.progress import Progress
 from tests.builders import pickles as p
 from tests.builders.states import Pairs, Raw, T, save_zip
-
-
-def test_ways_are_the_same_by_type() -> None:
-    assert are_same_ways(("a", 1), ("a", 1))
-    assert not are_same_ways(("a", OddKey("None")), ("a", "None"))
-    assert not are_same_ways(("a", 1), ("a",))
 
 
 def test_the_first_other_keys_are_told() -> None:
@@ -82,14 +75,6 @@ def test_each_fact_is_told_by_its_name() -> None:
         "problem",
     )
     assert facts(requires_grad=True) == ("requires_grad",)
-
-
-def test_what_a_format_does_not_say_is_no_difference() -> None:
-    assert facts(device="none") == ()
-    assert facts(requires_grad=True, has_pickles=False) == ()
-    assert facts(stride=None) == ()
-    assert facts(role="buffer", has_roles=False) == ()
-    assert facts(role="buffer", has_roles=False, path="v") == ()
 
 
 def test_strides_differ_where_an_element_sees_it() -> None:
@@ -324,10 +309,6 @@ def test_names_that_one_file_alone_imports_come_the_worst_first(tmp_path: Path) 
     assert verdicts == ("weights-only", "dangerous")
     names, _ = compared(tmp_path, evil, plain)
     assert [name.only_in for name in names] == ["a", "a"]
-
-
-def test_names_that_every_file_may_import_are_no_news(tmp_path: Path) -> None:
-    assert compared(tmp_path, {"w": T([1.0])}, {"w": T([1], dtype="int64", kind="parameter")})[0] == ()
 
 
 def test_other_data_is_no_other_code(tmp_path: Path) -> None:

@@ -11,26 +11,15 @@ from inspector.diff import pairing
 from inspector.diff.pairing import (
     Left,
     Pairing,
-    difference,
     pair_contents,
     pair_moved,
     pair_names,
-    pair_wrapped,
-    unique_names,
-    unwrapped,
-    without,
 )
 from inspector.diff.records import Rule
 from inspector.diff.side import open_side
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from tests.builders.states import T, save_zip
-
-
-def test_equal_names_are_pairs_in_the_order_of_the_first() -> None:
-    a, b = ["x", "y", "z"], ["z", "q", "x"]
-    assert pair_names(a, b, Left([0, 1, 2], [0, 1, 2])) == ([(0, 2), (2, 0)], Left([1], [1]))
-    assert pair_names(a, b, Left([0], [0])) == ([], Left([0], [0]))
 
 
 def test_of_a_name_that_stands_twice_the_last_is_paired_first() -> None:
@@ -41,52 +30,11 @@ def test_of_a_name_that_stands_twice_the_last_is_paired_first() -> None:
     assert pair_names(["w"], ["w", "w"], Left([0], [0, 1])) == ([(0, 1)], Left([], [0]))
 
 
-def test_a_name_that_two_rows_have_belongs_to_neither() -> None:
-    assert unique_names(["a", "b", "a", "a"], [0, 1, 2, 3]) == {"b": 1}
-    assert unique_names(["a", "b", "a"], [1, 2]) == {"b": 1, "a": 2}
-    rows = [1, 2, 3]
-    assert without(rows, []) is rows
-    assert without(rows, [2]) == [1, 3]
-
-
 def moved(a: list[str], b: list[str], *, alike: bool = True) -> list[tuple[str, str]]:
     pairs, left = pair_moved(a, b, Left(list(range(len(a))), list(range(len(b)))), lambda *_: alike)
     assert len(pairs) + len(left.a) == len(a)
     assert len(pairs) + len(left.b) == len(b)
     return [(a[one], b[other]) for one, other in pairs]
-
-
-def test_wrappers_are_taken_off_where_they_are_whole_steps() -> None:
-    table = {
-        "module.w": "w",
-        "module._orig_mod.w": "w",
-        "model/module.layers.0._fsdp_wrapped_module.w": "model/layers.0.w",
-        "submodule.w": "submodule.w",
-        "my_module.w": "my_module.w",
-        "module/w": "module/w",
-        "a.module": "a.module",
-        "x.y": "x.y",
-    }
-    assert {name: unwrapped(name) for name in table} == table
-
-
-def test_a_difference_is_told_in_whole_steps() -> None:
-    table = {
-        ("module.a.w", "a.w"): ("module.", ""),
-        ("model/module.a.w", "model/a.w"): ("module.", ""),
-        ("encoder.w", "decoder.w"): ("encoder.", "decoder."),
-        ("a.w", "a.v"): ("w", "v"),
-        ("w", "w"): ("", ""),
-        ("a.a.w", "a.w"): ("a.", ""),
-        ("m/a.w", "s/n/a.w"): ("m/", "s/n/"),
-    }
-    assert {pair: difference(*pair) for pair in table} == table
-
-
-def test_rows_differ_by_wrappers_alone_where_both_sides_know_whom_they_mean() -> None:
-    pairs, left = pair_wrapped(["w", "v", "v"], ["v", "w", "x"], Left([0, 1, 2], [0, 1, 2]))
-    assert pairs == [(0, 1)]
-    assert left == Left([1, 2], [0, 2])
 
 
 def test_a_prefix_is_believed_where_it_explains_several_names_or_all() -> None:
@@ -100,14 +48,6 @@ def test_a_prefix_is_believed_where_it_explains_several_names_or_all() -> None:
     assert moved(["w"], ["x.w", "y.w"]) == []
     assert moved(["a.b.c.d.e.f.g.h.w"], ["w"]) == []
     assert moved(["", "a"], ["b"]) == []
-
-
-def test_two_rules_can_hold_in_one_file() -> None:
-    a = ["m/a.w", "m/b.w", "e/a.v", "e/c.v", "z"]
-    b = ["a.w", "b.w", "s/a.v", "s/c.v", "y"]
-    assert sorted(moved(a, b)) == [
-        (one, b[number]) for number, one in sorted(enumerate(a[:4]), key=lambda x: x[1])
-    ]
 
 
 def test_rules_that_each_explain_a_pair_are_not_tried_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

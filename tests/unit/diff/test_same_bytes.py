@@ -11,9 +11,7 @@ import pytest
 from inspector.containers.packed import open_source
 from inspector.diff import same_bytes
 from inspector.diff.same_bytes import (
-    SAMPLE_NBYTES,
     Span,
-    end_spans,
     find_difference,
     hash_file,
     legacy_spans,
@@ -50,12 +48,6 @@ def two(tmp_path: Path):
 # --- samples ------------------------------------------------------------------------------------------------
 
 
-def test_what_is_small_is_compared_whole() -> None:
-    spans = [Span(0, 5, 7), Span(20, 30, 10)]
-    assert sample_spans(spans, 17) is spans
-    assert total_nbytes(spans) == 17
-
-
 @table("most", [0, 256 * KB, 1024 * KB])
 def test_samples_come_from_all_over(most: int) -> None:
     spans = [Span(number * 1000 * KB, 64 + number * 1000 * KB, 1000 * KB) for number in range(20)]
@@ -75,17 +67,6 @@ def test_samples_stay_within_their_spans() -> None:
     found = sample_spans(spans, 300_000)
     assert found
     assert all(span.offset % 100 + span.nbytes <= 60 for span in found)
-
-
-def test_the_budget_is_small_beside_what_files_hold() -> None:
-    spans = [Span(0, 0, 10**10)]
-    assert total_nbytes(sample_spans(spans, SAMPLE_NBYTES)) == SAMPLE_NBYTES
-
-
-def test_the_ends_of_a_span_are_compared_once() -> None:
-    assert end_spans(Span(10, 50, 100), 8) == [Span(10, 50, 8), Span(102, 142, 8)]
-    assert end_spans(Span(10, 50, 12), 8) == [Span(10, 50, 8), Span(14, 54, 8)]
-    assert end_spans(Span(10, 50, 5), 8) == [Span(10, 50, 5)]
 
 
 # --- comparing ----------------------------------------------------------------------------------------------

@@ -137,28 +137,3 @@ def test_what_is_nested_deeper_than_python_reads_is_not_entered() -> None:
     shallow = Tokens(b"", lambda: None)
     shallow.of([[1]])
     assert not shallow.is_cut
-
-
-def test_numbers_are_written_together() -> None:
-    looked = []
-    tokens = Tokens(b"", lambda: looked.append(1))
-    many: list[Value] = list(range(640))
-    assert tokens.of(many) != tokens.of([*many[:-1], 640])
-    assert len(looked) < 40
-    different: list[Value] = [
-        [1, 2],
-        (1, 2),
-        [1.0, 2],
-        [True, 2],
-        [12],
-        ["1", 2],
-        [1, 2, None],
-        [1, 1 << 80],
-        [1, 1 << 81],
-        [],
-        (),
-    ]
-    assert len({tokens.of(value) for value in different}) == len(different)
-    long: list[Value] = [[*one, *range(9)] for one in different if isinstance(one, list) and one]
-    long.append(tuple(range(640)))
-    assert len({tokens.of(value) for value in [*long, many]}) == len(long) + 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from inspector.doctor.examine import examine
 from inspector.errors import CheckpointError
 from inspector.report.machine import machine_page
-from inspector.report.page.blocks import plain_text
+from inspector.report.page import plain_text
 from inspector.target.profile_file import build_profile, parse_evidence
 from tests.unit.target.spoiling import spoiled
 

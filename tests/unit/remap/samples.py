@@ -41,10 +41,6 @@ def get(slot: int) -> bytes:
     return bytes([0x68, slot])
 
 
-def pair(first: bytes, second: bytes) -> bytes:
-    return first + second + b"\x86"
-
-
 def group(*items: bytes) -> bytes:
     return b"(" + b"".join(items) + b"t"
 

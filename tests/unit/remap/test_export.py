@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers import copying
-from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError
+from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
@@ -123,13 +123,6 @@ def test_genuine_files_come_out_as_planned(tmp_path: Path) -> None:
         export_copy(str(case.path), tmp_path / "out", plan, overwrite=True)
 
     put_through(check, READABLE, name=lambda case: case.name, every=2)
-
-
-def test_a_copy_need_not_be_checked(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "check_copy", None)
-    done = export_copy(str(source), tmp_path / "out", planned(source, CPU), verify="none")
-    assert not done.verified
-    assert devices(tmp_path / "out") == {"cpu"}
 
 
 @pytest.mark.parametrize("verify", ["quick", "full"])
@@ -299,15 +292,6 @@ def test_impossible_destinations_are_told_before_any_work(zip_source: Path, name
         )
     assert not progress.label
     assert listing(zip_source.parent) == ["in.pt"]
-
-
-def test_a_missing_source_is_the_reader_s_business(tmp_path: Path) -> None:
-    path = written(tmp_path, zip_of(OBJECT, STORAGES))
-    plan = planned(path, CPU)
-    path.unlink()
-    with pytest.raises(ContainerError, match="no such file"):
-        export_copy(str(path), tmp_path / "out.pt", plan)
-    assert listing(tmp_path) == []
 
 
 # --- what the system refuses --------------------------------------------------------------------------------

@@ -24,11 +24,9 @@ from inspector.remap.rules import parse_rule
 from tests.sweep import table
 from tests.unit.remap import samples
 from tests.unit.remap.form_samples import (
-    Halved,
     exported,
     file_of,
     mapping,
-    module,
     names_in,
     numbers,
     tensor,
@@ -73,30 +71,6 @@ def test_every_run_that_is_left_is_looked_at(tmp_path, monkeypatch) -> None:
     spoil(monkeypatch, numbers("0")[:4] + numbers("0")[12:])
     with pytest.raises(ExportError, match="differ"):
         exported(source, Form(compact=True))
-
-
-def test_large_runs_are_compared_at_both_ends(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(form_check, "SAMPLE_NBYTES", 4)
-    source = file_of(tmp_path, ROOT)
-    read = []
-    at = form_check.read_at
-    monkeypatch.setattr(form_check, "read_at", lambda *place: read.append(place[2]) or at(*place))
-    exported(source, Form(only_weights=True))
-    assert read == [4] * 4
-    spoil(monkeypatch, numbers("0"))
-    with pytest.raises(ExportError, match="differ"):
-        exported(source, Form(only_weights=True), "spoiled.pt")
-
-
-@pytest.mark.parametrize("shape", ["same", "safetensors"])
-def test_what_was_cast_is_not_looked_at_again(tmp_path, monkeypatch, shape) -> None:
-    monkeypatch.setattr(form_export, "Caster", Halved)
-    source = file_of(tmp_path, mapping({"a": tensor("0"), "b": tensor("1", cls="torch.IntStorage")}))
-    form = Form(only_weights=True, cast="float16", shape=shape)
-    exported(source, form)
-    spoil(monkeypatch, numbers("1"))
-    with pytest.raises(ExportError, match="differ"):
-        exported(source, form, "spoiled.pt")
 
 
 def test_checking_can_be_cancelled(tmp_path, monkeypatch) -> None:
@@ -197,13 +171,6 @@ def test_gzip_without_end_is_refused(tmp_path, monkeypatch) -> None:
     with pytest.raises(TooLargeError, match="more than 4,000 bytes once unpacked"):
         exported(source, WEIGHTS)
     assert names_in(tmp_path) == ["in.pt", "in.pt.gz"]
-
-
-def test_deflated_storages_are_unpacked(tmp_path) -> None:
-    source = file_of(tmp_path, TRAINING, deflated=("data/0", "data.pkl"))
-    for form in (WEIGHTS, replace(WEIGHTS, container="legacy"), replace(WEIGHTS, compact=True)):
-        assert stored(exported(source, form)[0]) == {"a": numbers("0"), "b": numbers("1")}
-    assert names_in(tmp_path) == ["in.pt", "out.pt"]
 
 
 def test_safetensors_straightens_what_lies_otherwise(tmp_path) -> None:
@@ -379,10 +346,3 @@ def test_fewer_tensors_are_noticed(tmp_path, monkeypatch) -> None:
     source = file_of(tmp_path, root)
     damaged(monkeypatch, lambda fd: (os.ftruncate(fd, 0), os.pwrite(fd, data, 0)))
     assert "the copy is not as planned: their number" in refused(source)
-
-
-def test_modules_become_state_dicts(tmp_path) -> None:
-    root = module({"w": tensor("0")}, {"m": tensor("1")})
-    destination, made = exported(file_of(tmp_path, root), Form(shape="state-dict"))
-    assert stored(destination) == {"w": numbers("0"), "m": numbers("1")}
-    assert made.model == ""

@@ -23,7 +23,6 @@ from inspector.remap.files import (
     OutFile,
     copy_times,
     device_word,
-    explained,
     free_folder,
     free_path,
     refuse_destination,
@@ -157,22 +156,6 @@ def test_a_folder_that_refuses_files_is_told(
         pass
 
 
-def test_a_missing_folder_is_told(tmp_path: Path, like: os.stat_result, way: str) -> None:
-    with (
-        pytest.raises(ExportError, match="No such file or directory"),
-        writing(tmp_path / "none" / "out.pt", like=like, overwrite=False),
-    ):
-        pass
-
-
-@pytest.mark.parametrize("name", ["ж" * 100 + ".pt", "x" * 255])
-def test_long_names_are_no_trouble(tmp_path: Path, like: os.stat_result, way: str, name: str) -> None:
-    for _ in range(2):
-        with writing(tmp_path / name, like=like, overwrite=True):
-            pass
-    assert listing(tmp_path) == [name]
-
-
 def test_a_folder_need_not_be_synced(
     tmp_path: Path, like: os.stat_result, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,12 +242,6 @@ def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "out.pt")], cwd=ROOT, check=False)
     assert ended.returncode == -9
     assert listing(tmp_path) == []
-
-
-def test_errors_say_where_and_why() -> None:
-    with pytest.raises(ExportError) as error, explained(Path("out.pt")):
-        raise OSError("something")
-    assert str(error.value) == "the copy cannot be written: something: out.pt"
 
 
 def test_times_are_those_of_the_original(tmp_path: Path) -> None:

@@ -32,10 +32,6 @@ def test_forms_know_what_they_take(form, plain, takes_model) -> None:
     check_form(form)
 
 
-def test_model_replaces_the_prefix_that_named_it() -> None:
-    assert Form(strip_prefix="g", compact=True).with_path("g") == Form(path="g", compact=True)
-
-
 @table(
     ("form", "said"),
     [
@@ -86,10 +82,6 @@ def test_the_name_of_the_output_and_the_source_tell_the_form() -> None:
     assert wrong == {}
 
 
-def test_a_file_changed_in_place_is_not_looked_at() -> None:
-    assert choose_shape("missing.pth", "out.pth", None, in_place=True) == ("same", "same")
-
-
 def test_a_name_of_another_format_is_refused() -> None:
     with pytest.raises(PlanError):
         choose_shape(str(demo_path()), "out.safetensors", "state-dict")
@@ -115,35 +107,10 @@ def test_patterns_that_cover_nothing_are_mistyped() -> None:
         patterns.refuse_unused("best.pth")
 
 
-def test_lineage_begins_outermost() -> None:
-    assert lineage_of("a/b/c") == ["a", "a/b", "a/b/c"]
-
-
-def test_each_pattern_that_covers_something_is_told() -> None:
-    patterns = Patterns(("a", "a/*", "a", "a/b", "**/b", "[*]", "c"))
-    assert patterns.texts == ("a", "a/*", "a/b", "**/b", "[*]", "c")
-    assert patterns.find("a/b") == {0, 1, 2, 3}
-    assert patterns.find("a/b/c") == {0, 1, 2, 3}
-    assert patterns.find("*") == {4}
-    assert patterns.unused == ("c",)
-
-
 def test_two_spellings_of_one_path_both_cover_it() -> None:
     patterns = Patterns(("a[", literal_pattern("a["), "a[[]"))
     assert patterns.find("a[/b") == {0, 1}
     assert patterns.unused == ()
-
-
-def test_what_stands_above_is_looked_at_once(monkeypatch) -> None:
-    patterns = Patterns(("**/x", "state/*"))
-    tried = []
-    find = Patterns._find
-    monkeypatch.setattr(
-        Patterns, "_find", lambda self, paths: tried.append(tuple(paths)) or find(self, paths)
-    )
-    assert not any(patterns.cover(f"model/layer{number}") for number in range(50))
-    assert tried.count(("model",)) == 1
-    assert len(tried) == 51
 
 
 def test_patterns_that_are_looked_up_cover_what_they_would_if_they_were_tried() -> None:

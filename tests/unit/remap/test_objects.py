@@ -47,11 +47,6 @@ def test_names_are_those_of_state_dict() -> None:
     assert names(root) == ["scale", "a.weight", "a.mean", "b.c.weight", "b.c.mean"]
 
 
-def test_steps_are_those_of_the_rows() -> None:
-    (entry,) = read_module(pickles.read(module(modules={"a": module({"w": tensor()})})).root)
-    assert entry.steps == ("._modules", "a", "._parameters", "w")
-
-
 def test_shared_modules_are_listed_under_both_names() -> None:
     shared = LEAF + b"q\x07"
     assert names(module(modules={"a": shared, "b": b"h\x07"})) == ["a.weight", "a.mean", "b.weight", "b.mean"]
@@ -70,19 +65,6 @@ def test_sets_are_read_in_every_spelling(unsaved) -> None:
     pairs = [(pickles.text(key), value) for key, value in state.items()]
     pairs.append((pickles.text("_non_persistent_buffers_set"), unsaved))
     assert names(pickles.name("mine.Net") + b")\x81" + pickles.dict_(*pairs) + b"b") == ["kept"]
-
-
-@table("root", [b"N", pickles.name("mine.Net") + b")\x81", pickles.call("builtins.set"), texts()])
-def test_what_is_no_module_has_no_entries(root) -> None:
-    assert names(root) == []
-
-
-def test_sets_without_arguments_are_empty() -> None:
-    state = pickles.dict_(
-        (pickles.text("_buffers"), pickles.dict_((pickles.text("a"), tensor()))),
-        (pickles.text("_non_persistent_buffers_set"), pickles.call("builtins.set")),
-    )
-    assert names(pickles.name("mine.Net") + b")\x81" + state + b"b") == ["a"]
 
 
 def test_modules_within_themselves_end() -> None:
@@ -192,13 +174,6 @@ def rebuild_args() -> bytes:
     )
 
 
-def test_entries_come_in_their_order_with_what_they_are() -> None:
-    taken = take(mapping({"b": tensor("1"), "a": tensor("0"), "n": b"K\x07"}))
-    assert [name for name, _ in taken.entries] == ["b", "a", "n"]
-    assert [facts and facts.shape for facts in taken.facts] == [(4,), (4,), None]
-    assert (taken.left_out, taken.metadata) == ([], None)
-
-
 @table(
     ("value", "function"),
     [
@@ -289,16 +264,6 @@ def test_what_only_a_class_can_load_is_left_out(value, why) -> None:
     ((path, said, *_),) = taken.left_out
     assert path == "w"
     assert said.startswith(why)
-
-
-def test_patterns_name_paths_or_names() -> None:
-    root = mapping({"m": mapping({"a.x": tensor(), "a.y": tensor(), "b": tensor()})})
-    taken = take(root, "m/b", "a.x", model=Model(("m",), "m", False, False))
-    assert [name for name, _ in taken.entries] == ["a.y"]
-    assert [(row.path, row.why, row.nbytes) for row in taken.left_out] == [
-        ("m/a.x", "left out on request", 16),
-        ("m/b", "left out on request", 16),
-    ]
 
 
 def test_module_gives_tensors_that_ask_for_no_gradients() -> None:
@@ -424,13 +389,6 @@ def test_entries_are_left_out(root, patterns, expected, paths) -> None:
     assert left(root, *patterns) == (same(expected), paths)
 
 
-def test_equal_neighbours_are_told_apart() -> None:
-    root = mapping({"a": mapping({"x": ONE}) + b"q\x05", "b": b"h\x05", "c": b"h\x05"})
-    found, paths = left(root, "b")
-    assert [key for key, _ in found[1]] == ["a", "c"]
-    assert paths == ["b"]
-
-
 def test_what_is_nested_too_deeply_has_no_path() -> None:
     def deep() -> Any:
         return pickles.read(mapping({"a": mapping({"a": mapping({"x": ONE})})})).root
@@ -491,10 +449,6 @@ def test_loops_are_walked_once() -> None:
 def test_what_others_would_take_the_place_of_cannot_be_left_out(root, path) -> None:
     with pytest.raises(PlanError, match="cannot be left out"):
         left(root, path)
-
-
-def test_leaves_without_children_are_no_containers() -> None:
-    assert left(mapping({"s": texts("a"), "b": ONE}), "b")[1] == ["b"]
 
 
 def test_what_is_shown_by_its_meaning_has_no_entries() -> None:

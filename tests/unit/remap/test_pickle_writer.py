@@ -92,13 +92,6 @@ def test_usual_views_are_told_from_others(arguments, expected) -> None:
     assert is_usual(arguments) is expected
 
 
-def test_nothing_is_edited_unless_told() -> None:
-    owner = Dict([("a", 1)])
-    assert Edits().entries(owner, owner.pairs) is owner.pairs
-    assert NoStorages().name_storage(NODE) is None
-    assert NoStorages().move_view(Call(VIEW, (NODE, 0, (), ()), "reduce")) is None
-
-
 ORDERED = Global("collections", "OrderedDict")
 
 
@@ -142,11 +135,6 @@ def test_bytes_that_stayed_in_the_file_are_not_made_up() -> None:
 def test_names_without_a_spelling_are_refused(module, name, match) -> None:
     with pytest.raises(ExportError, match=match):
         refuse_name(module, name)
-
-
-@table(("module", "name"), [("copyreg", "_reconstructor"), ("mine", "extension_3"), ("caf\u00e9", "\u043a")])
-def test_other_names_are_not(module, name) -> None:
-    refuse_name(module, name)
 
 
 def test_streams_that_readers_differ_about_are_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from inspector.remap.plan import (
     Plan,
     could_move,
     device_map,
-    device_texts,
     plan_for,
     plan_hidden,
     plan_remap,
@@ -29,12 +27,11 @@ from inspector.remap.plan import (
     rules_for_hidden,
     rules_for_target,
     with_hidden,
-    with_hidden_moved,
 )
 from inspector.remap.rules import Rule, format_rule, parse_rule
 from inspector.remap.verify import compare_files
 from inspector.resources import demo_path
-from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.profile import Profile
 from inspector.target.wish import parse_target
 from tests.corpus import CORPUS
 from tests.sweep import table
@@ -61,7 +58,6 @@ from tests.unit.remap.samples import (
     zip_of,
 )
 from tests.unit.report.rows import checkpoint
-from tests.work import count_steps, growth
 
 A, B, HOST = text("cuda:0"), text("cuda:1"), text("cpu")
 META = call(
@@ -102,21 +98,10 @@ def test_tensors_and_their_storages_move() -> None:
     assert not plan.is_empty
 
 
-def test_the_first_rule_that_matches_decides() -> None:
-    assert moves(mapping(a=tensor(A, "0"), b=tensor(B, "1")), "cuda:0=cuda:0", "cuda:*=cpu") == {"b": "cpu"}
-
-
 @table("to", ["cpu:0", "meta", "GPU 1", "cuda:999"])
 def test_destinations_that_torch_refuses_are_not_planned(to: str) -> None:
     with pytest.raises(PlanError, match=r"torch refuses|not a device to map to"):
         plan_remap(checkpoint_of(stream(tensor(A))), [Rule(device="*", to=to)])
-
-
-@table("rules", [(), ("cuda:7=cpu",), ("cuda:0=cuda:0",)])
-def test_a_plan_may_be_empty(rules: tuple[str, ...]) -> None:
-    plan = planned(mapping(a=tensor(A)), *rules)
-    assert plan.is_empty
-    assert not plan.kept
 
 
 def test_what_no_row_shows_follows_the_rules_by_device() -> None:
@@ -128,12 +113,6 @@ def test_what_no_row_shows_follows_the_rules_by_device() -> None:
     assert plan.by_device("meta") is None
 
 
-def test_a_storage_that_nothing_views_moves_too() -> None:
-    view = b"(X\x01\x00\x00\x007K\x00K\x02t"
-    plan = planned(mapping(a=tensor(A, "0", view=view)), "*=cpu")
-    assert plan.storages == {"7": "cpu", "0": "cpu"}
-
-
 def test_apples_gpu_is_one_device_by_two_names() -> None:
     body = wrapper(device(text("mps"), b"K\x00"), inner=tensor(text("mps")))
     assert planned(body, "*=mps").is_empty
@@ -141,16 +120,12 @@ def test_apples_gpu_is_one_device_by_two_names() -> None:
     assert planned(body, "path:**@mps").is_empty
 
 
+# --- what stays on the CPU by design ------------------------------------------------------------------------
+
+
 def test_tensors_without_data_stay_on_meta() -> None:
     assert planned(mapping(a=META), "*=cpu").is_empty
     assert planned(mapping(a=META), "path:a@cpu").is_empty
-
-
-def test_a_storage_on_meta_moves() -> None:
-    assert moves(mapping(a=tensor(text("meta"))), "*=cpu") == {"a": "cpu"}
-
-
-# --- what stays on the CPU by design ------------------------------------------------------------------------
 
 
 def test_the_step_of_adam_stays() -> None:
@@ -159,12 +134,6 @@ def test_the_step_of_adam_stays() -> None:
     assert plan.kept == (0,)
     assert plan.held == {"1"}
     assert plan.storages == {"9": "cuda:0"}
-
-
-def test_all_moves_when_that_is_wanted() -> None:
-    plan = planned(adam(SCALAR), "cpu=cuda:0", move_all=True)
-    assert plan.tensors == {0: "cuda:0", 1: "cuda:0"}
-    assert not plan.kept
 
 
 def test_a_step_that_belongs_on_the_device_moves() -> None:
@@ -209,17 +178,6 @@ def test_of_a_distributed_tensor_the_ranks_stay(rule: str, move_all: bool) -> No
 
 
 # --- by path ------------------------------------------------------------------------------------------------
-
-
-def test_a_branch_moves() -> None:
-    body = mapping(a=mapping(x=tensor(A, "0")), b=mapping(x=tensor(A, "1")))
-    assert moves(body, "path:a/**@cpu") == {"a/x": "cpu"}
-    assert moves(body, "path:a/**@cuda:0", "*=cpu") == {"b/x": "cpu"}
-
-
-def test_parts_follow_the_whole() -> None:
-    body = mapping(s=sparse(tensor(A, "0"), tensor(A, "1")))
-    assert moves(body, "path:s@cpu") == {"s": "cpu", "s/indices": "cpu", "s/values": "cpu"}
 
 
 def test_a_part_that_is_named_takes_the_rest_along() -> None:
@@ -329,11 +287,6 @@ def test_the_other_name_of_the_wanted_device_is_the_wanted_device() -> None:
     assert rules_for_target(checkpoint_on("mps:0", "meta"), parse_target("mps:0")) == ()
 
 
-def test_texts_are_those_of_storages_and_tensors() -> None:
-    checkpoint = checkpoint_of(stream(wrapper(CUDA_0, inner=tensor(HOST))))
-    assert device_texts(checkpoint) == {"cuda:0", "cpu"}
-
-
 # --- by role and dtype, and what Apple's GPU cannot hold ----------------------------------------------------
 
 DOUBLE = b"FloatStorage", b"DoubleStorage"
@@ -381,28 +334,6 @@ def test_a_target_with_apples_gpu_keeps_the_rest_on_the_cpu() -> None:
 
 
 # --- speed --------------------------------------------------------------------------------------------------
-
-
-def test_a_plan_takes_few_steps_for_each_tensor() -> None:
-    """The window plans anew on each change of the device map; `benchmarks/` has the seconds."""
-    one = open_checkpoint(str(CORPUS / "zip" / "many_storages.pt"))
-    rules = [parse_rule("cpu=cuda:0")]
-    assert count_steps(lambda: plan_remap(one, rules)) < 60 * len(one.tensors)
-
-
-@pytest.mark.wide
-@pytest.mark.parametrize("target", ["cpu", "mps"])
-def test_a_device_more_costs_one_question_more(target: str) -> None:
-    """A hostile file names a device for each of its tensors, and each gets a rule."""
-
-    def prepare(count: int) -> Callable[[], object]:
-        devices = [f"GPU {number}" for number in range(count)]
-        rows = {f"t{number}": tensor(text(device), device) for number, device in enumerate(devices)}
-        checkpoint = checkpoint_of(stream(mapping(**rows, x=tensor(HOST, "x").replace(*DOUBLE))))
-        profile = parse_target(target)
-        return lambda: plan_remap(checkpoint, rules_for_target(checkpoint, profile))
-
-    assert growth(prepare, 100, 1000) < 1.3
 
 
 FITS = "The state of a generator fits no other type of device."
@@ -472,14 +403,6 @@ def test_a_target_asks_for_what_it_lacks() -> None:
         assert [format_rule(rule) for rule in rules_for_hidden(FILE, parse_target(word))] == expected, word
     plan = with_hidden(FILE, plan_remap(FILE, ()), rules_for_hidden(FILE, parse_target("cuda")))
     assert {ROWS[index].path for index in plan.hidden} == {"b/c", "g"}
-
-
-def test_rows_as_they_will_be() -> None:
-    after = with_hidden_moved(ROWS, {0: "cpu"})
-    assert (after[0].device, after[1:]) == ("cpu", ROWS[1:])
-    for wrong in (-1, len(ROWS)):
-        with pytest.raises(PlanError, match="devices that are not there"):
-            plan_hidden(FILE, plan_remap(FILE, ()), {wrong: "cpu"})
 
 
 def test_only_a_file_of_one_pickle_is_changed() -> None:
@@ -648,15 +571,6 @@ def no_probe() -> Profile:
     raise AssertionError
 
 
-def test_without_a_map_and_a_machine_all_goes_to_the_cpu() -> None:
-    checkpoint = open_checkpoint(str(demo_path()))
-    assert rules_for(checkpoint, (), None) == (parse_rule("*=cpu"),)
-    said = (parse_rule("cuda:1=cuda:0"),)
-    assert rules_for(checkpoint, said, None) == said
-    assert rules_for(checkpoint, said, lambda: CPU_ONLY)[:1] == said
-    assert len(rules_for(checkpoint, said, lambda: CPU_ONLY)) == 3
-
-
 def test_a_rule_that_matches_nothing_is_told_before_a_machine_is_probed() -> None:
     with pytest.raises(PlanError, match="matches nothing"):
         rules_for(open_checkpoint(str(demo_path())), (parse_rule("xpu:0=cpu"),), no_probe)
@@ -737,12 +651,6 @@ def test_hostile_names_are_harmless() -> None:
     body = b"}(" + text("\x1b[2J\u202e") + tensor(text("cuda:0")) + text("b") + bad + b"u"
     (row,) = described(body, "*=cpu")
     assert row.examples == ("\\u001b[2J\\u202e",)
-
-
-def test_a_large_plan_is_described_in_few_steps_for_each_tensor() -> None:
-    checkpoint = open_checkpoint(str(CORPUS / "zip" / "many_storages.pt"))
-    plan = plan_remap(checkpoint, [parse_rule("cpu=cuda:0")])
-    assert count_steps(lambda: describe_plan(checkpoint, plan)) < 60 * len(checkpoint.tensors)
 
 
 def test_of_another_form_what_is_written_alone() -> None:

@@ -10,30 +10,17 @@ from inspector.containers.opening import read_container
 from inspector.errors import DamagedError, ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, open_checkpoint
-from inspector.model.tensors.rebuild import describe_tensor
 from inspector.pickles.machine import read_pickle
 from inspector.progress import Progress
 from inspector.remap.forms import Form, LeftOut
 from inspector.remap.plan import plan_remap
-from inspector.remap.planner import Content, Deciding, describe_facts, describe_row
+from inspector.remap.planner import Content, Deciding
 from inspector.remap.rules import parse_rule
 from tests.builders import pickles, scripts
 from tests.builders.archives import archive, directory_of
 from tests.sweep import table
-from tests.unit.remap.form_samples import file_of, mapping, module, opened, ordered, tensor
+from tests.unit.remap.form_samples import file_of, mapping, module, ordered, tensor
 from tests.unit.remap.samples import nested, stream, written, zip_of
-
-
-def test_rows_and_facts_of_a_tensor_are_described_alike(tmp_path) -> None:
-    (row,) = opened(tmp_path, mapping({"a.b": tensor(geometry="1;1,2;9,1")})).tensors
-    facts = describe_tensor(pickles.read(tensor(geometry="1;1,2;9,1")).root)
-    assert facts is not None
-    expected = ("a.b", "float32", (1, 2), (9, 1), "strided", False)
-    assert describe_row(row) == describe_facts("a.b", "float32", facts) == expected
-    assert describe_row(row, named=False) == ("", *expected[1:])
-    (alone,) = opened(tmp_path, tensor()).tensors
-    assert describe_row(alone)[0] == ""
-
 
 STATE = mapping({"net.a": tensor("0"), "net.b": tensor("1")})
 
@@ -63,21 +50,6 @@ def test_what_lost_its_directory_is_recovered_first(tmp_path) -> None:
 
 def whole(key: str) -> bytes:
     return pickles.tensor(pickles.storage(key, numel=2), 2)
-
-
-def test_state_dict_is_made_of_the_model_alone(tmp_path) -> None:
-    content = decide(file_of(tmp_path, mapping({"model": STATE, "epoch": b"K\x01"})), Form(only_weights=True))
-    assert names(content) == ["net.a", "net.b"]
-    assert [piece.name.location for piece in content.pieces] == ["cpu", "cpu"]
-    assert (content.format, content.byteorder, content.model, content.prefix) == (
-        "zip",
-        "little",
-        "model",
-        "",
-    )
-    assert content.nbytes == len(content.pickle) + 32
-    assert content.tied == ()
-    assert content.left_out == (LeftOut("epoch", "no tensor", 0, 0),)
 
 
 def test_what_torch_keeps_beside_the_names_stays(tmp_path) -> None:
@@ -110,36 +82,6 @@ def test_names_of_whole_modules_cannot_be_changed(tmp_path) -> None:
     source = file_of(tmp_path, module({"net.a": tensor("0")}))
     with pytest.raises(PlanError, match="--format state-dict"):
         decide(source, Form(strip_prefix="net."))
-
-
-def test_everything_but_what_is_excluded(tmp_path) -> None:
-    root = mapping(
-        {
-            "model": STATE,
-            "optimizer": mapping({"a": tensor("0"), "s": nested(*map(tensor, "0101"))}),
-            "note": b"K\x01",
-        }
-    )
-    content = decide(file_of(tmp_path, root), Form(exclude=("optimizer", "note")))
-    assert names(content) == ["model"]
-    assert content.left_out == (
-        LeftOut("optimizer", "left out on request", 2, 32, is_asked=True),
-        LeftOut("note", "left out on request", 0, 0, is_asked=True),
-    )
-    assert len(content.expected) == 2
-
-
-def test_plan_is_carried_out_everywhere(tmp_path) -> None:
-    root = mapping({"a": tensor("0", device="cuda:1"), "b": tensor("1", device="cuda:0")})
-    source = file_of(tmp_path, root)
-    content = decide(source, Form(compact=True), "cuda:1=cuda:3")
-    assert [piece.name.location for piece in content.pieces] == ["cuda:3", "cuda:0"]
-    content = decide(source, Form(only_weights=True), "cuda:1=cuda:3")
-    assert [piece.name.location for piece in content.pieces] == ["cuda:3", "cuda:0"]
-    assert [piece.name.location for piece in decide(source, Form(compact=True)).pieces] == [
-        "cuda:1",
-        "cuda:0",
-    ]
 
 
 def test_safetensors_names_what_it_cannot_hold(tmp_path) -> None:
@@ -196,13 +138,6 @@ def test_storages_that_nothing_views_are_named_by_their_key(tmp_path) -> None:
     )
     assert deciding._owner("0") == "t"
     assert deciding._owner("9\x1b") == "storage 9\\u001b"
-
-
-def test_cast_is_expected_of_the_copy(tmp_path) -> None:
-    root = mapping({"a": tensor("0"), "b": tensor("1", cls="torch.IntStorage")})
-    for shape in ("same", "safetensors"):
-        content = decide(file_of(tmp_path, root), Form(only_weights=True, shape=shape, cast="float16"))
-        assert sorted(str(row[1]) for row in content.expected) == ["float16", "int32"]
 
 
 def shared(*, first: bytes) -> bytes:

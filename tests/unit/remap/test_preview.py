@@ -13,7 +13,7 @@ from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.remap.forms import DROPPED, KEPT, NEVER, NO_TENSORS, NO_WEIGHTS, Form, FormPreview, LeftOut
 from inspector.remap.preview import known_by, preview_form
-from inspector.remap.selection import Model, find_prefix, left_beside, name_in, select_model, without_choice
+from inspector.remap.selection import Model, find_prefix, left_beside, name_in, select_model
 from tests.builders import pickles, scripts
 from tests.sweep import table
 from tests.unit.remap.form_samples import exported, file_of, mapping, module, opened, tensor
@@ -120,19 +120,6 @@ def test_tensors_elsewhere_in_a_module_have_no_name(tmp_path) -> None:
 )
 def test_prefix_is_removed_if_all_names_have_it(form, names, expected) -> None:
     assert find_prefix(form, names) == expected
-
-
-def test_names_without_the_prefix_are_told() -> None:
-    names = ["net.a", "net.", "x" * 200, *"bcdefg"]
-    with pytest.raises(PlanError, match=r"8 names do not begin with 'net\.': net\., x{79}., b, c, d, e$"):
-        find_prefix(Form(strip_prefix="net."), names)
-
-
-def test_prefix_that_named_a_model_is_none(tmp_path) -> None:
-    model = Model(("g",), "g", False, False)
-    assert without_choice(Form(strip_prefix="g"), model) == Form(path="g")
-    assert without_choice(Form(strip_prefix="g."), model) == Form(strip_prefix="g.")
-    assert without_choice(Form(strip_prefix="g", path="g"), model) == Form(strip_prefix="g", path="g")
 
 
 # --- what is left out ---------------------------------------------------------------------------------------
@@ -259,11 +246,6 @@ def test_what_cannot_be_written_is_told(tmp_path) -> None:
         preview(source, Form(cast="float16"))
     with pytest.raises(PlanError, match="do not begin with"):
         preview(source, Form(strip_prefix="net."))
-
-
-def test_empty_tensors_are_not_tied(tmp_path) -> None:
-    root = mapping({"a": tensor("0", numel=0) + b"q\x05", "b": b"h\x05", "c": tensor("1")})
-    assert preview(file_of(tmp_path, root), Form(shape="safetensors")).tied == ()
 
 
 def test_branches_are_told_once(tmp_path) -> None:

@@ -30,7 +30,7 @@ from inspector.remap.rewrite import Edit
 from inspector.remap.rules import parse_rule
 from inspector.remap.verify import compare_files
 from tests.builders.pickles import call, dict_, list_, name, number, op, proto, stream, text, tuple_
-from tests.builders.tars import Storage, Tensor, archive, checkpoint, reference, tensors_member
+from tests.builders.tars import Storage, Tensor, archive, checkpoint, reference
 from tests.builders.zips import Record, build_zip
 from tests.corpus import CORPUS
 from tests.sweep import table
@@ -97,24 +97,6 @@ def members(data: bytes) -> dict[str, bytes]:
         return {one.name: (archive.extractfile(one) or io.BytesIO()).read() for one in archive}
 
 
-def test_nothing_changes_without_a_reason(edits: Edits, copy: Copy) -> None:
-    data = tar("cuda:0", "cpu")
-    assert edits(data, "xpu:0=cpu") == []
-    assert copy(data, "xpu:0=cpu") == data
-
-
-def test_shorter_tags_are_written_over_the_old_ones(edits: Edits, copy: Copy, tmp_path: Path) -> None:
-    data = tar("cuda:0", "cuda:11")
-    changes = edits(data, "*=cpu")
-    assert all(edit.end - edit.start == len(edit.data) for edit in changes)
-    made = copy(data, "*=cpu")
-    assert len(made) == len(data)
-    spans = {place for edit in changes for place in range(edit.start, edit.end)}
-    assert {place for place in range(len(data)) if data[place] != made[place]} <= spans
-    assert set(devices(made, tmp_path).values()) == {"cpu"}
-    assert copy(made, "*=cpu") == made
-
-
 def test_there_and_back_is_the_identity(copy: Copy) -> None:
     data = tar("cuda:0", "cuda:0", "cuda:0")
     assert copy(copy(data, "*=cpu"), "*=cuda:0") == data
@@ -172,33 +154,6 @@ def test_storage_that_is_viewed_only_goes_with_its_view(edits: Edits) -> None:
     assert b"cpu" in edit.data
     (edit,) = edits(data, "cuda:0=cpu")
     assert b"cpu" in edit.data
-
-
-def one_storage(described: bytes) -> bytes:
-    """A file of one storage, which is described like this."""
-    parts = {
-        "pickle": stream(proto(), dict_((text("a"), reference(1)))),
-        "tensors": tensors_member(TENSORS[:1]),
-        "storages": b"\x80\x02K\x01." + described + struct.pack("<q", 6) + SIX + b"\x80\x02].",
-    }
-    return archive(parts)
-
-
-def test_tag_from_the_memo_becomes_a_literal(edits: Edits, copy: Copy, tmp_path: Path) -> None:
-    first = text("cuda:0") + op("BINPUT", b"\0") + op("POP")
-    fields = tuple_(number(1000), op("BINGET", b"\0"), name("torch.FloatStorage"))
-    data = one_storage(stream(proto(), first, fields))
-    assert any(b"cpu" in edit.data and b"cuda:0" in edit.data for edit in edits(data, "*=cpu"))
-    assert devices(copy(data, "*=cpu"), tmp_path) == {"1000": "cpu"}
-
-
-def test_other_uses_of_the_text_stay_as_they_are(edits: Edits, copy: Copy, tmp_path: Path) -> None:
-    dropped = tuple_(text("cuda:0") + op("BINPUT", b"\0")) + op("POP")
-    fields = tuple_(number(1000), text("cuda:0") + op("DUP") + op("POP"), name("torch.FloatStorage"))
-    data = one_storage(stream(proto(), dropped, fields))
-    (edit,) = [edit for edit in edits(data, "*=cpu") if b"FloatStorage" in edit.data]
-    assert (edit.data.count(b"cpu"), edit.data.count(b"cuda:0")) == (1, 2)  # once for what DUP repeats
-    assert devices(copy(data, "*=cpu"), tmp_path) == {"1000": "cpu"}
 
 
 def test_tag_that_stands_nowhere_is_not_guessed_at() -> None:

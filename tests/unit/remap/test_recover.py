@@ -7,7 +7,6 @@ import io
 import os
 import random
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from inspector.containers.programs import Program
 from inspector.errors import (
     CancelledError,
     CheckpointError,
-    ContainerError,
     DamagedError,
     ExportError,
     TooLargeError,
@@ -31,8 +29,7 @@ from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call, Dict, PersistentId, Value
 from inspector.progress import Progress
 from inspector.remap import recover as module
-from inspector.remap.integrity import PATIENT, Lost, Rows, drop_lost, list_rows
-from inspector.remap.pickle_writer import StorageName
+from inspector.remap.integrity import Lost, Rows, drop_lost, list_rows
 from inspector.remap.recover import Archive, Numbering, Recovery, recover
 from tests.builders import archives, legacy
 from tests.builders.archives import archive, directory_of
@@ -175,15 +172,6 @@ def test_what_is_left(value: bytes, expected: Value) -> None:
     assert left(value) == expected
 
 
-def test_nothing_is_touched_when_nothing_is_lost() -> None:
-    made = container(d(a=HERE, b=tuple_(HERE)))
-    assert rows_of(made).lost_values == frozenset()
-    root = made.stream.root
-    before = list(root.pairs)
-    assert drop_lost(root, frozenset(), Progress()) is root
-    assert root.pairs == before
-
-
 def test_rows_are_sorted_and_say_why() -> None:
     sparse = call(
         "torch._utils._rebuild_sparse_tensor",
@@ -210,11 +198,6 @@ def test_what_is_shared_stays_shared() -> None:
     assert pairs["me"] is root
 
 
-def test_root_itself_may_be_lost() -> None:
-    made = container(GONE)
-    assert drop_lost(made.stream.root, rows_of(made).lost_values, Progress()) is None
-
-
 @pytest.mark.wide
 def test_deep_and_doubled_tuples_are_copied_once() -> None:
     # Deeper than anything is listed, so the row that is lost is told by hand.
@@ -239,11 +222,6 @@ def test_cancellation() -> None:
         drop_lost(made.stream.root, lost, progress)
     with pytest.raises(CancelledError):
         list_rows(made, {}, DEFAULT_LIMITS, progress)
-
-
-def test_work_that_was_asked_for_may_take_longer() -> None:
-    assert PATIENT.seconds > 10 * DEFAULT_LIMITS.seconds
-    assert PATIENT.opcodes == DEFAULT_LIMITS.opcodes
 
 
 SIZES = {"7": 40, "3": 300, "5": 0}
@@ -295,17 +273,6 @@ def test_archive_is_torchs_own_layout(write: Write, data: bytes) -> None:
     assert len(made.read("archive/.data/serialization_id")) == 40
 
 
-def test_archive_equals_what_the_layout_is_tested_with(write: Write) -> None:
-    """Against the builder that stands for torch: the same records in the same bytes."""
-    made = write(WHOLE, "7", "3", "5").fp.getvalue()
-    again = archive(b"the objects", {str(number): STORAGES[key] for number, key in enumerate("735")})
-    number = b"%040d" % zlib.crc32(b"the objects")
-    assert len(made) == len(again)
-    assert made.count(number) == 1
-    start = made.index(number)
-    assert made[:start] == again[:start]
-
-
 def test_packed_file_is_read_forwards_once(write: Write) -> None:
     """Its storages stand in the order of the file, and no promise is made that they do otherwise."""
     made = write(gzip.compress(OLD), "7", "3", "5")
@@ -341,31 +308,6 @@ def numbering(
         storage_ids = first_storage_ids(nodes(*pushes), DEFAULT_LIMITS)
 
     return Numbering(Container, dict.fromkeys(whole, 1)), nodes(*pushes)
-
-
-def test_storages_are_numbered_by_their_first_use() -> None:
-    made, found = numbering(
-        storage("b", location="cuda:0", numel=3), storage("a", "torch.ByteStorage"), storage("b", numel=99)
-    )
-    assert [made.name_storage(node) for node in found] == [
-        StorageName(("torch", "FloatStorage"), "0", "cuda:0", 3),
-        StorageName(("torch", "ByteStorage"), "1", "cpu", 2),
-        StorageName(("torch", "FloatStorage"), "0", "cuda:0", 3),
-    ]
-    assert made.keys == ["b", "a"]
-    assert made.move_view(None) is None
-
-
-@pytest.mark.parametrize("cls", ["torch.storage.UntypedStorage", "torch.storage._UntypedStorage"])
-def test_untyped_storages_have_todays_name(cls: str) -> None:
-    made, (node,) = numbering(storage("a", cls, numel=8))
-    assert made.name_storage(node) == StorageName(("torch.storage", "UntypedStorage"), "0", "cpu", 8)
-
-
-def test_views_of_torch_0_become_storages_of_their_own() -> None:
-    made, (node,) = numbering(legacy_storage("a", numel=10, view=("view", 4, 3)))
-    assert made.name_storage(node) == StorageName(("torch", "FloatStorage"), "0", "cpu", 3)
-    assert made.keys == ["view"]
 
 
 def test_lost_storage_that_nobody_left_out_is_an_error() -> None:
@@ -557,16 +499,6 @@ def test_nothing_is_whole(save: Save, tmp_path: Path) -> None:
     assert caught.value.what == "none of the file's 1 tensor is whole"
     assert caught.value.where == "a: the file ends within it, after 9 of 160 bytes"
     assert not (tmp_path / "out.pt").exists()
-
-
-def test_file_without_tensors_is_no_loss(save: Save) -> None:
-    done = save(archive(stream(proto(), dict_((text("a"), number(1)))), {}))
-    assert (done.tensors, done.lost) == (0, ())
-
-
-def test_what_is_no_checkpoint_is_said(save: Save) -> None:
-    with pytest.raises(ContainerError, match="a web page"):
-        save(b"<!doctype html><title>Login</title>")
 
 
 def test_objects_that_readers_differ_about_are_not_written_again(save: Save, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import pytest
 from inspector.containers import copying
 from inspector.containers.opening import open_path, read_container
 from inspector.containers.packed import open_source
-from inspector.containers.source import BytesSource
 from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import read_directory
 from inspector.containers.zip.records import Records
@@ -31,7 +30,6 @@ from inspector.remap.relabel import (
     CopyWriter,
     Patch,
     appended_piece,
-    archive_mapped,
     fits,
     mapped_container,
     storage_alignment,
@@ -144,38 +142,6 @@ def differences(one: bytes, other: bytes) -> list[int]:
 # --- zip: nothing moves -------------------------------------------------------------------------------------
 
 
-def test_a_shorter_pickle_is_written_over_the_old_one(tmp_path: Path) -> None:
-    data = zip_of(CUDA, STORAGES_WRITERS)
-    made = copy(written(tmp_path, data), CPU)
-    assert records(made)["data.pkl"] == CPU + bytes(len(CUDA) - len(CPU))
-    start = data.index(CUDA)
-    central = data.rindex(b"archive/data.pkl") - 46
-    allowed = {*range(14, 18), *range(start, start + len(CUDA)), *range(central + 16, central + 20)}
-    assert set(differences(made, data)) <= allowed
-
-
-@table("name", ["zip_cuda_proto3.pt", "zip_cuda_proto4.pt", "zip_mixed8.pt"])
-def test_the_checksum_behind_the_contents_is_mended(tmp_path: Path, name: str) -> None:
-    path = CORPUS / "devices" / name
-    pickle = stream(b"N")
-    made = copy(written(tmp_path, path.read_bytes()), pickle)
-    assert records(made)["data.pkl"].startswith(pickle)
-    with zipfile.ZipFile(io.BytesIO(made)) as archive:
-        info = archive.infolist()[0]
-    descriptor = made.index(b"PK\x07\x08")
-    assert struct.unpack_from("<L", made, descriptor + 4) == (info.CRC,)
-
-
-def test_a_checksum_that_was_left_out_stays_out_writers(tmp_path: Path) -> None:
-    path = CORPUS / "zip" / "nocrc.pt"
-    made = copy(written(tmp_path, path.read_bytes()), stream(b"N"))
-    with zipfile.ZipFile(io.BytesIO(made)) as archive:
-        assert archive.infolist()[0].CRC == 0
-    grown = copy(written(tmp_path, path.read_bytes()), stream(text("x" * 9000)))
-    with zipfile.ZipFile(io.BytesIO(grown)) as archive:
-        assert archive.infolist()[0].CRC == 0
-
-
 def test_a_descriptor_without_a_signature_is_left_alone(tmp_path: Path) -> None:
     path = CORPUS / "devices" / "zip_cuda_proto3.pt"
     data = path.read_bytes().replace(b"PK\x07\x08", b"PK\x07\x09", 1)
@@ -208,16 +174,6 @@ def test_a_file_system_that_clones_copies_nothing(tmp_path: Path, monkeypatch: p
 # --- zip: records move --------------------------------------------------------------------------------------
 
 
-def test_a_longer_pickle_moves_the_records(tmp_path: Path) -> None:
-    progress = Progress()
-    made = copy(written(tmp_path, zip_of(CUDA, STORAGES_WRITERS)), LONGER, progress=progress)
-    assert records(made) == {"data.pkl": LONGER, "version": b"3\n"} | {
-        f"data/{key}": data for key, data in STORAGES_WRITERS.items()
-    }
-    assert made.index(STORAGES_WRITERS["0"]) % 64 == 0
-    assert progress.fraction == 1.0
-
-
 def test_a_compressed_pickle_is_written_plain_and_the_rest_as_it_was(tmp_path: Path) -> None:
     data = zip_of(CUDA, {"0": bytes(4000)}, deflated=("data.pkl", "data/0"))
     made = copy(written(tmp_path, data), CPU)
@@ -226,18 +182,6 @@ def test_a_compressed_pickle_is_written_plain_and_the_rest_as_it_was(tmp_path: P
         methods = {info.filename: info.compress_type for info in archive.infolist()}
     assert methods["archive/data/0"] == zipfile.ZIP_DEFLATED
     assert records(made)["data/0"] == bytes(4000)
-
-
-@table(
-    ("written_alignment", "alignment"),
-    [(b"4096", 4096), (b"1", 1), (b"256\n", 256), (b"0", 64), (b"x", 64), (b"-1", 64), (b"9" * 17, 64)],
-)
-def test_contents_are_aligned_as_the_archive_says_writers(
-    tmp_path: Path, written_alignment: bytes, alignment: int
-) -> None:
-    more = {".storage_alignment": written_alignment}
-    made = copy(written(tmp_path, zip_of(CUDA, STORAGES_WRITERS, **more)), LONGER)
-    assert made.index(STORAGES_WRITERS["1"]) % alignment == 0
 
 
 def test_an_archive_that_two_readers_understand_differently_is_refused(tmp_path: Path) -> None:
@@ -273,25 +217,12 @@ def test_nothing_moves_in_a_legacy_file_where_the_pickle_fits(
     assert set(differences(made, data)) <= {*range(start, start + len(CUDA))}
 
 
-@table("pickle", [LONGER, stream(b"(t")])  # nothing in it can be made a byte longer
-@table("tail", [b"", b"more bytes"])
-def test_a_legacy_file_is_taken_apart_and_put_together(tmp_path: Path, pickle: bytes, tail: bytes) -> None:
-    made = copy(written(tmp_path, legacy_of(CUDA, STORAGES_WRITERS, tail)), pickle)
-    assert made == legacy_of(pickle, STORAGES_WRITERS, tail)
-
-
 def test_filling_is_left_out_where_the_file_is_cut_behind_the_pickle(tmp_path: Path) -> None:
     filled = fit_pickle(CPU, len(CUDA))
     assert filled is not None
     longer = LONGER.replace(b"\x80\x02", b"\x80\x02" * 3, 1)
     made = copy(written(tmp_path, legacy_of(filled, STORAGES_WRITERS)), longer)
     assert made == legacy_of(LONGER, STORAGES_WRITERS)
-
-
-def test_a_compressed_legacy_file_comes_out_plain(tmp_path: Path) -> None:
-    storages = {"0": os.urandom(3 << 20)}
-    path = written(tmp_path, gzip.compress(legacy_of(CUDA, storages), 1))
-    assert copy(path, LONGER) == legacy_of(LONGER, storages)
 
 
 def test_a_compressed_file_that_is_too_large_is_refused_rather_than_cut(tmp_path: Path) -> None:
@@ -302,17 +233,6 @@ def test_a_compressed_file_that_is_too_large_is_refused_rather_than_cut(tmp_path
 
 
 # --- both ---------------------------------------------------------------------------------------------------
-
-
-@table("pickle", [CPU, LONGER])
-@table("make", [zip_of, legacy_of])
-def test_copies_are_read_by_our_own_reader(tmp_path: Path, pickle: bytes, make) -> None:
-    made = copy(written(tmp_path, make(CUDA, STORAGES_WRITERS)), pickle)
-    container = read_container(str(written(tmp_path, made, "again.pt")))
-    fitted = fit_pickle(pickle, len(CUDA)) if container.format == "legacy" else None
-    assert container.stream.data[: container.stream.end] == (fitted or pickle)
-    for key, stored in container.stored.items():
-        assert made[stored.offset :][:NBYTES] == STORAGES_WRITERS[key]
 
 
 @table("pickle", [CPU, LONGER])
@@ -374,12 +294,6 @@ def test_in_place_and_back(write: Callable[..., str]) -> None:
     assert devices(Path(path))["constants.pkl/0"] == "privateuseone:0"
 
 
-def test_nothing_to_change_is_a_copy(write: Callable[..., str], tmp_path: Path) -> None:
-    path, out = write(archive(location="cpu")), tmp_path / "copy.pt"
-    export_copy(path, out, plan_remap(open_checkpoint(path), [Rule(device="*", to="cpu")]))
-    assert out.read_bytes() == Path(path).read_bytes()
-
-
 def test_records_of_one_name_are_refused(write: Callable[..., str], tmp_path: Path) -> None:
     path = write(archive(Record(name="net/CONSTANTS.pkl", data=b"\x80\x02).")))
     plan = plan_remap(open_checkpoint(path), [Rule(device="*", to="cpu")])
@@ -391,14 +305,6 @@ def test_a_changed_record_shows(write: Callable[..., str]) -> None:
     extra = Record(name="net/extra/a", data=b"one")
     one, other = write(archive(extra)), write(archive(Record(name="net/extra/a", data=b"two")), "other.pt")
     assert compare_files(other, one).differences
-
-
-def test_container_has_the_devices_of_a_plan() -> None:
-    container = read_container(BytesSource(archive(), "net.pt"))
-    plan = plan_remap(build_checkpoint(container), [Rule(path="constants.pkl/**", to="cpu")])
-    mapped = archive_mapped(container, plan, Progress())
-    places = {key: one.location for key, one in mapped.storage_ids.items()}
-    assert places == {"0": "cuda:0", "1": "cuda:0", "2": "cuda:0", "constants/0": "cpu"}
 
 
 OBJECT_FORMATS = stream(mapping(a=tensor(text("cuda:0")), b=tensor(text("cuda:1"), "1")))

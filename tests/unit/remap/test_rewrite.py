@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import pickle
 import pickletools
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,11 @@ from inspector.remap.plan import Plan, could_move, plan_remap, with_hidden
 from inspector.remap.rewrite import (
     Edit,
     apply_edits,
-    device_instructions,
     fit_pickle,
     index_edit,
     index_instruction,
     index_of,
     literal_of,
-    mend_frames,
     pad_pickle,
     rewrite_pickle,
     unfit_pickle,
@@ -81,19 +78,6 @@ def test_a_text_is_written_with_the_instruction_it_was_written_with(literal: byt
     assert literal_of(data, trace, again, "cpu") == literal
 
 
-def test_the_old_text_is_repeated_as_it_was_written() -> None:
-    data = b'S"c\\x70u"\nq\x00h\x00\x86.'
-    trace = trace_pickle(data, texts=frozenset({"cpu"}))
-    assert literal_of(data, trace, list(trace.texts.values())[1], "cpu") == data[: data.index(b"q")]
-
-
-@table("index", [0, 1, 127, 255, 256, 70000, -56])
-def test_numbers_are_written_for_every_reader(index: int) -> None:
-    data = index_instruction(index)
-    assert pickle.loads(data + b".") == index
-    assert data[:1] in {b"K", b"J"}  # both known to weights_only
-
-
 def built(data: bytes) -> Built:
     trace = trace_pickle(data + b".", texts=frozenset({"cuda", "cpu"}))
     return trace.tuples[id(trace.root)]
@@ -124,48 +108,6 @@ def test_a_number_written_strangely_is_refused(data: bytes) -> None:
         return
     with pytest.raises(PlanError):
         index_of(data, built(data))
-
-
-def test_a_number_is_given_as_it_is_written() -> None:
-    assert index_of(b"U\x04cudaK\x01\x86", built(b"U\x04cudaK\x01\x86")) == b"K\x01"
-    assert index_of(b"U\x04cuda\x85", built(b"U\x04cuda\x85")) == b""
-
-
-@pytest.mark.parametrize("index", [b"", b"K\x03"])
-def test_a_device_is_written_without_touching_the_memo(index: bytes) -> None:
-    data = device_instructions(b"U\x04cuda", index)
-    codes = {opcode.name for opcode, _, _ in pickletools.genops(data + b".")}
-    assert codes <= {"GLOBAL", "SHORT_BINSTRING", "BININT1", "TUPLE1", "TUPLE2", "REDUCE", "STOP"}
-    assert len(read_pickle(data + b".").root.args) == 1 + bool(index)
-
-
-def test_edits_are_made_in_the_order_of_the_bytes() -> None:
-    edits = [Edit(4, 4, b"+"), Edit(0, 2, b""), Edit(6, 9, b"xyz")]
-    assert apply_edits(b"abcdefghi", edits) == b"cd+efxyz"
-
-
-def test_frames_keep_the_length_of_what_they_hold() -> None:
-    first = b"\x95" + struct.pack("<Q", 3) + b"KKK"
-    second = b"\x95" + struct.pack("<Q", 4) + b"NNNN"
-    data = first + b"outside" + second
-    place = len(first) + len(b"outside")
-    edits = [
-        Edit(place + 9, place + 10, b"12345"),  # the first byte of the second frame
-        Edit(11, 12, b""),  # the last of the first
-        Edit(13, 15, b"-----"),  # between the two
-        Edit(place + 12, place + 12, b"!"),
-    ]
-    mended = mend_frames(data, [0, place], edits)
-    made = apply_edits(data, edits + mended)
-    assert made == (
-        b"\x95" + struct.pack("<Q", 2) + b"KKo-----side" + b"\x95" + struct.pack("<Q", 9) + b"12345NN!N"
-    )
-
-
-def test_a_frame_that_nothing_grows_in_stays() -> None:
-    data = b"\x95" + struct.pack("<Q", 3) + b"KKK"
-    assert mend_frames(data, [0], [Edit(10, 11, b"x")]) == []
-    assert CODES["FRAME"] == data[0]
 
 
 VALUE = {"a": [1, 2, 300, "text"], "b": (1.5, None, True), "k": 7}
@@ -210,18 +152,6 @@ def test_wide_numbers_of_another_writer_stay_as_they_are() -> None:
         longer = fit_pickle(data, len(data) + 2)
         assert longer is not None
         assert pickle.loads(longer) == pickle.loads(data)
-
-
-def test_nothing_shorter_can_be_had() -> None:
-    data = pickle.dumps(VALUE, 2)
-    assert fit_pickle(data, len(data) - 1) is None
-    assert fit_pickle(data, len(data) - 2) is None
-
-
-def test_a_pickle_without_small_numbers_takes_an_even_filling_only() -> None:
-    data = pickle.dumps("text", 2)
-    assert fit_pickle(data, len(data) + 2) is not None
-    assert fit_pickle(data, len(data) + 1) is None
 
 
 def test_oldest_pickles_must_be_as_long_as_they_are() -> None:
@@ -277,16 +207,6 @@ def opcodes(data: bytes) -> set[str]:
 
 
 # --- locations and the memo ---------------------------------------------------------------------------------
-
-
-def test_without_rules_nothing_is_touched() -> None:
-    data = stream(tensor(A)) + b"whatever follows"
-    assert remapped(data) == data[: -len(b"whatever follows")]
-
-
-def test_a_location_changes_where_it_stands() -> None:
-    assert remapped(stream(tensor(A)), "*=cpu") == stream(tensor(HOST))
-    assert remapped(stream(tensor(HOST)), "*=cuda:11") == stream(tensor(text("cuda:11")))
 
 
 def test_only_the_devices_meant_change() -> None:

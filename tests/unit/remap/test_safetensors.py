@@ -12,7 +12,6 @@ from inspector.remap import safetensors as form_tensors
 from inspector.remap.forms import Form, LeftOut
 from inspector.remap.safetensors import (
     SafetensorsPlan,
-    find_tied,
     format_header,
     plan_safetensors,
     refusal_of,
@@ -20,7 +19,7 @@ from inspector.remap.safetensors import (
 from tests.builders import pickles
 from tests.sweep import table
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
-from tests.unit.remap.samples import parameter, sparse
+from tests.unit.remap.samples import parameter
 
 
 def planned(entries: dict[str, bytes], **cast: str) -> SafetensorsPlan:
@@ -57,29 +56,6 @@ def test_header_is_what_the_format_asks_for() -> None:
         "empty": {"dtype": "F32", "shape": [0], "data_offsets": [16, 16]},
     }
     assert data[8:9] == b"{"
-
-
-def test_cast_changes_types_and_sizes() -> None:
-    contents = planned({"a": tensor(), "i": tensor("1", cls="torch.LongStorage")}, float32="bfloat16")
-    assert [(slot.name, slot.dtype, slot.nbytes) for slot in contents.slots] == [
-        ("i", "int64", 32),
-        ("a", "bfloat16", 8),
-    ]
-
-
-def test_tensor_of_several_names_is_kept_under_the_first_by_alphabet() -> None:
-    shared = tensor() + b"q\x05"
-    contents = planned(
-        {"head": shared, "embed": b"h\x05", "tail": tensor(geometry="0;2;1"), "also": b"h\x05"}
-    )
-    assert contents.tied == (("head", "also"), ("embed", "also"))
-    assert [slot.name for slot in contents.slots] == ["tail", "also"]
-    assert contents.metadata == {"format": "pt", "head": "also", "embed": "also"}
-
-
-def test_empty_tensors_are_not_tied() -> None:
-    assert planned({"a": tensor(numel=0) + b"q\x05", "b": b"h\x05"}).tied == ()
-    assert find_tied([("a", None), ("b", None)]) == []
 
 
 def test_the_name_that_loaders_ask_for_is_ours() -> None:
@@ -135,11 +111,6 @@ def test_what_the_format_cannot_hold_is_said(arguments, stored, expected) -> Non
     assert refusal_of(*arguments, is_stored=stored) == expected
 
 
-def test_refusals_name_the_tensors() -> None:
-    contents = planned({"s": sparse(tensor("0"), tensor("1")), "q": tensor("2", cls="torch.QInt8Storage")})
-    assert contents.refusals == ("s is sparse_coo", "q is qint8")
-
-
 def test_conjugated_on_the_fly_is_refused() -> None:
     arguments = [
         pickles.storage(cls="torch.ComplexFloatStorage"),
@@ -185,19 +156,6 @@ ROOT = mapping(
         "storage": pickles.storage("1", numel=4),
     }
 )
-
-
-@table("how", [{}, {"legacy": True}, {"deflated": ("data/0", "data/1")}])
-def test_tensors_are_written_in_the_order_of_rows(tmp_path, how) -> None:
-    destination, _ = exported(file_of(tmp_path, ROOT, **how), Form(shape="safetensors"))
-    assert tensors_of(destination) == {
-        "whole": ZERO,
-        "turned": transposed(ONE, 4),
-        "part": ZERO[4:12],
-        "scalar": ONE[12:],
-        "empty": b"",
-        "storage": ONE,
-    }
 
 
 def test_cast_comes_after_the_order(tmp_path, monkeypatch) -> None:

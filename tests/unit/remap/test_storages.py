@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers import storage_reader
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.opening import read_container
 from inspector.containers.packed import open_source
@@ -57,13 +56,6 @@ def test_what_is_viewed_is_kept_aligned(spans, nbytes, alignment, ranges, starts
     assert cut_out(spans, nbytes, alignment) == Cut(ranges, starts)
 
 
-def test_places_move_with_what_is_kept() -> None:
-    cut = cut_out([(8, 16), (40, 44)], 100, 4)
-    assert [cut.place(pos) for pos in (8, 12, 40)] == [0, 4, 8]
-    assert cut_out([], 100, 4).place(0) == 0
-    assert [cut.place(pos) for pos in (0, 8, 30, 100)] == [0, 0, 8, 12]  # where empty views may stand
-
-
 def storages_of(container: Container, **how: object) -> Storages:
     return Storages(
         container, how.pop("location_of", lambda key, tag: tag), lambda key: f"the tensor of {key}", **how
@@ -79,42 +71,6 @@ def pieces(
     named = storages_of(container, cuts=viewed.cuts() if compact else {}, **how)
     write_pickle(container.stream.root, Writing(naming=named))
     return list(named.pieces.values())
-
-
-def test_storages_are_numbered_as_they_are_used() -> None:
-    found = pieces(mapping({"a": tensor("9"), "b": tensor("3"), "c": tensor("9")}))
-    assert [(piece.source, piece.name.key) for piece in found] == [("9", "0"), ("3", "1")]
-    assert found[0] == Piece(
-        "9", StorageName(("torch", "FloatStorage"), "0", "cpu", 4), ((0, 16),), True, "float32", 16
-    )
-
-
-@table(
-    ("cls", "name", "numel"),
-    [
-        ("torch.cuda.HalfStorage", ("torch", "HalfStorage"), 4),
-        ("torch.storage._UntypedStorage", ("torch.storage", "UntypedStorage"), 4),
-        ("torch.QInt32Storage", ("torch", "QInt32Storage"), 4),
-    ],
-)
-def test_classes_get_the_names_that_every_torch_knows(cls, name, numel) -> None:
-    (piece,) = pieces(pickles.storage(cls=cls, numel=numel))
-    assert (piece.name.cls, piece.name.numel) == (name, numel)
-
-
-def test_locations_are_asked_for() -> None:
-    asked = []
-    (piece,) = pieces(tensor("5", device="cuda:1"), location_of=lambda *place: asked.append(place) or "cpu")
-    assert (piece.name.location, asked) == ("cpu", [("5", "cuda:1")])
-
-
-def test_cast_changes_class_and_size_of_one_type_alone() -> None:
-    root = mapping({"a": tensor("0"), "b": tensor("1", cls="torch.DoubleStorage")})
-    found = pieces(root, dtypes={"float32": "bfloat16"})
-    assert [(piece.dtype, piece.name.cls[1], piece.nbytes) for piece in found] == [
-        ("bfloat16", "BFloat16Storage", 8),
-        ("float64", "DoubleStorage", 32),
-    ]
 
 
 def test_missing_bytes_are_named_by_their_tensor() -> None:
@@ -148,13 +104,6 @@ def offsets(root: bytes) -> list[Value]:
     naming = storages_of(container, cuts=viewed.cuts())
     values = [value for _, value in container.stream.root.pairs]
     return [naming.move_view(value) for value in values]
-
-
-def test_views_share_what_is_left() -> None:
-    root = mapping({"a": view("10;4;1"), "b": view("12;4;1"), "c": view("90;2,2;4,1")})
-    (piece,) = pieces(root, compact=True)
-    assert (piece.ranges, piece.is_whole, piece.name.numel) == (((40, 64), (360, 384)), False, 12)
-    assert offsets(root) == [0, 2, 6]
 
 
 @table(
@@ -286,15 +235,6 @@ def test_bytes_come_from_wherever_they_are(tmp_path, how) -> None:
     assert names_in(tmp_path) == ["in.pt", "out"]
 
 
-def test_chunks_are_small(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(form_bytes, "STEP_NBYTES", 6)
-    monkeypatch.setattr(storage_reader, "STEP_NBYTES", 6)
-    for how in ({}, {"deflated": ("data/0",)}):
-        source, container = stocked(file_of(tmp_path, ROOT, **how))
-        with source, Stock(source, container, tmp_path) as stock:
-            assert [len(chunk) for chunk in stock.read(piece("0"), Progress())] == [6, 6, 4]
-
-
 def test_small_pieces_are_written_together_and_large_ones_copied(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(form_bytes, "SMALL_NBYTES", 8)
     monkeypatch.setattr(form_bytes, "STEP_NBYTES", 10)
@@ -326,14 +266,6 @@ def test_checksums_are_those_of_whole_records(tmp_path) -> None:
         assert stock.crc(piece("0")) == 0
 
 
-def test_storages_without_bytes_are_nowhere(tmp_path) -> None:
-    source, container = stocked(file_of(tmp_path, ROOT))
-    container = replace(container, stored={"0": StoredBytes(0, None, 0)})
-    with source, Stock(source, container, tmp_path) as stock:
-        for key in ("0", "1"):
-            assert list(stock.read(piece(key, (0, 0)), Progress())) == []
-
-
 def test_damage_in_what_is_compressed_is_an_error(tmp_path) -> None:
     path = file_of(tmp_path, ROOT, deflated=("data/0",))
     data = path.read_bytes()
@@ -356,17 +288,6 @@ def test_unknown_compression_is_an_error(tmp_path) -> None:
         list(stock.read(piece("9"), Progress()))
 
 
-def test_spooled_files_have_no_name(tmp_path) -> None:
-    source, container = stocked(file_of(tmp_path, ROOT))
-    with source, Stock(source, container, tmp_path) as stock:
-        stock.spool().write(b"x")
-        assert names_in(tmp_path) == ["in.pt"]
-    (tmp_path / "gone").mkdir()
-    source, container = stocked(file_of(tmp_path, ROOT))
-    with source, Stock(source, container, tmp_path / "nowhere") as stock, pytest.raises(ExportError):
-        stock.spool()
-
-
 def test_files_that_end_early_are_an_error(tmp_path) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"1234")
@@ -382,16 +303,6 @@ def test_disks_that_are_full_are_noticed_before(tmp_path) -> None:
         refuse_full_disk(tmp_path, 1 << 60)
     with pytest.raises(ExportError, match="No such file"):
         refuse_full_disk(tmp_path / "nowhere", 1)
-
-
-def test_small_pieces_do_not_wait_without_end(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(form_bytes, "STEP_NBYTES", 10)
-    source, container = stocked(file_of(tmp_path, ROOT))
-    with source, Stock(source, container, tmp_path) as stock, (tmp_path / "out").open("w+b") as target:
-        out = Buffered(stock, target.fileno(), Progress())
-        for data in (b"1234567", b"89", b"0"):
-            out.write(data)
-        assert read_at(target.fileno(), 0, 10) == b"1234567890"
 
 
 def test_files_are_read_at_a_place_where_the_system_has_no_call_for_it(tmp_path, monkeypatch) -> None:

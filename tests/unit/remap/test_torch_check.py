@@ -46,15 +46,6 @@ def asked(
     return check_with_torch(out, "original.pt", devices, progress or Progress(), python)
 
 
-def test_the_answer_is_read(say: Callable[[str], Path]) -> None:
-    say(f"yield {GOOD}, b''")
-    found = asked()
-    assert found == TorchCheck(
-        verdict="equal", call="torch.load(path)", torch="2.13.0", tensors=3, missing=("cuda:0",)
-    )
-    assert not found.is_bad
-
-
 def test_paths_are_absolute_and_a_nameless_copy_is_handed_over(
     say: Callable[[str], Path], tmp_path: Path
 ) -> None:

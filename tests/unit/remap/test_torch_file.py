@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 import zipfile
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from inspector.containers.legacy import MAGIC, NUMEL, PROTOCOL_VERSION
 from inspector.containers.opening import read_container
 from inspector.containers.source import FileSource, Source
 from inspector.containers.zip.directory import ZipEntry, payload_offset, read_directory
@@ -22,8 +19,8 @@ from inspector.remap import storages, torch_file
 from inspector.remap.forms import Form
 from inspector.remap.pickle_writer import StorageName, storage_class
 from inspector.remap.storages import Piece
-from inspector.remap.torch_file import LegacyStorage, check_length, write_legacy
-from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, storage_name, torch_records, write_zip
+from inspector.remap.torch_file import check_length
+from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, torch_records, write_zip
 from tests.corpus import cases
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 from tests.unit.remap.samples import stream, written, zip_of
@@ -107,7 +104,7 @@ def test_many_records_are_counted_in_the_large_end(tmp_path: Path) -> None:
         assert len(archive.infolist()) == 70_000
 
 
-STORAGES = [Record(storage_name(str(number)), 4, 4, bytes(4)) for number in range(2)]
+STORAGES = [(str(number), 4, bytes(4)) for number in range(2)]
 NAMES = ["data.pkl", ".format_version", ".storage_alignment", "byteorder", "data/0", "data/1"]
 NAMES += ["version", ".data/serialization_id"]
 
@@ -122,33 +119,6 @@ def records(*, is_in_order_of_use: bool = True) -> dict[str, object]:
         is_in_order_of_use=is_in_order_of_use,
     )
     return {record.name: record.contents for record in made}
-
-
-def test_records_are_torchs_in_torchs_order() -> None:
-    found = records()
-    assert list(found) == [f"net/{name}" for name in NAMES]
-    assert list(found.values()) == [
-        *(b"the object", b"1", b"64", b"big", bytes(4), bytes(4), b"3\n", b"1" * 40)
-    ]
-
-
-def test_nothing_is_promised_of_storages_in_another_order() -> None:
-    assert records().keys() - records(is_in_order_of_use=False).keys() == {"net/.format_version"}
-
-
-def test_pickles_come_first_and_storages_in_the_order_of_their_keys() -> None:
-    out = io.BytesIO()
-    storages = [
-        LegacyStorage(key, numel, partial(out.write, bytes([numel]) * numel))
-        for key, numel in {"2": 3, "10": 1, "0": 0}.items()
-    ]
-    write_legacy(b"the object", storages, out.write)
-    out.seek(0)
-    info = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
-    assert [pickle.load(out) for _ in range(3)] == [MAGIC, PROTOCOL_VERSION, info]
-    assert out.read(10) == b"the object"
-    assert pickle.load(out) == ["0", "10", "2"]
-    assert out.read() == NUMEL.pack(0) + NUMEL.pack(1) + b"\1" + NUMEL.pack(3) + b"\3\3\3"
 
 
 ROOT = mapping({"a": tensor("0"), "b": tensor("1"), "e": tensor("2", numel=0)})

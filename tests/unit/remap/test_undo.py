@@ -16,7 +16,7 @@ from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.remap import in_place
-from inspector.remap.files import patched_path, record_path
+from inspector.remap.files import record_path
 from inspector.remap.in_place import (
     UndoRecord,
     format_undo,
@@ -78,11 +78,6 @@ def check(path: Path, record: UndoRecord) -> None:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return written(tmp_path, DATA, "best.pth")
-
-
-def test_a_record_stands_beside_its_file(path: Path) -> None:
-    assert record_path(path) == path.with_name("best.pth.undo")
-    assert patched_path(record_path(path)) == path
 
 
 @pytest.mark.parametrize("pieces", [PIECES, (*PIECES, APPENDED), (APPENDED,)])
@@ -213,11 +208,6 @@ def test_a_record_of_another_version_is_named(tmp_path: Path) -> None:
     at = written(tmp_path, b"checkpoint-inspector undo record 1\n{}", "best.pth.undo")
     with pytest.raises(ExportError, match="written by another version"):
         read_undo(at)
-
-
-def test_a_record_that_is_not_there_is_told(path: Path) -> None:
-    with pytest.raises(ExportError, match="no undo record can be read: no such file"):
-        read_undo(record_path(path))
 
 
 def test_what_is_no_small_file_is_no_record(path: Path) -> None:

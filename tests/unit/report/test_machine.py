@@ -8,7 +8,7 @@ from inspector.doctor.examine import examine
 from inspector.pythons import Python
 from inspector.records import replace
 from inspector.report.machine import format_diagnosis, machine_document, machine_page, target_document
-from inspector.report.page.blocks import plain_lines, plain_text
+from inspector.report.page import plain_lines, plain_text
 from inspector.target.profile import CPU_ONLY, Gpu, Profile
 from inspector.target.wish import parse_target
 from tests.sweep import table

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.records import replace
-from inspector.report.query import Term, matching_nodes, parse_query, searchable
+from inspector.report.query import matching_nodes, parse_query, searchable
+from inspector.report.terms import Term
 from inspector.report.tree import build_tree
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, tensor, value

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.model.build import open_checkpoint
-from inspector.report.page.blocks import plain_lines
+from inspector.report.page import plain_lines
 from inspector.report.scripts import script_document, script_lines
 from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS

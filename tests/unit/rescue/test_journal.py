@@ -93,10 +93,3 @@ def test_what_a_program_writes_itself_is_bounded(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(journal, "_MOST_NBYTES", 2)
     assert read_journal(tmp_path).processes == 1
     assert read_journal(tmp_path).failures == ()
-
-
-def test_no_span_before_python_3_11(tmp_path: Path) -> None:
-    (tmp_path / "10").write_text(f"S\n{written(own={**PLACE, 'span': None})}0 1\n")
-    (call,) = read_journal(tmp_path).calls
-    assert call.own is not None
-    assert call.own.span is None

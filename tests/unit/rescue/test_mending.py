@@ -155,10 +155,6 @@ def test_code_that_is_not_the_users_is_helped_by_its_file(tmp_path: Path) -> Non
     assert found.place is None
 
 
-def test_nothing_is_mended_where_nothing_was_mapped() -> None:
-    assert mend(call(None), [], []) is None
-
-
 LINE = Place(file="<stdin>", line=3, span=None, calls="load", takes=1)
 
 

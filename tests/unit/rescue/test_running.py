@@ -111,13 +111,6 @@ def python(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_program_is_found_as_a_shell_finds_it(python: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(Path(python).parent))
-    for name in ("python3", python):
-        found = find_command([name, "train.py", "-I", "--epochs", "3"])
-        assert found == Program(command=(python, "train.py", "-I", "--epochs", "3"), python=(python,))
-
-
 @table("name", ["none-such", "./none-such", "/"])
 def test_an_unknown_program_is_wrong_usage(name: str) -> None:
     with pytest.raises(PlanError, match="there is no program"):
@@ -231,12 +224,6 @@ PYTHON = [sys.executable, "-I", "-S", "-c"]
 
 def run(code: str, **environment: str) -> int:
     return run_command([*PYTHON, code], {**os.environ, **environment})
-
-
-def test_the_end_is_the_commands(tmp_path: Path) -> None:
-    code = "import os, sys; sys.exit(int(os.environ['CODE']))"
-    assert run(code, CODE="7") == 7
-    assert run("import os; os.kill(os.getpid(), 9)") == -9
 
 
 def test_files_that_the_shell_opened_are_the_commands_too(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from inspector.model.programs.facts import KNOWN_OPCODES
-from inspector.safety import allowlist
-from inspector.safety.allowlist import allow_list, default_allow_list
+from inspector.safety import names as allowlist
+from inspector.safety.names import allow_list, default_allow_list
 from tests.sweep import table
 from tests.torches import run_with_torch
 

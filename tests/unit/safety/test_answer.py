@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.checkpoint import Checkpoint
-from inspector.safety.allowlist import allow_list, default_allow_list
+from inspector.safety.names import allow_list, default_allow_list
 from inspector.safety.verdict import Answer, answer_for, judge
 from tests.builders.pickles import call, list_, name, new, number, op
 from tests.sweep import table

@@ -17,9 +17,7 @@ import pytest
 
 import inspector.safety
 from inspector.pickles.values import package_of, present_name
-from inspector.safety.allowlist import default_allow_list
-from inspector.safety.classes import known_classes
-from inspector.safety.names import judge_global
+from inspector.safety.names import default_allow_list, judge_global, known_classes
 from inspector.safety.verdict import judge
 from tests.unit.model.making import by_hand
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.safety.allowlist import default_allow_list
-from inspector.safety.classes import known_classes
-from inspector.safety.imports import IMPORT_ERRORS, IMPORTS, imports_for
+from inspector.safety.names import default_allow_list, known_classes
+from inspector.safety.words import IMPORT_ERRORS, IMPORTS, imports_for
 
 
 def test_each_module_stands_once_in_the_order_of_the_names() -> None:

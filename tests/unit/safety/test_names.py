@@ -59,7 +59,7 @@ def test_verdicts(name: str, verdict: str) -> None:
 def test_lists_are_read_once_and_hold_no_allowed_name() -> None:
     dangers = known_dangers()
     assert known_dangers() is dangers
-    from inspector.safety.allowlist import default_allow_list
+    from inspector.safety.names import default_allow_list
 
     assert not [name for name in default_allow_list().names if is_dangerous(name)]
 

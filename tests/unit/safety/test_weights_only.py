@@ -11,7 +11,7 @@ from inspector.model.checkpoint import Checkpoint, GlobalUse, KeyFault, Safety, 
 from inspector.model.programs.uses import PERSISTENT_ID
 from inspector.pickles.oddities import OddityKind
 from inspector.records import replace
-from inspector.safety.allowlist import allow_list, default_allow_list
+from inspector.safety.names import allow_list, default_allow_list
 from inspector.safety.verdict import names_to_allow, refusals, unknown_opcode
 from tests.sweep import table
 from tests.unit.report.rows import BLANK

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.safety.allowlist import default_allow_list
+from inspector.safety.names import default_allow_list
 from inspector.safety.verdict import judge, names_to_allow, refusals
 from tests.builders.pickles import STOP, dict_, list_, name, number, op, proto, text, tuple_
 from tests.sweep import table

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from inspector.records import replace
-from inspector.report.outline.flat import Order
-from inspector.report.outline.ranks import Column
+from inspector.report.outline.flat import Column, Order
 from inspector.session.controller import Session
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.model.checkpoint import Checkpoint, Key, Tensor
-from inspector.snippet.datasets import Data, find_data
+from inspector.snippet.traits import Data, find_data
 from tests.sweep import table
 from tests.unit.snippet.rows import checkpoint, optimizer, tensor
 

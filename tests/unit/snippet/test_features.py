@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.snippet.features import FEATURES, has
+from inspector.snippet.loading import FEATURES, has
 from inspector.target.profile import Profile
 from tests.sweep import table
 

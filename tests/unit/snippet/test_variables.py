@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.model.checkpoint import Key
-from inspector.snippet.variables import Names, is_free
+from inspector.snippet.request import Names, is_free
 from tests.sweep import table
 
 

@@ -11,13 +11,6 @@ from inspector.target.after_load import (
     Way,
     follow,
     landed_places,
-    load_module,
-    load_slot,
-    mixing_failure,
-    move_module,
-    parallel_failure,
-    rng_failure,
-    step_failure,
     usual_way,
 )
 from inspector.target.parts import parts_of
@@ -51,102 +44,6 @@ def test_each_is_part_of_its_message_and_of_no_other() -> None:
 
 
 CPU, GPU, META = At("cpu"), At("cuda:0"), At("meta")
-
-
-def test_copying_keeps_the_places_of_the_model() -> None:
-    own = (At("cuda:0", "float16"), CPU)
-    assert load_module(own, (At("cuda:1", "float32"), GPU)).places == own
-
-
-def test_assigning_takes_the_places_of_the_file() -> None:
-    saved = (At("cuda:1", "float64"), CPU)
-    done = load_module((GPU, META), saved, Way.ASSIGN)
-    assert done.places == saved
-    assert not done.error
-    assert not done.warning
-
-
-def test_copying_and_the_meta_device() -> None:
-    assert load_module((META,), (CPU,)).warning == Complaint.NO_OP
-    assert load_module((META,), (META,)) == ((META,), None, None)
-    assert load_module((CPU,), (META,)).error == Complaint.NO_DATA
-
-
-def test_moving() -> None:
-    assert move_module((CPU, At("cuda:1", "int64")), "cuda:0").places == (GPU, At("cuda:0", "int64"))
-    assert move_module((META,), "cpu").error == Complaint.NO_DATA
-    assert move_module((META, CPU), "meta").places == (META, META)
-
-
-def test_slots_follow_their_parameter() -> None:
-    half = At("cuda:0", "bfloat16")
-    assert load_slot("exp_avg", CPU, half, on_device=False) == half
-    assert load_slot("state1", At("cpu", "uint8"), GPU, on_device=False) == GPU
-    whole = At("cuda:0", "complex64")
-    assert load_slot("exp_avg", CPU, whole, on_device=False) == At("cuda:0", "float32")
-
-
-def test_counters_stay_unless_they_belong_on_the_device() -> None:
-    step = At("cuda:1", "float64", is_number=True)
-    assert load_slot("step", step, GPU, on_device=False) == step
-    assert load_slot("inner/step", step, GPU, on_device=False) == step
-    assert load_slot("step", step, GPU, on_device=True) == At("cuda:0", "float32", is_number=True)
-
-
-CPU_USING, GPU_USING, OTHER, META_USING = At("cpu"), At("cuda:0"), At("cuda:1"), At("meta")
-
-
-def test_mixing() -> None:
-    assert not mixing_failure([])
-    assert not mixing_failure([GPU_USING, GPU_USING])
-    assert mixing_failure([GPU_USING, CPU_USING]) == Complaint.SAME_DEVICE
-    assert mixing_failure([CPU_USING, META_USING]) == Complaint.NOT_EXPECTED
-
-
-def test_a_number_on_the_cpu_may_meet_any_device() -> None:
-    assert not mixing_failure([GPU_USING, At("cpu", "int64", is_number=True)])
-    assert mixing_failure([CPU_USING, At("cuda:0", "int64", is_number=True)]) == Complaint.SAME_DEVICE
-
-
-def test_parallel() -> None:
-    assert not parallel_failure([GPU_USING], "cuda:0")
-    assert parallel_failure([GPU_USING, OTHER], "cuda:0") == Complaint.FIRST_DEVICE
-
-
-def test_rng() -> None:
-    assert not rng_failure(At("cpu", "uint8"))
-    assert rng_failure(At("cuda:0", "uint8")) == Complaint.BYTE_TENSOR
-    assert rng_failure(At("cpu", "float32")) == Complaint.BYTE_TENSOR
-
-
-def test_step_of_one_tensor_after_the_other() -> None:
-    counter = At("cuda:1", is_number=True)
-    assert step_failure(CPU_USING, {"exp_avg": GPU_USING}) == Complaint.SAME_DEVICE
-    assert not step_failure(CPU_USING, {"exp_avg": CPU_USING, "step": counter})
-    assert step_failure(GPU_USING, {"exp_avg": CPU_USING}, foreach=False) == Complaint.SAME_DEVICE
-
-
-def test_step_of_all_tensors_at_once() -> None:
-    assert step_failure(GPU_USING, {"exp_avg": OTHER}) is Complaint.FOREACH
-    assert not step_failure(GPU_USING, {"exp_avg": GPU_USING, "step": CPU_USING})
-    assert not step_failure(GPU_USING, {"exp_avg": GPU_USING, "step": GPU_USING})
-    assert step_failure(GPU_USING, {"exp_avg": GPU_USING, "step": OTHER}) is Complaint.FOREACH
-
-
-def test_slots_on_the_cpu_pass_for_counters_until_they_are_used() -> None:
-    assert step_failure(GPU_USING, {"exp_avg": CPU_USING}) is Complaint.SAME_DEVICE
-    assert step_failure(GPU_USING, {"exp_avg": At("cpu", "bfloat16")}) is Complaint.FOREACH
-
-
-def test_numbers_that_are_only_read_may_be_anywhere() -> None:
-    assert not step_failure(CPU_USING, {"mu_product": At("cuda:0", is_number=True), "exp_avg": CPU_USING})
-
-
-def test_capturable_wants_its_counters_on_a_gpu() -> None:
-    assert step_failure(CPU_USING, {"step": CPU_USING}, capturable=True) == Complaint.CAPTURABLE
-    assert step_failure(GPU_USING, {"step": CPU_USING}, capturable=True) == Complaint.CAPTURABLE
-    assert not step_failure(GPU_USING, {"step": GPU_USING}, capturable=True)
-    assert not step_failure(CPU_USING, {"momentum_buffer": CPU_USING}, capturable=True)
 
 
 def course(made: Checkpoint, code: Code | None = None, landed: tuple[str, ...] = ()) -> Course:

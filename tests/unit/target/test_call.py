@@ -15,7 +15,6 @@ from inspector.model.checkpoint import GlobalUse, Safety, UnusualOpcode, Verb
 from inspector.pickles.instructions import CODES
 from inspector.records import replace
 from inspector.safety.verdict import judge
-from inspector.target import versions
 from inspector.target.call import (
     BAD_MAP,
     CUT,
@@ -28,14 +27,12 @@ from inspector.target.call import (
     WrongType,
     behind_message,
     device_for,
-    goes_to_meta,
     load_call,
     plain_call,
     refusal_message,
     refusal_of,
     short_message,
     tag_for,
-    type_name,
 )
 from inspector.target.versions import NEWEST, release_of
 from tests.builders import pickles
@@ -119,18 +116,6 @@ def test_devices_of_their_own_that_cannot_be_mapped(map_location: MapLocation, b
     assert message.startswith(beginning)
 
 
-def test_what_is_seen_to_go_to_meta() -> None:
-    assert goes_to_meta("meta")
-    assert goes_to_meta(TorchDevice(text="meta:0"))
-    assert not any(map(goes_to_meta, ("meta:0", CPU, None, TagMap(pairs=(("cpu", "meta"),)))))
-
-
-def test_names_of_types() -> None:
-    assert type_name(TagMap(pairs=())) == type({}).__name__
-    assert type_name(Function()) == type(lambda: None).__name__
-    assert type_name(WrongType(name="list")) == "list"
-
-
 UNKNOWN = Refusal(finding="needs-allow-list", name="argparse.Namespace")
 BLOCKED = Refusal(finding="dangerous-global", name="os.getcwd")
 OPCODE = Refusal(finding="runs-code", opcode=pickle.POP[0])
@@ -189,13 +174,6 @@ def test_words_of_other_releases(release: tuple[int, int], refusal: Refusal, wor
     assert words in message
 
 
-@table("release", [(2, 0), (2, 4), (2, 6), NEWEST])
-def test_without_a_reason_only_the_beginning_is_said(release: tuple[int, int]) -> None:
-    beginning = refusal_message(Refusal(finding="runs-code"), release)
-    assert refusal_message(OPCODE, release).startswith(beginning)
-    assert "\n\nCheck" not in beginning
-
-
 @table(
     ("refusal", "release", "said"),
     [
@@ -231,10 +209,6 @@ def test_other_messages_in_short(message: str, shown: str) -> None:
     for quoted in (message, shown):
         assert behind_message(f"It fails with: {quoted} Do that.", message) == "Do that."
     assert behind_message("Do that.", message) == "Do that."
-
-
-def test_a_long_message_is_cut() -> None:
-    assert len(short_message(f"RuntimeError: {'x' * 1000}")) <= 240
 
 
 @table(
@@ -367,14 +341,3 @@ def test_a_genuine_module(tmp_path: Path) -> None:
 )
 def test_release_of(text: str | None, release: tuple[int, int]) -> None:
     assert release_of(text) == release
-
-
-def test_the_newest_is_the_torch_that_texts_are_compared_with() -> None:
-    torch = pytest.importorskip("torch")
-    assert release_of(torch.__version__) == NEWEST
-
-
-def test_no_change_is_younger_than_the_newest() -> None:
-    changes = [value for name, value in vars(versions).items() if name.isupper() and isinstance(value, tuple)]
-    assert len(changes) > 10
-    assert all(change <= NEWEST for change in changes)

@@ -10,12 +10,9 @@ from inspector.target.call import LoadCall, TagMap
 from inspector.target.memory import (
     HOST,
     LOAD_ALONE,
-    Forecast,
     Room,
     Routine,
     Sizes,
-    Stage,
-    Use,
     fits,
     forecast,
     stages_of_rank,
@@ -58,23 +55,11 @@ def steps(
     ]
 
 
-def test_what_goes_to_a_gpu_passes_through_the_host() -> None:
-    assert steps() == [("load", {HOST: (140, 40), "cuda:0": (130, 130)}, 0)]
-
-
-def test_all_on_the_cpu() -> None:
-    assert steps(map_location="cpu") == [("load", {HOST: (170, 170)}, 0)]
-
-
 def test_a_mapped_file_takes_nothing_until_it_is_read() -> None:
     assert steps(map_location="cpu", mmap=True) == [("load", {HOST: (0, 0)}, 0)]
     read = Routine(reads_all=True)
     assert steps(read, map_location="cpu", mmap=True)[1:] == [("read", {HOST: (0, 0)}, 170)]
     assert steps(read, map_location="cpu")[1:] == [("read", {HOST: (170, 170)}, 0)]
-
-
-def test_a_mapped_file_is_read_for_a_gpu() -> None:
-    assert steps(mmap=True) == [("load", {HOST: (0, 0), "cuda:0": (130, 130)}, 130)]
 
 
 def test_the_other_byte_order_is_swapped_in_place() -> None:
@@ -196,21 +181,6 @@ def test_all_ranks_load_onto_the_gpu_that_the_file_names() -> None:
 def test_each_rank_has_a_gpu_of_its_own_when_told_so() -> None:
     said = forecast(SAVED, GPUS, LoadCall(map_location="cuda"), ranks=2)
     assert {use.device: use.final_nbytes // MB for use in said.uses[1:]} == {"cuda:0": 100, "cuda:1": 100}
-
-
-def test_peaks_and_finals_over_all_stages() -> None:
-    said = forecast(SAVED, GPUS, LoadCall(map_location="cpu"), IN_TURN)
-    host, gpu = said.uses
-    assert [stage.name for stage in said.stages] == ["load", "load_state_dict", "to"]
-    assert (host.peak_nbytes // MB, host.final_nbytes // MB) == (200, 100)
-    assert (gpu.device, gpu.peak_nbytes // MB) == ("cuda:0", 100)
-
-
-def test_a_peak_may_be_on_a_device_that_is_empty_at_the_end() -> None:
-    early = Stage(name="load", uses=(Use(device="xpu:0", peak_nbytes=5, final_nbytes=0),), mapped_nbytes=0)
-    late = Stage(name="to", uses=(), mapped_nbytes=0)
-    said = Forecast(failure=None, ranks=1, stages=(early, late))
-    assert said.uses == (Use(device="xpu:0", peak_nbytes=5, final_nbytes=0),)
 
 
 @table(

@@ -34,12 +34,6 @@ def said(found: tuple[str, str] | None) -> str:
     return found[1]
 
 
-@table("found", [ZIP, LEGACY])
-@table("version", ["2.13.0", "2.0.1", "1.6.0"])
-def test_nothing_stops_a_plain_call(found, version: str) -> None:
-    assert opening_failure(found, target(version), LoadCall()) is None
-
-
 @table(
     ("version", "words"),
     [

@@ -30,39 +30,6 @@ from tests.sweep import table
 from tests.unit.target.spoiling import PROFILES, encoded, spoiled, values
 
 
-def test_what_is_there_is_given() -> None:
-    fields = Fields(
-        {
-            "t": "a",
-            "f": False,
-            "c": -11,
-            "n": 5,
-            "v": [8, 6],
-            "l": ["a", "b"],
-            "o": {"x": "y"},
-            "e": [{"x": "z"}],
-        }
-    )
-    assert (fields.text("t"), fields.flag("f"), fields.count("c"), fields.nbytes("n")) == ("a", False, -11, 5)
-    assert (fields.version("v"), fields.texts("l")) == ((8, 6), ("a", "b"))
-    assert fields.inside("o").text("x") == "y"
-    assert [part.text("x") for part in fields.each("e")] == ["z"]
-    assert fields.inside("o").names == ("x",)
-
-
-@pytest.mark.parametrize("value", [{}, dict.fromkeys("tfcnvloe")])
-def test_what_is_missing_or_null_is_not_known(value: dict[str, object]) -> None:
-    fields = Fields(value)
-    assert [
-        fields.text("t"),
-        fields.flag("f"),
-        fields.count("c"),
-        fields.nbytes("n"),
-        fields.version("v"),
-    ] == ([None] * 5)
-    assert (fields.texts("l"), fields.each("e"), fields.inside("o").names) == ((), (), ())
-
-
 @table(
     ("ask", "values"),
     [

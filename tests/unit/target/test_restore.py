@@ -212,15 +212,6 @@ def test_places(tag: str, place: str) -> None:
     assert landing_place(tag, 3) == place
 
 
-@pytest.mark.parametrize(("version", "error"), [("2.7.1", "RuntimeError"), (None, "AcceleratorError")])
-def test_sending_to_a_number_that_is_not_there(version: str | None, error: str) -> None:
-    target = Profile(id="x", label="x", accelerators=(("cuda", 1),), torch_version=version)
-    assert send_failure("cuda:1", target) == (
-        "cuda-index-out-of-range",
-        f"{error}: CUDA error: invalid device ordinal",
-    )
-
-
 def test_no_device_is_restored_nowhere_and_a_tag_of_that_word_is_none() -> None:
     assert restore_failure(NO_DEVICE, CPU_ONLY) is None
     assert restore_failure(own_location(NO_DEVICE), CPU_ONLY) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,6 @@ from inspector.model.checkpoint import (
     HiddenDevice,
     HiddenPlace,
     Safety,
-    Storage,
-    Tensor,
 )
 from inspector.model.obstacles import Obstacle, ObstacleKind
 from inspector.records import replace
@@ -43,8 +40,6 @@ from inspector.target.simulate import (
     code_weights_only,
     device_failures,
     first_failure,
-    is_sent,
-    is_wrapper,
     judge_for,
     judge_load,
     rebuild_failure,
@@ -55,7 +50,6 @@ from tests import corpus
 from tests.sweep import table
 from tests.unit.model.making import saved
 from tests.unit.report.rows import checkpoint, storage, tensor
-from tests.work import growth
 
 GPUS = Profile(id="cuda:2", label="2 GPUs", accelerators=(("cuda", 2),))
 OLD = Profile(id="x", label="x", torch_version="2.9.0")
@@ -80,31 +74,10 @@ def landed(target: Profile, form: str = "zip", **how: object) -> list[str]:
     return list(Landing(form, target, LoadCall(**how)).of_tensors(ROWS))
 
 
-def test_without_a_map_all_is_where_it_was() -> None:
-    assert landed(GPUS) == [row.device for row in ROWS.tensors]
-
-
-def test_one_place_for_all_but_what_has_no_data() -> None:
-    assert landed(GPUS, map_location="cuda", current=1) == [*["cuda:1"] * 6, "meta"]
-    assert landed(GPUS, map_location=TorchDevice(text="cpu")) == [*["cpu"] * 6, "meta"]
-
-
 def test_a_legacy_file_s_own_devices_are_not_mapped() -> None:
     assert landed(GPUS, "legacy", map_location="cpu") == [
         *("cpu", "cuda:0", "cpu", "cuda:0", "cuda:0", "cpu", "meta")
     ]
-
-
-def test_a_dictionary_is_asked_for_what_each_kind_names() -> None:
-    pairs = (("cuda:1", "cpu"), ("cuda:0", "cuda:1"), (TorchDevice(text="cuda:0"), "cpu"))
-    assert landed(GPUS, map_location=TagMap(pairs=pairs)) == [
-        *("cpu", "cpu", "cpu", "cuda:1", "cuda:1", "cpu", "meta")
-    ]
-
-
-def test_storages() -> None:
-    assert Landing("zip", GPUS, LoadCall()).of_storages(ROWS) == ("cuda:1", "cpu")
-    assert Landing("zip", CPU_ONLY, LoadCall(map_location=Function())).of_storages(ROWS) == ("cpu", "cpu")
 
 
 def test_failures_are_given_for_each_place() -> None:
@@ -142,11 +115,6 @@ def test_a_mapped_file_s_records_are_not_measured() -> None:
     assert landing.reads_records
     assert not landing.meets(SIZE)
     assert landing.meets(MISSING)
-
-
-def test_kinds_of_rows() -> None:
-    assert [is_wrapper(row) for row in ROWS.tensors] == [False, True, *[False] * 5]
-    assert [is_sent(row) for row in ROWS.tensors] == [*[False] * 3, True, True, False, False]
 
 
 def test_what_has_no_device_goes_where_the_loader_is_told() -> None:
@@ -205,11 +173,6 @@ def test_a_generator_s_state_belongs_on_the_cpu() -> None:
     assert (failure[0].path, failure[1][0]) == ("g/.state/2", "rng-off-cpu")
     assert failure_of(found, GPU) is None
     assert failure_of(found, CPU_ONLY, map_location="cuda") is None  # stopped before, by the storage
-
-
-def test_a_quantized_composite_is_told_by_its_parts() -> None:
-    found = checkpoint(tensor("q", dtype="qint8", layout="sparse_coo", stride=None, device="cpu"))
-    assert failure_of(found, map_location="meta") is None
 
 
 torch = pytest.importorskip("torch")
@@ -362,12 +325,6 @@ def test_a_refusal_or_a_tensor_that_is_sent_to_its_device(storages_before: int, 
     assert failure.finding == finding
 
 
-def test_a_refusal_alone() -> None:
-    outcome = simulate(checkpoint(storage("0")), CPU_ONLY, LoadCall(refusal=REFUSED))
-    assert outcome.failure is not None
-    assert "GLOBAL net.Net was not an allowed global" in outcome.failure.message
-
-
 def test_what_is_known_before_the_file_is_read() -> None:
     outcome = simulate(checkpoint(format="legacy"), CPU_ONLY, LoadCall(mmap=True))
     assert outcome.failure is not None
@@ -402,20 +359,6 @@ def test_a_short_record_is_met_only_when_it_is_read() -> None:
     plain, mapped = (simulate(made, CPU_ONLY, LoadCall(mmap=mmap)).failure for mmap in (False, True))
     assert plain is not None
     assert mapped is None
-
-
-@table("how", [LoadCall(map_location="cpu"), LoadCall(), LoadCall(map_location=Function())], ids=str)
-def test_many_tensors_are_loaded_in_proportion(how: LoadCall) -> None:
-    def prepare(tensors: int) -> Callable[[], object]:
-        made = checkpoint(*(row for index in range(tensors) for row in _row(index, last=tensors - 1)))
-        return lambda: simulate(made, CPU_ONLY, how)
-
-    assert growth(prepare, 500, 2_000) < 1.2
-
-
-def _row(index: int, *, last: int) -> tuple[Storage, Tensor]:
-    device = "cuda:1" if index == last else "cpu"
-    return storage(str(index), device), tensor(str(index), device=device, storage=str(index))
 
 
 OTHER_OPCODE = Safety(opcodes=("POP",), protocol=2, oddities=(), unread=())

@@ -18,7 +18,7 @@ from inspector.errors import CancelledError, ExportError, ValuesError, WorkerErr
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.values.asking import ValueReader, require_numpy
-from inspector.values.request import Requests, read_nbytes
+from inspector.values.request import Requests
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.builders.safetensors import model
 from tests.builders.zips import DEFLATED, Record, build_zip
@@ -101,11 +101,6 @@ def test_a_child_that_fails_is_an_error_of_one_sentence(
         reader.statistics(Requests(opened), 0, progress)
     assert str(caught.value) == "the values could not be read: the child process ended before it had answered"
     assert progress.done == 8
-
-
-def test_repeated_elements_are_read_once() -> None:
-    assert read_nbytes({"shape": [5, 3], "stride": [0, 1], "itemsize": 4}) == 12
-    assert read_nbytes({"shape": [], "stride": [], "itemsize": 8}) == 8
 
 
 def test_who_waits_for_another_question_can_be_cancelled(tmp_path: Path) -> None:

@@ -29,20 +29,6 @@ def refused(*tensors: Any, **more: Any) -> str:
     return caught.value.what
 
 
-def test_a_plain_tensor_is_a_view_of_bytes_in_the_file() -> None:
-    request = asked(tensor(storage_offset=1))
-    assert (request["shape"], request["stride"], request["offset"]) == ([2, 3], [3, 1], 1)
-    assert request["place"] == {"key": "0", "nbytes": 24, "part": "", "file_offset": 64}
-    assert not request["swapped"]
-    assert asked(tensor(), versions=(("byteorder", "big"),))["swapped"]
-    assert asked(tensor(layout="storage", shape=(6,), stride=None, storage_offset=None))["stride"] == [1]
-
-
-def test_bytes_in_pieces_have_no_place_of_their_own() -> None:
-    pieces: Any = (object(),)
-    assert asked(tensor(), storages=(stored(pieces=pieces),))["place"]["file_offset"] is None
-
-
 def test_the_file_is_named_with_what_it_looked_like() -> None:
     found = Requests(checkpoint(path="/a/b.pt", stamp=(1, 2, 3))).file
     assert found == {"path": "/a/b.pt", "stamp": [1, 2, 3]}

@@ -26,7 +26,7 @@ from inspector.gui.widgets.labels import (
 )
 from inspector.gui.widgets.marks import color_icon
 from inspector.report.charts.areas import PROPERTIES, Kind, Property
-from inspector.report.charts.filtering import filter_for
+from inspector.report.charts.bars import filter_for
 from inspector.report.charts.modules import Crumb
 from inspector.report.charts.tables import map_csv
 from inspector.session.screen import ModuleMap, Screen

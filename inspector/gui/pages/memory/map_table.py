@@ -7,8 +7,8 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QStandardItem, QStandardItemMo
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView
 
 from inspector.overriding import override
-from inspector.report.charts.listing import TITLES, MapLine, table_of
 from inspector.report.charts.modules import ModuleMap
+from inspector.report.charts.tables import TITLES, MapLine, table_of
 
 _FIGURES = (1, 2, 3)
 _KINDS_WIDTH = 130

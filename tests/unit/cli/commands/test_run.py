@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.report.words import rescue
+from inspector.report.words import results as rescue
 from inspector.rescue import running
 from tests.sweep import table
 

@@ -4,9 +4,9 @@ import argparse
 import json
 
 from inspector.cli.display import Display
-from inspector.cli.remapping.answer import Answer, give, output_name
+from inspector.cli.remapping.opening import Answer, give, output_name
 from inspector.errors import ExportError
-from inspector.report.page.blocks import lines_of, page_of
+from inspector.report.page import lines_of, page_of
 
 DONE = Answer(page=page_of(lines_of(["a line"])), document=lambda: {"schema": 1})
 

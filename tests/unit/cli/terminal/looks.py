@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.cli.terminal.look import Look
-from inspector.cli.terminal.paint import Paint, paint_for
+from inspector.cli.terminal.paint import Look, Paint, paint_for
 
 _ORDERS = re.compile(r"\x1b\[[0-9;]*m")
 

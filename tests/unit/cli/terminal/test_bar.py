@@ -6,7 +6,7 @@ import pytest
 
 from inspector.cli.terminal.bar import Bar, amount_text, clock, left_text
 from inspector.progress import Progress
-from inspector.report.page.cells import width_of
+from inspector.report.page import width_of
 from tests.unit.cli.terminal.looks import seen
 
 

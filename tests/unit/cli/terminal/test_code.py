@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 
 from inspector.cli.terminal.writer import lay_code
-from inspector.report.page.facts import Code
+from inspector.report.page import Code
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen
 
 LINES = (

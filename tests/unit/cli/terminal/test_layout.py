@@ -2,18 +2,19 @@ from __future__ import annotations
 
 from inspector.cli.terminal.writer import lay_out
 from inspector.records import replace
-from inspector.report.page.bars import Bars
-from inspector.report.page.blocks import Line, page_of
-from inspector.report.page.facts import (
+from inspector.report.page import (
+    Bars,
     Change,
     Code,
     Columns,
     DeviceRow,
     Fact,
+    Line,
     Pointed,
     Result,
+    page_of,
+    tree_rows,
 )
-from inspector.report.page.rows import tree_rows
 from inspector.report.tree import build_tree
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen
 from tests.unit.report.rows import BLANK, is_harmless, tensor

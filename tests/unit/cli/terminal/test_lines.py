@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from inspector.cli.terminal.writer import lay_line
-from inspector.report.page.blocks import Line
-from inspector.report.page.cells import width_of
+from inspector.report.page import Line, width_of
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen
 
 LONG = "DOES NOT LOAD on a machine with 1 NVIDIA GPU: torch.load('best.pth') stops with"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from inspector.cli.terminal.look import LEAST_WIDTH, Look, look_of
+from inspector.cli.terminal.paint import LEAST_WIDTH, Look, look_of
 from tests.sweep import table
 
 

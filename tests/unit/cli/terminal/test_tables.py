@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 from inspector.cli.terminal import writer as tables
-from inspector.report.page.bars import Bars
-from inspector.report.page.cells import width_of
-from inspector.report.page.facts import Change, Columns, DeviceRow, Fact, Pointed, Result
+from inspector.report.page import Bars, Change, Columns, DeviceRow, Fact, Pointed, Result, width_of
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen
 
 WIDTHS = (20, 40, 60, 140)

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from inspector.cli.terminal.tree import fitted, lay_tree
 from inspector.records import replace
-from inspector.report.page.cells import width_of
-from inspector.report.page.rows import tree_rows
+from inspector.report.page import tree_rows, width_of
 from inspector.report.tree import build_tree
 from tests.sweep import table
 from tests.unit.cli.terminal.looks import PLAIN, paint, seen

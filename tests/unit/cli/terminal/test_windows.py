@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from inspector.cli.terminal import look as windows
-from inspector.cli.terminal.look import look_of, obeys_codes
+from inspector.cli.terminal import paint as windows
+from inspector.cli.terminal.paint import look_of, obeys_codes
 
 
 class Kernel:

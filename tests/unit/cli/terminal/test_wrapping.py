@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.cli.terminal.wrapping import LEAST, wrap, wrap_message
-from inspector.report.page.cells import width_of
+from inspector.report.page import width_of
 
 
 def test_lines_fit_and_nothing_is_lost() -> None:

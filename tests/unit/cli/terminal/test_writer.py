@@ -4,7 +4,7 @@ import pytest
 
 from inspector.cli.terminal import writer as module
 from inspector.cli.terminal.writer import Writer, open_writer
-from inspector.report.page.blocks import lines_of, page_of
+from inspector.report.page import lines_of, page_of
 from tests.unit.cli.terminal.looks import PLAIN
 
 

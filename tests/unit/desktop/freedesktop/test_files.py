@@ -6,7 +6,12 @@ import os
 
 import pytest
 
-from inspector.desktop.freedesktop.files import read_if_there, remove_empty_folders, restore, write_atomically
+from inspector.desktop.freedesktop.caches import (
+    read_if_there,
+    remove_empty_folders,
+    restore,
+    write_atomically,
+)
 
 
 def test_a_new_file_can_be_read_by_the_desktop(tmp_path):

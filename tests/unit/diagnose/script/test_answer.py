@@ -5,7 +5,7 @@ import pytest
 from inspector.diagnose.script.answer import ScriptAnswer, answer_script
 from inspector.errors import ModelError
 from inspector.model.build import open_checkpoint
-from inspector.report.page.blocks import plain_lines
+from inspector.report.page import plain_lines
 from inspector.report.scripts import script_lines
 from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS

@@ -9,7 +9,7 @@ import pytest
 from inspector.diagnose.script import calls, evaluate
 from inspector.diagnose.script.read import read_script
 from inspector.errors import ModelError
-from inspector.report.page.blocks import plain_lines
+from inspector.report.page import plain_lines
 from inspector.report.scripts import script_lines
 from tests.unit.diagnose.script.following import follow
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 
-from inspector.report.page.blocks import plain_lines
+from inspector.report.page import plain_lines
 from inspector.report.scripts import script_lines
 from tests.unit.diagnose.script.following import FILES, follow
 

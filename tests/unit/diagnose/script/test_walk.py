@@ -17,7 +17,7 @@ from inspector.diagnose.script.read import Project, parse_script
 from inspector.diagnose.script.uses import Judge
 from inspector.diagnose.script.values import UNKNOWN, File
 from inspector.errors import PlanError
-from inspector.report.page.blocks import plain_lines
+from inspector.report.page import plain_lines
 from inspector.report.scripts import script_lines
 from tests.sweep import table
 from tests.unit.diagnose.script.following import NET, follow, machine, opened, said

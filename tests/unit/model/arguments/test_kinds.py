@@ -6,7 +6,7 @@ import pytest
 
 from inspector.model.arguments.kinds import UNKNOWN, is_storage_class, kind_of, kind_of_name, listed_name
 from inspector.pickles.values import Blob, Call, Global, Set, Value
-from inspector.safety.allowlist import default_allow_list
+from inspector.safety.names import default_allow_list
 from tests.hostile.palette import palette
 from tests.sweep import table
 from tests.unit.model.making import root_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from inspector.model.arguments.random_generators import RANDOM_TYPES, random_type, takes_random
+from inspector.model.arguments.check import RANDOM_TYPES, random_type, takes_random
 from inspector.pickles.values import Call, Value
-from inspector.safety.classes import known_classes
+from inspector.safety.names import known_classes
 from inspector.safety.verdict import judge
 from tests.builders.pickles import name, number, op, text, tuple_
 from tests.sweep import table

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inspector.model.optimizer import naming
-from inspector.model.optimizer.held import held_views, names_held
+from inspector.model.optimizer.naming import held_views, names_held
 from inspector.model.optimizer.parameters import Parameters
 from inspector.model.optimizer.state_dict import Groups, OptimizerDraft
 from inspector.model.tensors.views import Known

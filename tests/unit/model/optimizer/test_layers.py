@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from inspector.model.optimizer import layers
-from inspector.model.optimizer.layers import names_of_layers
+from inspector.model.optimizer import recipes as layers
 from inspector.model.optimizer.parameters import Parameters, Shape
+from inspector.model.optimizer.recipes import names_of_layers
 from tests.sweep import table
 from tests.unit.model.making import saved
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.roles.device_types import DEVICE_TYPES, DeviceType, device_type
+from inspector.model.roles.devices import DEVICE_TYPES, DeviceType, device_type
 from inspector.target.versions import NEWEST
 
 

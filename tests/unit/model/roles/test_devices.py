@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.model.roles.device_types import DEVICE_TYPES
-from inspector.model.roles.devices import device_order, is_accelerator, is_destination, split_device
+from inspector.model.roles.devices import (
+    DEVICE_TYPES,
+    device_order,
+    is_accelerator,
+    is_destination,
+    split_device,
+)
 from tests.sweep import table
 
 

@@ -7,8 +7,8 @@ from math import prod
 import pytest
 
 from inspector.errors import CancelledError
-from inspector.model.tensors import elements
-from inspector.model.tensors.elements import Axis, axes_of, copy_strided, is_contiguous
+from inspector.model.tensors import dtypes as elements
+from inspector.model.tensors.dtypes import Axis, axes_of, copy_strided, is_contiguous
 from inspector.progress import Progress
 from tests.sweep import table
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
-from inspector.model.tensors.own_devices import find_own_device
+from inspector.model.tensors.storages import find_own_device
 from inspector.model.walk import walk
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Value

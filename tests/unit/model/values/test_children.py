@@ -14,8 +14,7 @@ from inspector.model.values.children import (
     mapping_pairs,
     unlisted_arguments,
 )
-from inspector.model.values.text import step_text
-from inspector.model.values.twins import TwinNumber, TwinOddKey, TwinText
+from inspector.model.values.text import TwinNumber, TwinOddKey, TwinText, step_text
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 from tests.sweep import table
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.model.values.parts import iter_values, parts_of
+from inspector.model.values.children import iter_values, parts_of
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 
 NAME = Global("mine", "make")

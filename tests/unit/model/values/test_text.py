@@ -14,9 +14,9 @@ from inspector.model.values.text import (
     path_key,
     step_text,
     text_of,
+    twin_of,
     type_of,
 )
-from inspector.model.values.twins import twin_of
 from inspector.pickles.values import (
     Blob,
     ByteArray,

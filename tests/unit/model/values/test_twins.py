@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.model.checkpoint import Key, OddKey
-from inspector.model.values.twins import TwinNumber, TwinOddKey, TwinText, twin_of
+from inspector.model.values.text import TwinNumber, TwinOddKey, TwinText, twin_of
 from tests.sweep import table
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.charts.filtering import filter_for
+from inspector.report.charts.bars import filter_for
 from inspector.report.query import matching_nodes, parse_query, searchable
 from tests.unit.report.charts.maps import areas_of
 from tests.unit.report.rows import checkpoint, tensor

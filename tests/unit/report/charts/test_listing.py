@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inspector.records import replace
-from inspector.report.charts import listing as module
-from inspector.report.charts.listing import TITLES, table_of
+from inspector.report.charts import tables as module
+from inspector.report.charts.tables import TITLES, table_of
 from tests.unit.report.charts.maps import map_of, node_of, sized
 from tests.unit.report.rows import checkpoint, storage, tensor
 

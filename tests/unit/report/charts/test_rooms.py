@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.report.charts.bars import flows_of
-from inspector.report.charts.rooms import memory_of, room_chart, room_text
+from inspector.report.charts.forecast import memory_of, room_chart, room_text
 from inspector.report.colors import NEUTRAL
 from inspector.target.profile import Gpu, Profile
 from inspector.target.wish import parse_target

@@ -5,9 +5,8 @@ import random
 import pytest
 
 from inspector.report.outline import flat
-from inspector.report.outline.flat import Order, flat_rows
+from inspector.report.outline.flat import Column, Order, flat_rows
 from inspector.report.outline.nodes import Nodes
-from inspector.report.outline.ranks import Column
 from inspector.report.tree import Tree, build_tree
 from tests.unit.report.rows import checkpoint, tensor, value
 

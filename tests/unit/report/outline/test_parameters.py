@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.report.outline.parameters import count_parameters
+from inspector.report.outline.node import count_parameters
 from inspector.report.tree import build_tree
 from tests.corpus import varied
 from tests.unit.report.rows import checkpoint, storage, tensor

@@ -5,7 +5,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.remap.forms import Patterns
 from inspector.remap.rules import parse_rule
-from inspector.report.outline.patterns import pattern_of
+from inspector.report.outline.strip import pattern_of
 from inspector.report.tree import Tree, build_tree
 from tests.corpus import varied
 from tests.sweep import IS_SWEEP

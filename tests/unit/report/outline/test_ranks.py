@@ -3,8 +3,8 @@ from __future__ import annotations
 import random
 from typing import cast
 
+from inspector.report.outline.flat import Column, natural_key, number_key, rank_by
 from inspector.report.outline.nodes import Nodes
-from inspector.report.outline.ranks import Column, natural_key, number_key, rank_by
 from inspector.report.tree import build_tree
 from tests.unit.report.rows import checkpoint, tensor, value
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from inspector.report.outline import shared
-from inspector.report.outline.shared import shared_runs
+from inspector.report.outline import node as shared
+from inspector.report.outline.node import shared_runs
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 

@@ -10,8 +10,8 @@ from inspector.report.details import look_up
 from inspector.report.jsonable import row_text
 from inspector.report.outline.chosen import total_of
 from inspector.report.outline.node import Node
+from inspector.report.outline.nodes import parameters_text
 from inspector.report.outline.strip import strip_of
-from inspector.report.outline.sums import parameters_text
 from inspector.report.tree import Tree, build_tree
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.work import growth

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.page.bars import Bars
+from inspector.report.page import Bars
 
 
 def test_a_histogram_is_one_line_of_bars() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.page.blocks import Line, lines_of, page_of, plain_text, prose
+from inspector.report.page import Line, lines_of, page_of, plain_text, prose
 
 
 def test_a_page_is_its_sections_with_empty_lines_between() -> None:

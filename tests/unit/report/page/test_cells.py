@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.page.cells import cut_end, cut_middle, width_of
+from inspector.report.page import cut_end, cut_middle, width_of
 
 
 def test_columns_are_those_of_a_terminal() -> None:

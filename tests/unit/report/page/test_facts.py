@@ -1,7 +1,16 @@
 from __future__ import annotations
 
-from inspector.report.page.blocks import plain_text
-from inspector.report.page.facts import Change, Code, Columns, DeviceRow, Fact, Pointed, Result, code_page
+from inspector.report.page import (
+    Change,
+    Code,
+    Columns,
+    DeviceRow,
+    Fact,
+    Pointed,
+    Result,
+    code_page,
+    plain_text,
+)
 from tests.sweep import table
 
 TABLE = Columns("Norm", ("1", "2"), (("head", ("1.5", "-")),))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inspector.records import replace
-from inspector.report.page.rows import tree_rows
+from inspector.report.page import tree_rows
 from inspector.report.tree import build_tree
 from tests.unit.report.rows import BLANK, tensor, value
 

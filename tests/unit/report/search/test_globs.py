@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.report.search.globs import Glob, glob_of, has_wildcards
+from inspector.report.terms import Glob, glob_of, has_wildcards
 from tests.work import growth
 
 COVERED = {

@@ -4,8 +4,7 @@ import pytest
 
 from inspector.errors import QueryError
 from inspector.records import replace
-from inspector.report.query import searchable
-from inspector.report.search.reasons import refuse_mistakes, why_nothing
+from inspector.report.query import refuse_mistakes, searchable, why_nothing
 from tests.unit.report.rows import checkpoint, is_harmless, tensor, value
 
 ROWS = searchable(

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from inspector.report.query import searchable
-from inspector.report.search.reasons import refuse_mistakes
-from inspector.report.search.terms import FIELDS, HELP, Term, begun_fields, parse_terms, quoted
+from inspector.report.query import refuse_mistakes, searchable
+from inspector.report.terms import FIELDS, HELP, Term, begun_fields, parse_terms, quoted
 from inspector.values.statistics import Oddity
 from tests.unit.report.rows import checkpoint
 

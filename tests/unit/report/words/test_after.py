@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.model.checkpoint import Tensor
-from inspector.report.words.after import AfterWords
+from inspector.report.words.verdicts import AfterWords
 from tests.unit.report.rows import checkpoint, optimizer, tensor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from inspector.report.words.fixes import BEFORE, RemedyKind, before
+from inspector.report.words.formats import BEFORE, RemedyKind, before
 
 
 def test_each_kind_has_its_words() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explain import ERROR_KINDS, explain_error
-from inspector.report.words.machines import ABOUT_MACHINE, is_about_machine
+from inspector.report.words.formats import ABOUT_MACHINE, is_about_machine
 from tests.sweep import table
 
 

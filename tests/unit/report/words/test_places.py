@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.words.places import shown_place
+from inspector.report.words.formats import shown_place
 from tests.unit.report.rows import tensor, value
 
 

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from inspector.report.words import rescue
-from inspector.report.words.rescue import format_journal
+from inspector.report.words import results as rescue
+from inspector.report.words.results import format_journal
 from inspector.rescue.journal import Call, Journal, Place, Why
 from inspector.rescue.mending import MendingKind, find_needs
 

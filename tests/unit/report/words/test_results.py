@@ -11,7 +11,7 @@ from inspector.remap.integrity import DamagedRecord, FileCheck, Lost
 from inspector.remap.recover import Recovery
 from inspector.remap.torch_check import TorchCheck
 from inspector.remap.verify import Comparison
-from inspector.report.page.blocks import plain_text
+from inspector.report.page import plain_text
 from inspector.report.words import results
 from tests.sweep import table
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.diagnose.script.answer import Lost, ScriptAnswer
 from inspector.diagnose.script.edits import Problem
-from inspector.report.words.scripts import (
+from inspector.report.scripts import (
     further_sentences,
     message_lines,
     patch_note,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.report.words.several import summary
+from inspector.report.words.results import summary
 
 
 def test_each_command_counts_in_its_own_words() -> None:

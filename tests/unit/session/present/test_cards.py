@@ -4,8 +4,8 @@ from inspector.diagnose.errors.explanation import Explanation
 from inspector.doctor.diagnosis import Diagnosis
 from inspector.model.findings import Finding, Fix, finding
 from inspector.records import replace
-from inspector.session.present import cards
-from inspector.session.present.cards import doctor_cards, explanation_card, finding_card
+from inspector.session.present import compose as cards
+from inspector.session.present.compose import doctor_cards, explanation_card, finding_card
 from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import Judged, judge_load
 from inspector.target.wish import parse_target

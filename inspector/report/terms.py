@@ -1,13 +1,74 @@
-"""The words of a query, and the table of what can be written: the help and the command line read it too."""
+"""The words of a query, and the table of what can be written; the help and the command line read it too."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from operator import eq, ge, gt, le, lt
 from typing import NamedTuple
 
 from inspector.records import dataclass, replace
+
+# Names against patterns with `*` and `?`, in one pass over each name whatever the pattern is.
+
+Span = tuple[int, int]
+_BOUND = r"(?:^|(?<=[/.]))"
+
+
+class Glob:
+    """A pattern that covers a name from the start of one of its steps to its end.
+
+    A regular expression with several `.*` would take the square of a name's length and worse; pieces between
+    the stars are looked up one after the other instead, each as far to the left as it goes.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        """Cut a pattern into what stands between its stars."""
+        pieces = pattern.split("*")
+        self.literal = max(pattern.replace("?", "*").split("*"), key=len)
+        """What stands in every name that it covers."""
+        self._first = re.compile(_BOUND + _plain(pieces[0]), re.DOTALL)
+        self._middle = [re.compile(_plain(piece), re.DOTALL) for piece in pieces[1:-1] if piece]
+        self._last = re.compile(_plain(pieces[-1]), re.DOTALL)
+        self._last_length = len(pieces[-1])
+        self._has_stars = len(pieces) > 1
+
+    def spans(self, name: str) -> list[Span] | None:
+        """Return where the pieces of the pattern stand in a name; None where it is not covered."""
+        end = len(name) - self._last_length
+        if not self._has_stars:
+            whole = self._first.match(name, end) if end >= 0 else None
+            return None if whole is None else [whole.span()]
+        last = self._last.match(name, end) if end >= 0 else None
+        found = self._first.search(name)
+        spans = []
+        for piece in self._middle:
+            if found is None:
+                break
+            spans.append(found.span())
+            found = piece.search(name, found.end())
+        if last is None or found is None or found.end() > end:
+            return None
+        return [span for span in (*spans, found.span(), last.span()) if span[0] < span[1]]
+
+
+def has_wildcards(text: str) -> bool:
+    """Return whether a word is a pattern."""
+    return "*" in text or "?" in text
+
+
+@cache
+def glob_of(pattern: str) -> Glob:
+    """Return a pattern, cut once."""
+    return Glob(pattern)
+
+
+def _plain(piece: str) -> str:
+    return "".join("." if char == "?" else re.escape(char) for char in piece)
+
+
+# The words of a query, and the table of what can be written: the help and the command line read it too.
 
 ODDITIES = ("nan", "inf", "zero", "huge", "constant", "dead-rows")
 """What a scan of all tensors finds; each is a field that stands alone, as `nan:`."""
@@ -39,7 +100,7 @@ HELP = (
 )
 
 _TERM = re.compile(rf'(-(?=\S))?(?:({"|".join((*WORD_FIELDS, *ODDITIES))}):)?("[^"]*"?|\S*)', re.IGNORECASE)
-_BOUND = re.compile(r"(size|params)(<=|>=|<|>|=)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
+_TERM_BOUND = re.compile(r"(size|params)(<=|>=|<|>|=)(\d+(?:\.\d+)?)([kmgt]?i?b?)", re.IGNORECASE | re.ASCII)
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "b": 10**9}
 _BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 COMPARE: dict[str, Callable[[float, float], bool]] = {"<": lt, ">": gt, "<=": le, ">=": ge, "=": eq}
@@ -84,7 +145,7 @@ def parse_terms(text: str) -> tuple[Term, ...]:
 
 def _term_of(match: re.Match[str]) -> Term | None:
     field, said = (match[2] or "path").lower(), match[3].lower()
-    bound = None if match[2] else _BOUND.fullmatch(said)
+    bound = None if match[2] else _TERM_BOUND.fullmatch(said)
     sought = said.strip('"')
     if bound is not None:
         return Term(bound[1], bound[2], bound=_bound(bound))
