@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -278,3 +278,61 @@ class Gathered(NamedTuple):
     def nbytes(self) -> int:
         """How many bytes the whole has."""
         return prod(self.shape) * self.itemsize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extents:
+    """A container with the places of its bytes.
+
+    Attributes:
+        container: The checkpoint.
+        whole: Each storage whose bytes are all there, by key; their contents may still be damaged.
+        lost: Why the others are not, by key, in a few words.
+        records: The records of a zip that are no storages, by their full name; none of a legacy file.
+    """
+
+    container: Container
+    whole: dict[str, Extent]
+    lost: dict[str, str]
+    records: dict[str, Extent]
+
+
+NOTHING = Extent(0, 0, 0, 0, 0)
+"""The bytes of a storage that has none."""
+
+
+def plain_extents(
+    container: Container,
+    stored: Mapping[str, StoredBytes],
+    find: Callable[[str], Extent | None] = lambda _key: None,
+) -> Extents:
+    """Find the bytes of storages that have no checksum; `find` those that are not stored as they are."""
+    whole: dict[str, Extent] = {}
+    lost: dict[str, str] = {}
+    for key, storage in container.storage_ids.items():
+        found = plain_extent(storage, stored.get(key), find)
+        if isinstance(found, str):
+            lost[key] = found
+        else:
+            whole[key] = found
+    return Extents(container=container, whole=whole, lost=lost, records={})
+
+
+def plain_extent(
+    storage: StorageId, place: StoredBytes | None, find: Callable[[str], Extent | None] = lambda _key: None
+) -> Extent | str:
+    """Return the extent of a storage without a checksum, or why it has none."""
+    if not storage.nbytes:
+        return NOTHING
+    if place is None:
+        return "its bytes are not in the file"
+    if place.nbytes != storage.nbytes:
+        return wrong_size(storage, place.nbytes)
+    if place.offset is None:
+        return find(storage.key) or "it is compressed, and nothing here inflates it"
+    return Extent(place.offset, place.nbytes, place.nbytes, 0, 0)
+
+
+def wrong_size(storage: StorageId, nbytes: int) -> str:
+    """Say that a storage has another size than its id says."""
+    return f"the file holds {nbytes:,} bytes of it, and it should have {storage.nbytes:,}"

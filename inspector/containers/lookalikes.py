@@ -15,15 +15,20 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.errors import CheckpointError, DamagedError, NotACheckpointError, UnsupportedFormatError
 from inspector.quoting import file_word
 from inspector.units import cut_text, escape_text, format_nbytes
 
+if TYPE_CHECKING:
+    from inspector.containers.source import Source
+
+
 # --- texts --------------------------------------------------------------------------------------------------
 
 
+_LOOK_NBYTES = 4096
 _MOST_QUOTED = 120
 _MOST_DIGITS = 18
 _MOST_LINES = 20
@@ -608,3 +613,23 @@ def name_unopened(path: str, error: CheckpointError) -> tuple[str, str] | None:
 
 def _holds(path: str, name: str) -> bool:
     return os.path.isfile(os.path.join(path, name))  # noqa: PTH113, PTH118 - as above
+
+
+def refuse_lookalike(source: Source) -> None:
+    """Raise what says what a file is instead of a checkpoint, if that is known."""
+    head = source.read_upto(0, _LOOK_NBYTES)
+    if not head:
+        raise NotACheckpointError(
+            "the file is empty", where=source.path, remedy="fetch or copy it again", form="empty"
+        )
+    name = os.path.basename(source.path)  # noqa: PTH119 - the path is a text, maybe of no file name at all
+    error = name_lookalike(Look(head, source.file_nbytes, name), source.path)
+    if error is None:
+        return
+    error.what += packed_with(source)
+    raise error
+
+
+def packed_with(source: Source) -> str:
+    """Return how a file is compressed as a whole, as the end of a sentence; nothing where it is not."""
+    return f", packed with {source.packing}" if source.gzipped else ""

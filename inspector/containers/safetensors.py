@@ -20,12 +20,15 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple, NoReturn
 
+from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Container, StoredBytes, damage_note
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
+from inspector.containers.unread import read_as_other_pickle
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text
@@ -78,6 +81,7 @@ CODES: dict[str, Code] = {
 
 METADATA = "__metadata__"
 _LENGTH_NBYTES = 8
+_MOST_HEADER_NBYTES = 100_000_000
 _MOST_ENTRY_NBYTES = 1 << 16
 _MOST_PLAIN = 64  # dimensions of an entry that is read in one go
 _MOST_DEPTH = 100  # serde_json, which safetensors reads it with, goes no deeper than 127
@@ -486,3 +490,35 @@ def _overlap(rows: list[_Laid]) -> bool:
 def _in_order(rows: list[_Laid]) -> list[_Laid]:
     """Return tensors by where they begin, and where they end."""
     return sorted(rows, key=lambda row: row[0][3:])
+
+
+class Safetensors(Format):
+    """What safetensors writes."""
+
+    name = "safetensors"
+    what = "a safetensors file"
+    loader = "safetensors.torch.load_file"
+    device_from = "load_file(path, device=...) decides"
+    suffix = ".safetensors"
+    copied_as = "state-dict"
+    cannot = (
+        Cannot(
+            ("remap", "in-place"),
+            "a safetensors file has no devices, so there are none to change",
+            "give load_file the device, or write a file for torch.load: remap -o model.pth",
+        ),
+    )
+
+    @override
+    def matches(self, source: Source) -> bool:
+        head = source.read_upto(0, _LENGTH_NBYTES + 1)
+        nbytes = int.from_bytes(head[:_LENGTH_NBYTES], "little")
+        return head[_LENGTH_NBYTES:] == b"{" and 0 < nbytes <= _MOST_HEADER_NBYTES
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_safetensors(source, limits, progress)
+
+    @override
+    def read_rival(self, source: Source, limits: Limits, progress: Progress) -> bool:
+        return read_as_other_pickle(source, limits, progress)

@@ -9,13 +9,12 @@ from collections.abc import Callable
 import numpy  # noqa: ICN001 - its arrays are the subject
 import pytest
 
-from inspector.containers import extents, storage_reader
-from inspector.containers.container import Extent, StoredBytes
-from inspector.containers.extents import Extents, Sums, read_extents, sum_extents
-from inspector.containers.opening import read_container
+from inspector.containers import storage_reader
+from inspector.containers.container import Extent, Extents, StoredBytes, plain_extents
+from inspector.containers.opening import read_container, read_extents
 from inspector.containers.packed import open_source
 from inspector.containers.source import BytesSource
-from inspector.containers.storage_reader import ExtentReader
+from inspector.containers.storage_reader import ExtentReader, Sums, sum_extents
 from inspector.errors import CancelledError, DamagedError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -266,5 +265,5 @@ def test_storages_of_a_compressed_pickle_are_found_inside(write: Write) -> None:
 def test_what_is_compressed_without_a_way_to_inflate_it_is_lost() -> None:
     container = read_container(BytesSource(OLD, "a.pt"))
     packed = {key: StoredBytes(0, None, place.nbytes) for key, place in container.stored.items()}
-    lost = extents.plain_extents(container, packed).lost
+    lost = plain_extents(container, packed).lost
     assert set(lost.values()) == {"it is compressed, and nothing here inflates it"}

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.folder import Folder
-from inspector.containers.formats import FORMATS, Format, find_format, format_of, refuse_step
+from inspector.containers.formats import FILES, find_format, format_of, refuse_step
 from inspector.containers.opening import read_container
 from inspector.containers.packed import GzipSource, open_source
 from inspector.containers.source import BytesSource
-from inspector.containers.zip.records import ZIP_KINDS
 from inspector.errors import (
     ContainerError,
     DamagedError,
@@ -105,26 +104,14 @@ def test_rows_are_in_an_order_that_keeps_formats_apart(tmp_path: Path) -> None:
         (pickle.dumps([1], 2), str(tmp_path / "data.pkl")),
         (pickle.dumps([1], 2), "x"),
     ]
-    told_by_records = {kind.name for kind in ZIP_KINDS}
-    others = told_by_records | {
-        "dcp",
-        "deepspeed",
-        "distcp",
-        "folder",
-        "sharded",
-        "joblib",
-        "gguf",
-        "npy",
-        "megatron",
-    }
-    rows = [form for form in FORMATS if form.name not in others]
-    found = [[form.matches(BytesSource(data, path)) for form in rows].index(True) for data, path in samples]
-    assert found == list(range(len(rows)))
+    forms = [entry.format() for entry in FILES if entry.name not in {"gguf", "npy"}]
+    found = [[form.matches(BytesSource(data, path)) for form in forms].index(True) for data, path in samples]
+    assert found == list(range(len(forms)))
 
 
 def test_name_without_a_row_is_a_format_of_which_nothing_is_known() -> None:
-    assert format_of("zip") is FORMATS[0]
-    assert format_of("odd") == Format(name="odd", what="a odd file")
+    assert format_of("zip") is FILES[0].format()
+    assert (format_of("odd").name, format_of("odd").what) == ("odd", "a odd file")
 
 
 # ------------------------------------------------------------------------------------------- gzip

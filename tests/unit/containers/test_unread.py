@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers import formats, opening, unread
+from inspector.containers import opening, unread
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
 from inspector.containers.programs import Program
+from inspector.containers.torch_zip import TorchZip
 from inspector.containers.unread import START
 from inspector.errors import CancelledError, CheckpointError, ContainerError
 from inspector.limits import Limits
 from inspector.progress import Progress
-from inspector.records import replace
 from inspector.safety.unread import judge_unread
 from tests.builders import legacy, tars
 from tests.builders.pickles import NONE, STOP, call, dict_, name, op, proto, stream, text
@@ -112,13 +112,12 @@ def test_cancelling_tells_nothing(write: Write, monkeypatch: pytest.MonkeyPatch)
 
 def test_lack_of_memory_is_said_with_what_was_seen(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    form = formats.format_of("zip")
+    class Exhausted(TorchZip):
+        def read(self, *given: object) -> None:
+            super().read(*given)
+            raise MemoryError
 
-    def exhausted(*given: object) -> None:
-        form.read(*given)
-        raise MemoryError
-
-    monkeypatch.setattr(opening, "find_format", lambda *_: replace(form, read=exhausted))
+    monkeypatch.setattr(opening, "find_format", lambda *_: Exhausted())
     data = build_zip(Record(name="a/data.pkl", data=stream(EVIL)), Record(name="a/version", data=b"3\n"))
     with pytest.raises(ContainerError, match="not enough memory to read this file") as caught:
         read_container(write(data))

@@ -17,7 +17,7 @@ from inspector.containers.opening import read_container
 from inspector.containers.pickle_source import Place
 from inspector.containers.pickled import Nested
 from inspector.containers.source import BytesSource, FileSource
-from inspector.containers.tar import StorageRecord
+from inspector.containers.tar_archive import StorageRecord
 from inspector.errors import ExportError, PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress

@@ -16,9 +16,8 @@ from inspector.containers import copying
 from inspector.containers.opening import open_path, read_container
 from inspector.containers.packed import open_source
 from inspector.containers.source import BytesSource
-from inspector.containers.zip.archive import find_pickle
-from inspector.containers.zip.directory import read_directory
-from inspector.containers.zip.records import Records
+from inspector.containers.zip.records import records_of
+from inspector.containers.zip.storages import find_pickle
 from inspector.errors import CancelledError, ExportError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint, open_checkpoint
@@ -55,7 +54,7 @@ NEW = stream(b"]" * 4000 + b"N")
 
 def appended(path: Path, pickle: bytes) -> Patch:
     with open_source(str(path)) as source:
-        records = Records(read_directory(source, DEFAULT_LIMITS))
+        records = records_of(source, DEFAULT_LIMITS)
         return appended_piece(source, records, find_pickle(records, str(path)), pickle)
 
 
@@ -80,7 +79,7 @@ def test_a_checksum_that_was_left_out_stays_out(tmp_path: Path) -> None:
     data[central + 16 : central + 20] = bytes(4)
     path = written(tmp_path, bytes(data))
     with open_source(str(path)) as source:
-        records = Records(read_directory(source, DEFAULT_LIMITS))
+        records = records_of(source, DEFAULT_LIMITS)
         entry = find_pickle(records, str(path))
         assert zip_pieces(source, entry, OBJECT[:-1])[1].data == bytes(4)
         assert appended_piece(source, records, entry, NEW).data.count(b"PK\x01\x02") == 3
@@ -100,7 +99,7 @@ def test_a_comment_at_the_end_is_in_the_way(tmp_path: Path) -> None:
 def test_contents_are_aligned_as_the_archive_says(tmp_path: Path, given: bytes, alignment: int) -> None:
     path = written(tmp_path, zip_of(OBJECT, STORAGES, **{".storage_alignment": given}))
     with open_source(str(path)) as source:
-        assert storage_alignment(source, Records(read_directory(source, DEFAULT_LIMITS))) == alignment
+        assert storage_alignment(source, records_of(source, DEFAULT_LIMITS)) == alignment
     data = path.read_bytes() + appended(path, NEW).data
     assert data.index(NEW) % alignment == 0
 

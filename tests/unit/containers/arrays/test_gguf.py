@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.gguf import find_swapped, open_gguf, read_gguf
+from inspector.containers.gguf import Gguf, open_gguf
 from inspector.containers.packed import open_source
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import StorageReader
@@ -49,7 +49,7 @@ def gguf(
 
 
 def read(data: bytes, **limits: int) -> Container:
-    return read_gguf(BytesSource(data, "a.gguf"), Limits(**limits), Progress())
+    return Gguf().read(BytesSource(data, "a.gguf"), Limits(**limits), Progress())
 
 
 def metadata(container: Container) -> dict[Value, Value]:
@@ -68,7 +68,7 @@ def test_bytes_of_a_genuine_file(file: str) -> None:
         assert struct.unpack("<64f", reader.read("0", 0, 256)) == tuple(map(float, range(64)))
         assert struct.unpack("<3e", reader.read("2", 0, 6)) == (1.0, 1.0, 1.0)
         assert bool(extents) == (file == "big")
-        assert find_swapped(source)("1") is None
+        assert Gguf().finder(source)("1") is None
     rows = open_checkpoint(path).tensors
     assert [(row.dtype, row.shape, row.nbytes, row.problem) for row in rows] == [
         ("float32", (2, 32), 256, None),

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inspector.containers.extents import read_extents
 from inspector.containers.notes import NoteKind
-from inspector.containers.npy import find_swapped
-from inspector.containers.opening import read_container
+from inspector.containers.npy import Npy
+from inspector.containers.opening import read_container, read_extents
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import ExtentReader
 from inspector.errors import CheckpointError
@@ -120,8 +119,8 @@ def test_numbers_the_other_way_round_are_found_and_told() -> None:
     source = BytesSource(data, "a.npy")
     found = opened(data)
     assert kinds(found) == [NoteKind.SWAPPED]
-    extent = find_swapped(source)("0")
+    extent = Npy().finder(source)("0")
     assert extent is not None
     assert extent == read_extents(source, DEFAULT_LIMITS, Progress()).whole["0"]
     assert b"".join(ExtentReader(source).contents(extent)) == np.arange(3, dtype="<f4").tobytes()
-    assert find_swapped(BytesSource(saved(np.ones(2)), "a.npy"))("0") is None
+    assert Npy().finder(BytesSource(saved(np.ones(2)), "a.npy"))("0") is None

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.extents import read_extents, sum_extents
 from inspector.containers.notes import NoteKind
-from inspector.containers.npz import find_arrays
-from inspector.containers.opening import read_container
+from inspector.containers.npz import Npz
+from inspector.containers.opening import read_container, read_extents
 from inspector.containers.source import BytesSource
-from inspector.containers.storage_reader import StorageReader
+from inspector.containers.storage_reader import StorageReader, sum_extents
 from inspector.errors import CheckpointError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint
@@ -61,7 +60,7 @@ def test_arrays_and_their_bytes_are_those_of_numpy(compressed: bool) -> None:
         wanted = own.tobytes("F" if name == "layer.bias" else "C")
         assert reader.read(name, 0, len(wanted)) == wanted
         assert reader.read(name, 4, 3) == wanted[4:7]
-        assert (find_arrays(source)(name) is None) == (not compressed and name != "big")
+        assert (Npz().finder(source)(name) is None) == (not compressed and name != "big")
     extents = read_extents(source, DEFAULT_LIMITS, Progress())
     assert (set(extents.whole), set(extents.records)) == (set(WEIGHTS), {f"{name}.npy" for name in WEIGHTS})
     assert sum_extents(source, extents.whole | extents.records, Progress()).faults == {}

@@ -4,11 +4,11 @@ import pytest
 
 from inspector.containers import package
 from inspector.containers.container import Container
-from inspector.containers.extents import read_extents, sum_extents
+from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
-from inspector.containers.opening import read_container
+from inspector.containers.opening import read_container, read_extents
 from inspector.containers.source import BytesSource
-from inspector.containers.table.archives import ARCHIVE_FORMATS
+from inspector.containers.storage_reader import sum_extents
 from inspector.errors import CheckpointError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint
@@ -49,11 +49,10 @@ def test_bytes_are_where_the_records_are() -> None:
     extents = read_extents(source, Limits(), Progress())
     assert sum_extents(source, extents.whole, Progress()).faults == {}
     assert source.read(extents.whole["0"].offset, 16) == WEIGHTS
-    row = next(row for row in ARCHIVE_FORMATS if row.name == "package")
-    extent = row.storage_extents(source)("0")
+    extent = format_of("package").finder(source)("0")
     assert extent is not None
     assert extent.offset == extents.whole["0"].offset
-    assert row.storage_extents(source)("1") is None
+    assert format_of("package").finder(source)("1") is None
 
 
 def test_what_else_is_inside_is_told() -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from inspector.containers import pt2
 from inspector.containers.container import Container
-from inspector.containers.extents import read_extents, sum_extents
+from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
-from inspector.containers.opening import read_container
+from inspector.containers.opening import read_container, read_extents
 from inspector.containers.source import BytesSource
-from inspector.containers.table.archives import ARCHIVE_FORMATS
+from inspector.containers.storage_reader import sum_extents
 from inspector.errors import CheckpointError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint
@@ -87,8 +87,7 @@ def test_bytes_are_where_the_records_are() -> None:
     assert sum_extents(source, extents.whole, Progress()).faults == {}
     for extent in extents.whole.values():
         assert source.read(extent.offset, extent.nbytes) == WEIGHTS
-    row = next(row for row in ARCHIVE_FORMATS if row.name == "pt2")
-    extent = row.storage_extents(source)("data/weights/weight_0")
+    extent = format_of("pt2").finder(source)("data/weights/weight_0")
     assert extent is not None
     assert extent.crc
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers.formats import FORMATS
+from inspector.containers.formats import FILES
 from inspector.containers.lookalikes import LOOKALIKES, Look, name_lookalike
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
@@ -141,7 +141,9 @@ def test_no_genuine_checkpoint_is_taken_for_anything_else() -> None:
         if path.is_file() and path.suffix in {".pt", ".pth", ".pkl", ".bin", ".pt2", ".ckpt", ".safetensors"}:
             head = path.read_bytes()[:4096]
             source = BytesSource(head, path.name)
-            if "tar" in path.parts or any(form.read and form.matches(source) for form in FORMATS):
+            if "tar" in path.parts or any(
+                (form := entry.format()).is_read and form.matches(source) for entry in FILES
+            ):
                 continue
             error = name_lookalike(Look(head, path.stat().st_size, path.name), path.name)
             if error is not None:

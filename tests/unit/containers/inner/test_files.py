@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.containers.extents import sum_extents
 from inspector.containers.notes import NoteKind
 from inspector.containers.sb3 import TWICE, InnerFiles
 from inspector.containers.source import BytesSource
-from inspector.containers.storage_reader import ExtentReader
+from inspector.containers.storage_reader import ExtentReader, sum_extents
 from inspector.containers.zip.directory import read_directory
 from inspector.errors import CheckpointError, ContainerError, NotACheckpointError
 from inspector.limits import DEFAULT_LIMITS, Limits

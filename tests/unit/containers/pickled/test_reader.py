@@ -12,7 +12,7 @@ from inspector.containers import pickled as module
 from inspector.containers.container import Container
 from inspector.containers.opening import read_container
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.containers.pickled import find_within, open_pickled, read_pickled
+from inspector.containers.pickled import Pickle, open_pickled
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import StorageReader
 from inspector.errors import CancelledError, ContainerError, PickleError
@@ -88,7 +88,7 @@ def tensor(data: bytes) -> bytes:
 
 
 def opened(data: bytes, **limits: int) -> Container:
-    return read_pickled(BytesSource(data, "a.pkl"), Limits(**limits), Progress())
+    return Pickle().read(BytesSource(data, "a.pkl"), Limits(**limits), Progress())
 
 
 def entries(container: Container) -> dict[Any, Value]:
@@ -548,7 +548,7 @@ def test_reading_can_be_cancelled() -> None:
     data = stream(proto(3), list_(*[call(OPENER, binbytes(storage(str(key)))) for key in range(3)]))
     progress.cancel()
     with pytest.raises(CancelledError):
-        read_pickled(BytesSource(data, "a.pkl"), Limits(), progress)
+        Pickle().read(BytesSource(data, "a.pkl"), Limits(), progress)
 
 
 def test_cancelling_within_a_file_within(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -578,7 +578,7 @@ def open_source_of(path: Path) -> Any:
 
 
 def test_find_within_knows_its_keys() -> None:
-    find = find_within(BytesSource(stream(proto(3), tensor(storage())), "a.pkl"))
+    find = Pickle().finder(BytesSource(stream(proto(3), tensor(storage())), "a.pkl"))
     assert find("0:7") is not None
     assert find("7") is None
 

@@ -6,11 +6,10 @@ import struct
 import pytest
 
 from inspector.containers.container import Container
-from inspector.containers.extents import read_extents, sum_extents
 from inspector.containers.notes import NoteKind
-from inspector.containers.opening import read_container
+from inspector.containers.opening import read_container, read_extents
 from inspector.containers.source import BytesSource
-from inspector.containers.storage_reader import StorageReader
+from inspector.containers.storage_reader import StorageReader, sum_extents
 from inspector.errors import CheckpointError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint

@@ -11,7 +11,7 @@ import pytest
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.opening import read_container
 from inspector.containers.programs import count_globals
-from inspector.containers.tar import relocate
+from inspector.containers.tar_archive import relocate
 from inspector.errors import (
     CancelledError,
     CheckpointError,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from inspector.containers.source import FileSource
-from inspector.containers.tar import Cursor
+from inspector.containers.tar_archive import Cursor
 from inspector.containers.tar_members import Member
 from inspector.errors import ContainerError, DamagedError, PickleError
 from inspector.limits import Limits

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from inspector.containers.container import CodeDevice
-from inspector.containers.extents import read_extents, sum_extents
 from inspector.containers.notes import NoteKind
-from inspector.containers.opening import read_container
+from inspector.containers.opening import read_container, read_extents
 from inspector.containers.source import BytesSource
-from inspector.containers.torchscript import find_script_records
+from inspector.containers.storage_reader import sum_extents
+from inspector.containers.torchscript import TorchScript
 from inspector.errors import CheckpointError
 from inspector.limits import Limits
 from inspector.model.build import build_checkpoint, open_checkpoint
@@ -69,7 +69,7 @@ def test_bytes_are_found_also_where_they_are_packed() -> None:
     assert set(found.whole) == {"0", "1", "constants/0"}
     assert found.lost == {"2": "its bytes are not in the file"}
     assert sum_extents(source, found.whole, Progress()).faults == {}
-    find = find_script_records(source)
+    find = TorchScript().finder(source)
     extent = find("constants/0")
     assert extent is not None
     assert (extent.method, extent.nbytes, find("2")) == (8, 16, None)

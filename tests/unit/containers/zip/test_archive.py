@@ -8,15 +8,15 @@ from inspector.containers.container import Container, StoredBytes
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, count_globals
 from inspector.containers.source import FileSource
-from inspector.containers.zip.archive import find_pickle, read_torchzip
+from inspector.containers.zip.archive import read_torchzip
 from inspector.containers.zip.directory import (
     DEFLATED,
     NO_VERSION,
     UNDECODABLE,
     no_folder_words,
-    read_directory,
 )
-from inspector.containers.zip.records import Records
+from inspector.containers.zip.records import records_of
+from inspector.containers.zip.storages import find_pickle
 from inspector.errors import (
     CancelledError,
     ContainerError,
@@ -331,7 +331,7 @@ def test_zip_of_something_else(take_apart: TakeApart, records: list[Record]) -> 
 
 def test_empty_zip(write: Callable[..., str]) -> None:
     with FileSource(write(build_zip())) as source:
-        records = Records(read_directory(source, Limits()))
+        records = records_of(source, Limits())
         assert records.prefix == ""
         with pytest.raises(NotACheckpointError):
             find_pickle(records, "empty.zip")

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from inspector.containers import formats
-from inspector.containers.formats import FORMATS, Format, find_format
+from inspector.containers import formats, torch_zip
+from inspector.containers.base import Entry
+from inspector.containers.formats import FORMATS, find_format
 from inspector.containers.opening import read_container
 from inspector.containers.source import BytesSource
+from inspector.containers.torch_zip import ARCHIVES, TorchZip
 from inspector.containers.zip import records as kinds
-from inspector.containers.zip.records import ZIP_KINDS, kind_of, records_of
-from inspector.errors import CancelledError, ContainerError, NotACheckpointError, UnsupportedFormatError
+from inspector.containers.zip.records import Records, ZipFormat, records_of
+from inspector.errors import CancelledError, ContainerError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.progress import Progress
 from tests.builders.zips import Record, build_zip
@@ -41,20 +44,18 @@ def source_of(names: list[str]) -> BytesSource:
 
 
 def test_each_kind_is_told_by_its_names() -> None:
-    found = [kind_of(source_of(names), Limits(), Progress()) for _, names in SAMPLES]
+    found = [TorchZip().kind_of(source_of(names), Limits(), Progress()) for _, names in SAMPLES]
     assert found == [name for name, _ in SAMPLES]
-    assert {kind.name for kind in ZIP_KINDS} == set(found)
-    assert [kind_of(source_of(names), Limits(), Progress()) for names in PLAIN] == ["zip"] * len(PLAIN)
+    assert {entry.name for entry in ARCHIVES} == set(found)
+    assert [TorchZip().kind_of(source_of(names), Limits(), Progress()) for names in PLAIN] == ["zip"] * len(
+        PLAIN
+    )
 
 
 def test_each_kind_is_a_format() -> None:
     for name, names in SAMPLES:
         form = find_format(source_of(names))
         assert form.name == name
-        if form.read is None:  # named, with what to do
-            with pytest.raises(NotACheckpointError if form.is_foreign else UnsupportedFormatError) as caught:
-                form.reader_for(source_of(names))
-            assert (caught.value.form, bool(caught.value.remedy)) == (name, True)
 
 
 def test_directory_is_read_once(write: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,23 +68,22 @@ def test_directory_is_read_once(write: Callable[..., str], monkeypatch: pytest.M
     assert read_container(path).root is None
     assert len(reads) == 1
     source = source_of(["a/data.pkl"])
-    kind_of(source, Limits(), Progress())
+    TorchZip().kind_of(source, Limits(), Progress())
     kept = source.kept
     assert records_of(source, Limits(), Progress()) is kept
-    assert records_of(source, Limits(), Progress()) is not kept
 
 
 def test_damaged_directory_is_left_to_the_reader() -> None:
     broken = BytesSource(b"PK\x03\x04" + b"x" * 40, "a.zip")
-    assert (kind_of(broken, Limits(), Progress()), broken.kept) == ("zip", None)
+    assert (TorchZip().kind_of(broken, Limits(), Progress()), broken.kept) == ("zip", None)
     with pytest.raises(ContainerError):
         records_of(broken, Limits(), Progress())
     many = source_of(["net/constants.pkl", "net/version"])
-    assert kind_of(many, Limits(records=1), Progress()) == "zip"
+    assert TorchZip().kind_of(many, Limits(records=1), Progress()) == "zip"
     stopped = Progress()
     stopped.cancel()
     with pytest.raises(CancelledError):
-        kind_of(many, Limits(), stopped)
+        TorchZip().kind_of(many, Limits(), stopped)
 
 
 def test_records_below_a_folder() -> None:
@@ -93,12 +93,23 @@ def test_records_below_a_folder() -> None:
     assert list(records.below("data/")) == ["data/0", "data/x/2"]
 
 
-def test_kind_from_outside_is_a_row_and_a_format(
+class Tiny(ZipFormat):
+    name = "tiny"
+    what = "a tiny zip"
+    is_read = False
+    remedy = "look"
+
+    def matches_records(self, records: Records) -> bool:
+        return "tiny.txt" in records.names
+
+
+def test_kind_from_outside_is_a_class_and_its_entry(
     write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = kinds.ZipKind("tiny", lambda records: "tiny.txt" in records.names)
-    monkeypatch.setattr(kinds, "ZIP_KINDS", (row, *ZIP_KINDS))
-    monkeypatch.setattr(formats, "FORMATS", (*FORMATS, Format(name="tiny", what="a tiny zip", remedy="look")))
+    monkeypatch.setitem(sys.modules, "inspector.containers.tiny_zip", sys.modules[__name__])
+    entry = Entry("tiny", "tiny_zip:Tiny")
+    monkeypatch.setattr(torch_zip, "ARCHIVES", (entry, *ARCHIVES))
+    monkeypatch.setattr(formats, "FORMATS", (entry, *FORMATS))
     with pytest.raises(UnsupportedFormatError, match="this is a tiny zip") as caught:
         read_container(write(build_zip(Record(name="tiny.txt"))))
     assert caught.value.form == "tiny"

@@ -6,16 +6,15 @@ import pytest
 
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import FileSource
-from inspector.containers.zip.archive import Metadata, read_metadata
 from inspector.containers.zip.directory import (
     NO_VERSION,
     UNDECODABLE,
     MinizError,
     miniz_words,
     no_folder_words,
-    read_directory,
 )
-from inspector.containers.zip.records import Records, is_listed, listed_name
+from inspector.containers.zip.records import is_listed, listed_name, records_of
+from inspector.containers.zip.storages import Metadata, read_metadata
 from inspector.limits import Limits
 from tests.builders.zips import Record, build_zip
 from tests.sweep import table
@@ -31,7 +30,7 @@ def read(write: Callable[..., str]) -> Read:
 
     def read(*records: Record) -> Metadata:
         with FileSource(write(build_zip(*records))) as source:
-            found = Records(read_directory(source, Limits()))
+            found = records_of(source, Limits())
             names = [entry.name for entry in found.directory.entries]
             return read_metadata(source, found.get, found.prefix, names)
 

@@ -1,22 +1,27 @@
-"""What a row of the table of formats says: how to tell a format, what reads it, what makes no sense there."""
+"""What is true of a format: how to tell it, what reads it, and what torch and this program do with it.
+
+A format is a class in the module of its reader and an entry of `formats`. Nothing else compares the names of
+formats; where a layer above needs more than a fact (what writes a copy, what `torch.load` says to it), it has
+a table with a row for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from inspector.containers.container import Container, Extent
+from inspector.containers.container import Container, Extent, Extents, plain_extents
 from inspector.containers.source import Source
 from inspector.errors import NotACheckpointError, UnsupportedFormatError
 from inspector.limits import Limits
 from inspector.progress import Progress
-from inspector.records import dataclass
 
 if TYPE_CHECKING:
-    from inspector.containers.extents import Extents
     from inspector.containers.folder import Folder
 
-Reader = Callable[[Source, Limits, Progress], Container]
+Find = Callable[[str], Extent | None]
+"""Returns where the bytes of a storage are, by its key; None where it does not know."""
 Step = Literal["remap", "in-place", "recover", "verify"]
 """What can be done with a file besides looking at it."""
 
@@ -29,44 +34,35 @@ class Cannot(NamedTuple):
     remedy: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """One row of the table.
+    """One format; what its class does not say is as it is here.
 
     Attributes:
         name: Its word in `show --json`.
         what: Its name with an article, for messages.
-        matches: Tells whether a file is of this format; asked after all rows above said no.
-        matches_folder: Tells whether a folder is of this format.
-        kind_of: Returns the name of the row for a file that this one matches: formats that begin alike
-            are told apart by what the reader reads anyway.
-        read: The reader, or None for a format that is only named.
-        remedy: What to do with a file that is only named.
+        is_read: Whether anything here reads it; others are only named.
         is_foreign: Whether it is no format of checkpoints at all.
-        extents: Finds the bytes of the storages; None where the container tells enough.
-        storage_extents: Returns what finds a storage by key, where the container does not say where it is, or
-            the file knows more of it: its checksum.
-        read_rival: Reads what the file runs as a file of another format, and returns whether it is one.
+        remedy: What to do with a file that is only named.
         is_read_through_gzip: Whether a file of it is read that is compressed as a whole.
         torch_loads: Whether `torch.load` reads it.
+        loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
         loader: What loads it, as code that a path in parentheses follows.
+        loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
+        loader_restricts: Whether that loader reads pickles as `torch.load` does with `weights_only=True`.
         device_from: What decides where its tensors go, where the file names no device: a clause.
         own_names: What the loader's own classes are called, which make nothing but data; where there are any,
             the loader restricts nothing else.
-        loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
+        unchecked: Whether its loader runs whatever is named in a file, and cannot be told not to.
+        runs_with: What that loader has to be told before it does so; empty where it does at once.
+        is_archive: Whether it is a zip, which can hold records beside its tensors.
         has_records: Whether torch finds its parts as records of a zip, by name, so that it can map storages.
         is_stream: Whether torch reads it from front to back: five pickles, then the storages.
-        is_archive: Whether it is a zip, which can hold records beside its tensors.
         has_tags: Whether pickles of their own say where storages go.
         is_agent: Whether what loads it is the class of the algorithm that saved it.
         keys_are_texts: Whether its writer makes texts of all keys.
-        unchecked: Whether its loader runs whatever is named in a file, and cannot be told not to.
-        runs_with: What that loader has to be told before it does so; empty where it does at once.
         era: Which versions of torch wrote it, where the name of the format says so.
         becomes: The format of a copy that is not written by changing the file's own bytes.
         suffix: The suffix that says what a file of it is, where it comes without a name.
-        loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
-        loader_restricts: Whether that loader reads pickles as `torch.load` does with `weights_only=True`.
         copied_as: What a copy is, where nothing is said of it: `same` keeps the format, `state-dict` and
             `objects` are files for `torch.load`, of the model's tensors or of everything.
         weights_at: Where its weights stand, of several that it may hold.
@@ -74,33 +70,27 @@ class Format:
             here what to do instead of `remap`.
     """
 
-    name: str
-    what: str
-    matches: Callable[[Source], bool] = lambda _source: False
-    matches_folder: Callable[[Folder], bool] = lambda _folder: False
-    kind_of: Callable[[Source, Limits, Progress], str] | None = None
-    read: Reader | None = None
-    remedy: str = ""
+    name: str = ""
+    what: str = ""
+    is_read: bool = True
     is_foreign: bool = False
-    extents: Callable[[Source, Limits, Progress], Extents] | None = None
-    storage_extents: Callable[[Source], Callable[[str], Extent | None]] = lambda _source: lambda _key: None
-    read_rival: Callable[[Source, Limits, Progress], bool] = lambda _source, _limits, _progress: False
+    remedy: str = ""
     is_read_through_gzip: bool = False
     torch_loads: bool = False
+    loads_restricted: bool = True
     loader: str = "torch.load"
     loader_maps: bool = False
-    device_from: str = "the call that loads it decides"
     loader_restricts: bool = False
+    device_from: str = "the call that loads it decides"
     own_names: frozenset[str] = frozenset()
-    loads_restricted: bool = True
+    unchecked: bool = False
+    runs_with: str = ""
+    is_archive: bool = False
     has_records: bool = False
     is_stream: bool = False
-    is_archive: bool = False
     has_tags: bool = False
     is_agent: bool = False
     keys_are_texts: bool = False
-    unchecked: bool = False
-    runs_with: str = ""
     era: str = ""
     becomes: str = "zip"
     suffix: str = ".pth"
@@ -113,13 +103,44 @@ class Format:
         """Whether the devices of its files can be changed."""
         return not any("remap" in why.steps for why in self.cannot)
 
-    def reader_for(self, source: Source) -> Reader:
-        """Return what reads a file of this format."""
+    def matches(self, _source: Source) -> bool:
+        """Return whether a file is of this format; asked after all entries above said no."""
+        return False
+
+    def matches_folder(self, _folder: Folder) -> bool:
+        """Return whether a folder is of this format; asked as `matches`."""
+        return False
+
+    def kind_of(self, _source: Source, _limits: Limits, _progress: Progress) -> str:
+        """Return the name of the format of a file that matches, where several begin alike."""
+        return self.name
+
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        """Take a file apart."""
+        raise NotImplementedError(self.name)  # every format that is read brings it
+
+    def finder(self, _source: Source) -> Find:
+        """Return what finds a storage that the container has no place of, or of whose checksum it knows."""
+        return lambda _key: None
+
+    def extents(self, source: Source, limits: Limits, progress: Progress) -> Extents:
+        """Take a file apart, and find the bytes of its storages."""
+        container = self.read(source, limits, progress)
+        is_packed = any(place.offset is None for place in container.stored.values())
+        find = self.finder(source) if is_packed else lambda _key: None
+        return plain_extents(container, container.stored, find)
+
+    def read_rival(self, _source: Source, _limits: Limits, _progress: Progress) -> bool:
+        """Read what a file runs as one of another format, and return whether it is one."""
+        return False
+
+    def check(self, source: Source) -> None:
+        """Refuse a file of this format that is not read."""
         if self.is_foreign:
             raise NotACheckpointError(
                 f"this is {self.what}", where=source.path, remedy=self.remedy, form=self.name
             )
-        if self.read is None:
+        if not self.is_read:
             raise UnsupportedFormatError(
                 f"this is {self.what}, which this version does not read",
                 where=source.path,
@@ -132,4 +153,24 @@ class Format:
                 where=source.path,
                 remedy="unpack it first",
             )
-        return self.read
+
+
+class Entry(NamedTuple):
+    """A format in the list of all: its name, and where its class stands.
+
+    That is imported when it is asked for: importing all of them would take longer than opening a file.
+    """
+
+    name: str
+    home: str
+
+    def format(self) -> Format:
+        """Return the format."""
+        return _made(self.home)
+
+
+@cache
+def _made(home: str) -> Format:
+    module, _, name = home.partition(":")
+    found: type[Format] = getattr(__import__(f"inspector.containers.{module}", fromlist=[name]), name)
+    return found()
