@@ -35,67 +35,43 @@ class Cannot(NamedTuple):
 
 
 class Format:
-    """One format; what its class does not say is as it is here.
+    """One format; what its class does not say is as it is here."""
 
-    Attributes:
-        name: Its word in `show --json`.
-        what: Its name with an article, for messages.
-        is_read: Whether anything here reads it; others are only named.
-        is_foreign: Whether it is no format of checkpoints at all.
-        remedy: What to do with a file that is only named.
-        is_read_through_gzip: Whether a file of it is read that is compressed as a whole.
-        torch_loads: Whether `torch.load` reads it.
-        loads_restricted: Whether `torch.load` reads it with `weights_only=True`.
-        loader: What loads it, as code that a path in parentheses follows.
-        loader_maps: Whether that loader goes by no device of the file, but maps everything to one.
-        loader_restricts: Whether that loader reads pickles as `torch.load` does with `weights_only=True`.
-        device_from: What decides where its tensors go, where the file names no device: a clause.
-        own_names: What the loader's own classes are called, which make nothing but data; where there are any,
-            the loader restricts nothing else.
-        unchecked: Whether its loader runs whatever is named in a file, and cannot be told not to.
-        runs_with: What that loader has to be told before it does so; empty where it does at once.
-        is_archive: Whether it is a zip, which can hold records beside its tensors.
-        has_records: Whether torch finds its parts as records of a zip, by name, so that it can map storages.
-        is_stream: Whether torch reads it from front to back: five pickles, then the storages.
-        has_tags: Whether pickles of their own say where storages go.
-        is_agent: Whether what loads it is the class of the algorithm that saved it.
-        keys_are_texts: Whether its writer makes texts of all keys.
-        era: Which versions of torch wrote it, where the name of the format says so.
-        becomes: The format of a copy that is not written by changing the file's own bytes.
-        suffix: The suffix that says what a file of it is, where it comes without a name.
-        copied_as: What a copy is, where nothing is said of it: `same` keeps the format, `state-dict` and
-            `objects` are files for `torch.load`, of the model's tensors or of everything.
-        weights_at: Where its weights stand, of several that it may hold.
-        cannot: The steps that make no sense for it. A format that `relabel.formats` has no row for should say
-            here what to do instead of `remap`.
-    """
-
-    name: str = ""
-    what: str = ""
-    is_read: bool = True
-    is_foreign: bool = False
-    remedy: str = ""
-    is_read_through_gzip: bool = False
-    torch_loads: bool = False
-    loads_restricted: bool = True
-    loader: str = "torch.load"
-    loader_maps: bool = False
+    name: str = ""  # its word in `show --json`
+    what: str = ""  # its name with an article, for messages
+    is_read: bool = True  # whether anything here reads it; others are only named
+    is_foreign: bool = False  # whether it is no format of checkpoints at all
+    remedy: str = ""  # what to do with a file that is only named
+    is_read_through_gzip: bool = False  # whether a file of it is read that is compressed as a whole
+    torch_loads: bool = False  # whether `torch.load` reads it
+    loads_restricted: bool = True  # whether `torch.load` reads it with `weights_only=True`
+    loader: str = "torch.load"  # what loads it, as code that a path in parentheses follows
+    loader_maps: bool = False  # whether that loader goes by no device of the file, but maps everything to one
+    # whether that loader reads pickles as `torch.load` does with `weights_only=True`
     loader_restricts: bool = False
+    # what decides where its tensors go, where the file names no device: a clause
     device_from: str = "the call that loads it decides"
+    # what the loader's own classes are called, which make nothing but data; where there are any, the loader
+    # restricts nothing else
     own_names: frozenset[str] = frozenset()
-    unchecked: bool = False
-    runs_with: str = ""
-    is_archive: bool = False
+    unchecked: bool = False  # whether its loader runs whatever is named in a file, and cannot be told not to
+    runs_with: str = ""  # what that loader has to be told before it does so; empty where it does at once
+    is_archive: bool = False  # whether it is a zip, which can hold records beside its tensors
+    # whether torch finds its parts as records of a zip, by name, so that it can map storages
     has_records: bool = False
-    is_stream: bool = False
-    has_tags: bool = False
-    is_agent: bool = False
-    keys_are_texts: bool = False
-    era: str = ""
-    becomes: str = "zip"
-    suffix: str = ".pth"
+    is_stream: bool = False  # whether torch reads it from front to back: five pickles, then the storages
+    has_tags: bool = False  # whether pickles of their own say where storages go
+    is_agent: bool = False  # whether what loads it is the class of the algorithm that saved it
+    keys_are_texts: bool = False  # whether its writer makes texts of all keys
+    era: str = ""  # which versions of torch wrote it, where the name of the format says so
+    becomes: str = "zip"  # the format of a copy that is not written by changing the file's own bytes
+    suffix: str = ".pth"  # the suffix that says what a file of it is, where it comes without a name
+    # what a copy is, where nothing is said of it: `same` keeps the format, `state-dict` and `objects` are
+    # files for `torch.load`, of the model's tensors or of everything
     copied_as: Literal["same", "state-dict", "objects"] = "same"
-    weights_at: str = ""
+    weights_at: str = ""  # where its weights stand, of several that it may hold
+    # the steps that make no sense for it. A format that `relabel.formats` has no row for should say here what
+    # to do instead of `remap`.
     cannot: tuple[Cannot, ...] = ()
 
     @property

@@ -65,15 +65,10 @@ class Span(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The zips of a file.
-
-    Attributes:
-        spans: Where they are, in order.
-        lost: How many bytes stand before the first of them or behind the last, and belong to none.
-    """
+    """The zips of a file."""
 
     spans: tuple[Span, ...]
-    lost: int
+    lost: int  # how many bytes stand before the first of them or behind the last, and belong to none
 
 
 def ends_in_row(source: Source) -> bool:
@@ -144,12 +139,7 @@ VALUES = "saved values"
 
 
 class Values:
-    """Reads values, and gathers what each of them brings: programs, and storages under keys of their own.
-
-    Attributes:
-        storage_ids: The storages of tensors within values, by key.
-        stored: Where their bytes are.
-    """
+    """Reads values, and gathers what each of them brings: programs, and storages under keys of their own."""
 
     def __init__(
         self, programs: Programs, limits: Limits, progress: Progress, taken: Collection[str] = ()
@@ -164,15 +154,7 @@ class Values:
         self._progress = progress
 
     def read(self, source: Source, part: int, offset: int, nbytes: int, name: str) -> Value:
-        """Return a value.
-
-        Args:
-            source: The file that it is in.
-            part: The number of that file.
-            offset: Where it begins.
-            nbytes: How long it is.
-            name: What its storages are called.
-        """
+        """Return a value."""
         window = Window(source, offset, nbytes)
         try:
             container = read_torchzip(window, self._limits, self._progress)

@@ -67,19 +67,12 @@ _STATES = re.compile(
 
 
 class StatesFile(NamedTuple):
-    """One file of states.
-
-    Attributes:
-        name: Its name in the folder.
-        kind: `model` or `optim`.
-        mp: The rank among those that divide the model (tensor parallel).
-        dp: The rank among those that divide the data; -1 for a file of them all.
-    """
+    """One file of states."""
 
     name: str
     kind: str
-    mp: int
-    dp: int
+    mp: int  # the rank among those that divide the model (tensor parallel)
+    dp: int  # the rank among those that divide the data; -1 for a file of them all
 
 
 def states_files(names: Iterable[str], tag: str) -> list[StatesFile]:
@@ -116,12 +109,7 @@ _MOST_FILES = 20_000
 
 
 class MoreFiles(NamedTuple):
-    """Files of a tag besides those of ranks.
-
-    Attributes:
-        layers: Those of layers, in order.
-        slots: Those of parameters, in order.
-    """
+    """Files of a tag besides those of ranks."""
 
     layers: tuple[str, ...]
     slots: tuple[str, ...]
@@ -138,14 +126,7 @@ def more_files(names: Iterable[str], tag: str) -> MoreFiles:
 def branches_of(
     tag: str, layers: Sequence[Member], slots: Sequence[Member], *, has_weights: bool
 ) -> list[tuple[Value, Value]]:
-    """Return what these files hold, as branches of the whole.
-
-    Args:
-        tag: The subfolder that they are in; empty for the folder itself.
-        layers: Those of layers.
-        slots: Those of parameters.
-        has_weights: Whether the weights were joined already, of other files.
-    """
+    """Return what these files hold, as branches of the whole."""
     found: list[tuple[Value, Value]] = []
     if slots and not has_weights:
         found += _universal(tag, slots)

@@ -57,16 +57,7 @@ _BEGINNINGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyLayout:
-    """Where the parts of a legacy stream are, in bytes from the start of the file.
-
-    Attributes:
-        object_stream: The object's pickle.
-        object_start: Where it starts.
-        object_end: Where it ends.
-        keys: The storage keys in file order.
-        data_start: Where the first storage's count of elements stands.
-        versions: Versions written in the first pickles.
-    """
+    """Where the parts of a legacy stream are, in bytes from the start of the file."""
 
     object_stream: Stream
     object_start: int
@@ -77,16 +68,11 @@ class LegacyLayout:
 
 
 class Places(NamedTuple):
-    """Where the storages are.
+    """Where the storages are."""
 
-    Attributes:
-        stored: Where the bytes of each are in what the source reads (for gzip: in its inside), by key.
-        before_damage: Those behind whose bytes something else stands than the next storage.
-        end: Where the last one ends.
-    """
-
+    # where the bytes of each are in what the source reads (for gzip: in its inside), by key
     stored: dict[str, StoredBytes]
-    before_damage: frozenset[str]
+    before_damage: frozenset[str]  # those behind whose bytes something else stands than the next storage
     end: int
 
 

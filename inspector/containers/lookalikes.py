@@ -36,13 +36,7 @@ _MOST_ERROR_NBYTES = 1 << 16
 
 
 class Look(NamedTuple):
-    """What is known of a file before anybody reads it.
-
-    Attributes:
-        head: Its first bytes, a few thousand at most.
-        nbytes: Its size.
-        name: Its name.
-    """
+    """What is known of a file before anybody reads it."""
 
     head: bytes
     nbytes: int
@@ -50,16 +44,9 @@ class Look(NamedTuple):
 
 
 class Text(NamedTuple):
-    """What a text turned out to be.
+    """What a text turned out to be."""
 
-    Attributes:
-        form: A stable word for it.
-        what: What it is, with its article.
-        remedy: The next step.
-        finding: The id of the finding.
-    """
-
-    form: str
+    form: str  # a stable word for it
     what: str
     remedy: str
     finding: str = "not-a-checkpoint"
@@ -216,17 +203,9 @@ Test = Callable[[Look], bool]
 
 
 class Lookalike(NamedTuple):
-    """One row: how to tell something that is no checkpoint.
+    """One row: how to tell something that is no checkpoint."""
 
-    Attributes:
-        form: A stable word for it.
-        matches: Says whether a file is one.
-        what: What it is, with its article.
-        remedy: The next step.
-        finding: The id of the finding.
-    """
-
-    form: str
+    form: str  # a stable word for it
     matches: Test
     what: str
     remedy: str
@@ -377,12 +356,7 @@ LOOKALIKES: tuple[Lookalike, ...] = (
 
 
 def name_lookalike(look: Look, path: str) -> CheckpointError | None:
-    """Return the error that says what a file is instead of a checkpoint, or None if no row knows it.
-
-    Args:
-        look: The file's beginning, size and name.
-        path: The path as it was given.
-    """
+    """Return the error that says what a file is instead of a checkpoint, or None if no row knows it."""
     text = next(filter(None, (read(look) for read in MARKED_TEXTS)), None)
     if text is not None:
         return _text_error(text, path)
@@ -414,14 +388,7 @@ Names = frozenset[str]
 
 
 class ZipLookalike(NamedTuple):
-    """One row: how to tell a zip by its names.
-
-    Attributes:
-        form: A stable word for it.
-        matches: Says whether a zip with these names is one.
-        what: What it is, with its article.
-        remedy: The next step.
-    """
+    """One row: how to tell a zip by its names."""
 
     form: str
     matches: Callable[[Names], bool]
@@ -483,12 +450,7 @@ ZIP_LOOKALIKES: tuple[ZipLookalike, ...] = (
 
 
 def name_zip(names: Iterable[str], path: str) -> NotACheckpointError:
-    """Return the error that says what a zip is that torch did not write.
-
-    Args:
-        names: Its records' full names, as many as there are.
-        path: The path as it was given.
-    """
+    """Return the error that says what a zip is that torch did not write."""
     some = frozenset(islice(names, _MOST_NAMES))
     for row in ZIP_LOOKALIKES:
         if row.matches(some):
@@ -519,11 +481,7 @@ _CHECKPOINTS = (".pth", ".pt", ".ckpt", ".bin", ".pth.tar")
 
 
 def name_folder(path: str) -> NotACheckpointError:
-    """Return the error that says what a folder is, and which file to give instead.
-
-    Args:
-        path: The path of the folder, as it was given.
-    """
+    """Return the error that says what a folder is, and which file to give instead."""
     names = _names(path)
     inner = path if names >= _PARTS else next((at for at in _folders(path, names) if is_unpacked(at)), None)
     if inner is not None:

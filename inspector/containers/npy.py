@@ -45,32 +45,18 @@ _FETCH = "fetch or copy the file again"
 
 
 class Header(NamedTuple):
-    """What a header says.
-
-    Attributes:
-        version: The version of the format.
-        type: The element type.
-        shape: The sizes.
-        is_fortran: Whether the first dimension varies fastest.
-        start: Where the elements begin.
-        is_long: Whether `numpy.load` refuses it for its length.
-    """
+    """What a header says."""
 
     version: str
     type: ArrayType
     shape: tuple[int, ...]
     is_fortran: bool
-    start: int
-    is_long: bool
+    start: int  # where the elements begin
+    is_long: bool  # whether `numpy.load` refuses it for its length
 
 
 def read_header(source: Source, look: Callable[[int], None]) -> Header:
-    """Read the header of a source that begins with the magic string.
-
-    Args:
-        source: The file, or a record of a zip.
-        look: Counts what is parsed, as parts looked at.
-    """
+    """Read the header of a source that begins with the magic string."""
     head = source.read_upto(0, 12)
     version = (head[6], head[7]) if len(head) >= 10 and head.startswith(MAGIC) else (0, 0)
     width = _LENGTHS.get(version[0])
@@ -125,8 +111,6 @@ class Arrays:
     """Lists arrays, and where their bytes are.
 
     Attributes:
-        storage_ids: As `Container` has it.
-        stored: The same.
         extents: The bytes that do not stand in the file as they are meant, by key.
         is_swapped: Whether numbers of any stand the other way round, which torch does not take.
     """
@@ -140,13 +124,7 @@ class Arrays:
         self._limits = limits
 
     def add(self, key: str, header: Header, place: Extent) -> Value:
-        """Return an array as a value.
-
-        Args:
-            key: The key of its storage.
-            header: What it is.
-            place: The bytes behind its header: as many as there are.
-        """
+        """Return an array as a value."""
         kind = header.type
         nbytes = kind.nbytes * prod(header.shape)
         if kind.element is None and not kind.fields:

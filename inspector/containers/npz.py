@@ -70,13 +70,7 @@ def open_npz(
 
 
 class _Reading:
-    """Reads the records.
-
-    Attributes:
-        pairs: The arrays by name.
-        arrays: Where their bytes are.
-        errors: The records that cannot be read, each with the reason.
-    """
+    """Reads the records."""
 
     def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
         self.pairs: list[tuple[Value, Value]] = []

@@ -78,10 +78,7 @@ class _Reading:
     """Reads the pickles of a package.
 
     Attributes:
-        roots: What each makes, by the name of its record.
         large: The data of those pickles that left large values in it.
-        doubts: Why other programs may read another one.
-        has_broken: Whether one is not whole.
     """
 
     def __init__(self, source: Source, records: Records, limits: Limits, progress: Progress) -> None:

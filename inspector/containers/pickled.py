@@ -148,23 +148,14 @@ LOST = -1000
 
 
 class Nested(NamedTuple):
-    """One file within a pickle.
-
-    Attributes:
-        number: Its number, counted from 0.
-        place: Where its bytes stand.
-        nbytes: How many they are.
-        root: The value that it holds.
-        storage_ids: Its storages, by the keys that they have in the whole.
-        stored: Where their bytes are in what the source reads, by key.
-    """
+    """One file within a pickle."""
 
     number: int
     place: Place
     nbytes: int
     root: Value
     storage_ids: dict[str, StorageId]
-    stored: dict[str, Extent]
+    stored: dict[str, Extent]  # where their bytes are in what the source reads, by key
 
 
 class NestedFiles:
@@ -297,21 +288,13 @@ _MOST_DEPTH = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pickled:
-    """A plain pickle, taken apart.
-
-    Attributes:
-        container: The checkpoint.
-        extents: The bytes of each storage, by key.
-        files: The files within it.
-        ends: Where each of its pickles ends.
-        frames: Where the lengths of their frames stand, and those lengths.
-    """
+    """A plain pickle, taken apart."""
 
     container: Container
     extents: dict[str, Extent]
     files: NestedFiles
     ends: tuple[int, ...]
-    frames: tuple[tuple[int, int], ...]
+    frames: tuple[tuple[int, int], ...]  # where the lengths of their frames stand, and those lengths
 
 
 def open_pickled(source: Source, limits: Limits, progress: Progress) -> Pickled:

@@ -76,15 +76,7 @@ _MOST_CHARS = 80
 
 
 class Payload(NamedTuple):
-    """One weight or constant.
-
-    Attributes:
-        name: Its name.
-        record: The name of its record within the folder.
-        is_parameter: Whether it is a parameter.
-        is_pickled: Whether its record is a file of its own that is unpickled.
-        meta: What it is; None where that is not known here.
-    """
+    """One weight or constant."""
 
     name: str
     record: str
@@ -94,17 +86,7 @@ class Payload(NamedTuple):
 
 
 class Meta(NamedTuple):
-    """A tensor.
-
-    Attributes:
-        dtype: torch's name of its element type.
-        itemsize: The bytes of an element.
-        shape: Its sizes.
-        stride: Its steps.
-        offset: Its first element.
-        requires_grad: Whether gradients were asked for.
-        device: The device's text.
-    """
+    """A tensor."""
 
     dtype: str
     itemsize: int
@@ -246,13 +228,7 @@ class _Reading:
     """Reads the models of an archive, and the files within it.
 
     Attributes:
-        storage_ids: As `Container` has it.
-        stored: The same.
-        pickles: The same.
-        declared: The same.
         large: The data of pickles that left large values in it.
-        devices: The devices in graphs.
-        notes: What there is to know.
     """
 
     def __init__(self, source: Source, records: Records, limits: Limits, progress: Progress) -> None:

@@ -81,14 +81,7 @@ class _File(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where bytes are in the archive, all under the names that they have there.
-
-    Attributes:
-        whole: Each storage whose bytes are all there.
-        lost: Why the others are not.
-        records: What else stands in the files.
-        names: The records that are these files.
-    """
+    """Where bytes are in the archive, all under the names that they have there."""
 
     whole: dict[str, Extent]
     lost: dict[str, str]
@@ -100,12 +93,7 @@ class InnerFiles:
     """Reads files within one zip, and gathers what they hold.
 
     Attributes:
-        storage_ids: As `Container` has it.
-        stored: The same.
-        pickles: The same.
-        refused: The same.
         large: The data of pickles that left large values in it.
-        notes: What there is to know of the files, each with the name of its record.
         refusal: What torch says to the first of them that it does not open.
         byteorder: How they store numbers, where they say so.
     """
@@ -239,15 +227,10 @@ class _Reading(NamedTuple):
 
 
 class Attributes(NamedTuple):
-    """What was read of them.
-
-    Attributes:
-        root: Their values by name.
-        unread: The names of those whose pickle cannot be read, fit for a screen.
-    """
+    """What was read of them."""
 
     root: Dict
-    unread: tuple[str, ...]
+    unread: tuple[str, ...]  # the names of those whose pickle cannot be read, fit for a screen
 
 
 def read_attributes(

@@ -32,18 +32,11 @@ _METADATA = "__metadata__"
 
 
 class Index(NamedTuple):
-    """What an index says.
-
-    Attributes:
-        files: The file of each tensor, by name.
-        twice: Names that it lists more than once.
-        total_nbytes: The bytes of all tensors; None where it does not tell.
-        metadata: What else it says.
-    """
+    """What an index says."""
 
     files: dict[str, str]
-    twice: tuple[str, ...]
-    total_nbytes: int | None
+    twice: tuple[str, ...]  # names that it lists more than once
+    total_nbytes: int | None  # the bytes of all tensors; None where it does not tell
     metadata: tuple[tuple[str, Value], ...]
 
 

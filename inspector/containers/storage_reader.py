@@ -27,11 +27,7 @@ Read = Callable[[int, int], bytes]
 
 
 class StorageReader:
-    """Reads the storages of a container whose files are open.
-
-    Attributes:
-        container: What they are of.
-    """
+    """Reads the storages of a container whose files are open."""
 
     def __init__(self, container: Container, *parts: Source) -> None:
         """Read from the container's file, or from each of its parts."""
@@ -223,17 +219,11 @@ def _exactly(read_upto: Read) -> Read:
 
 
 class Sums(NamedTuple):
-    """What reading all bytes showed.
-
-    Attributes:
-        crcs: CRC-32 of what is whole, by key or name.
-        faults: What is wrong with the others, in a few words.
-        unchecked: Which of those that are whole the file has no checksum of.
-    """
+    """What reading all bytes showed."""
 
     crcs: dict[str, int]
     faults: dict[str, str]
-    unchecked: frozenset[str]
+    unchecked: frozenset[str]  # which of those that are whole the file has no checksum of
 
 
 def sum_extents(source: Source, extents: dict[str, Extent], progress: Progress) -> Sums:

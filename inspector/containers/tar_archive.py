@@ -39,12 +39,7 @@ _MOST_DIMENSIONS = 64
 
 
 class Cursor:
-    """Reads what stands in a member, one thing behind the other.
-
-    Attributes:
-        pos: Where the next thing stands in the file.
-        streams: The pickles read.
-    """
+    """Reads what stands in a member, one thing behind the other."""
 
     def __init__(self, source: Source, member: Member, limits: Limits, progress: Progress) -> None:
         self._source = source
@@ -139,41 +134,25 @@ _REBUILD = Global("torch._utils", "_rebuild_tensor")
 
 
 class StorageRecord(NamedTuple):
-    """One storage in the member of that name.
-
-    Attributes:
-        key: Its key.
-        location: Its location tag.
-        cls: Its class, which says the element type.
-        numel: How many elements it has.
-        nbytes: How many bytes they take.
-        start: Where its pickle starts in the file.
-        end: Where that ends.
-        payload: Where its elements start.
-    """
+    """One storage in the member of that name."""
 
     key: int
     location: str
     cls: Value
     numel: int
     nbytes: int
-    start: int
-    end: int
+    start: int  # where its pickle starts in the file
+    end: int  # where that ends
     payload: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TarLayout:
-    """What the members hold.
-
-    Attributes:
-        members: Where each is, by name.
-        storages: The storages, in the order of the file.
-        views: Views of them, as (key, key of the viewed, offset, size), in elements.
-    """
+    """What the members hold."""
 
     members: dict[str, Member]
     storages: tuple[StorageRecord, ...]
+    # views of them, as (key, key of the viewed, offset, size), in elements
     views: tuple[tuple[int, int, int, int], ...]
 
 

@@ -63,31 +63,19 @@ _MOST_PLACES = 1000
 
 
 class Members(NamedTuple):
-    """The tensors of a class that belong into a state dict.
-
-    Attributes:
-        parameters: The names of its parameters.
-        buffers: Those of its buffers; None where the code is so old that it does not list them.
-    """
+    """The tensors of a class that belong into a state dict."""
 
     parameters: frozenset[str]
+    # those of its buffers; None where the code is so old that it does not list them
     buffers: frozenset[str] | None
 
 
 class Code(NamedTuple):
-    """What the code says.
-
-    Attributes:
-        members: The tensors of each class, by its dotted name.
-        devices: The devices in it, in the order of the file.
-        is_whole: Whether all of it was looked at.
-        runs_at_load: Where code stands that runs as soon as an object of its class is loaded.
-        files: Where code calls operators that read or write files, with their names.
-    """
+    """What the code says."""
 
     members: dict[str, Members]
     devices: tuple[CodeDevice, ...]
-    is_whole: bool
+    is_whole: bool  # whether all of it was looked at
     runs_at_load: tuple[str, ...]
     files: tuple[str, ...]
 

@@ -47,12 +47,6 @@ def open_torchzip(
 ) -> tuple[Container, Records]:
     """Take a torch.save zip apart; one that lost its directory is searched.
 
-    Args:
-        source: The file.
-        limits: The bounds of reading.
-        progress: Asked for cancellation.
-        others: Which other archives it may be where its directory is lost.
-
     Returns:
         The container, and its records for those who read them.
     """

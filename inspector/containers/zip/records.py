@@ -45,14 +45,10 @@ _STEPS = (1 << 16, 1 << 8, 1)
 
 
 class RecordContents(NamedTuple):
-    """What was read of a record.
-
-    Attributes:
-        data: Its contents, inflated.
-        doubt: Why other readers, or torch another time, may read other contents; None where all read these.
-    """
+    """What was read of a record."""
 
     data: bytes
+    # why other readers, or torch another time, may read other contents; None where all read these
     doubt: NoteKind | None = None
 
 
@@ -371,16 +367,12 @@ def finder_of(source: Source, records: Records) -> Find:
 
 
 class ZipFormat(Format):
-    """An archive of torch or of others, told by the names of its records.
-
-    Attributes:
-        own: What the keys of storages begin with that are names of records themselves; empty for none.
-        pattern: What the records of all storages are named, where that is known; empty for torch.save's ways.
-    """
+    """An archive of torch or of others, told by the names of its records."""
 
     is_archive = True
     loads_restricted = False
-    own: str = ""
+    own: str = ""  # what the keys of storages begin with that are names of records themselves; empty for none
+    # what the records of all storages are named, where that is known; empty for torch.save's ways
     pattern: str = ""
 
     def matches_records(self, _records: Records) -> bool:

@@ -58,23 +58,12 @@ _ELSEWHERE = 0xFFFFFFFF  # the true size stands in the Zip64 extra field
 
 
 class _Local(NamedTuple):
-    """A local header.
-
-    Attributes:
-        name: The record's name.
-        start: Where the header starts in the file.
-        payload: Where the contents start.
-        nbytes: The inflated size it tells; 0 where a descriptor tells it.
-        stored_nbytes: The size in the file it tells.
-        method: How the contents are packed.
-        crc: The checksum it tells.
-        flags: General purpose bits.
-    """
+    """A local header."""
 
     name: str
     start: int
     payload: int
-    nbytes: int
+    nbytes: int  # the inflated size it tells; 0 where a descriptor tells it
     stored_nbytes: int
     method: int
     crc: int
@@ -86,32 +75,16 @@ class _Local(NamedTuple):
 
 
 class _End(NamedTuple):
-    """Where a record ends.
+    """Where a record ends."""
 
-    Attributes:
-        nbytes: Its inflated size; -1 where the next header came before any descriptor.
-        stored_nbytes: Its size in the file.
-        crc: Its checksum; 0 where none is told.
-        behind: Where the next header may stand.
-    """
-
-    nbytes: int
+    nbytes: int  # its inflated size; -1 where the next header came before any descriptor
     stored_nbytes: int
     crc: int
-    behind: int
+    behind: int  # where the next header may stand
 
 
 class ZipWalk:
-    """Goes from one local header to the next.
-
-    Attributes:
-        entries: The records found.
-        names: The names of all local headers met.
-        storage_ids: The storages that the pickle asks for, once it was read.
-        stream: The pickle.
-        pickle_error: Why the pickle cannot be read.
-        gave_up: Whether the search took too long.
-    """
+    """Goes from one local header to the next."""
 
     def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
         self._source = source
@@ -351,15 +324,10 @@ _OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/
 
 
 class Salvage(NamedTuple):
-    """What was found in a zip without a directory.
-
-    Attributes:
-        container: The checkpoint.
-        records: Its records; one that the end of the file cuts off is among them.
-    """
+    """What was found in a zip without a directory."""
 
     container: Container
-    records: Records
+    records: Records  # its records; one that the end of the file cuts off is among them
 
 
 def salvage_zip(

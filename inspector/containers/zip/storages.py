@@ -71,21 +71,14 @@ def read_object(
 
 
 class Places(NamedTuple):
-    """Where the storages are.
+    """Where the storages are."""
 
-    Attributes:
-        stored: Their places, in the order of the file; one whose record is missing or damaged has none.
-        refused: What torch says to the record of a storage, by key, where it says something.
-        doubts: Why torch may read other bytes.
-        overlap: Whether any records overlap.
-        is_old: Whether they stand where only torch 1.4 looks for them.
-    """
-
+    # their places, in the order of the file; one whose record is missing or damaged has none
     stored: Mapping[str, StoredBytes]
-    refused: dict[str, str]
+    refused: dict[str, str]  # what torch says to the record of a storage, by key, where it says something
     doubts: tuple[NoteKind, ...]
     overlap: bool
-    is_old: bool
+    is_old: bool  # whether they stand where only torch 1.4 looks for them
 
 
 def find_storages(
@@ -124,17 +117,12 @@ def find_storages(
 
 
 class Metadata(NamedTuple):
-    """What the small records tell.
-
-    Attributes:
-        versions: Their texts, by name.
-        refusal: What torch says to the first of them, or of all names, that it refuses; empty where to none.
-        doubts: Why torch may read something else.
-    """
+    """What the small records tell."""
 
     versions: tuple[tuple[str, str], ...]
+    # what torch says to the first of them, or of all names, that it refuses; empty where to none
     refusal: str
-    doubts: tuple[NoteKind, ...]
+    doubts: tuple[NoteKind, ...]  # why torch may read something else
 
 
 class _Reader:
@@ -173,14 +161,7 @@ class _Reader:
 def read_metadata(
     source: Source, find: Callable[[str], ZipEntry | None], prefix: str, names: Sequence[str]
 ) -> Metadata:
-    """Read the small records of an archive.
-
-    Args:
-        source: The file.
-        find: Finds a record by its name below the archive's folder.
-        prefix: The archive's folder with its slash; empty where there is none.
-        names: The names of all records.
-    """
+    """Read the small records of an archive."""
     read = _Reader(source, find)
     refusal = next(filter(None, _refusals(read, prefix, names)), "")
     return Metadata(tuple(read.texts), refusal, tuple(dict.fromkeys(read.doubts)))
