@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inspector.containers import tar_archive as tar as tar_archive
+from inspector.containers import tar_archive
 from inspector.containers.codings import LINE, TEXT, Within
 from inspector.containers.container import Container
 from inspector.containers.legacy import read_layout
