@@ -34,7 +34,7 @@ from tests.builders.tars import Storage, Tensor, archive, checkpoint, reference,
 from tests.builders.zips import Record, build_zip
 from tests.corpus import CORPUS
 from tests.sweep import table
-from tests.unit.containers.pickled.test_reader import OPENER, binbytes, storage, tensor
+from tests.unit.containers.test_pickled import OPENER, binbytes, storage, tensor
 
 SIX, TWO, MORE = struct.pack("<6f", *range(6)), b"88888888", bytes(range(200)) * 4
 ROOT = stream(
