@@ -32,12 +32,7 @@ _TYPES = {array(code).itemsize: code for code in "BHILQ"}
 
 
 def coded(spelling: int, swap: int = 1) -> int:
-    """Return the method of an extent, in the place of zip's numbers: 0 for bytes stored as they are.
-
-    Args:
-        spelling: `PLAIN`, `TEXT` or `LINE`.
-        swap: How many bytes each number has whose bytes are the other way round; 1 where they are not.
-    """
+    """Return the method of an extent, in the place of zip's numbers: 0 for bytes stored as they are."""
     return -(_SWAPS.index(swap) * 4 + spelling)
 
 
@@ -47,12 +42,7 @@ def is_coded(method: int) -> bool:
 
 
 def decoding(read: Read, method: int) -> Read:
-    """Return what reads the bytes meant at any offset of them.
-
-    Args:
-        read: Reads the stored ones.
-        method: What `coded` returned.
-    """
+    """Return what reads the bytes meant at any offset of them."""
     spelling, swap = -method % 4, _SWAPS[-method // 4]
     if spelling != PLAIN:
         read = Spelled(read, spelling).read_upto

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -28,30 +28,20 @@ class Part(NamedTuple):
 
 
 class PickleRecord(NamedTuple):
-    """One of several pickles of an archive that hold tensors.
-
-    Attributes:
-        name: The full name of its record.
-        stream: What it does.
-        prefix: What the keys of its storages begin with here, and not in the pickle itself: each pickle may
-            count its own.
-    """
+    """One of several pickles of an archive that hold tensors."""
 
     name: str
     stream: Stream
+    # what the keys of its storages begin with here, and not in the pickle itself: each pickle may count its
+    # own
     prefix: str = ""
 
 
 class CodeDevice(NamedTuple):
-    """A device that code within the file names.
-
-    Attributes:
-        device: Its text.
-        place: The record and the line, as in `code/__torch__/net.py:12`.
-    """
+    """A device that code within the file names."""
 
     device: str
-    place: str
+    place: str  # the record and the line, as in `code/__torch__/net.py:12`
 
 
 Declared = Literal["parameter", "buffer", "other"]
@@ -59,93 +49,65 @@ Declared = Literal["parameter", "buffer", "other"]
 
 
 class StoredBytes(NamedTuple):
-    """The bytes of one storage.
-
-    Attributes:
-        part: In which of the container's parts they are.
-        offset: Where they start in it; None when they are compressed.
-        nbytes: How many they are.
-    """
+    """The bytes of one storage."""
 
     part: int
-    offset: int | None
+    offset: int | None  # where they start in it; None when they are compressed
     nbytes: int
 
 
 class Extent(NamedTuple):
-    """The bytes of one storage or record.
+    """The bytes of one storage or record."""
 
-    Attributes:
-        offset: Where they start in what the source reads (for gzip: in its inside).
-        stored_nbytes: How many there are.
-        nbytes: How many they are once inflated.
-        method: As zip numbers them: 0 stored, 8 deflated.
-        crc: CRC-32 of the inflated bytes; 0 where the file does not tell.
-        skip: How many inflated bytes stand before them, where a compressed file within the file holds them.
-        swap: How many bytes each number has whose bytes are the other way round once inflated; 1 for none.
-    """
-
-    offset: int
+    offset: int  # where they start in what the source reads (for gzip: in its inside)
     stored_nbytes: int
     nbytes: int
-    method: int
-    crc: int
+    method: int  # as zip numbers them: 0 stored, 8 deflated
+    crc: int  # CRC-32 of the inflated bytes; 0 where the file does not tell
+    # how many inflated bytes stand before them, where a compressed file within the file holds them
     skip: int = 0
+    # how many bytes each number has whose bytes are the other way round once inflated; 1 for none
     swap: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """One checkpoint, taken apart.
+    """One checkpoint, taken apart."""
 
-    Attributes:
-        path: The file as it was named.
-        format: The name of its format, see `formats.FORMATS`.
-        file_nbytes: Size of the file, or of all files where there are several.
-        root: The saved object: what its pickle makes, or what the reader of a format without one made.
-        stream: The pickle of the saved object; None where the format has none, or several.
-        pickles: The pickles that hold tensors, where there are several; the object's is among them.
-        programs: All pickles that `torch.load` runs, and those that other readers run in their place, in the
-            order in which they are run. The object's is one of them.
-        storage_ids: What is known of each storage by key, in the order of first use. torch counts only the
-            first of several persistent ids.
-        stored: The bytes of each storage by key; a storage that is missing has no entry.
-        streams: The pickles of the objects in several files, each with the format of its file.
-        data: What large values of those are still in.
-        parts: The files that the storages are in; none where that is the file at `path` alone.
-        versions: Versions written in the file.
-        notes: What there is to know about the file; verdicts rest on their kinds.
-        refusal: What torch's reader says to the container, exception and all; empty where it opens it.
-        refused: What it says to the record of a storage, as (key, words).
-        gathered: The storages whose bytes stand in chunks, maybe of several files, by key.
-        tied: Names that the file leaves out, each with the name that the same tensor is kept under.
-        stamp: What the file looked like before it was read; None for one that no path leads to.
-        declared: What tensors are for, by the `id` of the value, where the file says so; then its root is one
-            model, and the way to a tensor is its name. None where it does not.
-        code_devices: The devices that code in the file makes tensors on.
-    """
-
-    path: str
-    format: str
-    file_nbytes: int
-    root: Value
-    stream: Stream | None = None
+    path: str  # the file as it was named
+    format: str  # the name of its format, see `formats.FORMATS`
+    file_nbytes: int  # size of the file, or of all files where there are several
+    root: Value  # the saved object: what its pickle makes, or what the reader of a format without one made
+    stream: Stream | None = None  # the pickle of the saved object; None where the format has none, or several
+    # the pickles that hold tensors, where there are several; the object's is among them
     pickles: tuple[PickleRecord, ...] = ()
+    # all pickles that `torch.load` runs, and those that other readers run in their place, in the order in
+    # which they are run. The object's is one of them.
     programs: tuple[Program, ...] = ()
+    # what is known of each storage by key, in the order of first use. torch counts only the first of several
+    # persistent ids.
     storage_ids: dict[str, StorageId]
+    # the bytes of each storage by key; a storage that is missing has no entry
     stored: Mapping[str, StoredBytes]
+    # the pickles of the objects in several files, each with the format of its file
     streams: tuple[tuple[Stream, str], ...] = ()
-    data: bytes = b""
+    data: bytes = b""  # what large values of those are still in
+    # the files that the storages are in; none where that is the file at `path` alone
     parts: tuple[Part, ...] = ()
-    versions: tuple[tuple[str, str], ...] = ()
-    notes: tuple[Note, ...] = ()
-    refusal: str = ""
-    refused: tuple[tuple[str, str], ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()  # versions written in the file
+    notes: tuple[Note, ...] = ()  # what there is to know about the file; verdicts rest on their kinds
+    refusal: str = ""  # what torch's reader says to the container, exception and all; empty where it opens it
+    refused: tuple[tuple[str, str], ...] = ()  # what it says to the record of a storage, as (key, words)
+    # the storages whose bytes stand in chunks, maybe of several files, by key
     gathered: Mapping[str, Gathered] = field(default_factory=dict)
+    # names that the file leaves out, each with the name that the same tensor is kept under
     tied: tuple[tuple[str, str], ...] = ()
+    # what the file looked like before it was read; None for one that no path leads to
     stamp: Stamp | None = None
+    # what tensors are for, by the `id` of the value, where the file says so; then its root is one model, and
+    # the way to a tensor is its name. None where it does not.
     declared: Mapping[int, Declared] | None = None
-    code_devices: tuple[CodeDevice, ...] = ()
+    code_devices: tuple[CodeDevice, ...] = ()  # the devices that code in the file makes tensors on
 
     @property
     def objects(self) -> tuple[tuple[Stream, str], ...]:
@@ -221,23 +183,14 @@ def damage_note(storage_ids: Mapping[str, StorageId], stored: Mapping[str, Store
 
 
 class Chunk(NamedTuple):
-    """One box of a tensor.
-
-    Attributes:
-        starts: Where it begins in the whole, by dimension.
-        sizes: How large it is.
-        part: The file that it is in, as a number of the container's parts; -1 where it is in none.
-        offset: Where its first byte is in that file; of a packed one, where what it is packed in begins.
-        length: How many bytes of the file it takes, with what it is packed in.
-        packing: What it is packed in: a name of `gathered.unpacking.UNPACKERS`; empty for plain bytes.
-    """
+    """One box of a tensor."""
 
     starts: tuple[int, ...]
     sizes: tuple[int, ...]
-    part: int
-    offset: int
+    part: int  # the file that it is in, as a number of the container's parts; -1 where it is in none
+    offset: int  # where its first byte is in that file; of a packed one, where what it is packed in begins
     length: int
-    packing: str = ""
+    packing: str = ""  # what it is packed in: a name of `gathered.unpacking.UNPACKERS`; empty for plain bytes
 
     @property
     def numel(self) -> int:
@@ -246,27 +199,14 @@ class Chunk(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the elements of a chunk are.
-
-    Attributes:
-        offset: Where the first of them is in its file.
-        strides: Its steps by dimension in elements; None where it is contiguous.
-    """
+    """Where the elements of a chunk are."""
 
     offset: int
-    strides: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None  # its steps by dimension in elements; None where it is contiguous
 
 
 class Gathered(NamedTuple):
-    """A storage whose bytes are those of a contiguous tensor in chunks.
-
-    Attributes:
-        name: The name under which files know the tensor.
-        dtype: torch's name of its element type.
-        itemsize: Bytes of an element.
-        shape: Its sizes.
-        chunks: Its chunks, in the order of the file.
-    """
+    """A storage whose bytes are those of a contiguous tensor in chunks."""
 
     name: str
     dtype: str
@@ -278,3 +218,55 @@ class Gathered(NamedTuple):
     def nbytes(self) -> int:
         """How many bytes the whole has."""
         return prod(self.shape) * self.itemsize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extents:
+    """A container with the places of its bytes."""
+
+    container: Container
+    whole: dict[str, Extent]
+    lost: dict[str, str]  # why the others are not, by key, in a few words
+    # the records of a zip that are no storages, by their full name; none of a legacy file
+    records: dict[str, Extent]
+
+
+NOTHING = Extent(0, 0, 0, 0, 0)
+"""The bytes of a storage that has none."""
+
+
+def plain_extents(
+    container: Container,
+    stored: Mapping[str, StoredBytes],
+    find: Callable[[str], Extent | None] = lambda _key: None,
+) -> Extents:
+    """Find the bytes of storages that have no checksum; `find` those that are not stored as they are."""
+    whole: dict[str, Extent] = {}
+    lost: dict[str, str] = {}
+    for key, storage in container.storage_ids.items():
+        found = plain_extent(storage, stored.get(key), find)
+        if isinstance(found, str):
+            lost[key] = found
+        else:
+            whole[key] = found
+    return Extents(container=container, whole=whole, lost=lost, records={})
+
+
+def plain_extent(
+    storage: StorageId, place: StoredBytes | None, find: Callable[[str], Extent | None] = lambda _key: None
+) -> Extent | str:
+    """Return the extent of a storage without a checksum, or why it has none."""
+    if not storage.nbytes:
+        return NOTHING
+    if place is None:
+        return "its bytes are not in the file"
+    if place.nbytes != storage.nbytes:
+        return wrong_size(storage, place.nbytes)
+    if place.offset is None:
+        return find(storage.key) or "it is compressed, and nothing here inflates it"
+    return Extent(place.offset, place.nbytes, place.nbytes, 0, 0)
+
+
+def wrong_size(storage: StorageId, nbytes: int) -> str:
+    """Say that a storage has another size than its id says."""
+    return f"the file holds {nbytes:,} bytes of it, and it should have {storage.nbytes:,}"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Chunk, Container, Gathered, Part, StoredBytes
 from inspector.containers.dcp_metadata import (
     OWN_NAMES,
@@ -39,6 +40,7 @@ from inspector.errors import (
     TooLargeError,
 )
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import PersistentId, StoredTensor, Value
 from inspector.progress import Progress
@@ -63,15 +65,10 @@ class Span(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The zips of a file.
-
-    Attributes:
-        spans: Where they are, in order.
-        lost: How many bytes stand before the first of them or behind the last, and belong to none.
-    """
+    """The zips of a file."""
 
     spans: tuple[Span, ...]
-    lost: int
+    lost: int  # how many bytes stand before the first of them or behind the last, and belong to none
 
 
 def ends_in_row(source: Source) -> bool:
@@ -142,12 +139,7 @@ VALUES = "saved values"
 
 
 class Values:
-    """Reads values, and gathers what each of them brings: programs, and storages under keys of their own.
-
-    Attributes:
-        storage_ids: The storages of tensors within values, by key.
-        stored: Where their bytes are.
-    """
+    """Reads values, and gathers what each of them brings: programs, and storages under keys of their own."""
 
     def __init__(
         self, programs: Programs, limits: Limits, progress: Progress, taken: Collection[str] = ()
@@ -162,15 +154,7 @@ class Values:
         self._progress = progress
 
     def read(self, source: Source, part: int, offset: int, nbytes: int, name: str) -> Value:
-        """Return a value.
-
-        Args:
-            source: The file that it is in.
-            part: The number of that file.
-            offset: Where it begins.
-            nbytes: How long it is.
-            name: What its storages are called.
-        """
+        """Return a value."""
         window = Window(source, offset, nbytes)
         try:
             container = read_torchzip(window, self._limits, self._progress)
@@ -208,7 +192,9 @@ def _renamed(
 # --- the folder ---------------------------------------------------------------------------------------------
 
 
-METADATA = ".metadata"
+METADATA, SHARD = ".metadata", ".distcp"
+_LOADER = "torch.distributed.checkpoint.FileSystemReader"
+_DECIDES = "the tensors that it is loaded into decide"
 _MOST_OTHERS, _MOST_CHUNKS = 64, 1_000  # a chunk takes half a millisecond
 _LATE = frozenset({"safetensors", "transformed"})  # what came later than the restriction of chunks
 _HARMLESS = OWN_NAMES | {"torch.Size", "torch.serialization._get_layout"}
@@ -487,7 +473,7 @@ class _Joining:
     def _notes(self) -> Iterator[Note]:
         if self._outside:
             yield Note(NoteKind.PART_OUTSIDE, (listed(self._outside),))
-        shards = [name for name in self._files.sizes if name.endswith(".distcp")]
+        shards = [name for name in self._files.sizes if name.endswith(SHARD)]
         extra = [name for name in shards if name not in self._numbers] if self._is_whole else []
         counted: tuple[tuple[NoteKind, Collection[str]], ...] = (
             (NoteKind.MISSING_PART, self._missing),
@@ -552,3 +538,65 @@ def _read(values: Values, source: Source, number: int, span: Span, unread: list[
         unread.append(str(error))
         source.programs.miss(f"value {number}", error.what)
         return PersistentId(("value", str(number)))
+
+
+class Dcp(Format):
+    """What torch.distributed.checkpoint saves."""
+
+    name = "dcp"
+    what = "a distributed checkpoint (DCP)"
+    keys_are_texts = True
+    loader = _LOADER
+    device_from = _DECIDES
+    own_names = OWN_NAMES
+    copied_as = "objects"
+    cannot = (
+        Cannot(
+            ("remap", "in-place"),
+            "a distributed checkpoint has no devices, so there are none to change",
+            "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
+        ),
+        Cannot(
+            ("recover",),
+            "what is whole in a distributed checkpoint is saved by leaving out what is not",
+            "use remap -o model.pth and --exclude with the name of what is not whole",
+        ),
+        Cannot(
+            ("verify",),
+            "a file made of a distributed checkpoint is no copy whose bytes could be compared with it",
+            "remap compares the names, types and shapes of what it writes",
+        ),
+    )
+
+    @override
+    def matches_folder(self, folder: Folder) -> bool:
+        """Return whether a folder is that of a distributed checkpoint, or was opened by a file of one."""
+        return folder.entry.endswith((METADATA, SHARD)) or any(
+            name.endswith(METADATA) and "/" not in name for name in folder.sizes
+        )
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_dcp(cast("Folder", source), limits, progress)
+
+
+class Distcp(Format):
+    """What one rank wrote of such a folder, alone: told as a kind of zip."""
+
+    name = "distcp"
+    what = "what one rank wrote of a distributed checkpoint"
+    loader = _LOADER
+    device_from = _DECIDES
+    own_names = OWN_NAMES
+    copied_as = "objects"
+    cannot = (
+        Cannot(
+            ("remap", "in-place", "recover", "verify"),
+            "what one rank wrote of a distributed checkpoint is only a part of it",
+            "put it back beside its .metadata, or write what is in it for torch.load: remap -o model.pth",
+        ),
+    )
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_alone(source, limits, progress)

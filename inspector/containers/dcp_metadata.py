@@ -53,31 +53,17 @@ _NO_START: Sizes = (-1,)  # what no chunk has
 
 
 class Stored(NamedTuple):
-    """Where a chunk or a value is: a `_StorageInfo`.
-
-    Attributes:
-        path: The file, as it is named there.
-        offset: Its first byte.
-        length: How many there are.
-        transforms: What was done to the stream (`stream.zstd/1`), in the order of undoing it.
-    """
+    """Where a chunk or a value is: a `_StorageInfo`."""
 
     path: str
     offset: int
     length: int
+    # what was done to the stream (`stream.zstd/1`), in the order of undoing it
     transforms: tuple[str, ...] = ()
 
 
 class TensorEntry(NamedTuple):
-    """A tensor.
-
-    Attributes:
-        name: Its flat name.
-        dtype: torch's name of its element type.
-        size: Its sizes.
-        requires_grad: Whether gradients were asked for.
-        chunks: Where each of its chunks begins, and how large it is.
-    """
+    """A tensor."""
 
     name: str
     dtype: str
@@ -87,32 +73,21 @@ class TensorEntry(NamedTuple):
 
 
 class MetadataFile(NamedTuple):
-    """What a `.metadata` says.
-
-    Attributes:
-        entries: Tensors, and the names of other values, in their order.
-        paths: The keys that lead to each of them, by flat name; empty where names are not nested.
-        stored: Where each chunk is, by name and start; of a value the start is None.
-        rivals: Further places by name: earlier ones under the same key, and those whose start is no start.
-            What is a key to Python may be another one here.
-        version: The version of the format; empty where it is not written.
-    """
+    """What a `.metadata` says."""
 
     entries: tuple[TensorEntry | str, ...]
+    # the keys that lead to each of them, by flat name; empty where names are not nested
     paths: dict[str, PathKeys]
+    # where each chunk is, by name and start; of a value the start is None
     stored: dict[tuple[str, Sizes | None], Stored]
+    # further places by name: earlier ones under the same key, and those whose start is no start. What is a
+    # key to Python may be another one here.
     rivals: tuple[tuple[str, Stored], ...]
     version: str
 
 
 def parse_metadata(root: Value, where: str, look: Callable[[int], object]) -> MetadataFile:
-    """Read the metadata of a distributed checkpoint.
-
-    Args:
-        root: What its pickle makes.
-        where: The file, for messages.
-        look: Counts the parts that are looked at.
-    """
+    """Read the metadata of a distributed checkpoint."""
     if not is_metadata(root):
         raise DamagedError(
             "this .metadata does not describe a distributed checkpoint",
@@ -268,11 +243,7 @@ _MOST_MORE = 1024
 
 
 class Nesting:
-    """A state dict that is filled one name after the other.
-
-    Attributes:
-        root: The state dict.
-    """
+    """A state dict that is filled one name after the other."""
 
     def __init__(self, entries: int) -> None:
         """Prepare for so many entries; a list of more items than that and some is nobody's."""

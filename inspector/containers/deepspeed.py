@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Container, Gathered, StoredBytes
 from inspector.containers.deepspeed_joining import (
     Flat,
@@ -36,8 +37,10 @@ from inspector.containers.gathered import tile
 from inspector.containers.joined import Member, join
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id
+from inspector.containers.source import Source
 from inspector.errors import NotACheckpointError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.values import Dict, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.records import replace
@@ -64,19 +67,12 @@ _STATES = re.compile(
 
 
 class StatesFile(NamedTuple):
-    """One file of states.
-
-    Attributes:
-        name: Its name in the folder.
-        kind: `model` or `optim`.
-        mp: The rank among those that divide the model (tensor parallel).
-        dp: The rank among those that divide the data; -1 for a file of them all.
-    """
+    """One file of states."""
 
     name: str
     kind: str
-    mp: int
-    dp: int
+    mp: int  # the rank among those that divide the model (tensor parallel)
+    dp: int  # the rank among those that divide the data; -1 for a file of them all
 
 
 def states_files(names: Iterable[str], tag: str) -> list[StatesFile]:
@@ -113,12 +109,7 @@ _MOST_FILES = 20_000
 
 
 class MoreFiles(NamedTuple):
-    """Files of a tag besides those of ranks.
-
-    Attributes:
-        layers: Those of layers, in order.
-        slots: Those of parameters, in order.
-    """
+    """Files of a tag besides those of ranks."""
 
     layers: tuple[str, ...]
     slots: tuple[str, ...]
@@ -135,14 +126,7 @@ def more_files(names: Iterable[str], tag: str) -> MoreFiles:
 def branches_of(
     tag: str, layers: Sequence[Member], slots: Sequence[Member], *, has_weights: bool
 ) -> list[tuple[Value, Value]]:
-    """Return what these files hold, as branches of the whole.
-
-    Args:
-        tag: The subfolder that they are in; empty for the folder itself.
-        layers: Those of layers.
-        slots: Those of parameters.
-        has_weights: Whether the weights were joined already, of other files.
-    """
+    """Return what these files hold, as branches of the whole."""
     found: list[tuple[Value, Value]] = []
     if slots and not has_weights:
         found += _universal(tag, slots)
@@ -445,3 +429,40 @@ def _without(value: Value, keys: AbstractSet[str]) -> Dict:
 
 def _changed(value: Value, key: str, item: Value) -> Dict:
     return Dict([(name, item if name == key else old) for name, old in pairs_of(value)])
+
+
+class DeepSpeed(Format):
+    """What DeepSpeed saves."""
+
+    name = "deepspeed"
+    what = "a folder of DeepSpeed"
+    loader = "deepspeed.utils.zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint"
+    loader_maps = True
+    own_names = OWN_NAMES
+    copied_as = "objects"
+    weights_at = "fp32"
+    cannot = (
+        Cannot(
+            ("remap", "in-place"),
+            "DeepSpeed loads its folders to the CPU, so their devices decide nothing",
+            "the engine that loads it decides; for torch.load write one file: remap -o model.pth",
+        ),
+        Cannot(
+            ("recover",),
+            "what is whole in a folder of DeepSpeed is saved by leaving out what is not",
+            "use remap -o model.pth and --exclude with the name of what is not whole",
+        ),
+        Cannot(
+            ("verify",),
+            "a file made of a folder of DeepSpeed is no copy whose bytes could be compared with it",
+            "remap compares the names, types and shapes of what it writes",
+        ),
+    )
+
+    @override
+    def matches_folder(self, folder: Folder) -> bool:
+        return bool(tags_of(folder.sizes)) and not folder.entry.endswith((".metadata", ".distcp"))
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_deepspeed(cast("Folder", source), limits, progress)

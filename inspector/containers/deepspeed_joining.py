@@ -96,21 +96,13 @@ _MOST_WRAPPED = 4
 
 
 class Flat(NamedTuple):
-    """A vector within a storage of a file.
-
-    Attributes:
-        storage: The storage.
-        part: The number of its file.
-        offset: Where its first byte is in the file.
-        numel: How many elements it has.
-        span: How many it stands for, where that is another number: those at its end may be filling.
-    """
+    """A vector within a storage of a file."""
 
     storage: StorageId
     part: int
     offset: int
     numel: int
-    span: int = -1
+    span: int = -1  # how many it stands for, where that is another number: those at its end may be filling
 
 
 def flat_of(value: Value, container: Container, part: int) -> Flat | None:
@@ -199,37 +191,22 @@ class Part(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter, or a slot of the optimizer that is as large.
-
-    Attributes:
-        shape: Its sizes.
-        gathered: Where its elements are.
-        location: The device that all of them were saved on; empty where they were on several.
-    """
+    """A parameter, or a slot of the optimizer that is as large."""
 
     shape: tuple[int, ...]
     gathered: Gathered
-    location: str
+    location: str  # the device that all of them were saved on; empty where they were on several
 
 
 class Joined(NamedTuple):
-    """What was joined.
-
-    Attributes:
-        weights: The parameters by name.
-        slots: The optimizer's state by name of the parameter, then of the slot.
-        steps: The number of steps of each group, as it stands in the first file.
-        groups: The names of each group's parameters.
-        consumed: The vectors that these are made of.
-        fault: Why nothing was joined; empty where everything was.
-    """
+    """What was joined."""
 
     weights: dict[str, Parameter]
-    slots: dict[str, dict[str, Parameter]]
+    slots: dict[str, dict[str, Parameter]]  # the optimizer's state by name of the parameter, then of the slot
     steps: tuple[Value, ...]
     groups: tuple[tuple[str, ...], ...]
-    consumed: tuple[Flat, ...]
-    fault: str
+    consumed: tuple[Flat, ...]  # the vectors that these are made of
+    fault: str  # why nothing was joined; empty where everything was
 
 
 class _Vectors(NamedTuple):
@@ -244,13 +221,7 @@ _Cut = Callable[[Sequence[Sequence[Flat]]], Iterator[Chunk]]
 
 
 def join_parameters(model: Value, optims: Sequence[Part], look: Callable[[int], object]) -> Joined:
-    """Join the parameters of a model.
-
-    Args:
-        model: The state of the model, as the first of its files has it.
-        optims: The files of the optimizer, in the order of the ranks.
-        look: Counts the parts that are looked at.
-    """
+    """Join the parameters of a model."""
     states = [entry(part.container.root, _STATE) for part in optims]
     stage = stage_of(states[0]) if states else None
     if stage is None:

@@ -47,13 +47,7 @@ ITEMSIZES: dict[str, int] = {
 
 
 class BlockType(NamedTuple):
-    """One element type.
-
-    Attributes:
-        name: torch's name where torch has it, else ggml's in small letters.
-        numel: How many elements a block has.
-        nbytes: How many bytes it takes.
-    """
+    """One element type."""
 
     name: str
     numel: int

@@ -46,7 +46,6 @@ class Folder(Source):
     """A folder; reading bytes from it gives none.
 
     Attributes:
-        root: Its path.
         entry: The name of the file that was given to open it; empty where the folder itself was.
         sizes: Its files by name, those of subfolders with slashes, with their sizes; in order of their names.
         outside: Links in it that lead out of it.

@@ -40,13 +40,7 @@ _Cell = tuple[int, ...]
 
 
 class Run(NamedTuple):
-    """Bytes that stand together in a chunk and in the whole.
-
-    Attributes:
-        chunk: The chunk.
-        start: The first of them, counted from the chunk's first element.
-        nbytes: How many they are.
-    """
+    """Bytes that stand together in a chunk and in the whole."""
 
     chunk: Chunk
     start: int
@@ -55,21 +49,13 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tiling:
-    """The chunks of a tensor in their order.
-
-    Attributes:
-        gathered: The tensor.
-        axis: The last dimension that is divided; -1 where none is.
-        borders: Where the cells begin, for each dimension before it.
-        cells: The chunks of each cell by their place along that dimension.
-        fault: Why they do not make up the whole; empty where they do.
-    """
+    """The chunks of a tensor in their order."""
 
     gathered: Gathered
-    axis: int
-    borders: tuple[tuple[int, ...], ...]
-    cells: dict[_Cell, tuple[Chunk, ...]]
-    fault: str
+    axis: int  # the last dimension that is divided; -1 where none is
+    borders: tuple[tuple[int, ...], ...]  # where the cells begin, for each dimension before it
+    cells: dict[_Cell, tuple[Chunk, ...]]  # the chunks of each cell by their place along that dimension
+    fault: str  # why they do not make up the whole; empty where they do
 
     def runs(self, start: int, end: int) -> Iterator[Run]:
         """Yield the runs that the bytes of the whole from `start` up to `end` consist of, in their order."""
@@ -248,13 +234,6 @@ def in_rows(
 
     One dimension after the other is moved to its place, along the longest of the others at once: so no order
     takes more than some hundred thousand steps for each dimension, whatever the number of elements.
-
-    Args:
-        data: Its elements as they are stored.
-        sizes: Its sizes.
-        strides: Its steps by dimension, in elements.
-        itemsize: Bytes of an element.
-        look: Counts the steps.
     """
     if itemsize > _LARGEST:
         half = itemsize // 2

@@ -11,13 +11,16 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
+from inspector.containers.base import Cannot, Find, Format
 from inspector.containers.codings import PLAIN, coded
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note
 from inspector.containers.element_types import GGML_TYPES, BlockType
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
+from inspector.containers.unread import read_as_other_pickle
 from inspector.errors import ContainerError, DamagedError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.overriding import override
 from inspector.pickles.values import Dict, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text
@@ -93,16 +96,6 @@ class _Entry(NamedTuple):
     kind: BlockType
     shape: tuple[int, ...]
     offset: int
-
-
-def read_gguf(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a GGUF file apart; errors as those of `open_gguf`."""
-    return open_gguf(source, limits, progress)[0]
-
-
-def find_swapped(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of a tensor of a big-endian file by its key."""
-    return open_gguf(source, DEFAULT_LIMITS, Progress())[1].get
 
 
 def open_gguf(source: Source, limits: Limits, progress: Progress) -> tuple[Container, dict[str, Extent]]:
@@ -214,3 +207,36 @@ def _container(
         notes=() if lost is None else (lost,),
     )
     return container, extents
+
+
+class Gguf(Format):
+    """What llama.cpp and its relatives read."""
+
+    name = "gguf"
+    what = "a GGUF model"
+    loader = "gguf.GGUFReader"
+    copied_as = "state-dict"
+    cannot = (
+        Cannot(
+            ("remap", "in-place"),
+            "a GGUF file has no devices, so there are none to change",
+            "llama.cpp and its relatives are told a device when they load it",
+        ),
+    )
+
+    @override
+    def matches(self, source: Source) -> bool:
+        return source.read_upto(0, len(MAGIC)) == MAGIC
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return open_gguf(source, limits, progress)[0]
+
+    @override
+    def finder(self, source: Source) -> Find:
+        """Return what finds the bytes of a tensor of a big-endian file."""
+        return open_gguf(source, DEFAULT_LIMITS, Progress())[1].get
+
+    @override
+    def read_rival(self, source: Source, limits: Limits, progress: Progress) -> bool:
+        return read_as_other_pickle(source, limits, progress)

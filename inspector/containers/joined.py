@@ -24,32 +24,14 @@ _CONTAINERS = frozenset({list, tuple, Dict, Set, Call, PersistentId})
 
 
 class Member(NamedTuple):
-    """One part of the whole.
-
-    Attributes:
-        name: What the folder calls it.
-        container: What it holds.
-    """
+    """One part of the whole."""
 
     name: str
     container: Container
 
 
 class Joined(NamedTuple):
-    """What several containers hold together.
-
-    Attributes:
-        storage_ids: As `Container` has it.
-        stored: The same.
-        gathered: The same.
-        parts: The same.
-        streams: The same.
-        notes: The same.
-        refused: The same.
-        tied: The same.
-        versions: The same.
-        refusal: What the loader says to the first part that it refuses.
-    """
+    """What several containers hold together."""
 
     storage_ids: dict[str, StorageId]
     stored: dict[str, StoredBytes]
@@ -60,19 +42,11 @@ class Joined(NamedTuple):
     refused: tuple[tuple[str, str], ...]
     tied: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
-    refusal: str
+    refusal: str  # what the loader says to the first part that it refuses
 
 
 def join(path: str, form: str, members: Iterable[Member], root: Value, limits: Limits) -> Container:
-    """Return the members as one container.
-
-    Args:
-        path: The whole, as it was named.
-        form: The name of its format.
-        members: Its parts.
-        root: What they make together, made of their roots.
-        limits: Bounds for what is looked through.
-    """
+    """Return the members as one container."""
     data = bytearray()
     joined = Joined({}, {}, {}, (), (), (), (), (), (), "")
     for name, container in members:

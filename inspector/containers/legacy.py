@@ -8,21 +8,25 @@ endian) and its elements. Nothing says where a pickle ends but the pickle itself
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from inspector.containers.base import Find, Format
 from inspector.containers.container import (
     Container,
     Extent,
+    Extents,
     StoredBytes,
     damage_note,
     first_storage_ids,
+    plain_extents,
 )
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import NearReader, Source
 from inspector.errors import BrokenOffError, ContainerError, DamagedError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.overriding import override
 from inspector.pickles.machine import Machine, Stream, read_pickle
 from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
@@ -37,20 +41,23 @@ OBJECT = "object"
 NUMEL = struct.Struct("<q")
 _FIRST_READ_NBYTES = 1 << 16
 _MOST_FACTS = 16
+_TAIL_NBYTES = 8
+_HEAD_NBYTES = 64
+
+# The first pickle of a legacy file, an integer, as each protocol writes it: in a frame from 4 on.
+_MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+_BEGINNINGS = (
+    b"\x80\x02" + _MAGIC,
+    b"\x80\x03" + _MAGIC,
+    b"\x80\x04\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
+    b"\x80\x05\x95\x0d\0\0\0\0\0\0\0" + _MAGIC,
+    b"L119547037146038801333356L\n.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyLayout:
-    """Where the parts of a legacy stream are, in bytes from the start of the file.
-
-    Attributes:
-        object_stream: The object's pickle.
-        object_start: Where it starts.
-        object_end: Where it ends.
-        keys: The storage keys in file order.
-        data_start: Where the first storage's count of elements stands.
-        versions: Versions written in the first pickles.
-    """
+    """Where the parts of a legacy stream are, in bytes from the start of the file."""
 
     object_stream: Stream
     object_start: int
@@ -61,33 +68,12 @@ class LegacyLayout:
 
 
 class Places(NamedTuple):
-    """Where the storages are.
+    """Where the storages are."""
 
-    Attributes:
-        stored: Where the bytes of each are in what the source reads (for gzip: in its inside), by key.
-        before_damage: Those behind whose bytes something else stands than the next storage.
-        end: Where the last one ends.
-    """
-
+    # where the bytes of each are in what the source reads (for gzip: in its inside), by key
     stored: dict[str, StoredBytes]
-    before_damage: frozenset[str]
+    before_damage: frozenset[str]  # those behind whose bytes something else stands than the next storage
     end: int
-
-
-def read_legacy(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a legacy checkpoint apart."""
-    return open_legacy(source, limits, progress)[0]
-
-
-def find_inside(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds a storage within gzip, by its key."""
-    stored = open_legacy(source, DEFAULT_LIMITS, Progress())[1].stored if source.gzipped else {}
-
-    def find(key: str) -> Extent | None:
-        place = stored.get(key)
-        return None if place is None else Extent(place.offset or 0, place.nbytes, place.nbytes, 0, 0)
-
-    return find
 
 
 def open_legacy(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Places]:
@@ -332,3 +318,55 @@ def _notes(
         yield damage
     elif not source.gzipped and end < source.nbytes:
         yield Note(NoteKind.TRAILING_BYTES, (f"{source.nbytes - end:,}",))
+
+
+def legacy_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    """Find the storages of a legacy file, also within gzip."""
+    container, places = open_legacy(source, limits, progress)
+    found = plain_extents(container, places.stored)
+    for key in places.before_damage & found.whole.keys():
+        if _ends_in_zeros(source, found.whole[key]):
+            del found.whole[key]
+            found.lost[key] = "zeros stand at its end and behind it, where the next tensor should be"
+    return found
+
+
+def _ends_in_zeros(source: Source, extent: Extent) -> bool:
+    """Return whether a hole behind some bytes may begin in them; no checksum tells where it does."""
+    nbytes = min(_TAIL_NBYTES, extent.nbytes)
+    return not source.read(extent.offset + extent.nbytes - nbytes, nbytes).strip(b"\0")
+
+
+class Legacy(Format):
+    """The format of torch.save before 1.6."""
+
+    name = "legacy"
+    what = "a legacy checkpoint"
+    is_read_through_gzip = True
+    torch_loads = True
+    is_stream = True
+    era = "the format of torch before 1.6"
+    becomes = "legacy"
+
+    @override
+    def matches(self, source: Source) -> bool:
+        return source.read_upto(0, _HEAD_NBYTES).startswith(_BEGINNINGS) or makes_magic(source)
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return open_legacy(source, limits, progress)[0]
+
+    @override
+    def finder(self, source: Source) -> Find:
+        """Return what finds a storage within gzip."""
+        stored = open_legacy(source, DEFAULT_LIMITS, Progress())[1].stored if source.gzipped else {}
+
+        def find(key: str) -> Extent | None:
+            place = stored.get(key)
+            return None if place is None else Extent(place.offset or 0, place.nbytes, place.nbytes, 0, 0)
+
+        return find
+
+    @override
+    def extents(self, source: Source, limits: Limits, progress: Progress) -> Extents:
+        return legacy_extents(source, limits, progress)

@@ -15,15 +15,20 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.errors import CheckpointError, DamagedError, NotACheckpointError, UnsupportedFormatError
 from inspector.quoting import file_word
 from inspector.units import cut_text, escape_text, format_nbytes
 
+if TYPE_CHECKING:
+    from inspector.containers.source import Source
+
+
 # --- texts --------------------------------------------------------------------------------------------------
 
 
+_LOOK_NBYTES = 4096
 _MOST_QUOTED = 120
 _MOST_DIGITS = 18
 _MOST_LINES = 20
@@ -31,13 +36,7 @@ _MOST_ERROR_NBYTES = 1 << 16
 
 
 class Look(NamedTuple):
-    """What is known of a file before anybody reads it.
-
-    Attributes:
-        head: Its first bytes, a few thousand at most.
-        nbytes: Its size.
-        name: Its name.
-    """
+    """What is known of a file before anybody reads it."""
 
     head: bytes
     nbytes: int
@@ -45,16 +44,9 @@ class Look(NamedTuple):
 
 
 class Text(NamedTuple):
-    """What a text turned out to be.
+    """What a text turned out to be."""
 
-    Attributes:
-        form: A stable word for it.
-        what: What it is, with its article.
-        remedy: The next step.
-        finding: The id of the finding.
-    """
-
-    form: str
+    form: str  # a stable word for it
     what: str
     remedy: str
     finding: str = "not-a-checkpoint"
@@ -211,17 +203,9 @@ Test = Callable[[Look], bool]
 
 
 class Lookalike(NamedTuple):
-    """One row: how to tell something that is no checkpoint.
+    """One row: how to tell something that is no checkpoint."""
 
-    Attributes:
-        form: A stable word for it.
-        matches: Says whether a file is one.
-        what: What it is, with its article.
-        remedy: The next step.
-        finding: The id of the finding.
-    """
-
-    form: str
+    form: str  # a stable word for it
     matches: Test
     what: str
     remedy: str
@@ -372,12 +356,7 @@ LOOKALIKES: tuple[Lookalike, ...] = (
 
 
 def name_lookalike(look: Look, path: str) -> CheckpointError | None:
-    """Return the error that says what a file is instead of a checkpoint, or None if no row knows it.
-
-    Args:
-        look: The file's beginning, size and name.
-        path: The path as it was given.
-    """
+    """Return the error that says what a file is instead of a checkpoint, or None if no row knows it."""
     text = next(filter(None, (read(look) for read in MARKED_TEXTS)), None)
     if text is not None:
         return _text_error(text, path)
@@ -409,14 +388,7 @@ Names = frozenset[str]
 
 
 class ZipLookalike(NamedTuple):
-    """One row: how to tell a zip by its names.
-
-    Attributes:
-        form: A stable word for it.
-        matches: Says whether a zip with these names is one.
-        what: What it is, with its article.
-        remedy: The next step.
-    """
+    """One row: how to tell a zip by its names."""
 
     form: str
     matches: Callable[[Names], bool]
@@ -478,12 +450,7 @@ ZIP_LOOKALIKES: tuple[ZipLookalike, ...] = (
 
 
 def name_zip(names: Iterable[str], path: str) -> NotACheckpointError:
-    """Return the error that says what a zip is that torch did not write.
-
-    Args:
-        names: Its records' full names, as many as there are.
-        path: The path as it was given.
-    """
+    """Return the error that says what a zip is that torch did not write."""
     some = frozenset(islice(names, _MOST_NAMES))
     for row in ZIP_LOOKALIKES:
         if row.matches(some):
@@ -514,11 +481,7 @@ _CHECKPOINTS = (".pth", ".pt", ".ckpt", ".bin", ".pth.tar")
 
 
 def name_folder(path: str) -> NotACheckpointError:
-    """Return the error that says what a folder is, and which file to give instead.
-
-    Args:
-        path: The path of the folder, as it was given.
-    """
+    """Return the error that says what a folder is, and which file to give instead."""
     names = _names(path)
     inner = path if names >= _PARTS else next((at for at in _folders(path, names) if is_unpacked(at)), None)
     if inner is not None:
@@ -608,3 +571,23 @@ def name_unopened(path: str, error: CheckpointError) -> tuple[str, str] | None:
 
 def _holds(path: str, name: str) -> bool:
     return os.path.isfile(os.path.join(path, name))  # noqa: PTH113, PTH118 - as above
+
+
+def refuse_lookalike(source: Source) -> None:
+    """Raise what says what a file is instead of a checkpoint, if that is known."""
+    head = source.read_upto(0, _LOOK_NBYTES)
+    if not head:
+        raise NotACheckpointError(
+            "the file is empty", where=source.path, remedy="fetch or copy it again", form="empty"
+        )
+    name = os.path.basename(source.path)  # noqa: PTH119 - the path is a text, maybe of no file name at all
+    error = name_lookalike(Look(head, source.file_nbytes, name), source.path)
+    if error is None:
+        return
+    error.what += packed_with(source)
+    raise error
+
+
+def packed_with(source: Source) -> str:
+    """Return how a file is compressed as a whole, as the end of a sentence; nothing where it is not."""
+    return f", packed with {source.packing}" if source.gzipped else ""

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Container
 from inspector.containers.folder import Folder, are_files, listed, read_word, run_beside
 from inspector.containers.joined import Member, join
 from inspector.containers.notes import Note, NoteKind
+from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, NotACheckpointError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.units import cut_text, escape_text, format_count
 
-MEGATRON_NAMES = frozenset(
+_OWN_NAMES = frozenset(
     {
         "argparse.Namespace",
         "megatron.core.enums.ModelType",
@@ -54,11 +57,6 @@ class _File(NamedTuple):
     tensor: int
     pipeline: int
     kind: str
-
-
-def is_megatron(names: Iterable[str]) -> bool:
-    """Return whether any of these are the names of a rank's file."""
-    return any(map(_FILE.fullmatch, names))
 
 
 def read_megatron(folder: Folder, limits: Limits, progress: Progress) -> Container:
@@ -166,3 +164,39 @@ def _missing(files: list[_File]) -> list[str]:
             names = (kind for kind in kinds if (number, stage, kind) not in there)
             missing += [f"{above}{rank}/{kind}.pt" for kind in names]
     return missing
+
+
+class Megatron(Format):
+    """What Megatron-LM saves."""
+
+    name = "megatron"
+    what = "a folder of Megatron-LM"
+    loader = "megatron.training.checkpointing.load_checkpoint"
+    loader_maps = True
+    own_names = _OWN_NAMES
+    copied_as = "objects"
+    cannot = (
+        Cannot(
+            ("remap", "in-place"),
+            "Megatron loads its files to the CPU, so their devices decide nothing",
+            "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
+        ),
+        Cannot(
+            ("recover",),
+            "only single files are recovered",
+            "recover the file of the rank that is damaged",
+        ),
+        Cannot(
+            ("verify",),
+            "a file made of a folder of Megatron is no copy whose bytes could be compared with it",
+            "remap compares the names, types and shapes of what it writes",
+        ),
+    )
+
+    @override
+    def matches_folder(self, folder: Folder) -> bool:
+        return folder.entry in {"", LATEST} and any(map(_FILE.fullmatch, folder.sizes))
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_megatron(cast("Folder", source), limits, progress)

@@ -93,17 +93,11 @@ AMBIGUOUS = frozenset(kind for kind in NoteKind if kind.value < NoteKind.REFUSED
 
 
 class Note(NamedTuple):
-    """One note.
-
-    Attributes:
-        kind: What it says.
-        values: The texts that belong into its sentence.
-        part: The name of the file that it is about, where a checkpoint consists of several.
-    """
+    """One note."""
 
     kind: NoteKind
     values: tuple[str, ...] = ()
-    part: str = ""
+    part: str = ""  # the name of the file that it is about, where a checkpoint consists of several
 
     def within(self, name: str) -> Note:
         """Return the note as one about the part of this name."""

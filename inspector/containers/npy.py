@@ -13,6 +13,7 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
+from inspector.containers.base import Cannot, Find, Format
 from inspector.containers.codings import PLAIN, coded
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note
 from inspector.containers.notes import Note, NoteKind
@@ -22,6 +23,7 @@ from inspector.containers.source import Source
 from inspector.containers.zip.directory import STORED
 from inspector.errors import ContainerError, DamagedError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.overriding import override
 from inspector.pickles.machine import Machine
 from inspector.pickles.values import Blob, Dict, StoredTensor, Value
 from inspector.progress import Progress
@@ -43,32 +45,18 @@ _FETCH = "fetch or copy the file again"
 
 
 class Header(NamedTuple):
-    """What a header says.
-
-    Attributes:
-        version: The version of the format.
-        type: The element type.
-        shape: The sizes.
-        is_fortran: Whether the first dimension varies fastest.
-        start: Where the elements begin.
-        is_long: Whether `numpy.load` refuses it for its length.
-    """
+    """What a header says."""
 
     version: str
     type: ArrayType
     shape: tuple[int, ...]
     is_fortran: bool
-    start: int
-    is_long: bool
+    start: int  # where the elements begin
+    is_long: bool  # whether `numpy.load` refuses it for its length
 
 
 def read_header(source: Source, look: Callable[[int], None]) -> Header:
-    """Read the header of a source that begins with the magic string.
-
-    Args:
-        source: The file, or a record of a zip.
-        look: Counts what is parsed, as parts looked at.
-    """
+    """Read the header of a source that begins with the magic string."""
     head = source.read_upto(0, 12)
     version = (head[6], head[7]) if len(head) >= 10 and head.startswith(MAGIC) else (0, 0)
     width = _LENGTHS.get(version[0])
@@ -123,8 +111,6 @@ class Arrays:
     """Lists arrays, and where their bytes are.
 
     Attributes:
-        storage_ids: As `Container` has it.
-        stored: The same.
         extents: The bytes that do not stand in the file as they are meant, by key.
         is_swapped: Whether numbers of any stand the other way round, which torch does not take.
     """
@@ -138,13 +124,7 @@ class Arrays:
         self._limits = limits
 
     def add(self, key: str, header: Header, place: Extent) -> Value:
-        """Return an array as a value.
-
-        Args:
-            key: The key of its storage.
-            header: What it is.
-            place: The bytes behind its header: as many as there are.
-        """
+        """Return an array as a value."""
         kind = header.type
         nbytes = kind.nbytes * prod(header.shape)
         if kind.element is None and not kind.fields:
@@ -222,16 +202,6 @@ _FIRST_READ_NBYTES = 1 << 16
 _NO_PICKLES = "ValueError: Object arrays cannot be loaded when allow_pickle=False"
 
 
-def read_npy(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a file of one array apart; errors as those of `open_npy`."""
-    return open_npy(source, limits, progress)[0]
-
-
-def find_swapped(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of an array whose numbers stand the other way round."""
-    return open_npy(source, DEFAULT_LIMITS, Progress())[1].extents.get
-
-
 def open_npy(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Arrays]:
     """Take a file of one array apart, and return where its bytes are."""
     limits = limits.started(progress.advance)
@@ -296,3 +266,37 @@ def _refusal(header: Header, left: int) -> str:
         f"ValueError: Failed to read all data for array. Expected {expected} elements, could only read "
         f"{left // nbytes} elements. (file seems not fully written?)"
     )
+
+
+NO_DEVICES = Cannot(
+    ("remap", "in-place"),
+    "the arrays of NumPy have no devices, so there are none to change",
+    "torch.from_numpy makes a tensor on the CPU; for torch.load write one file: remap -o model.pth",
+)
+ON_THE_CPU = "torch.from_numpy(array).to(device) decides"
+
+
+class Npy(Format):
+    """What numpy.save writes."""
+
+    name = "npy"
+    what = "a NumPy array"
+    loader = "numpy.load"
+    runs_with = "allow_pickle=True"
+    unchecked = True
+    device_from = ON_THE_CPU
+    copied_as = "objects"
+    cannot = (NO_DEVICES,)
+
+    @override
+    def matches(self, source: Source) -> bool:
+        return source.read_upto(0, len(MAGIC)) == MAGIC
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return open_npy(source, limits, progress)[0]
+
+    @override
+    def finder(self, source: Source) -> Find:
+        """Return what finds the bytes of an array whose numbers stand the other way round."""
+        return open_npy(source, DEFAULT_LIMITS, Progress())[1].extents.get

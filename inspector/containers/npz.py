@@ -6,24 +6,22 @@ records with one name the last counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from inspector.containers.container import Container, Extent, damage_note
+from inspector.containers.base import Find
+from inspector.containers.container import Container, Extent, Extents, damage_note, plain_extents
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.npy import Arrays, read_header, read_objects
+from inspector.containers.npy import NO_DEVICES, ON_THE_CPU, Arrays, read_header, read_objects
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
-from inspector.containers.zip.records import Records, open_record, records_of
+from inspector.containers.zip.records import Records, ZipFormat, open_record, record_extents, records_of
 from inspector.errors import CheckpointError, ContainerError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.overriding import override
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
-
-if TYPE_CHECKING:
-    from inspector.containers.extents import Extents
-
 
 _SUFFIX = ".npy"
 _MOST_CHARS = 80
@@ -36,29 +34,6 @@ class Opened(NamedTuple):
 
     container: Container
     arrays: Arrays
-
-
-def read_npz(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a file of arrays apart; errors as those of `open_npz`."""
-    return open_npz(source, records_of(source, limits, progress), limits, progress).container
-
-
-def find_arrays(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of an array by its key, where they do not stand as they are meant."""
-    records, progress = records_of(source, DEFAULT_LIMITS, Progress()), Progress()
-    return open_npz(source, records, DEFAULT_LIMITS, progress).arrays.extents.get
-
-
-def npz_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    """Find the bytes of the arrays, and the records that they stand in; errors as those of `open_npz`."""
-    from inspector.containers.extents import Extents, plain_extents, record_extents  # noqa: PLC0415 - few ask
-
-    records = records_of(source, limits, progress)
-    container, arrays = open_npz(source, records, limits, progress)
-    found = plain_extents(container, container.stored, arrays.extents.get)
-    # The checksum of a record goes over the header as well, so the records are what is checked.
-    checked = record_extents(source, list(records.directory.entries))
-    return Extents(container=container, whole=found.whole, lost=found.lost, records=checked)
 
 
 def open_npz(
@@ -95,13 +70,7 @@ def open_npz(
 
 
 class _Reading:
-    """Reads the records.
-
-    Attributes:
-        pairs: The arrays by name.
-        arrays: Where their bytes are.
-        errors: The records that cannot be read, each with the reason.
-    """
+    """Reads the records."""
 
     def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
         self.pairs: list[tuple[Value, Value]] = []
@@ -154,3 +123,56 @@ class _Reading:
             said = f"The elements of {amount} are objects ({named}{more})"
             notes.append(Note(NoteKind.OBJECT_ARRAYS, (said,)))
         return notes
+
+
+class Npz(ZipFormat):
+    """What numpy.savez writes."""
+
+    name = "npz"
+    what = "a file of NumPy arrays (.npz)"
+    loads_restricted = True
+    loader = "numpy.load"
+    runs_with = "allow_pickle=True"
+    unchecked = True
+    device_from = ON_THE_CPU
+    copied_as = "state-dict"
+    cannot = (NO_DEVICES,)
+
+    @override
+    def matches_records(self, records: Records) -> bool:
+        return self.matches_names(records.names)
+
+    @override
+    def matches_names(self, names: Sequence[str]) -> bool:
+        return bool(names) and all(name.endswith(_SUFFIX) for name in names)
+
+    @override
+    def words_without_directory(self, _source: Source, _words: str) -> str:
+        return "BadZipFile: File is not a zip file"
+
+    @override
+    def finder(self, source: Source) -> Find:
+        """Return what finds the bytes of an array, where they do not stand as they are meant."""
+        records, progress = records_of(source), Progress()
+        return open_npz(source, records, DEFAULT_LIMITS, progress).arrays.extents.get
+
+    @override
+    def extents(self, source: Source, limits: Limits, progress: Progress) -> Extents:
+        """Find the bytes of the arrays, and the records that they stand in."""
+        records = records_of(source, limits, progress)
+        container, arrays = open_npz(source, records, limits, progress)
+        found = plain_extents(container, container.stored, arrays.extents.get)
+        # The checksum of a record goes over the header as well, so the records are what is checked.
+        checked = record_extents(source, list(records.directory.entries))
+        return Extents(container=container, whole=found.whole, lost=found.lost, records=checked)
+
+    @override
+    def take_apart(
+        self,
+        source: Source,
+        records: Records,
+        limits: Limits,
+        progress: Progress,
+        damage: tuple[Note, ...] = (),
+    ) -> Container:
+        return open_npz(source, records, limits, progress, damage).container

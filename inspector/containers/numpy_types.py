@@ -37,26 +37,15 @@ _DTYPES: dict[str, tuple[str, int, int]] = {
 
 
 class ElementType(NamedTuple):
-    """An element type that torch has, too.
-
-    Attributes:
-        dtype: torch's name.
-        itemsize: Bytes of an element.
-        swap: Bytes of each number that stand the other way round; 1 where none do.
-    """
+    """An element type that torch has, too."""
 
     dtype: str
     itemsize: int
-    swap: int
+    swap: int  # bytes of each number that stand the other way round; 1 where none do
 
 
 def element_type(code: str, order: str) -> ElementType | None:
-    """Return the element type of a code of NumPy's, such as `f4`; None where torch has none.
-
-    Args:
-        code: The kind and the size.
-        order: `>` for the most significant byte first.
-    """
+    """Return the element type of a code of NumPy's, such as `f4`; None where torch has none."""
     found = _DTYPES.get(code)
     if found is None:
         return None
@@ -96,23 +85,14 @@ class Field(NamedTuple):
 
 
 class ArrayType(NamedTuple):
-    """One element type.
-
-    Attributes:
-        nbytes: How long an element is.
-        code: The code of a type without fields, without its byte order.
-        element: torch's type of that; None where torch has none.
-        shape: The sizes of an element that is an array itself.
-        fields: What an element consists of, where it is no single thing.
-        has_objects: Whether elements are Python's objects, or hold some.
-    """
+    """One element type."""
 
     nbytes: int
-    code: str = ""
+    code: str = ""  # the code of a type without fields, without its byte order
     element: ElementType | None = None
-    shape: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()  # the sizes of an element that is an array itself
     fields: tuple[Field, ...] = ()
-    has_objects: bool = False
+    has_objects: bool = False  # whether elements are Python's objects, or hold some
 
 
 def parse_type(descr: object, depth: int = 0) -> ArrayType | None:
@@ -197,19 +177,12 @@ _PLAIN = frozenset({"numpy.ndarray", "numpy.memmap"})
 
 
 class Array(NamedTuple):
-    """An array that torch could hold.
-
-    Attributes:
-        element: Its element type.
-        shape: Sizes by dimension.
-        is_fortran: Whether the first dimension varies fastest.
-        data: The value that its bytes are; None where they stand behind it.
-    """
+    """An array that torch could hold."""
 
     element: ElementType
     shape: tuple[int, ...]
     is_fortran: bool
-    data: Value = None
+    data: Value = None  # the value that its bytes are; None where they stand behind it
 
     @property
     def numel(self) -> int:
@@ -257,20 +230,13 @@ def from_buffer(call: Call) -> Array | None:
 
 
 class Wrapped(NamedTuple):
-    """What joblib says of an array whose bytes follow.
+    """What joblib says of an array whose bytes follow."""
 
-    Attributes:
-        array: The array; None where torch has no such type.
-        nbytes: How many bytes follow; None where nothing tells.
-        holds_objects: Whether a pickle of its own follows instead.
-        is_aligned: Whether a byte stands before the bytes that says how many of padding follow it.
-        args: The class, the shape, the element type and the order as they stand in the pickle.
-    """
-
-    array: Array | None
-    nbytes: int | None
-    holds_objects: bool
-    is_aligned: bool
+    array: Array | None  # the array; None where torch has no such type
+    nbytes: int | None  # how many bytes follow; None where nothing tells
+    holds_objects: bool  # whether a pickle of its own follows instead
+    is_aligned: bool  # whether a byte stands before the bytes that says how many of padding follow it
+    # the class, the shape, the element type and the order as they stand in the pickle
     args: tuple[Value, Value, Value, bool]
 
     def described(self, data: Value) -> Call:

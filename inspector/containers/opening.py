@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from inspector.containers.belonging import whole_of
 from inspector.containers.collector import collector_paused
-from inspector.containers.container import Container
+from inspector.containers.container import Container, Extents
 from inspector.containers.formats import find_format
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.packed import looked_through
@@ -104,7 +104,8 @@ def read_container(
         if file.is_cut:
             file.programs.miss("further files of the folder", "it has more than are listed")
         form = find_format(file, limits, progress)
-        container = form.reader_for(file)(file, limits, progress)
+        form.check(file)
+        container = form.read(file, limits, progress)
         if form.read_rival(file, within_bounds(limits), progress):
             container = _as_ambiguous(container)
         read_nested(file.programs, within_bounds(limits), progress)
@@ -129,3 +130,15 @@ def _as_ambiguous(container: Container) -> Container:
         return container
     oddities = (*container.stream.oddities, Oddity(OddityKind.TWO_FORMATS, 0))
     return replace(container, stream=replace(container.stream, oddities=oddities))
+
+
+def read_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
+    """Take a file apart and find the bytes of each storage.
+
+    Opening a file asks no more than whether there are enough bytes. To save what is left of a damaged file,
+    or to check a file, takes more: which record, how packed, and what is wrong with the others.
+    """
+    with programs_on_errors(source, limits, progress):
+        form = find_format(source, limits, progress)
+        form.check(source)
+        return form.extents(source, limits, progress)

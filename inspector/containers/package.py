@@ -6,30 +6,28 @@ object: each is loaded by its name, and all of them count their storages togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterator, Sequence
 
 from inspector.containers.container import Container, PickleRecord, damage_note, first_storage_ids
 from inspector.containers.joined import shift_large_values
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import find_storages, read_metadata
 from inspector.containers.zip.directory import ZipEntry, payload_offset, place_of
-from inspector.containers.zip.records import Records, read_contents, records_of
+from inspector.containers.zip.records import PACKAGED, Records, ZipFormat, read_contents
+from inspector.containers.zip.storages import find_storages, read_metadata
 from inspector.errors import ContainerError, PickleError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
 
-if TYPE_CHECKING:
-    from inspector.containers.extents import Extents
-
-
-STORAGES = ".data/{}.storage"
+_STORAGES = ".data/{}.storage"
 _OWN, _SCRIPTS = ".data/", ".data/ts_code/"
+_LEFT = re.compile(r"[^/]*/\.data/\d+\.storage")
 _TEXTS = (".data/extern_modules", ".data/python_version")
 _PICKLE, _SOURCE = ".pkl", ".py"
 _PROTOCOLS = tuple(bytes((0x80, version)) for version in range(2, 6))
@@ -39,16 +37,10 @@ _MOST_CHARS = 80
 _FEW = 3
 
 
-def read_package(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a package apart."""
-    return open_package(source, records_of(source, limits, progress), limits, progress)
-
-
 def open_package(
     source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
 ) -> Container:
     """Take a package apart whose records are known; `damage` is what is wrong with its directory."""
-    records.pattern = STORAGES
     reading = _Reading(source, records, limits, progress)
     pickles = tuple(reading.pickles())
     ids = (node for one in pickles for node in one.stream.persistent_ids)
@@ -86,10 +78,7 @@ class _Reading:
     """Reads the pickles of a package.
 
     Attributes:
-        roots: What each makes, by the name of its record.
         large: The data of those pickles that left large values in it.
-        doubts: Why other programs may read another one.
-        has_broken: Whether one is not whole.
     """
 
     def __init__(self, source: Source, records: Records, limits: Limits, progress: Progress) -> None:
@@ -178,9 +167,29 @@ def _texts(source: Source, records: Records) -> Iterator[tuple[str, str]]:
             yield name.removeprefix(_OWN), cut_text(escape_text(text), 10 * _MOST_CHARS)
 
 
-def package_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    """Find the storages and other records of a package; errors as those of `read_package`."""
-    from inspector.containers.extents import records_extents  # noqa: PLC0415 - opening a file needs none
+class Package(ZipFormat):
+    """What torch.package writes."""
 
-    records = records_of(source, limits, progress)
-    return records_extents(source, open_package(source, records, limits, progress), records)
+    name = "package"
+    what = "a torch.package archive"
+    loader = "torch.package.PackageImporter"
+    pattern = _STORAGES
+
+    @override
+    def matches_records(self, records: Records) -> bool:
+        return records.lists(PACKAGED)
+
+    @override
+    def matches_names(self, names: Sequence[str]) -> bool:
+        return any(map(_LEFT.match, names))
+
+    @override
+    def take_apart(
+        self,
+        source: Source,
+        records: Records,
+        limits: Limits,
+        progress: Progress,
+        damage: tuple[Note, ...] = (),
+    ) -> Container:
+        return open_package(source, records, limits, progress, damage)

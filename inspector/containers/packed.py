@@ -34,12 +34,7 @@ class GzipSource(Source):
     packing, unpack = "gzip", "gunzip"
 
     def __init__(self, packed: Source, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Read the inside up to `limits.inflated_nbytes`, and do not take it to end there.
-
-        Args:
-            packed: What is compressed; it is closed together with this one.
-            limits: The bounds of reading.
-        """
+        """Read the inside up to `limits.inflated_nbytes`, and do not take it to end there."""
         self._packed = packed
         super().__init__(packed.path, limits.inflated_nbytes, packed.status)
         self.file_nbytes = packed.file_nbytes

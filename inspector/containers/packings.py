@@ -51,21 +51,13 @@ class _Decompressor(Protocol):
 
 
 class Packing(NamedTuple):
-    """One way of compressing.
-
-    Attributes:
-        name: Its name.
-        matches: Tells it by the first bytes of a file.
-        open: Returns what reads the inside.
-        unpack: The command that unpacks a file; empty where there is none.
-        opener: What opens such a file in Python, module and function; empty where nothing does.
-    """
+    """One way of compressing."""
 
     name: str
     matches: Callable[[bytes], bool]
     open: Callable[[Read, Look | None], Inside]
-    unpack: str = ""
-    opener: str = ""
+    unpack: str = ""  # the command that unpacks a file; empty where there is none
+    opener: str = ""  # what opens such a file in Python, module and function; empty where nothing does
 
 
 class Forward:

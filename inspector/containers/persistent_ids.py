@@ -43,25 +43,15 @@ STORAGE_DTYPES: dict[str, tuple[str, int]] = {
 
 
 class StorageId(NamedTuple):
-    """One persistent id of a storage.
-
-    Attributes:
-        key: The storage's key as text.
-        dtype: torch's dtype name; `uint8` for untyped storages.
-        itemsize: Bytes for each of `numel`.
-        location: The location tag.
-        numel: Elements; bytes for untyped storages.
-        untyped: Whether the class carries no element type.
-        view: (key, offset, size) of a legacy view in elements, or None.
-    """
+    """One persistent id of a storage."""
 
     key: str
     dtype: str
-    itemsize: int
+    itemsize: int  # bytes for each of `numel`
     location: str
-    numel: int
-    untyped: bool
-    view: tuple[str, int, int] | None
+    numel: int  # elements; bytes for untyped storages
+    untyped: bool  # whether the class carries no element type
+    view: tuple[str, int, int] | None  # (key, offset, size) of a legacy view in elements, or None
 
     @property
     def nbytes(self) -> int:

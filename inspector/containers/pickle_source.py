@@ -54,19 +54,12 @@ class PastEndError(CutOffError):
 
 
 class Place(NamedTuple):
-    """Where the payload of an instruction stands.
-
-    Attributes:
-        offset: Where it begins in what the source reads.
-        nbytes: How long it is there.
-        spelling: How bytes are spelled in it, see `raw.codings`.
-        width: How many bytes its length has, which stands before it; 0 for a line, which has none.
-    """
+    """Where the payload of an instruction stands."""
 
     offset: int
     nbytes: int
-    spelling: int = PLAIN
-    width: int = 0
+    spelling: int = PLAIN  # how bytes are spelled in it, see `raw.codings`
+    width: int = 0  # how many bytes its length has, which stands before it; 0 for a line, which has none
 
 
 Hook = Callable[["PlainMachine", Call, int], int | None]
@@ -88,23 +81,13 @@ class PlainMachine(Machine):
     """Reads one stream of a source.
 
     Attributes:
-        source: Where it is.
-        start: Its first byte.
         frames: Where the lengths of its frames stand, and those lengths.
     """
 
     def __init__(
         self, source: Source, start: int, *, limits: Limits, progress: Progress, hooks: Hooks = NO_HOOKS
     ) -> None:
-        """Prepare to read the stream that begins at `start`.
-
-        Args:
-            source: Where it is.
-            start: Its first byte.
-            limits: The budgets.
-            progress: Asked for cancellation.
-            hooks: What is called in between.
-        """
+        """Prepare to read the stream that begins at `start`."""
         super().__init__(b"", name="the pickle", limits=limits, progress=progress)
         self.source = source
         self._places: dict[int, tuple[Value, Place]] = {}

@@ -8,13 +8,15 @@ stay where they are. A file may hold several pickles one behind the other, one f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import NamedTuple
 
+from inspector.containers.base import Find, Format
 from inspector.containers.codings import PLAIN, Within, coded
 from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
 from inspector.containers.legacy import open_legacy
+from inspector.containers.lookalikes import is_part
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.numpy_types import (
     DILL_ARRAY,
@@ -32,10 +34,12 @@ from inspector.containers.pickle_source import ENCODE, Hooks, PastEndError, Plac
 from inspector.containers.programs import within_bounds
 from inspector.containers.source import Source
 from inspector.containers.unread import OPENER, OPENERS, read_nested, read_programs
-from inspector.containers.zip.archive import find_records, read_torchzip
+from inspector.containers.zip.archive import read_torchzip
 from inspector.containers.zip.directory import STORED
+from inspector.containers.zip.records import finder_of, records_of
 from inspector.errors import BrokenOffError, CancelledError, CheckpointError, ContainerError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.overriding import override
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.oddities import Oddity, StreamFault
@@ -144,23 +148,14 @@ LOST = -1000
 
 
 class Nested(NamedTuple):
-    """One file within a pickle.
-
-    Attributes:
-        number: Its number, counted from 0.
-        place: Where its bytes stand.
-        nbytes: How many they are.
-        root: The value that it holds.
-        storage_ids: Its storages, by the keys that they have in the whole.
-        stored: Where their bytes are in what the source reads, by key.
-    """
+    """One file within a pickle."""
 
     number: int
     place: Place
     nbytes: int
     root: Value
     storage_ids: dict[str, StorageId]
-    stored: dict[str, Extent]
+    stored: dict[str, Extent]  # where their bytes are in what the source reads, by key
 
 
 class NestedFiles:
@@ -191,7 +186,7 @@ class NestedFiles:
         try:
             if inside.read_upto(0, len(_ZIP)) == _ZIP:
                 container = read_torchzip(inside, self._limits, self._progress)
-                find = find_records(inside)
+                find = finder_of(inside, records_of(inside))
                 extents = {key: find(key) for key in container.stored}
                 stored = {key: one for key, one in extents.items() if one is not None}
             else:
@@ -293,31 +288,13 @@ _MOST_DEPTH = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pickled:
-    """A plain pickle, taken apart.
-
-    Attributes:
-        container: The checkpoint.
-        extents: The bytes of each storage, by key.
-        files: The files within it.
-        ends: Where each of its pickles ends.
-        frames: Where the lengths of their frames stand, and those lengths.
-    """
+    """A plain pickle, taken apart."""
 
     container: Container
     extents: dict[str, Extent]
     files: NestedFiles
     ends: tuple[int, ...]
-    frames: tuple[tuple[int, int], ...]
-
-
-def read_pickled(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a plain pickle apart."""
-    return open_pickled(source, limits, progress).container
-
-
-def find_within(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of a storage by its key."""
-    return open_pickled(source, DEFAULT_LIMITS, Progress()).extents.get
+    frames: tuple[tuple[int, int], ...]  # where the lengths of their frames stand, and those lengths
 
 
 def open_pickled(source: Source, limits: Limits, progress: Progress) -> Pickled:
@@ -566,3 +543,56 @@ class _Reader:
         self._depth -= 1
         machine.state.stack[-1] = stream.root
         return at + stream.end
+
+
+def is_pickle(source: Source) -> bool:
+    """Return whether a file begins with a pickle."""
+    head = source.read_upto(0, 2)
+    return b"\x02" <= head[1:] <= b"\x05" if head[:1] == b"\x80" else begins_undeclared(source)
+
+
+class Unpacked(Format):
+    """The pickle of a zip that was unpacked into a folder."""
+
+    name = "unpacked"
+    what = "one part of an unpacked checkpoint"
+    is_read = False
+    remedy = "give the folder that it is in, to be told how to pack it again"
+
+    @override
+    def matches(self, source: Source) -> bool:
+        return is_pickle(source) and is_part(source.path)
+
+
+class Pickle(Format):
+    """What pickle.dump and its relatives write."""
+
+    name = "pickle"
+    what = "a plain pickle, not written by torch.save"
+    is_read_through_gzip = True
+    loader = "pickle.load"
+    unchecked = True
+
+    @override
+    def matches(self, source: Source) -> bool:
+        return is_pickle(source)
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return open_pickled(source, limits, progress).container
+
+    @override
+    def finder(self, source: Source) -> Find:
+        return open_pickled(source, DEFAULT_LIMITS, Progress()).extents.get
+
+
+class Joblib(Pickle):
+    """What joblib.dump writes: told by what stands in the pickle, once it is read."""
+
+    name = "joblib"
+    what = "a file of joblib"
+    loader = "joblib.load"
+
+    @override
+    def matches(self, _source: Source) -> bool:
+        return False

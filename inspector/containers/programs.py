@@ -41,25 +41,17 @@ _MORE_SECONDS = 2.0
 
 
 class Program(NamedTuple):
-    """One pickle, or several that stand one behind the other and belong together.
+    """One pickle, or several that stand one behind the other and belong together."""
 
-    Attributes:
-        name: What it is, such as `system information`.
-        kind: When it is run.
-        stream: What it does.
-        is_whole: Whether it was read to its end. Of one that was not, the stream holds what was seen.
-        is_known: Whether nothing of what it runs is left: it is whole, or breaks off for every unpickler.
-        why: Why nothing of it was read, as a clause; empty for the others.
-        restricted: Whether torch unpickles it by its list alone since 2.6.
-    """
-
-    name: str
+    name: str  # what it is, such as `system information`
     kind: ProgramKind
     stream: Stream
+    # whether it was read to its end. Of one that was not, the stream holds what was seen.
     is_whole: bool = True
+    # whether nothing of what it runs is left: it is whole, or breaks off for every unpickler
     is_known: bool = True
-    why: str = ""
-    restricted: bool = False
+    why: str = ""  # why nothing of it was read, as a clause; empty for the others
+    restricted: bool = False  # whether torch unpickles it by its list alone since 2.6
 
 
 _NOTHING = Stream(
@@ -88,13 +80,7 @@ class Programs:
         self.opened: list[Call] = []  # calls whose bytes were read already, with what they open
 
     def run(self, machine: Machine, name: str, kind: ProgramKind = "part") -> Stream:
-        """Have a machine read a pickle, and remember what that does, also if it breaks off.
-
-        Args:
-            machine: The machine, ready to run.
-            name: The program that the pickle is, or belongs to.
-            kind: When torch runs it.
-        """
+        """Have a machine read a pickle, and remember what that does, also if it breaks off."""
         streams = self._found.setdefault((name, kind), [])
         machine.state.expected = EXPECTED
         try:
@@ -142,13 +128,7 @@ class Programs:
         self._unknown = {key for key in self._unknown if key[0] != name}
 
     def miss(self, name: str, why: str, *, restricted: bool = False) -> None:
-        """Note what a loader would unpickle and was not read: whatever else the file does, it is not known.
-
-        Args:
-            name: What it is: a record, a file, a value.
-            why: Why it was not read, as a clause such as `it is packed with lzma`.
-            restricted: Whether torch unpickles it by its list alone since 2.6.
-        """
+        """Note what a loader would unpickle and was not read, with a clause that says why."""
         if len(self._missed) < _MOST_MISSED:  # one is enough for the verdict, a few for its reasons
             self._missed.setdefault((name, restricted), why)
 

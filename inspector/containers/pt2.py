@@ -9,10 +9,12 @@ they name: it tries `weights_only=True` first, and `weights_only=False` when tha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from inspector.containers.base import Cannot
 from inspector.containers.container import (
     CodeDevice,
     Container,
@@ -29,18 +31,16 @@ from inspector.containers.rebuilds import PARAMETERS
 from inspector.containers.source import Source, Window
 from inspector.containers.torchscript import is_tensor
 from inspector.containers.unread import read_programs
-from inspector.containers.zip.archive import read_metadata, read_torchzip
+from inspector.containers.zip.archive import read_torchzip
 from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
-from inspector.containers.zip.records import Records, read_contents, records_of
+from inspector.containers.zip.records import Records, ZipFormat, read_contents
+from inspector.containers.zip.storages import read_metadata
 from inspector.errors import ContainerError, PickleError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.values import Dict, Global, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
-
-if TYPE_CHECKING:
-    from inspector.containers.extents import Extents
-
 
 # --- its JSON -----------------------------------------------------------------------------------------------
 
@@ -76,15 +76,7 @@ _MOST_CHARS = 80
 
 
 class Payload(NamedTuple):
-    """One weight or constant.
-
-    Attributes:
-        name: Its name.
-        record: The name of its record within the folder.
-        is_parameter: Whether it is a parameter.
-        is_pickled: Whether its record is a file of its own that is unpickled.
-        meta: What it is; None where that is not known here.
-    """
+    """One weight or constant."""
 
     name: str
     record: str
@@ -94,17 +86,7 @@ class Payload(NamedTuple):
 
 
 class Meta(NamedTuple):
-    """A tensor.
-
-    Attributes:
-        dtype: torch's name of its element type.
-        itemsize: The bytes of an element.
-        shape: Its sizes.
-        stride: Its steps.
-        offset: Its first element.
-        requires_grad: Whether gradients were asked for.
-        device: The device's text.
-    """
+    """A tensor."""
 
     dtype: str
     itemsize: int
@@ -200,22 +182,17 @@ _OLD = ("serialized_state_dict.pt", "serialized_constants.pt", "serialized_examp
 _OLD_MODEL = "serialized_exported_program.json"
 _SAMPLES = "data/sample_inputs/"
 _COMPILED = "data/aotinductor/"
+_LEFT = re.compile(r"[^/]*/(models/|data/weights/)")
 _MACHINE_CODE = (".so", ".o", ".cubin", ".hsaco", ".dll", ".pyd", ".dylib")
 _MOST_JSON_NBYTES = 1 << 26
 _MOST_FILES = 256
 _FEW = 3
 
 
-def read_pt2(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take an archive of torch.export apart."""
-    return open_pt2(source, records_of(source, limits, progress), limits, progress)
-
-
 def open_pt2(
     source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
 ) -> Container:
     """Take an archive apart whose records are known; `damage` is what is wrong with its directory."""
-    records.own = OWN
     reading = _Reading(source, records, limits, progress)
     is_old = any(name.endswith(_OLD_MODEL) for name in records.names)
     root = Dict(list(reading.old() if is_old else reading.new()))
@@ -251,13 +228,7 @@ class _Reading:
     """Reads the models of an archive, and the files within it.
 
     Attributes:
-        storage_ids: As `Container` has it.
-        stored: The same.
-        pickles: The same.
-        declared: The same.
         large: The data of pickles that left large values in it.
-        devices: The devices in graphs.
-        notes: What there is to know.
     """
 
     def __init__(self, source: Source, records: Records, limits: Limits, progress: Progress) -> None:
@@ -499,13 +470,45 @@ def _compiled(records: Records) -> Iterator[Note]:
         yield Note(NoteKind.MACHINE_CODE, (f"{format_count(len(names), 'file')}, {named}{more}",))
 
 
-def pt2_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    """Find the storages and other records of an archive; errors as those of `read_pt2`."""
-    from inspector.containers.extents import records_extents  # noqa: PLC0415 - opening a file needs none
-
-    records = records_of(source, limits, progress)
-    return records_extents(source, open_pt2(source, records, limits, progress), records)
-
-
 def _name_in_own(folder: str) -> str:
     return folder.removeprefix(OWN).rstrip("/")
+
+
+class ExportedProgram(ZipFormat):
+    """What torch.export.save writes."""
+
+    name = "pt2"
+    what = "a torch.export archive"
+    loader = "torch.export.load"
+    own = OWN
+    cannot = (
+        Cannot(
+            ("remap", "in-place"),
+            "the devices of an exported program stand in its graph, which is checked against them",
+            "load it where its device is, move it with torch.export.passes.move_to_device_pass(program, "
+            '"cpu"), and save it with torch.export.save',
+        ),
+    )
+
+    @override
+    def matches_records(self, records: Records) -> bool:
+        return (
+            records.lists("archive_format")
+            or _OLD_MODEL in records.names
+            or next(records.below(_COMPILED), None) is not None
+        )
+
+    @override
+    def matches_names(self, names: Sequence[str]) -> bool:
+        return any(map(_LEFT.match, names))
+
+    @override
+    def take_apart(
+        self,
+        source: Source,
+        records: Records,
+        limits: Limits,
+        progress: Progress,
+        damage: tuple[Note, ...] = (),
+    ) -> Container:
+        return open_pt2(source, records, limits, progress, damage)

@@ -13,33 +13,21 @@ from inspector.pickles.state import Expected
 
 
 class Rebuild(NamedTuple):
-    """One function.
-
-    Attributes:
-        name: Its name in its module.
-        module: Its module.
-        common: Whether files call it for each of their tensors.
-        judged: Whether it is on the list of `weights_only=True`, and which arguments it takes is known.
-        parameter: Whether it makes an `nn.Parameter`.
-        view: Whether its first arguments are a storage, an offset, sizes and strides.
-        sent: Whether it sends what is stored on the CPU to a device, its third argument.
-        from_type: Whether it calls another of these functions, for an object of a class of its own.
-        class_at: Which of its arguments is a class, whatever is handed over; -1 for none.
-        grad_at: Which argument of a common one says whether gradients are wanted; -1 for none.
-        arity: How many arguments a common one has.
-    """
+    """One function."""
 
     name: str
     module: str = "torch._utils"
-    common: bool = False
+    common: bool = False  # whether files call it for each of their tensors
+    # whether it is on the list of `weights_only=True`, and which arguments it takes is known
     judged: bool = True
     parameter: bool = False
-    view: bool = False
-    sent: bool = False
+    view: bool = False  # whether its first arguments are a storage, an offset, sizes and strides
+    sent: bool = False  # whether it sends what is stored on the CPU to a device, its third argument
+    # whether it calls another of these functions, for an object of a class of its own
     from_type: bool = False
-    class_at: int = -1
-    grad_at: int = -1
-    arity: int = -1
+    class_at: int = -1  # which of its arguments is a class, whatever is handed over; -1 for none
+    grad_at: int = -1  # which argument of a common one says whether gradients are wanted; -1 for none
+    arity: int = -1  # how many arguments a common one has
 
     @property
     def dotted(self) -> str:

@@ -20,31 +20,27 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple, NoReturn
 
+from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Container, StoredBytes, damage_note
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
+from inspector.containers.unread import read_as_other_pickle
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text
 
 
 class Code(NamedTuple):
-    """One element type.
-
-    Attributes:
-        dtype: What it is called here: torch's name, where torch has it.
-        bits: The size of an element.
-        packed: How many of its elements are one of torch's.
-        loads: Whether `load_file` makes tensors of it.
-    """
+    """One element type."""
 
     dtype: str
     bits: int
-    packed: int = 1
-    loads: bool = True
+    packed: int = 1  # how many of its elements are one of torch's
+    loads: bool = True  # whether `load_file` makes tensors of it
 
 
 CODES: dict[str, Code] = {
@@ -78,6 +74,7 @@ CODES: dict[str, Code] = {
 
 METADATA = "__metadata__"
 _LENGTH_NBYTES = 8
+_MOST_HEADER_NBYTES = 100_000_000
 _MOST_ENTRY_NBYTES = 1 << 16
 _MOST_PLAIN = 64  # dimensions of an entry that is read in one go
 _MOST_DEPTH = 100  # serde_json, which safetensors reads it with, goes no deeper than 127
@@ -113,31 +110,17 @@ _PLAIN = _compiled(_ENTRY)
 
 
 class Entry(NamedTuple):
-    """One tensor, as the header has it.
-
-    Attributes:
-        name: Its name.
-        code: Its element type, in safetensors' words.
-        shape: Sizes by dimension, in elements of that type.
-        start: Where its bytes begin behind the header.
-        end: Where they end.
-    """
+    """One tensor, as the header has it."""
 
     name: str
-    code: str
-    shape: tuple[int, ...]
+    code: str  # its element type, in safetensors' words
+    shape: tuple[int, ...]  # sizes by dimension, in elements of that type
     start: int
     end: int
 
 
 class Header(NamedTuple):
-    """What a header says.
-
-    Attributes:
-        data_start: Where the bytes of tensors begin in the file.
-        entries: The tensors, in the order in which they are written.
-        metadata: The texts that stand beside them.
-    """
+    """What a header says."""
 
     data_start: int
     entries: list[Entry]
@@ -145,13 +128,7 @@ class Header(NamedTuple):
 
 
 def read_header(source: Source, limits: Limits, look: Callable[[int], None]) -> Header:
-    """Read the header of a file.
-
-    Args:
-        source: The file.
-        limits: How many tensors it may name.
-        look: Counts what is looked at.
-    """
+    """Read the header of a file."""
     nbytes = int.from_bytes(source.read(0, _LENGTH_NBYTES), "little")
     data = source.read_upto(_LENGTH_NBYTES, nbytes)
     if len(data) < nbytes:
@@ -175,6 +152,8 @@ class _Reading:
         self.entries: list[Entry] = []
         self.metadata: list[tuple[str, str]] = []
         self._has_metadata = False
+        # Tensors share their shapes, so that a pickle of many writes each once.
+        self._shapes: dict[bytes, tuple[int, ...]] = {}
 
     def read(self) -> None:
         """Read all of it."""
@@ -218,7 +197,9 @@ class _Reading:
             entry, end = self._odd_entry(name, pos)
         else:
             code, sizes, start, last = plain.groups()
-            shape = tuple(map(int, sizes.split(b","))) if sizes else ()
+            shape = self._shapes.get(sizes)
+            if shape is None:
+                shape = self._shapes[sizes] = tuple(map(int, sizes.split(b","))) if sizes else ()
             entry, end = Entry(name, code.decode(), shape, int(start), int(last)), plain.end()
         self.entries.append(entry)
         return end
@@ -425,13 +406,7 @@ def _tied(header: Header) -> tuple[tuple[str, str], ...]:
 
 
 def _refusal(rows: list[_Laid], in_order: list[_Laid], nbytes: int) -> str:
-    """Return what safetensors' loader says to the tensors; empty where it takes them.
-
-    Args:
-        rows: The tensors.
-        in_order: The same in the order of their bytes.
-        nbytes: How many bytes stand behind the header.
-    """
+    """Return what safetensors' loader says to the tensors; empty where it takes them."""
     reached = 0
     for row in in_order:
         entry = row.entry
@@ -486,3 +461,35 @@ def _overlap(rows: list[_Laid]) -> bool:
 def _in_order(rows: list[_Laid]) -> list[_Laid]:
     """Return tensors by where they begin, and where they end."""
     return sorted(rows, key=lambda row: row[0][3:])
+
+
+class Safetensors(Format):
+    """What safetensors writes."""
+
+    name = "safetensors"
+    what = "a safetensors file"
+    loader = "safetensors.torch.load_file"
+    device_from = "load_file(path, device=...) decides"
+    suffix = ".safetensors"
+    copied_as = "state-dict"
+    cannot = (
+        Cannot(
+            ("remap", "in-place"),
+            "a safetensors file has no devices, so there are none to change",
+            "give load_file the device, or write a file for torch.load: remap -o model.pth",
+        ),
+    )
+
+    @override
+    def matches(self, source: Source) -> bool:
+        head = source.read_upto(0, _LENGTH_NBYTES + 1)
+        nbytes = int.from_bytes(head[:_LENGTH_NBYTES], "little")
+        return head[_LENGTH_NBYTES:] == b"{" and 0 < nbytes <= _MOST_HEADER_NBYTES
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_safetensors(source, limits, progress)
+
+    @override
+    def read_rival(self, source: Source, limits: Limits, progress: Progress) -> bool:
+        return read_as_other_pickle(source, limits, progress)

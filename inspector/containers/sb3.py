@@ -11,35 +11,61 @@ from __future__ import annotations
 
 import binascii
 import posixpath
-from collections.abc import Callable
+import re
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from inspector.containers.container import Container, Extent, PickleRecord, StoredBytes, damage_note
-from inspector.containers.formats import find_format
+from inspector.containers.base import Cannot, Find
+from inspector.containers.container import Container, Extent, Extents, PickleRecord, StoredBytes, damage_note
 from inspector.containers.joined import shift_large_values
+from inspector.containers.legacy import Legacy, legacy_extents
+from inspector.containers.lookalikes import refuse_lookalike
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
 from inspector.containers.small_json import Members, read_json, value_of
 from inspector.containers.source import BytesSource, Source
 from inspector.containers.unread import programs_on_errors
-from inspector.containers.zip.directory import DEFLATED, STORED, ZipEntry, payload_offset
-from inspector.containers.zip.records import Records, is_stored, open_record, read_contents, records_of
-from inspector.errors import CheckpointError, ContainerError, NotACheckpointError, PickleError, TooLargeError
+from inspector.containers.zip.archive import read_torchzip, zip_extents
+from inspector.containers.zip.directory import (
+    DEFLATED,
+    END,
+    END_SIGNATURE,
+    LOCAL_SIGNATURE,
+    STORED,
+    ZipEntry,
+    payload_offset,
+)
+from inspector.containers.zip.records import (
+    PICKLE,
+    Records,
+    ZipFormat,
+    is_stored,
+    open_record,
+    read_contents,
+    record_extents,
+    records_of,
+)
+from inspector.errors import (
+    CheckpointError,
+    ContainerError,
+    DamagedError,
+    NotACheckpointError,
+    PickleError,
+    TooLargeError,
+)
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.overriding import override
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
 
-if TYPE_CHECKING:
-    from inspector.containers.extents import Extents
-
-
 # --- files of torch within it -------------------------------------------------------------------------------
 
 
 _MOST_FILES = 256
+_NO_FILE = "this is no file of torch.save"
 TWICE = -1000
 """The method of bytes that are compressed in a file that is compressed itself: torch writes no such file."""
 
@@ -55,14 +81,7 @@ class _File(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where bytes are in the archive, all under the names that they have there.
-
-    Attributes:
-        whole: Each storage whose bytes are all there.
-        lost: Why the others are not.
-        records: What else stands in the files.
-        names: The records that are these files.
-    """
+    """Where bytes are in the archive, all under the names that they have there."""
 
     whole: dict[str, Extent]
     lost: dict[str, str]
@@ -74,12 +93,7 @@ class InnerFiles:
     """Reads files within one zip, and gathers what they hold.
 
     Attributes:
-        storage_ids: As `Container` has it.
-        stored: The same.
-        pickles: The same.
-        refused: The same.
         large: The data of pickles that left large values in it.
-        notes: What there is to know of the files, each with the name of its record.
         refusal: What torch says to the first of them that it does not open.
         byteorder: How they store numbers, where they say so.
     """
@@ -106,17 +120,31 @@ class InnerFiles:
         inside = open_record(self._source, entry, self._limits)
         try:
             with programs_on_errors(inside, self._limits, self._progress):
-                form = find_format(inside, self._limits, self._progress)
-                if not (form.torch_loads and (form.has_records or form.is_stream)):
-                    raise NotACheckpointError("this is no file of torch.save", where=name)
-                container = form.reader_for(inside)(inside, self._limits, self._progress)
+                is_zip = inside.read_upto(0, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE
+                read = self._read_zip if is_zip else self._read_stream
+                container = read(inside, name)
         finally:
             self._source.programs.adopt(inside.programs, name, "object")
         self._refuse_other_order(container, name)
-        found = _File(entry, inside, form.has_records, container, f"{name}:")
+        found = _File(entry, inside, is_zip, container, f"{name}:")
         self._files.append(found)
         self._take(found, name)
         return container.root
+
+    def _read_zip(self, inside: Source, name: str) -> Container:
+        with suppress(DamagedError):  # which the reader sees to
+            records = records_of(inside, self._limits, self._progress)
+            if records.get(PICKLE) is None or records.lists("constants.pkl"):
+                raise NotACheckpointError(_NO_FILE, where=name)
+        return read_torchzip(inside, self._limits, self._progress)
+
+    def _read_stream(self, inside: Source, name: str) -> Container:
+        """Read what is no zip: a legacy file, or none of torch.save."""
+        legacy = Legacy()
+        if not legacy.matches(inside):
+            refuse_lookalike(inside)
+            raise NotACheckpointError(_NO_FILE, where=name)
+        return legacy.read(inside, self._limits, self._progress)
 
     def add_pickle(self, name: str, stream: Stream) -> None:
         """Add a pickle that stands by itself, and refers to no storage."""
@@ -125,8 +153,6 @@ class InnerFiles:
 
     def extents(self) -> Found:
         """Return where the bytes of every storage are, and of every other record of the files."""
-        from inspector.containers.extents import legacy_extents, zip_extents  # noqa: PLC0415 - few ask
-
         found = Found({}, {}, {}, set())
         for file in self._files:
             read = zip_extents if file.is_zip else legacy_extents
@@ -201,15 +227,10 @@ class _Reading(NamedTuple):
 
 
 class Attributes(NamedTuple):
-    """What was read of them.
-
-    Attributes:
-        root: Their values by name.
-        unread: The names of those whose pickle cannot be read, fit for a screen.
-    """
+    """What was read of them."""
 
     root: Dict
-    unread: tuple[str, ...]
+    unread: tuple[str, ...]  # the names of those whose pickle cannot be read, fit for a screen
 
 
 def read_attributes(
@@ -263,6 +284,8 @@ _SHOWN = ("Python", "PyTorch", "Numpy", "Gymnasium", "OpenAI Gym", "GPU Enabled"
 _MOST_TEXT_NBYTES = 1 << 14
 _MOST_CHARS = 80
 _FEW = 3
+_TAIL_NBYTES = (1 << 16) + END.size  # in which Python looks for the end of a zip
+_LEFT = re.compile(r"policy\.pth$|_stable_baselines3_version$")
 _NOWHERE = "its bytes are not in the file"
 
 
@@ -271,11 +294,6 @@ class Agent(NamedTuple):
 
     container: Container
     files: InnerFiles
-
-
-def read_sb3(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take the zip of an agent apart."""
-    return open_sb3(source, records_of(source, limits, progress), limits, progress).container
 
 
 def open_sb3(
@@ -387,20 +405,64 @@ def _text(source: Source, entries: dict[str, ZipEntry], name: str) -> str:
     return "\n".join(cut_text(escape_text(line), _MOST_CHARS) for line in lines).strip()
 
 
-def sb3_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    """Find the storages and the records of an agent; errors as those of `read_sb3`."""
-    from inspector.containers.extents import Extents, record_extents  # noqa: PLC0415 - opening a file needs none
+class StableBaselines3(ZipFormat):
+    """What BaseAlgorithm.save writes."""
 
-    records = records_of(source, limits, progress)
-    container, files = open_sb3(source, records, limits, progress)
-    found = files.extents()
-    lost = {key: _NOWHERE for key in container.storage_ids if key not in found.whole} | found.lost
-    own = [entry for entry in records.directory.entries if entry.name not in found.names]
-    others = record_extents(source, own)
-    return Extents(container=container, whole=found.whole, lost=lost, records=found.records | others)
+    name = "stable-baselines3"
+    what = "a Stable-Baselines3 agent"
+    is_agent = True
+    loader = "BaseAlgorithm.load"
+    loader_maps = True
+    unchecked = True
+    copied_as = "state-dict"
+    weights_at = _PARAMETERS
+    cannot = (
+        Cannot(
+            ("remap", "in-place"),
+            "Stable-Baselines3 sends all tensors to the device that load is given, so the saved ones "
+            "decide nothing",
+            'load it with device="cpu" or another one; for torch.load write one file: remap -o policy.pth',
+        ),
+    )
 
+    @override
+    def matches_records(self, records: Records) -> bool:
+        return {RECORD, _PARAMETERS} <= set(records.names) or _VERSION in records.names
 
-def find_sb3_records(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of a storage by its key; errors as those of `read_sb3`."""
-    records, progress = records_of(source, DEFAULT_LIMITS, Progress()), Progress()
-    return open_sb3(source, records, DEFAULT_LIMITS, progress).files.extents().whole.get
+    @override
+    def matches_names(self, names: Sequence[str]) -> bool:
+        return any(map(_LEFT.match, names))
+
+    @override
+    def words_without_directory(self, source: Source, _words: str) -> str:
+        """Return what its reader says, which takes the end of a file within for that of the zip."""
+        tail = source.read_upto(max(source.nbytes - _TAIL_NBYTES, 0), _TAIL_NBYTES)
+        if END_SIGNATURE in tail:
+            return "AssertionError: No data found in the saved file"
+        return f"ValueError: Error: the file {source.path} wasn't a zip-file"
+
+    @override
+    def finder(self, source: Source) -> Find:
+        opened = open_sb3(source, records_of(source), DEFAULT_LIMITS, Progress())
+        return opened.files.extents().whole.get
+
+    @override
+    def extents(self, source: Source, limits: Limits, progress: Progress) -> Extents:
+        records = records_of(source, limits, progress)
+        container, files = open_sb3(source, records, limits, progress)
+        found = files.extents()
+        lost = {key: _NOWHERE for key in container.storage_ids if key not in found.whole} | found.lost
+        own = [entry for entry in records.directory.entries if entry.name not in found.names]
+        others = record_extents(source, own)
+        return Extents(container=container, whole=found.whole, lost=lost, records=found.records | others)
+
+    @override
+    def take_apart(
+        self,
+        source: Source,
+        records: Records,
+        limits: Limits,
+        progress: Progress,
+        damage: tuple[Note, ...] = (),
+    ) -> Container:
+        return open_sb3(source, records, limits, progress, damage).container

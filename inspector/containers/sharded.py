@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Container
 from inspector.containers.folder import Folder, are_files, leads_out, listed, shown
 from inspector.containers.joined import Member, join
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.small_json import Members, read_json
+from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, DamagedError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.values import Call, Dict, Global, Value
 from inspector.progress import Progress
 from inspector.records import replace
@@ -29,18 +32,11 @@ _METADATA = "__metadata__"
 
 
 class Index(NamedTuple):
-    """What an index says.
-
-    Attributes:
-        files: The file of each tensor, by name.
-        twice: Names that it lists more than once.
-        total_nbytes: The bytes of all tensors; None where it does not tell.
-        metadata: What else it says.
-    """
+    """What an index says."""
 
     files: dict[str, str]
-    twice: tuple[str, ...]
-    total_nbytes: int | None
+    twice: tuple[str, ...]  # names that it lists more than once
+    total_nbytes: int | None  # the bytes of all tensors; None where it does not tell
     metadata: tuple[tuple[str, Value], ...]
 
 
@@ -236,3 +232,34 @@ def _pairs_of(root: Value) -> list[tuple[str, Value]] | None:
     else:
         return None
     return [(str(key), value) for key, value in pairs if isinstance(key, str)]
+
+
+NOT_FOR_FOLDERS = (
+    Cannot(
+        ("in-place",),
+        "a folder cannot be changed in place",
+        "write a new folder with -o, or change its files one by one",
+    ),
+    Cannot(("recover",), "only single files are recovered", "recover the file of the folder that is damaged"),
+)
+
+
+class Sharded(Format):
+    """What save_pretrained writes for a large model."""
+
+    name = "sharded"
+    what = "a model in several files with an index"
+    loader = "transformers.AutoModel.from_pretrained"
+    loader_maps = True
+    device_from = "from_pretrained(..., device_map=...) decides"
+    loader_restricts = True
+    copied_as = "state-dict"
+    cannot = NOT_FOR_FOLDERS
+
+    @override
+    def matches_folder(self, folder: Folder) -> bool:
+        return folder.entry.endswith(SUFFIX) or (not folder.entry and find_index(folder.sizes) is not None)
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_sharded(cast("Folder", source), limits, progress)

@@ -42,16 +42,10 @@ class Source:
     A source of another kind implements `read_at`, and overrides what it can do better than by reading.
 
     Attributes:
-        path: The file as it was named, for messages.
         nbytes: Its size when it was opened; for a gzip file unknown and given as the inflated limit.
         file_nbytes: Its size when it was opened, as it is stored.
-        status: What the system said of it when it was opened, or None where no file is.
         stamp: Its identity when it was opened, before anything of it was read.
-        gzipped: Whether the file is compressed, and reading inflates it.
-        is_folder: Whether it is a folder, whose files are read by `part_at`.
         is_cut: Whether it is one with more files than are listed.
-        packing: How it is compressed; empty where it is not.
-        programs: The pickles that were read of it and that loading it runs.
         kept: What was read to tell its format, for the reader of that format, which takes it away.
     """
 
@@ -289,11 +283,7 @@ _AHEAD_NBYTES = 1 << 14
 
 
 class NearReader:
-    """Reads small pieces one behind the other; pieces that stand close share one read of the file.
-
-    Attributes:
-        window: The bytes read last.
-    """
+    """Reads small pieces one behind the other; pieces that stand close share one read of the file."""
 
     def __init__(self, source: Source) -> None:
         """Prepare to read `source`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.containers.codings import PLAIN, coded, decoding, is_coded
 from inspector.containers.container import Container, Extent
@@ -12,7 +12,7 @@ from inspector.containers.copying import write_bytes
 from inspector.containers.formats import format_of
 from inspector.containers.inflated import Inflated
 from inspector.containers.source import Source
-from inspector.errors import ContainerError, DamagedError
+from inspector.errors import ContainerError, DamagedError, TooLargeError
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
@@ -27,11 +27,7 @@ Read = Callable[[int, int], bytes]
 
 
 class StorageReader:
-    """Reads the storages of a container whose files are open.
-
-    Attributes:
-        container: What they are of.
-    """
+    """Reads the storages of a container whose files are open."""
 
     def __init__(self, container: Container, *parts: Source) -> None:
         """Read from the container's file, or from each of its parts."""
@@ -142,7 +138,7 @@ class StorageReader:
         find = self._find.get(number)
         if find is None:
             form = parts[number].format if parts else self.container.format
-            find = self._find[number] = format_of(form).storage_extents(self._part(number))
+            find = self._find[number] = format_of(form).finder(self._part(number))
         return find(key.partition(":")[2] if parts else key)  # as its own file knows it
 
     def _inflated(self, key: str) -> Read:
@@ -217,3 +213,43 @@ def _exactly(read_upto: Read) -> Read:
         return data
 
     return read
+
+
+# --- checksums ----------------------------------------------------------------------------------------------
+
+
+class Sums(NamedTuple):
+    """What reading all bytes showed."""
+
+    crcs: dict[str, int]
+    faults: dict[str, str]
+    unchecked: frozenset[str]  # which of those that are whole the file has no checksum of
+
+
+def sum_extents(source: Source, extents: dict[str, Extent], progress: Progress) -> Sums:
+    """Read all bytes of some extents, in the order of the file, and compare their checksums."""
+    progress.start("checking", sum(extent.nbytes for extent in extents.values()))
+    crcs: dict[str, int] = {}
+    faults: dict[str, str] = {}
+    reader = ExtentReader(source)
+    for key, extent in sorted(extents.items(), key=lambda item: (item[1].offset, item[1].skip)):
+        try:
+            crc = _sum(reader, extent, progress)
+        except TooLargeError:
+            raise  # what is not read is not lost
+        except ContainerError as error:
+            faults[key] = str(error)
+            continue
+        if extent.crc in {0, crc}:
+            crcs[key] = crc
+        else:
+            faults[key] = "its checksum is wrong: bytes of it were changed or lost"
+    return Sums(crcs, faults, frozenset(key for key in crcs if not extents[key].crc and extents[key].nbytes))
+
+
+def _sum(reader: ExtentReader, extent: Extent, progress: Progress) -> int:
+    crc = 0
+    for data in reader.contents(extent):
+        crc = zlib.crc32(data, crc)
+        progress.advance(len(data))
+    return crc

@@ -36,19 +36,11 @@ _NONSENSE = (ValueError, LookupError, ArithmeticError, OSError, RecursionError, 
 
 
 class Member(NamedTuple):
-    """One file of the archive.
-
-    Attributes:
-        name: Its name.
-        start: Where its first header stands: the extended one where it has one.
-        header: Where its own header stands.
-        payload: Where its contents start.
-        nbytes: How many there are.
-    """
+    """One file of the archive."""
 
     name: str
-    start: int
-    header: int
+    start: int  # where its first header stands: the extended one where it has one
+    header: int  # where its own header stands
     payload: int
     nbytes: int
 

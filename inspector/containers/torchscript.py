@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from inspector.containers.container import (
     CodeDevice,
     Container,
     Declared,
-    Extent,
     PickleRecord,
     damage_note,
     first_storage_ids,
@@ -33,20 +32,17 @@ from inspector.containers.persistent_ids import StorageId, parse_storage_id, pre
 from inspector.containers.programs import ProgramKind, within_bounds
 from inspector.containers.rebuilds import names_of
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import find_storages, read_metadata
 from inspector.containers.zip.directory import ZipEntry, place_of
-from inspector.containers.zip.records import PICKLE, Records, find_by, read_contents, records_of
+from inspector.containers.zip.records import PICKLE, Records, ZipFormat, read_contents
 from inspector.containers.zip.rivals import namesakes, read_rivals
+from inspector.containers.zip.storages import find_storages, read_metadata
 from inspector.errors import ContainerError, PickleError, UnsupportedFormatError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import replace
-
-if TYPE_CHECKING:
-    from inspector.containers.extents import Extents
-
 
 # --- code ---------------------------------------------------------------------------------------------------
 
@@ -67,31 +63,19 @@ _MOST_PLACES = 1000
 
 
 class Members(NamedTuple):
-    """The tensors of a class that belong into a state dict.
-
-    Attributes:
-        parameters: The names of its parameters.
-        buffers: Those of its buffers; None where the code is so old that it does not list them.
-    """
+    """The tensors of a class that belong into a state dict."""
 
     parameters: frozenset[str]
+    # those of its buffers; None where the code is so old that it does not list them
     buffers: frozenset[str] | None
 
 
 class Code(NamedTuple):
-    """What the code says.
-
-    Attributes:
-        members: The tensors of each class, by its dotted name.
-        devices: The devices in it, in the order of the file.
-        is_whole: Whether all of it was looked at.
-        runs_at_load: Where code stands that runs as soon as an object of its class is loaded.
-        files: Where code calls operators that read or write files, with their names.
-    """
+    """What the code says."""
 
     members: dict[str, Members]
     devices: tuple[CodeDevice, ...]
-    is_whole: bool
+    is_whole: bool  # whether all of it was looked at
     runs_at_load: tuple[str, ...]
     files: tuple[str, ...]
 
@@ -281,19 +265,9 @@ OWN = "constants/"
 PICKLES = ((PICKLE, ""), (CONSTANTS, OWN))
 """The pickles that hold tensors, each with what its storages' keys begin with here."""
 _FIRST = "model.json"
+_LEFT = re.compile(r"[^/]*/(code/|constants\.pkl)")
 _MOST_OTHERS = 16
 _OTHERS = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt")
-
-
-def read_torchscript(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a TorchScript archive apart."""
-    return open_torchscript(source, limits, progress)[0]
-
-
-def open_torchscript(source: Source, limits: Limits, progress: Progress) -> tuple[Container, Records]:
-    """Take a TorchScript archive apart, and return its records, too."""
-    records = records_of(source, limits, progress)
-    return take_apart(source, records, limits, progress), records
 
 
 def take_apart(
@@ -303,16 +277,7 @@ def take_apart(
     progress: Progress,
     damage: tuple[Note, ...] = (),
 ) -> Container:
-    """Take an archive apart whose records are known.
-
-    Args:
-        source: The file.
-        records: Its records.
-        limits: The bounds of reading.
-        progress: Asked for cancellation.
-        damage: What is wrong with its directory: then constants that are not there, or not whole, are lost.
-    """
-    records.own = OWN
+    """Take an archive apart; of a damaged one constants that are not there, or not whole, are lost."""
     reading = _Reading(source, records, limits, progress)
     pickles = tuple(reading.pickles(is_damaged=bool(damage)))
     reading.read_others()
@@ -457,14 +422,29 @@ def _rekeyed(pickle: PickleRecord) -> Sequence[PersistentId]:
     return nodes
 
 
-def find_script_records(source: Source) -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of a storage by its key."""
-    return find_by(source, own=OWN)
+class TorchScript(ZipFormat):
+    """What torch.jit.save writes."""
 
+    name = "torchscript"
+    what = "a TorchScript archive"
+    loader = "torch.jit.load"
+    own = OWN
 
-def script_extents(source: Source, limits: Limits, progress: Progress) -> Extents:
-    """Find the storages and other records of a TorchScript archive; errors as those of `read_torchscript`."""
-    from inspector.containers.extents import records_extents  # noqa: PLC0415 - opening a file needs none
+    @override
+    def matches_records(self, records: Records) -> bool:
+        return records.lists(CONSTANTS) or records.lists(_FIRST)
 
-    container, records = open_torchscript(source, limits, progress)
-    return records_extents(source, container, records)
+    @override
+    def matches_names(self, names: Sequence[str]) -> bool:
+        return any(map(_LEFT.match, names))
+
+    @override
+    def take_apart(
+        self,
+        source: Source,
+        records: Records,
+        limits: Limits,
+        progress: Progress,
+        damage: tuple[Note, ...] = (),
+    ) -> Container:
+        return take_apart(source, records, limits, progress, damage)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from inspector.containers.belonging import ARGUMENTS, INDEX, configurations_of, files_of
+from typing import cast
+
+from inspector.containers.base import Format
+from inspector.containers.belonging import (
+    ARGUMENTS,
+    INDEX,
+    configurations_of,
+    files_of,
+    is_pretrained,
+    is_training,
+)
 from inspector.containers.container import Container
 from inspector.containers.folder import Folder, run_beside
 from inspector.containers.joined import Member, join
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.sharded import read_index
+from inspector.containers.sharded import NOT_FOR_FOLDERS, read_index
 from inspector.containers.small_json import read_json, value_of
+from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError
 from inspector.limits import Limits
+from inspector.overriding import override
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
 from inspector.records import replace
@@ -64,3 +76,21 @@ def _configurations(folder: Folder, names: list[str], limits: Limits) -> list[tu
         except CheckpointError:
             continue
     return found
+
+
+class Training(Format):
+    """What a trainer saves."""
+
+    name = "folder"
+    what = "a folder of a trainer"
+    loader_restricts = True
+    copied_as = "state-dict"
+    cannot = NOT_FOR_FOLDERS
+
+    @override
+    def matches_folder(self, folder: Folder) -> bool:
+        return not folder.entry and (is_training(folder.sizes) or is_pretrained(folder.sizes))
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_training(cast("Folder", source), limits, progress)

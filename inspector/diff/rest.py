@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import Container, Extent
-from inspector.containers.extents import record_extents
 from inspector.containers.folder import Folder
 from inspector.containers.formats import Format, format_of
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
 from inspector.containers.tar_members import STORAGES
-from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset, read_directory
-from inspector.containers.zip.records import PICKLE, Records, read_zip_record
+from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
+from inspector.containers.zip.records import PICKLE, read_zip_record, record_extents, records_of
 from inspector.diff.records import Pair, RecordChange, TensorChange
 from inspector.diff.same_bytes import Span, find_difference
 from inspector.diff.side import Side
@@ -113,7 +112,7 @@ def _archives(side: Side, progress: Progress) -> dict[str, _Archive]:
     if not container.parts:
         if not format_of(container.format).is_archive:
             return {}
-        find = format_of(container.format).storage_extents(source)
+        find = format_of(container.format).finder(source)
         stored = [
             (place.offset or 0, place.nbytes)
             if (extent := find(key)) is None
@@ -147,7 +146,7 @@ def _archive(
     has_object: bool,
     progress: Progress,
 ) -> _Archive:
-    records = Records(read_directory(source, DEFAULT_LIMITS, progress))
+    records = records_of(source, DEFAULT_LIMITS, progress)
     if has_object and (entry := records.get(PICKLE)) is not None:
         pickles = {*pickles, entry.name}
     entries = {

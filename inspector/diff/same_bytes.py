@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from inspector.containers.legacy import read_layout
 from inspector.containers.source import FileSource, Source
-from inspector.containers.zip.archive import find_pickle
-from inspector.containers.zip.directory import ZipEntry, payload_offsets, read_directory
-from inspector.containers.zip.records import Records
+from inspector.containers.zip.directory import ZipEntry, payload_offsets
+from inspector.containers.zip.records import records_of
+from inspector.containers.zip.storages import find_pickle
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.progress import Progress
@@ -115,7 +115,7 @@ def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]
 
 def tar_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     """Pair the storages and the other members of two tar files."""
-    from inspector.containers.tar import read_layout  # noqa: PLC0415 - files of 2017 are rare
+    from inspector.containers.tar_archive import read_layout  # noqa: PLC0415 - files of 2017 are rare
     from inspector.containers.tar_members import STORAGES  # noqa: PLC0415 - as above
 
     one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
@@ -137,7 +137,7 @@ def zip_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     """Pair the contents of all records but the pickle of two archives."""
     rows, prefixes = [], []
     for file in (source, copy):
-        records = Records(read_directory(file, DEFAULT_LIMITS, progress))
+        records = records_of(file, DEFAULT_LIMITS, progress)
         pickle = find_pickle(records, file.path)
         rows.append([entry for entry in records.directory.entries if entry is not pickle])
         prefixes.append(records.prefix)
@@ -150,7 +150,7 @@ def archive_spans(*pickles: Iterable[str]) -> Callable[[Source, Source, Progress
     def pair(source: Source, copy: Source, progress: Progress) -> list[Span]:
         rows, prefixes = [], []
         for names, file in zip(map(frozenset, pickles), (source, copy), strict=True):
-            records = Records(read_directory(file, DEFAULT_LIMITS, progress))
+            records = records_of(file, DEFAULT_LIMITS, progress)
             rows.append([entry for entry in records.directory.entries if entry.name not in names])
             prefixes.append(records.prefix)
         return _paired(source, copy, (rows[0], rows[1]), (prefixes[0], prefixes[1]))

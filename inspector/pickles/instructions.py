@@ -29,13 +29,7 @@ _LENGTHS: dict[Operand, struct.Struct] = {"len1": struct.Struct("<B"), "len4": U
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """One opcode.
-
-    Attributes:
-        name: pickletools' name.
-        code: Its byte.
-        operand: How its operand is laid out.
-    """
+    """One opcode."""
 
     name: str
     code: int

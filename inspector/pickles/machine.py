@@ -41,31 +41,19 @@ Resolve = Callable[[PersistentId], Value]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A pickle stream that was read to its STOP.
-
-    Attributes:
-        root: The value it stands for.
-        data: Its bytes from the first instruction on; what follows STOP may be there too.
-        end: The offset behind STOP, within `data`.
-        globals: Every name asked for, in the order of first use.
-        persistent_ids: Every persistent id, in the order of the stream.
-        calls: Every call but those that make plain tensors, in the order in which they would be made.
-        faults: What stops real unpicklers and is no oddity.
-        opcodes: Bytes of the opcodes used.
-        firsts: The same in the order of their first use, each with how many persistent ids and how many names
-            stand before that.
-        protocol: The protocol declared; 0 without a declaration.
-        oddities: What no honest writer does, or readers understand differently.
-    """
+    """A pickle stream that was read to its STOP."""
 
     root: Value
-    data: bytes
-    end: int
+    data: bytes  # its bytes from the first instruction on; what follows STOP may be there too
+    end: int  # the offset behind STOP, within `data`
     globals: tuple[Global, ...]
     persistent_ids: tuple[PersistentId, ...]
+    # every call but those that make plain tensors, in the order in which they would be made
     calls: tuple[Call, ...]
-    faults: frozenset[StreamFault]
+    faults: frozenset[StreamFault]  # what stops real unpicklers and is no oddity
     opcodes: frozenset[int]
+    # the same in the order of their first use, each with how many persistent ids and how many names stand
+    # before that
     firsts: Mapping[int, tuple[int, int]]
     protocol: int
     oddities: tuple[Oddity, ...]

@@ -54,16 +54,10 @@ class StreamFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """One oddity.
-
-    Attributes:
-        kind: What is odd.
-        offset: The byte of the instruction, within its stream.
-        values: What its sentence names.
-    """
+    """One oddity."""
 
     kind: OddityKind
-    offset: int
+    offset: int  # the byte of the instruction, within its stream
     values: tuple[str, ...] = ()
 
     @override

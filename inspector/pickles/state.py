@@ -22,18 +22,14 @@ MOST_ODDITIES = 1000
 
 
 class Expected(NamedTuple):
-    """What is known beforehand of the streams of one program.
+    """What is known beforehand of the streams of one program."""
 
-    Attributes:
-        common: Functions that it calls for each of many values, and that do nothing but make it, with how
-            many arguments, or one more. Such calls are not listed.
-        stateful: Functions whose results are looked into when their state is set, be it to None.
-        package: The package whose names are no news.
-    """
-
+    # functions that it calls for each of many values, and that do nothing but make it, with how many
+    # arguments, or one more. Such calls are not listed.
     common: Mapping[str, int] = MappingProxyType({})
+    # functions whose results are looked into when their state is set, be it to None
     stateful: frozenset[str] = frozenset()
-    package: str = ""
+    package: str = ""  # the package whose names are no news
 
 
 class StoppedError(Exception):
@@ -68,28 +64,16 @@ class State:
     """The stack, marks and memo of one machine, and what it saw.
 
     Attributes:
-        limits: The budgets that handlers check themselves.
-        stack: Values above the topmost mark.
         marked: For each mark, the stack below it.
         memo: Remembered values by their slot: a list for as long as the slots are filled in order, as every
             pickler does, which takes a tenth of the memory; else a dict.
-        globals: Every global by (module, name), in the order of first use.
         handed: Lists that were handed to calls, and tuples of many that were looked through, by their id.
-        persistent_ids: Every persistent id, in order.
-        calls: Every call of what is not common, in order, those with dropped results included.
-        faults: What stops real unpicklers and is no oddity.
         firsts: Each opcode byte met, in that order, with how many persistent ids and names stand before it.
         table: The handler of each opcode byte, see `handlers.first_use`.
         created: How many containers, calls and other nodes were made.
         literals: How many numbers and short strs; long ones count once more for each 16 bytes.
         frame_end: Where the present frame ends; 0 before the first.
-        protocol: The protocol declared.
-        oddities: What no honest writer does.
-        root: The value that STOP found.
         resolve: Returns what takes the place of a persistent id; None keeps the id.
-        short_nbytes: Strs up to this long are read at once.
-        ends_s: When reading must be done, by the clock of this thread.
-        progress: Asked for cancellation.
     """
 
     __slots__ = (

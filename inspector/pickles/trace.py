@@ -33,42 +33,25 @@ _FOUR_BYTE_SLOTS = frozenset({CODES["LONG_BINGET"], CODES["LONG_BINPUT"]})
 
 @dataclass(frozen=True, slots=True)
 class Push(Generic[T]):
-    """A run of instructions that puts a watched value on the stack.
-
-    Attributes:
-        start: Where it starts.
-        end: Where it ends.
-        value: The value: a str, or a call that makes a device.
-        base: Start of the push that this one repeats from the memo or the stack; None where it is made.
-    """
+    """A run of instructions that puts a watched value on the stack."""
 
     start: int
     end: int
     value: T
+    # start of the push that this one repeats from the memo or the stack; None where it is made
     base: int | None
 
 
 class Built(NamedTuple):
-    """A tuple that holds something watched.
-
-    Attributes:
-        made: The tuple. Held on to, since it is looked up by its identity.
-        starts: Where the instructions of each element start.
-        close: Where the instruction stands that makes the tuple of them.
-    """
+    """A tuple that holds something watched."""
 
     made: tuple[Value, ...]
     starts: tuple[int, ...]
-    close: int
+    close: int  # where the instruction stands that makes the tuple of them
 
 
 class Item(NamedTuple):
-    """A key and a watched text in a dict. Held on to, since it is looked up by its identity.
-
-    Attributes:
-        pair: Both.
-        start: Where the instructions of the text start.
-    """
+    """A key and a watched text in a dict. Held on to, since it is looked up by its identity."""
 
     pair: tuple[Value, Value]
     start: int
@@ -84,25 +67,18 @@ class TracedCall(NamedTuple):
 
 @dataclass(slots=True)
 class Trace:
-    """What a stream does with what is watched.
+    """What a stream does with what is watched."""
 
-    Attributes:
-        texts: Every push of a watched text by where it starts, in order.
-        devices: Every push of a device by where it starts, in order.
-        tuples: Every tuple that holds a watched text or a device, by its `id`.
-        items: Every pair of a dict whose value is a watched text, by its `id`.
-        calls: Every call, by REDUCE, of a watched name, in order.
-        frames: Where FRAME instructions stand.
-        pids: Every persistent id made of a value, with where the instruction stands that makes it one.
-        root: The value that the stream stands for.
-    """
-
+    # every push of a watched text by where it starts, in order
     texts: dict[int, Push[str]] = field(default_factory=dict)
     devices: dict[int, Push[Call]] = field(default_factory=dict)
+    # every tuple that holds a watched text or a device, by its `id`
     tuples: dict[int, Built] = field(default_factory=dict)
+    # every pair of a dict whose value is a watched text, by its `id`
     items: dict[int, Item] = field(default_factory=dict)
     calls: list[TracedCall] = field(default_factory=list)
     frames: list[int] = field(default_factory=list)
+    # every persistent id made of a value, with where the instruction stands that makes it one
     pids: list[tuple[int, Value]] = field(default_factory=list)
     root: Value = None
 

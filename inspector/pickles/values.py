@@ -123,12 +123,7 @@ class Global:
     """A name that pickle would import.
 
     Attributes:
-        module: The module's dotted name, as written.
-        name: The attribute's (possibly dotted) name within it.
-        dotted: Module and name as one dotted path.
         present: The same under its present name where Python 2 had another: `builtins` for `__builtin__`.
-        package: The top-level package of the module.
-        count: How many instructions asked for it.
         after: How many persistent ids stand before the first of them.
         common: Whether every checkpoint calls it, for each of its tensors.
         arity: With how many arguments, or one more.
@@ -155,10 +150,6 @@ class Call:
         func: What would be called: a `Global`, or any other value in a stream that is made to deceive.
         args: Its arguments: a tuple unless the stream is malformed.
         kind: `reduce` calls `func(*args)`, `newobj` calls `func.__new__(func, *args)`, `inst` instantiates.
-        kwargs: Keyword arguments of `NEWOBJ_EX`, else None.
-        state: What `BUILD` would set, else None.
-        items: What `APPEND(S)` and `ADDITEMS` would add, else None.
-        pairs: What `SETITEM(S)` would set, else None.
     """
 
     __slots__ = ("args", "func", "items", "kind", "kwargs", "pairs", "state")
@@ -177,7 +168,6 @@ class Dict:
     """A dict as the pairs that fill it, in order, repetitions included.
 
     Attributes:
-        pairs: The pairs.
         copied: Set where an unpickler has copied what is in it, see `State.hand_over`.
     """
 
@@ -203,7 +193,6 @@ class PersistentId:
     """A reference to something outside the pickle: for torch, a storage.
 
     Attributes:
-        pid: The reference, whatever its form.
         meaning: Room for what a reader of such references made of it: it is asked for again and again.
     """
 
@@ -215,13 +204,7 @@ class PersistentId:
 
 
 class Blob:
-    """A str, byte string or int too large to be worth copying; it stays in the stream.
-
-    Attributes:
-        kind: What it is.
-        offset: Where its payload starts in the stream.
-        nbytes: How long its payload is.
-    """
+    """A str, byte string or int too large to be worth copying; it stays in the stream."""
 
     __slots__ = ("kind", "nbytes", "offset")
 
@@ -235,13 +218,9 @@ class StoredTensor:
     """A tensor of a format that writes its tensors down itself, so that no pickle rebuilds them.
 
     Attributes:
-        key: The key of its storage, which the container's `storage_ids` describe.
         dtype: torch's name of its element type, which may be another than its storage's.
-        shape: Sizes by dimension, in elements.
         stride: Steps by dimension, in elements; None for those of a contiguous tensor.
         offset: Its first element within the storage.
-        layout: torch's name of its layout.
-        requires_grad: Whether gradients were asked for.
     """
 
     __slots__ = ("dtype", "key", "layout", "offset", "requires_grad", "shape", "stride")

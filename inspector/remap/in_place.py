@@ -363,7 +363,9 @@ def refuse_foreign(source: Source, record: UndoRecord, progress: Progress) -> No
 
 def _read(source: Source, progress: Progress) -> tuple[Container, Checkpoint]:
     limits = DEFAULT_LIMITS.started()
-    container = find_format(source, limits, progress).reader_for(source)(source, limits, progress)
+    form = find_format(source, limits, progress)
+    form.check(source)
+    container = form.read(source, limits, progress)
     return container, build_checkpoint(container, limits, progress)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from inspector.containers.collector import collector_paused
-from inspector.containers.container import Container, Extent
-from inspector.containers.extents import Extents, Sums, read_extents, sum_extents
-from inspector.containers.opening import open_path
+from inspector.containers.container import Container, Extent, Extents
+from inspector.containers.opening import open_path, read_extents
+from inspector.containers.storage_reader import Sums, sum_extents
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.checkpoint import Tensor
 from inspector.model.findings import Finding, finding

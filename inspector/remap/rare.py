@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inspector.containers import tar as tar_archive
+from inspector.containers import tar_archive
 from inspector.containers.codings import LINE, TEXT, Within
 from inspector.containers.container import Container
 from inspector.containers.legacy import read_layout
@@ -17,7 +17,7 @@ from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.pickled import Nested, Pickled, open_pickled
 from inspector.containers.rebuilds import SENT, WRAPPER
 from inspector.containers.source import Source
-from inspector.containers.tar import StorageRecord, TarLayout
+from inspector.containers.tar_archive import StorageRecord, TarLayout
 from inspector.containers.tar_members import STORAGES, padded, resized_headers
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS

@@ -12,15 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from inspector.containers.collector import collector_paused
-from inspector.containers.container import Container
+from inspector.containers.container import Container, Extents
 from inspector.containers.copying import write_bytes
-from inspector.containers.extents import Extents, read_extents, sum_extents
 from inspector.containers.formats import refuse_step
 from inspector.containers.notes import NoteKind
-from inspector.containers.opening import open_path, read_container
+from inspector.containers.opening import open_path, read_container, read_extents
 from inspector.containers.persistent_ids import NO_DEVICE, parse_storage_id
 from inspector.containers.source import Source
-from inspector.containers.storage_reader import ExtentReader
+from inspector.containers.storage_reader import ExtentReader, sum_extents
 from inspector.diff.copies import digest_values
 from inspector.errors import DamagedError, ExportError
 from inspector.limits import Limits

@@ -22,7 +22,6 @@ from inspector.containers.formats import format_of, refuse_step
 from inspector.containers.legacy import read_layout
 from inspector.containers.rebuilds import EXPECTED
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import (
     CENTRAL,
     DESCRIBED,
@@ -32,9 +31,9 @@ from inspector.containers.zip.directory import (
     STORED,
     ZipEntry,
     payload_offset,
-    read_directory,
 )
-from inspector.containers.zip.records import Records, read_zip_record
+from inspector.containers.zip.records import Records, read_zip_record, records_of
+from inspector.containers.zip.storages import find_pickle
 from inspector.diff.same_bytes import Span
 from inspector.errors import ExportError, PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
@@ -186,7 +185,7 @@ class CopyWriter:
 
     def write_zip(self) -> bool:
         """Write a zip; return whether every byte outside the pickle kept its place."""
-        records = Records(read_directory(self.source, self.limits, self.progress))
+        records = records_of(self.source, self.limits, self.progress)
         entry = find_pickle(records, self.source.path)
         refuse_doubles(self.source, records, entry)
         if read_zip_record(self.source, entry, self.limits.pickle_nbytes).startswith(self.pickle):
@@ -289,14 +288,14 @@ def entries_of(source: Source, records: Records, names: dict[str, bytes]) -> lis
 
 def write_archive(container: Container, writer: CopyWriter, plan: Plan) -> bool:
     """Write a copy; return whether every byte outside of the pickles kept its place."""
-    records = Records(read_directory(writer.source, writer.limits, writer.progress))
+    records = records_of(writer.source, writer.limits, writer.progress)
     changed = entries_of(writer.source, records, new_pickles(container, plan, writer.progress))
     return writer.write_records(records, changed)
 
 
 def archive_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
     """Return what to write over an archive, or behind it."""
-    records = Records(read_directory(source, DEFAULT_LIMITS, progress))
+    records = records_of(source, DEFAULT_LIMITS, progress)
     changed = entries_of(source, records, new_pickles(container, plan, progress))
     if len(changed) == 1 and not fits(*changed[0]):
         entry, pickle = changed[0]
@@ -411,7 +410,7 @@ def _zip_pieces(container: Container, source: Source, plan: Plan, progress: Prog
     pickle = _new_pickle(container, plan, progress)
     if pickle is None:
         return ()
-    records = Records(read_directory(source, DEFAULT_LIMITS, progress))
+    records = records_of(source, DEFAULT_LIMITS, progress)
     entry = find_pickle(records, source.path)
     refuse_doubles(source, records, entry)
     if fits(entry, pickle):
@@ -451,7 +450,7 @@ def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Prog
 
 
 def _tar_mapped(container: Container, plan: Plan, _progress: Progress) -> Container:
-    from inspector.containers.tar import relocate  # noqa: PLC0415 - see above
+    from inspector.containers.tar_archive import relocate  # noqa: PLC0415 - see above
     from inspector.remap.rare import tar_locations  # noqa: PLC0415 - see above
 
     return relocate(container, tar_locations(container, plan))

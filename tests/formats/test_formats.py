@@ -12,7 +12,7 @@ from tests.formats.rows import ROWS
 from tests.formats.steps import STEPS
 from tests.sweep import table
 
-NAMED_ONLY = {row.name for row in FORMATS if row.read is None}
+NAMED_ONLY = {entry.name for entry in FORMATS if not entry.format().is_read}
 
 
 @table("name", STEPS)

@@ -1,17 +1,19 @@
-"""A format is one row of one table: nothing else compares names, and a row from outside works everywhere."""
+"""A format is one class and its entry: nothing else compares names, and one from outside works everywhere."""
 
 from __future__ import annotations
 
 import ast
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from inspector.containers import formats
+from inspector.containers.base import Entry
 from inspector.containers.container import Container, StoredBytes, first_storage_ids
-from inspector.containers.formats import FORMATS, Format
+from inspector.containers.formats import FILES, FORMATS, Format
 from inspector.containers.source import Source
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
@@ -27,10 +29,10 @@ NAMES = frozenset({row.name for row in FORMATS} | {"torchscript", "package", "pt
 OTHERS = {
     "containers/zip/archive.py": {"form"},  # the kind of archive that has no data.pkl of its own
     "containers/zip/salvage.py": {"error.form"},  # the word of a lookalike
-    "containers/dcp.py": {"self._packings.values()", "place.packing", "_LATE"},  # how its tensors are written
+    "containers/dcp.py": {"self._packings.values()", "place.packing"},  # how its tensors are written
     "diagnose/errors/code.py": {"package", "top", "kind.lower()", "kind"},  # packages and types of Python
-    "remap/files.py": {"suffix"},  # of a name
     "snippet/loaders/pickled.py": {"loading.form"},  # joblib's own loader, for packed pickles as well
+    "remap/files.py": {"suffix"},  # of a name
     "rescue/mending.py": {"call.way"},  # the function that was called
 }
 
@@ -118,16 +120,24 @@ def read_tiny(source: Source, limits: Limits, progress: Progress) -> Container:
     )
 
 
+class Tiny(Format):
+    name = "tiny"
+    what = "a tiny file"
+    era = "no torch"
+
+    def matches(self, source: Source) -> bool:
+        return source.read_upto(0, len(MAGIC)) == MAGIC
+
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_tiny(source, limits, progress)
+
+
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    row = Format(
-        name="tiny",
-        what="a tiny file",
-        matches=lambda source: source.read_upto(0, len(MAGIC)) == MAGIC,
-        read=read_tiny,
-        era="no torch",
-    )
-    monkeypatch.setattr(formats, "FORMATS", (row, *FORMATS))
+    monkeypatch.setitem(sys.modules, "inspector.containers.tiny", sys.modules[__name__])
+    entry = Entry("tiny", "tiny:Tiny")
+    monkeypatch.setattr(formats, "FILES", (entry, *FILES))
+    monkeypatch.setattr(formats, "FORMATS", (entry, *FORMATS))
     path = tmp_path / "file.tiny"
     path.write_bytes(MAGIC + WEIGHTS + PICKLE)
     return path

@@ -84,11 +84,7 @@ _LEAST_CENTRAL_NBYTES = 46
 
 
 class DirectoryError(DamagedError):
-    """miniz refuses the directory of a zip.
-
-    Attributes:
-        miniz: What it says.
-    """
+    """miniz refuses the directory of a zip."""
 
     def __init__(
         self, what: str, miniz: MinizError, *, where: str | None = None, remedy: str | None = None
@@ -99,23 +95,14 @@ class DirectoryError(DamagedError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZipEnd:
-    """What the end of a zip tells.
-
-    Attributes:
-        count: Number of records.
-        nbytes: Size of the directory.
-        start: Where it starts in the file.
-        end: Where the archive ends in the file, behind the comment.
-        disk: The number of the disk; torch reads archives of one disk only, whose number may be 1.
-        doubts: How other readers may find another directory.
-    """
+    """What the end of a zip tells."""
 
     count: int
     nbytes: int
     start: int
     end: int
-    disk: int
-    doubts: tuple[NoteKind, ...]
+    disk: int  # the number of the disk; torch reads archives of one disk only, whose number may be 1
+    doubts: tuple[NoteKind, ...]  # how other readers may find another directory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,56 +309,31 @@ class Trouble(IntEnum):
 
 
 class ZipEntry(NamedTuple):
-    """One record, as the central directory tells it.
+    """One record, as the central directory tells it."""
 
-    Attributes:
-        name: Its full name; bytes that are not UTF-8 become lone surrogates.
-        header_offset: Where its local header starts in the file.
-        nbytes: Its size once inflated.
-        stored_nbytes: Its size in the file.
-        method: 0 stored, 8 deflated.
-        crc: CRC-32 of its contents; torch may leave it 0.
-        flags: General purpose bits.
-        central_offset: Where its central header starts in the file.
-        trouble: What torch's reader makes of it where its entry is odd.
-    """
-
-    name: str
-    header_offset: int
+    name: str  # its full name; bytes that are not UTF-8 become lone surrogates
+    header_offset: int  # where its local header starts in the file
     nbytes: int
     stored_nbytes: int
     method: int
-    crc: int
+    crc: int  # CRC-32 of its contents; torch may leave it 0
     flags: int
-    central_offset: int
-    trouble: Trouble = Trouble.NONE
+    central_offset: int  # where its central header starts in the file
+    trouble: Trouble = Trouble.NONE  # what torch's reader makes of it where its entry is odd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZipDirectory:
-    """The central directory.
-
-    Attributes:
-        entries: All records in the order of the directory.
-        start: Where the directory starts in the file.
-        end: Where the archive ends in the file (behind the comment).
-        doubts: How other readers may find other records.
-    """
+    """The central directory."""
 
     entries: Sequence[ZipEntry]
     start: int
-    end: int
-    doubts: tuple[NoteKind, ...] = ()
+    end: int  # where the archive ends in the file (behind the comment)
+    doubts: tuple[NoteKind, ...] = ()  # how other readers may find other records
 
 
 def read_directory(source: Source, limits: Limits, progress: Progress | None = None) -> ZipDirectory:
-    """Read a zip's central directory, as miniz reads it.
-
-    Args:
-        source: The zip.
-        limits: The bounds of reading.
-        progress: Asked for cancellation.
-    """
+    """Read a zip's central directory, as miniz reads it."""
     end = find_end(source)
     if end.count > limits.records or end.nbytes > limits.directory_nbytes:
         advice = f"at most {limits.storages:,} tensors of a zip are read: save several, or use safetensors"

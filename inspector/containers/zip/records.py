@@ -8,21 +8,27 @@ refuse, or would not hand out twice, that is told as a doubt: what torch does ca
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from inspector.containers.container import Extent
+from inspector.containers.base import Find, Format
+from inspector.containers.container import NOTHING, Container, Extent, Extents, plain_extent, wrong_size
 from inspector.containers.inflated import Inflated
 from inspector.containers.notes import Note, NoteKind
+from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source, Window
 from inspector.containers.zip.directory import (
     DEFLATED,
+    DESCRIBED,
+    DESCRIPTOR,
+    REFUSED_FLAGS,
     STORED,
     MinizError,
     Trouble,
     ZipDirectory,
     ZipEntry,
     payload_offset,
+    payload_offsets,
     place_of,
     read_directory,
 )
@@ -39,14 +45,10 @@ _STEPS = (1 << 16, 1 << 8, 1)
 
 
 class RecordContents(NamedTuple):
-    """What was read of a record.
-
-    Attributes:
-        data: Its contents, inflated.
-        doubt: Why other readers, or torch another time, may read other contents; None where all read these.
-    """
+    """What was read of a record."""
 
     data: bytes
+    # why other readers, or torch another time, may read other contents; None where all read these
     doubt: NoteKind | None = None
 
 
@@ -181,13 +183,8 @@ def is_stored(entry: ZipEntry) -> bool:
 
 NAME_NBYTES = 511  # what torch keeps of a record's name when it lists them
 PICKLE = "data.pkl"
-_DATA = "data/"
-_PACKAGED = ".data/extern_modules"
+PACKAGED = ".data/extern_modules"
 _FOR_OTHERS = (".npy", ".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib")
-_PLAIN = "zip"
-_SHARD = "distcp"
-_SHARDS = ".distcp"
-_CONSTANTS = "constants.pkl"  # torch's own mark of TorchScript: `_is_torchscript_zip`
 
 
 class Records:
@@ -230,7 +227,7 @@ class Records:
 
         `torch.package` unpickles whatever it is asked for; its mark may stand in a zip of torch.save as well.
         """
-        pickle, every = _folded(self.prefix + PICKLE), self.get(_PACKAGED) is not None
+        pickle, every = _folded(self.prefix + PICKLE), self.get(PACKAGED) is not None
         return [
             entry
             for entry in self.directory.entries
@@ -263,94 +260,6 @@ def _folded(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
 
 
-class ZipKind(NamedTuple):
-    """One row: how to tell a zip by its names.
-
-    Attributes:
-        name: The name of its format, the same as that of its row in `formats.FORMATS`.
-        matches: Says whether a zip with these records is one; asked where torch.save did not write it, and
-            after all rows above said no.
-    """
-
-    name: str
-    matches: Callable[[Records], bool]
-
-
-def _lists(*names: str) -> Callable[[Records], bool]:
-    return lambda records: any(map(records.lists, names))
-
-
-def _all_of(*names: str) -> Callable[[Records], bool]:
-    """Return what tells whether all of these stand in the zip, by their full names."""
-    return lambda records: set(names).issubset(records.names)
-
-
-def _below(folder: str) -> Callable[[Records], bool]:
-    return lambda records: next(records.below(folder), None) is not None
-
-
-def _only(ending: str) -> Callable[[Records], bool]:
-    return lambda records: bool(records.names) and all(name.endswith(ending) for name in records.names)
-
-
-ZIP_KINDS: tuple[ZipKind, ...] = (
-    ZipKind("torchscript", _lists(_CONSTANTS, "model.json")),
-    ZipKind("pt2", _lists("archive_format")),
-    ZipKind("pt2", _all_of("serialized_exported_program.json")),
-    ZipKind("pt2", _below("data/aotinductor/")),
-    ZipKind("package", _lists(".data/extern_modules")),
-    ZipKind("npz", _only(".npy")),
-    ZipKind("stable-baselines3", _all_of("data", "policy.pth")),
-    ZipKind("stable-baselines3", _all_of("_stable_baselines3_version")),
-)
-
-
-def kind_of(source: Source, limits: Limits, progress: Progress) -> str:
-    """Return the name of a zip's format: that of `torch.save` where nothing says that it is another.
-
-    Its records are kept for the reader. Of a damaged one nothing is known, and the reader sees to it.
-    """
-    try:
-        records = Records(read_directory(source, limits, progress))
-    except ContainerError:
-        return _SHARD if _is_shard(source) else _PLAIN
-    if str(source.path).endswith(_SHARDS) or (records.directory.doubts and _is_shard(source)):
-        return _SHARD
-    source.kept = records
-    # torch.load dispatches TorchScript alone; of the others it loads the data.pkl, if there is one.
-    if records.get(PICKLE) is not None and not records.lists(_CONSTANTS):
-        return _PLAIN
-    return next((kind.name for kind in ZIP_KINDS if kind.matches(records)), _PLAIN)
-
-
-def _is_shard(source: Source) -> bool:
-    """Return whether several zips stand one behind the other, as in a distributed checkpoint."""
-    from inspector.containers.dcp import ends_in_row  # noqa: PLC0415 - healthy zips never need it
-
-    return str(source.path).endswith(_SHARDS) or ends_in_row(source)
-
-
-def find_by(source: Source, *, own: str = "", pattern: str = "") -> Callable[[str], Extent | None]:
-    """Return what finds the bytes of a storage by its key, in an archive that names their records so."""
-    records = Records(read_directory(source, DEFAULT_LIMITS))
-    records.own, records.pattern = own, pattern
-
-    def find(key: str) -> Extent | None:
-        entry = records.storage(key)
-        if entry is None:
-            return None
-        start = payload_offset(source, entry)
-        return Extent(start, entry.stored_nbytes, entry.nbytes, entry.method, entry.crc)
-
-    return find
-
-
-def records_of(source: Source, limits: Limits, progress: Progress) -> Records:
-    """Return the records of a zip: those that were kept, once, else they are read."""
-    kept, source.kept = source.kept, None
-    return kept if isinstance(kept, Records) else Records(read_directory(source, limits, progress))
-
-
 def listed_name(name: str) -> bytes:
     """Return a record's name as torch lists it: cut where its buffer ends, or at a NUL."""
     return encoded(name)[:NAME_NBYTES].partition(b"\0")[0]
@@ -366,3 +275,153 @@ def is_listed(name: str, prefix: str, names: Sequence[str]) -> bool:
 def encoded(name: str) -> bytes:
     """Return a name as the directory has it."""
     return name.encode("utf-8", "surrogateescape")
+
+
+# --- where their bytes are ----------------------------------------------------------------------------------
+
+
+def records_extents(source: Source, container: Container, records: Records) -> Extents:
+    """Find the storages and other records of any zip."""
+    whole: dict[str, Extent] = {}
+    lost: dict[str, str] = {}
+    entries = {key: records.storage(key) for key in container.storage_ids}
+    offsets = _payloads(source, [entry for entry in entries.values() if entry is not None])
+    for key, storage in container.storage_ids.items():
+        found = _judge_record(source, storage, entries[key], offsets)
+        if entries[key] is None:  # it stands in a file within one of the records
+            found = plain_extent(storage, container.stored.get(key))
+        if isinstance(found, str):
+            lost[key] = found
+        else:
+            whole[key] = found
+    mine = {entry.header_offset for entry in entries.values() if entry is not None}
+    others = [entry for entry in records.directory.entries if entry.header_offset not in mine]
+    return Extents(container=container, whole=whole, lost=lost, records=record_extents(source, others))
+
+
+def record_extents(source: Source, entries: list[ZipEntry]) -> dict[str, Extent]:
+    """Return where the contents of records are, by their full names."""
+    offsets = _payloads(source, entries)
+    return {
+        entry.name: _extent_of(entry, offset)
+        for entry in entries
+        if (offset := offsets[entry.header_offset]) is not None
+    }
+
+
+def _payloads(source: Source, entries: list[ZipEntry]) -> dict[int, int | None]:
+    """Return where the contents of records start, by where their headers do."""
+    entries = sorted(entries, key=lambda entry: entry.header_offset)
+    found = payload_offsets(source, [entry.header_offset for entry in entries])
+    return {entry.header_offset: offset for entry, offset in zip(entries, found, strict=True)}
+
+
+def _judge_record(
+    source: Source, storage: StorageId, entry: ZipEntry | None, offsets: dict[int, int | None]
+) -> Extent | str:
+    """Return the extent of a storage, or why it has none."""
+    if not storage.nbytes:
+        return NOTHING
+    if entry is None:
+        return "its bytes are not in the file"
+    offset = offsets[entry.header_offset]
+    if offset is None:
+        return "the header of its record was overwritten"
+    return _fault_of(source, storage, entry, offset) or _extent_of(entry, offset)
+
+
+def _fault_of(source: Source, storage: StorageId, entry: ZipEntry, offset: int) -> str | None:
+    end = offset + entry.stored_nbytes
+    if end > source.nbytes:
+        return f"the file ends within it, after {max(source.nbytes - offset, 0):,} of {entry.nbytes:,} bytes"
+    if entry.nbytes != storage.nbytes:
+        return wrong_size(storage, entry.nbytes)
+    if entry.method not in {STORED, DEFLATED} or entry.flags & REFUSED_FLAGS:
+        return "its record is encrypted or packed in a way that torch does not read"
+    if entry.flags & DESCRIBED and end + DESCRIPTOR.size > source.nbytes:
+        # As long as it should be; but bytes may have been lost in its middle, and what follows moved up.
+        return "the file ends before its checksum, so that nothing tells whether its bytes are its own"
+    has_two_sizes = entry.method == STORED and entry.nbytes != entry.stored_nbytes
+    return "its record has two sizes" if has_two_sizes else None
+
+
+def _extent_of(entry: ZipEntry, offset: int) -> Extent:
+    return Extent(offset, entry.stored_nbytes, entry.nbytes, entry.method, entry.crc)
+
+
+def records_of(source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None) -> Records:
+    """Return the records of a zip, whose directory is read once while its source is open."""
+    if not isinstance(source.kept, Records):
+        source.kept = Records(read_directory(source, limits, progress))
+    return source.kept
+
+
+def finder_of(source: Source, records: Records) -> Find:
+    """Return what finds the record of a storage by its key."""
+
+    def find(key: str) -> Extent | None:
+        entry = records.storage(key)
+        return None if entry is None else _extent_of(entry, payload_offset(source, entry))
+
+    return find
+
+
+class ZipFormat(Format):
+    """An archive of torch or of others, told by the names of its records."""
+
+    is_archive = True
+    loads_restricted = False
+    own: str = ""  # what the keys of storages begin with that are names of records themselves; empty for none
+    # what the records of all storages are named, where that is known; empty for torch.save's ways
+    pattern: str = ""
+
+    def matches_records(self, _records: Records) -> bool:
+        """Return whether a zip with these records is one; asked where torch.save did not write it."""
+        return False
+
+    def matches_names(self, _names: Sequence[str]) -> bool:
+        """Return whether a zip that lost its directory, and maybe its mark, is one."""
+        return False
+
+    def take_apart(
+        self,
+        source: Source,
+        records: Records,
+        limits: Limits,
+        progress: Progress,
+        damage: tuple[Note, ...] = (),
+    ) -> Container:
+        """Take an archive apart whose records are known.
+
+        Args:
+            source: The file.
+            records: Its records.
+            limits: The bounds of reading.
+            progress: Asked for cancellation.
+            damage: What is wrong with its directory; then what is not there, or not whole, is lost.
+        """
+        raise NotImplementedError(self.name)  # every such format brings it
+
+    def words_without_directory(self, _source: Source, words: str) -> str:
+        """Return what its loader says to a file that lost its directory, where that is not torch's reader."""
+        return words
+
+    def records_of(self, source: Source, limits: Limits, progress: Progress) -> Records:
+        """Return the records of an archive of this format."""
+        records = records_of(source, limits, progress)
+        records.own, records.pattern = self.own, self.pattern
+        return records
+
+    @override
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return self.take_apart(source, self.records_of(source, limits, progress), limits, progress)
+
+    @override
+    def finder(self, source: Source) -> Find:
+        return finder_of(source, self.records_of(source, DEFAULT_LIMITS, Progress()))
+
+    @override
+    def extents(self, source: Source, limits: Limits, progress: Progress) -> Extents:
+        """Find the storages and other records."""
+        records = self.records_of(source, limits, progress)
+        return records_extents(source, self.take_apart(source, records, limits, progress), records)

@@ -124,14 +124,7 @@ _MOST_OTHERS = 64
 
 
 def read_for_others(source: Source, entries: Iterable[ZipEntry], limits: Limits, progress: Progress) -> None:
-    """Read what other readers run of these records, and keep it as rivals among the source's programs.
-
-    Args:
-        source: The zip.
-        entries: The records, see `Records.for_others`.
-        limits: The bounds of reading.
-        progress: Asked for cancellation.
-    """
+    """Read what other readers run of these records, and keep it as rivals among the source's programs."""
     limits, left = within_bounds(limits), _MOST_OTHERS
     for entry in entries:
         progress.advance(0)

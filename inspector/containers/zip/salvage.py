@@ -14,8 +14,8 @@ import re
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from inspector.containers.container import Container, damage_note, first_storage_ids
 from inspector.containers.lookalikes import name_zip
@@ -23,14 +23,11 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import Programs
 from inspector.containers.source import Source
-from inspector.containers.zip.archive import find_storages, read_metadata, read_object
 from inspector.containers.zip.directory import (
     DESCRIBED,
     DESCRIPTOR,
     DESCRIPTOR64,
     DESCRIPTOR_SIGNATURE,
-    END,
-    END_SIGNATURE,
     LOCAL,
     LOCAL_SIGNATURE,
     STORED,
@@ -40,8 +37,9 @@ from inspector.containers.zip.directory import (
     ZipEntry,
     miniz_words,
 )
-from inspector.containers.zip.records import PICKLE, Records, read_zip_record
+from inspector.containers.zip.records import PICKLE, Records, ZipFormat, read_zip_record
 from inspector.containers.zip.rivals import namesakes, read_rivals
+from inspector.containers.zip.storages import find_storages, read_metadata, read_object
 from inspector.errors import CheckpointError, ContainerError, DamagedError, NotACheckpointError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
@@ -60,23 +58,12 @@ _ELSEWHERE = 0xFFFFFFFF  # the true size stands in the Zip64 extra field
 
 
 class _Local(NamedTuple):
-    """A local header.
-
-    Attributes:
-        name: The record's name.
-        start: Where the header starts in the file.
-        payload: Where the contents start.
-        nbytes: The inflated size it tells; 0 where a descriptor tells it.
-        stored_nbytes: The size in the file it tells.
-        method: How the contents are packed.
-        crc: The checksum it tells.
-        flags: General purpose bits.
-    """
+    """A local header."""
 
     name: str
     start: int
     payload: int
-    nbytes: int
+    nbytes: int  # the inflated size it tells; 0 where a descriptor tells it
     stored_nbytes: int
     method: int
     crc: int
@@ -88,32 +75,16 @@ class _Local(NamedTuple):
 
 
 class _End(NamedTuple):
-    """Where a record ends.
+    """Where a record ends."""
 
-    Attributes:
-        nbytes: Its inflated size; -1 where the next header came before any descriptor.
-        stored_nbytes: Its size in the file.
-        crc: Its checksum; 0 where none is told.
-        behind: Where the next header may stand.
-    """
-
-    nbytes: int
+    nbytes: int  # its inflated size; -1 where the next header came before any descriptor
     stored_nbytes: int
     crc: int
-    behind: int
+    behind: int  # where the next header may stand
 
 
 class ZipWalk:
-    """Goes from one local header to the next.
-
-    Attributes:
-        entries: The records found.
-        names: The names of all local headers met.
-        storage_ids: The storages that the pickle asks for, once it was read.
-        stream: The pickle.
-        pickle_error: Why the pickle cannot be read.
-        gave_up: Whether the search took too long.
-    """
+    """Goes from one local header to the next."""
 
     def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
         self._source = source
@@ -347,33 +318,26 @@ def _zip64_values(extra: bytes) -> Iterator[int]:
 
 
 _MOST_NAME_CHARS = 80
-_ARRAY = ".npy"
-_TAIL_NBYTES = (1 << 16) + END.size  # in which Python looks for the end of a zip
 _FETCH = "fetch or copy it again; nothing that is left has a name"
 # Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
 _OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/\d+\.storage)")
 
 
 class Salvage(NamedTuple):
-    """What was found in a zip without a directory.
-
-    Attributes:
-        container: The checkpoint.
-        records: Its records; one that the end of the file cuts off is among them.
-    """
+    """What was found in a zip without a directory."""
 
     container: Container
-    records: Records
+    records: Records  # its records; one that the end of the file cuts off is among them
 
 
-def salvage_zip(source: Source, limits: Limits, progress: Progress, error: DamagedError) -> Salvage:
-    """Take a torch.save zip apart whose directory is missing, or there but of no use, as an error says."""
+def salvage_zip(
+    source: Source, limits: Limits, progress: Progress, error: DamagedError, others: Iterable[ZipFormat]
+) -> Salvage:
+    """Take a zip apart whose directory is missing, or there but of no use, as an error says."""
     walk = ZipWalk(source, limits, progress)
     walk.run()
-    other = next((read for mark, read in _READERS if any(map(mark.match, walk.names))), None)
-    if all(name.endswith(_ARRAY) for name in walk.names):
-        other = _read_arrays
-    if other is not None and walk.entries:
+    other = next((form for form in others if form.matches_names(walk.names)), None) if walk.entries else None
+    if other is not None:
         return _salvage_other(walk, source, limits, progress, (other, error))
     if walk.stream is None or any(map(_OTHERS.match, walk.names)):
         raise _hopeless(walk, source)
@@ -416,67 +380,22 @@ def _damage(walk: ZipWalk, error: DamagedError) -> tuple[Note, ...]:
     return (found, Note(NoteKind.SEARCH_ENDED)) if walk.gave_up else (found,)
 
 
-Reader = Callable[[Source, Records, Limits, Progress, tuple[Note, ...]], Container]
-
-
 def _salvage_other(
-    walk: ZipWalk, source: Source, limits: Limits, progress: Progress, how: tuple[Reader, DamagedError]
+    walk: ZipWalk, source: Source, limits: Limits, progress: Progress, how: tuple[ZipFormat, DamagedError]
 ) -> Salvage:
-    """Take another archive of torch apart by the records that were found."""
-    read, error = how
+    """Take another archive apart by the records that were found."""
+    form, error = how
     source.programs = Programs()  # its pickles are read once more
     records = Records(ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes))
+    records.own, records.pattern = form.own, form.pattern
     try:
-        container = read(source, records, limits, progress, _damage(walk, error))
+        container = form.take_apart(source, records, limits, progress, _damage(walk, error))
     except (ContainerError, PickleError):
         raise _hopeless(walk, source) from None
     if not container.storage_ids:
         raise _hopeless(walk, source)
-    words = _words(error)
-    if read is _read_agent:
-        words = _words_of_agent(source)
-    elif read is _read_arrays:
-        words = "BadZipFile: File is not a zip file"
+    words = form.words_without_directory(source, _words(error))
     return Salvage(replace(container, refusal=words), records)
-
-
-def _read_script(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - handed on
-    from inspector.containers.torchscript import take_apart  # noqa: PLC0415 - few are such
-
-    return take_apart(source, records, *how)
-
-
-def _read_export(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
-    from inspector.containers.pt2 import open_pt2  # noqa: PLC0415 - as above
-
-    return open_pt2(source, records, *how)
-
-
-def _read_package(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
-    from inspector.containers.package import open_package  # noqa: PLC0415 - as above
-
-    return open_package(source, records, *how)
-
-
-def _read_agent(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
-    from inspector.containers.sb3 import open_sb3  # noqa: PLC0415 - as above
-
-    return open_sb3(source, records, *how).container
-
-
-_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
-    (re.compile(r"[^/]*/(code/|constants\.pkl)"), _read_script),
-    (re.compile(r"[^/]*/(models/|data/weights/)"), _read_export),
-    (re.compile(r"[^/]*/\.data/\d+\.storage"), _read_package),
-    (re.compile(r"policy\.pth$|_stable_baselines3_version$"), _read_agent),
-)
-"""What reads the other archives of torch, by records that are told before their own marks."""
-
-
-def _read_arrays(source: Source, records: Records, *how: Any) -> Container:  # noqa: ANN401 - as above
-    from inspector.containers.npz import open_npz  # noqa: PLC0415 - as above
-
-    return open_npz(source, records, *how).container
 
 
 def _words(error: DamagedError) -> str:
@@ -484,14 +403,6 @@ def _words(error: DamagedError) -> str:
     if isinstance(error, DirectoryError):
         return miniz_words("reading zip archive", error.miniz)
     return miniz_words(f"reading file {PICKLE}", MinizError.CORRUPTED)
-
-
-def _words_of_agent(source: Source) -> str:
-    """Return what Stable-Baselines3 says, which takes the end of a file within for that of the zip."""
-    tail = source.read_upto(max(source.nbytes - _TAIL_NBYTES, 0), _TAIL_NBYTES)
-    if END_SIGNATURE in tail:
-        return "AssertionError: No data found in the saved file"
-    return f"ValueError: Error: the file {source.path} wasn't a zip-file"
 
 
 def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:

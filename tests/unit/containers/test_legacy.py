@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inspector.containers.container import Container, StoredBytes
-from inspector.containers.legacy import makes_magic, read_layout, read_legacy
+from inspector.containers.legacy import Legacy, makes_magic, read_layout
 from inspector.containers.notes import NoteKind, sentences
 from inspector.containers.opening import read_container
 from inspector.containers.packed import GzipSource
@@ -300,7 +300,7 @@ def test_cancellation(write: Write) -> None:
     progress = Progress()
     progress.cancel()
     with FileSource(write(checkpoint(TWO, *STORAGES))) as source, pytest.raises(CancelledError):
-        read_legacy(source, Limits(), progress)
+        Legacy().read(source, Limits(), progress)
 
 
 # ------------------------------------------------------------------------------------------- gzip
@@ -344,7 +344,7 @@ def test_gzip_bomb_is_bounded(write: Write) -> None:
         GzipSource(FileSource(write(packed)), limits) as source,
         pytest.raises(TooLargeError, match="more than 1,000,000"),
     ):
-        read_legacy(source, Limits(), Progress())
+        Legacy().read(source, Limits(), Progress())
 
 
 # ------------------------------------------------------------------------------------------- genuine
@@ -357,7 +357,7 @@ def test_every_byte_of_a_small_file_may_be_anything(write: Write) -> None:
         changed = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
         with FileSource(write(changed)) as source:
             try:
-                read_legacy(source, Limits(), Progress())
+                Legacy().read(source, Limits(), Progress())
             except CheckpointError as error:
                 message = str(error)
             else:

@@ -10,8 +10,8 @@ import pytest
 
 from inspector.containers import source as module
 from inspector.containers.packed import GzipSource, open_source
-from inspector.containers.source import FileSource
-from inspector.errors import ContainerError, ExportError, NotACheckpointError, TooLargeError
+from inspector.containers.source import BytesSource, FileSource, NearReader, Window, read_small
+from inspector.errors import ContainerError, DamagedError, ExportError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
 from tests.sweep import table
 
@@ -286,3 +286,96 @@ def test_where_nobody_knows_of_holes_nothing_is_skipped(
         assert source.skip_hole(1 << 20) == 1 << 20
         monkeypatch.delattr(os, "SEEK_DATA", raising=False)
         assert source.skip_hole(1 << 20) == 1 << 20
+
+
+def test_a_small_file_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    assert read_small(path, 5) == read_small(str(path), 6) == b"12345"
+
+
+def test_a_large_file_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ContainerError, match="larger than 1,000 bytes"):
+        read_small(path, 1000)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path):
+        with pytest.raises(ContainerError, match=r"not a regular file|this folder"):
+            read_small(path, 1000)
+    with pytest.raises(ContainerError, match="no such file"):
+        read_small(tmp_path / "none", 1000)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The (offset, bytes) of every read of a file."""
+    seen: list[tuple[int, int]] = []
+
+    def pread(fd: int, nbytes: int, offset: int) -> bytes:
+        seen.append((offset, nbytes))
+        return os.pread(fd, nbytes, offset)
+
+    monkeypatch.setattr(module, "_pread", pread)
+    return seen
+
+
+def piece(near: NearReader, offset: int, nbytes: int) -> bytes:
+    at = near.seek(offset, nbytes)
+    return near.window[at : at + nbytes]
+
+
+def test_pieces_that_stand_close_share_a_read(write: Write, reads: list[tuple[int, int]]) -> None:
+    data = os.urandom(100_000)
+    with FileSource(write(data)) as source:
+        near = NearReader(source)
+        for offset in range(0, 16_000, 100):
+            assert piece(near, offset, 30) == data[offset : offset + 30]
+        assert len(reads) <= 2
+
+
+def test_far_pieces_are_read_alone(write: Write, reads: list[tuple[int, int]]) -> None:
+    data = os.urandom(100_000)
+    with FileSource(write(data)) as source:
+        near = NearReader(source)
+        for offset in (50_000, 90_000, 70_000, 10_000):
+            assert piece(near, offset, 30) == data[offset : offset + 30]
+    assert reads == [(50_000, 30), (90_000, 30), (70_000, 30), (10_000, 30)]
+
+
+def test_pieces_at_the_end_are_short(write: Write) -> None:
+    with FileSource(write(b"0123456789")) as source:
+        near = NearReader(source)
+        assert piece(near, 4, 4) == b"4567"
+        assert piece(near, 8, 4) == b"89"
+        assert piece(near, 20, 4) == b""
+        assert piece(near, 0, 4) == b"0123"
+
+
+def test_pieces_of_any_size_and_order(write: Write) -> None:
+    data = os.urandom(50_000)
+    with FileSource(write(data)) as source:
+        near = NearReader(source)
+        for step in range(2000):
+            offset, nbytes = step * 7919 % 51_000, step * 31 % 300
+            assert piece(near, offset, nbytes) == data[offset : offset + nbytes]
+
+
+def test_a_window_is_a_file_of_its_own() -> None:
+    window = Window(BytesSource(b"0123456789", "a.bin"), 3, 4)
+    assert (window.path, window.nbytes) == ("a.bin", 4)
+    assert window.read(1, 3) == b"456"
+    assert window.read_upto(2, 10) == b"56"
+    with pytest.raises(DamagedError):
+        window.read(2, 3)
+
+
+@table("span", [(-1, 2), (0, -1), (0, 11), (9, 2)])
+def test_a_window_is_within_its_file(span: tuple[int, int]) -> None:
+    with pytest.raises(DamagedError, match="ends too early"):
+        Window(BytesSource(b"0123456789", "a.bin"), *span)

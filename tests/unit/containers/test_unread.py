@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 import re
 import struct
 import zlib
@@ -8,20 +9,25 @@ from collections.abc import Callable
 
 import pytest
 
-from inspector.containers import formats, opening, unread
+from inspector.containers import opening, unread
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.opening import read_container
-from inspector.containers.programs import Program
-from inspector.containers.unread import START
-from inspector.errors import CancelledError, CheckpointError, ContainerError
+from inspector.containers.pickle_source import PlainMachine
+from inspector.containers.programs import Program, ProgramKind, Programs, count_globals
+from inspector.containers.source import BytesSource
+from inspector.containers.torch_zip import TorchZip
+from inspector.containers.unread import START, read_nested
+from inspector.errors import CancelledError, CheckpointError, ContainerError, PickleError
 from inspector.limits import Limits
+from inspector.pickles.machine import Machine
+from inspector.pickles.values import Global
 from inspector.progress import Progress
-from inspector.records import replace
 from inspector.safety.unread import judge_unread
 from tests.builders import legacy, tars
-from tests.builders.pickles import NONE, STOP, call, dict_, name, op, proto, stream, text
+from tests.builders.pickles import NONE, STOP, call, dict_, name, number, op, proto, stream, text, tuple_
 from tests.builders.zips import Record, build_zip
 from tests.hostile.archives import zip_and_tar
+from tests.sweep import table
 
 Write = Callable[..., str]
 EVIL = call("posix.system", text("id"))
@@ -112,13 +118,12 @@ def test_cancelling_tells_nothing(write: Write, monkeypatch: pytest.MonkeyPatch)
 
 def test_lack_of_memory_is_said_with_what_was_seen(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    form = formats.format_of("zip")
+    class Exhausted(TorchZip):
+        def read(self, *given: object) -> None:
+            super().read(*given)
+            raise MemoryError
 
-    def exhausted(*given: object) -> None:
-        form.read(*given)
-        raise MemoryError
-
-    monkeypatch.setattr(opening, "find_format", lambda *_: replace(form, read=exhausted))
+    monkeypatch.setattr(opening, "find_format", lambda *_: Exhausted())
     data = build_zip(Record(name="a/data.pkl", data=stream(EVIL)), Record(name="a/version", data=b"3\n"))
     with pytest.raises(ContainerError, match="not enough memory to read this file") as caught:
         read_container(write(data))
@@ -205,3 +210,181 @@ def test_records_of_a_refused_zip_that_are_not_inflated_are_not_known(write: Wri
         assert found is not None
         assert [name for name, *_ in found.names] == names
         assert found.verdict == ("dangerous" if names else "unknown")
+
+
+EVIL_NESTED = stream(proto(), call("posix.system", text("id")))
+
+
+def held(data: bytes, opener: str = "torch.storage._load_from_bytes") -> bytes:
+    """A pickle that hands bytes to what unpickles them."""
+    return stream(proto(), call(opener, op("BINBYTES", len(data).to_bytes(4, "little") + data)))
+
+
+def programs_of(data: bytes, **limits: int) -> dict[str, Program]:
+    programs = Programs()
+    programs.run(Machine(data, name="object", limits=Limits(**limits)), "object", "object")
+    read_nested(programs, Limits(), Progress())
+    return {one.name: one for one in programs.all()}
+
+
+def imported(program: Program) -> list[str]:
+    return [node.dotted for node in program.stream.globals]
+
+
+@table("opener", ["torch.storage._load_from_bytes", "pickle.loads", "_pickle.loads", "_io.BytesIO"])
+def test_bytes_that_are_unpickled_are_a_program(opener: str) -> None:
+    nested = programs_of(held(EVIL_NESTED, opener))["object > bytes"]
+    assert (nested.kind, nested.is_whole, imported(nested)) == ("nested", True, ["posix.system"])
+
+
+@table("protocol", [0, 1, 2, 3, 4, 5])
+def test_bytes_are_found_however_they_are_written(protocol: int) -> None:
+    class Opened:
+        def __reduce__(self) -> tuple[object, ...]:
+            return pickle.loads, (EVIL_NESTED + bytes(range(256)),)
+
+    nested = programs_of(pickle.dumps(Opened(), protocol))["object > bytes"]
+    assert imported(nested) == ["posix.system"]
+
+
+def test_long_bytes_are_found_in_the_stream() -> None:
+    class Opened:
+        def __reduce__(self) -> tuple[object, ...]:
+            return pickle.loads, (EVIL_NESTED + b"\x80\x04" + bytes(5000),)
+
+    for protocol in (2, 4):
+        nested = programs_of(pickle.dumps(Opened(), protocol), text_nbytes=100)["object > bytes"]
+        assert imported(nested) == ["posix.system"]
+
+
+def test_other_arguments_are_none() -> None:
+    for args in (
+        (number(7),),
+        (NONE,),
+        (call("_codecs.encode"),),
+        (call("_codecs.encode", NONE),),
+        (call("a.B"),),
+    ):
+        assert list(programs_of(stream(proto(), call("pickle.loads", *args)))) == ["object"]
+    assert list(programs_of(stream(proto(), call("a.loads", text("x"))))) == ["object"]
+    long = op("LONG4", (300).to_bytes(4, "little") + bytes([1] * 300))
+    assert list(programs_of(stream(proto(), call("pickle.loads", long)), long_nbytes=100)) == ["object"]
+    assert list(programs_of(stream(proto(), op("MARK"), op("POP_MARK"), tuple_()))) == ["object"]
+
+
+def test_whole_files_of_torch_are_read() -> None:
+    inner = legacy.checkpoint(
+        stream(proto(), dict_()), ("0", 2, bytes(8)), info=stream(proto(), call("posix.system"))
+    )
+    nested = programs_of(held(inner))["object > bytes"]
+    assert (nested.is_whole, imported(nested)) == (True, ["posix.system"])
+    zipped = build_zip(Record(name="a/data.pkl", data=EVIL_NESTED), Record(name="a/version", data=b"3\n"))
+    assert imported(programs_of(held(zipped))["object > bytes"]) == ["posix.system"]
+
+
+def test_bytes_in_bytes_are_read() -> None:
+    names = programs_of(held(held(EVIL_NESTED)))
+    assert "posix.system" in imported(names["object > bytes"])
+
+
+def test_what_is_not_read_is_noted() -> None:
+    assert not programs_of(held(EVIL_NESTED + b"\xff"))["object > bytes"].is_whole
+    deep = EVIL_NESTED
+    for _ in range(6):
+        deep = held(deep)
+    assert not programs_of(deep)["object > bytes"].is_whole
+    assert programs_of(held(b""))["object"].is_whole
+
+
+def test_crowd_of_bytes_is_read_in_part() -> None:
+    small = b"\x80\x02N."
+    one = call("pickle.loads", op("SHORT_BINBYTES", bytes([len(small)]) + small)) + op("POP")
+    assert programs_of(stream(proto(), *[one] * 100, NONE))["object"].is_whole
+    assert not programs_of(stream(proto(), *[one] * 1100, NONE))["object"].is_whole
+
+
+def test_bytes_that_stayed_in_the_file_are_noted_as_unread() -> None:
+    filler = bytes(20_000)
+    for data, is_whole in ((held(EVIL_NESTED), True), (held(EVIL_NESTED + filler), False)):
+        programs = Programs()
+        source = BytesSource(data, "a.pkl")
+        programs.run(PlainMachine(source, 0, limits=Limits(), progress=Progress()), "object", "object")
+        read_nested(programs, Limits(), Progress())
+        found = {one.name: one for one in programs.all()}
+        assert (found["object"].is_whole, "object > bytes" in found) == (is_whole, is_whole)
+
+
+def test_cancelling() -> None:
+    programs = Programs()
+    programs.run(Machine(held(EVIL_NESTED), name="object"), "object", "object")
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(CancelledError):
+        read_nested(programs, Limits(), progress)
+
+
+EVIL_PROGRAMS = call("posix.system")
+
+
+def run(programs: Programs, data: bytes, title: str = "object", kind: ProgramKind = "object") -> None:
+    programs.run(Machine(data, name=title), title, kind)
+
+
+def test_nothing_read_is_no_program() -> None:
+    assert Programs().all() == ()
+
+
+def test_programs_stand_in_the_order_in_which_they_were_read() -> None:
+    programs = Programs()
+    run(programs, stream(NONE), "magic number", "part")
+    run(programs, stream(EVIL_PROGRAMS))
+    run(programs, stream(NONE), kind="rival")
+    assert [(one.name, one.kind, one.is_whole) for one in programs.all()] == [
+        ("magic number", "part", True),
+        ("object", "object", True),
+        ("object", "rival", True),
+    ]
+
+
+def test_stream_that_breaks_off_is_kept_as_far_as_it_was_read() -> None:
+    programs = Programs()
+    with pytest.raises(PickleError, match="breaks off"):
+        run(programs, proto() + EVIL_PROGRAMS + op("MARK") + name("torch.device"))
+    (program,) = programs.all()
+    assert not program.is_whole
+    assert [node.dotted for node in program.stream.globals] == ["posix.system", "torch.device"]
+    made, left = program.stream.root
+    assert made is program.stream.calls[0]
+    assert isinstance(left, Global)
+
+
+def test_streams_of_one_name_are_one_program() -> None:
+    programs = Programs()
+    for data in (stream(EVIL_PROGRAMS), stream(name("torch.device")), stream(EVIL_PROGRAMS, op("POP"), NONE)):
+        run(programs, data, "storages", "part")
+    (program,) = programs.all()
+    assert len(program.stream.calls) == 2
+    assert len(program.stream.root) == 3
+    assert count_globals([program]) == {"posix.system": 2, "torch.device": 1}
+
+
+def test_names_are_counted_over_all_programs() -> None:
+    streams = [
+        Machine(data, name="x").run()
+        for data in (stream(EVIL_PROGRAMS), stream(call("os.system")), stream(EVIL_PROGRAMS))
+    ]
+    programs = [Program("x", "part", one) for one in streams]
+    assert list(count_globals(programs).items()) == [("posix.system", 2), ("os.system", 1)]
+
+
+def test_what_nobody_asks_for_is_let_go() -> None:
+    programs = Programs()
+    for known in ("one", "two"):
+        pushes = call("a.Data"), call("a.run"), call("a.Data")
+        programs.run(Machine(stream(proto(), tuple_(*pushes)), name=known), known)
+    programs.let_go("one", {"a.Data"})
+    one, two = programs.all()
+    assert [call.func.dotted for call in one.stream.calls] == ["a.run"]  # type: ignore[union-attr]
+    assert one.stream.root is None
+    assert (len(two.stream.calls), two.stream.root is None) == (3, False)
+    assert [node.dotted for node in one.stream.globals] == ["a.Data", "a.run"]

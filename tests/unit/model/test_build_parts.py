@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 from pathlib import Path
 
 import pytest
 
 from inspector.containers import formats
+from inspector.containers.base import Entry
 from inspector.containers.container import Container, Part, StoredBytes, first_storage_ids
-from inspector.containers.formats import FORMATS, Format
+from inspector.containers.formats import FILES, FORMATS, Format
 from inspector.containers.programs import Program
 from inspector.containers.source import Source
 from inspector.errors import ContainerError
@@ -51,15 +53,23 @@ def read_index(source: Source, limits: Limits, _progress: Progress) -> Container
     )
 
 
+class Index(Format):
+    name = "index"
+    what = "an index"
+
+    def matches(self, source: Source) -> bool:
+        return source.read_upto(0, len(MAGIC)) == MAGIC
+
+    def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
+        return read_index(source, limits, progress)
+
+
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    row = Format(
-        name="index",
-        what="an index",
-        matches=lambda source: source.read_upto(0, len(MAGIC)) == MAGIC,
-        read=read_index,
-    )
-    monkeypatch.setattr(formats, "FORMATS", (row, *FORMATS))
+    monkeypatch.setitem(sys.modules, "inspector.containers.index", sys.modules[__name__])
+    entry = Entry("index", "index:Index")
+    monkeypatch.setattr(formats, "FILES", (entry, *FILES))
+    monkeypatch.setattr(formats, "FORMATS", (entry, *FORMATS))
     path = tmp_path / "model.index"
     lines = []
     for number, (name, values) in enumerate(FLOATS.items()):

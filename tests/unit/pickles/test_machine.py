@@ -6,6 +6,7 @@ import itertools
 import pickle
 import struct
 import time
+from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from inspector.errors import CancelledError, PickleError
 from inspector.limits import Limits
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import BATCH, Machine, read_pickle
-from inspector.pickles.state import StoppedError
+from inspector.pickles.oddities import OddityKind
+from inspector.pickles.state import MOST_ODDITIES, BrokenStreamError, State, StoppedError
 from inspector.progress import Progress
 from tests.builders.pickles import (
     MARK,
@@ -34,6 +36,7 @@ from tests.builders.pickles import (
     text,
 )
 from tests.sweep import table
+from tests.work import count_steps
 
 LONG = NONE * 3 * BATCH  # budgets are looked at after each batch
 
@@ -351,3 +354,135 @@ def test_string_of_frames_ends() -> None:
         read_pickle(data)
     with pytest.raises(PickleError, match="more than 10,000 instructions"):
         read_pickle(data, limits=Limits(opcodes=10_000))
+
+
+@pytest.fixture
+def state() -> State:
+    return State(Limits())
+
+
+def test_missing_mark_changes_nothing(state: State) -> None:
+    state.stack = [1]
+    with pytest.raises(IndexError):
+        state.pop_mark()
+    assert state.stack == [1]
+    assert state.created == 0
+
+
+def test_memo_is_a_list_while_slots_come_in_order(state: State) -> None:
+    for slot, value in enumerate("abc"):
+        state.remember(slot, value)
+    state.remember(1, "again")
+    assert state.memo == ["a", "again", "c"]
+
+
+def test_memo_becomes_a_dict_at_the_first_gap(state: State) -> None:
+    state.remember(0, "a")
+    state.remember(7, "b")
+    state.remember(1, "c")
+    state.remember(0, "d")
+    assert state.memo == {0: "d", 7: "b", 1: "c"}
+
+
+def test_weight_counts_small_things_as_less(state: State) -> None:
+    state.created, state.literals = 10, 7
+    for slot in range(16):
+        state.remember(slot, None)
+    assert state.weight == 10 + 3 + 2
+    state.remember(100, None)
+    assert state.weight == 10 + 3 + 17
+
+
+def test_pairs_and_texts_are_refused_before_they_are_made() -> None:
+    state = State(Limits(values=10))
+    state.add_pairs(10)
+    state.add_text(16 * 20)
+    with pytest.raises(BrokenStreamError, match="the pickle makes more than 10 values"):
+        state.add_pairs(1)
+    with pytest.raises(BrokenStreamError, match="the pickle makes more than 10 values"):
+        state.add_text(1)
+
+
+def test_globals_are_counted_by_name(state: State) -> None:
+    first = state.use_global("torch", "device")
+    assert state.use_global("torch", "device") is first
+    assert state.use_global("torch.device", "") is not first
+    assert [(node.dotted, node.count) for node in state.globals.values()] == [
+        ("torch.device", 2),
+        ("torch.device.", 1),
+    ]
+    assert state.created == 6
+
+
+def test_names_are_bounded() -> None:
+    state = State(Limits(names=2))
+    for name in "abab":
+        state.use_global("m", name)
+    with pytest.raises(BrokenStreamError, match="the pickle imports more than 2 names"):
+        state.use_global("m", "c")
+
+
+def test_oddities_end_before_they_fill_the_memory(state: State) -> None:
+    for offset in range(1, MOST_ODDITIES + 100):
+        state.note(OddityKind.TEXT_INT, offset)
+    assert len(state.oddities) == MOST_ODDITIES
+    assert state.oddities[0].offset == 0
+
+
+LIST, DICT, SET, KEEP = b"]", b"}", b"\x8f", b"\x94"
+POP, DUP = b"0", b"2"
+
+
+def kinds(data: bytes) -> set[OddityKind]:
+    return {oddity.kind for oddity in Machine(data, name="stream").run().oddities}
+
+
+def name(dotted: str) -> bytes:
+    module, _, attribute = dotted.rpartition(".")
+    return b"c" + module.encode() + b"\n" + attribute.encode() + b"\n"
+
+
+ORDERED = name("collections.OrderedDict")
+OBJECT = name("types.SimpleNamespace") + b")\x81"
+PAIR = b"]" + KEEP + b"(K\x01K\x02e"
+MANY = b"".join(b"](K\x01K\x02e" for _ in range(40))
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        pytest.param(OBJECT + DICT + KEEP + b"b0h\x00K\x01K\x02s", id="state"),
+        pytest.param(DICT + DUP + OBJECT + b"\x94h\x00b", id="not changed"),
+        pytest.param(DICT + KEEP + OBJECT + b"h\x00b0K\x01K\x02s", id="state below"),
+        pytest.param(OBJECT + DICT + KEEP + b"}\x94\x86b0h\x01K\x01K\x02s", id="slots"),
+        pytest.param(ORDERED + b"](" + PAIR + b"e\x85R0h\x00K\x01a", id="pair"),
+        pytest.param(ORDERED + LIST + KEEP + b"\x85R0h\x00" + PAIR + b"a", id="pairs"),
+        pytest.param(ORDERED + b"](" + MANY + PAIR + b"e\x85R0h\x00K\x01a", id="one of many"),
+        pytest.param(ORDERED + b"((" + MANY + PAIR + b"tt\x94R0h\x00K\x01a", id="in a tuple"),
+        pytest.param(name("builtins.frozenset") + SET + KEEP + b"\x85R0h\x00(K\x01\x90", id="set"),
+        pytest.param(name("builtins.dict") + DICT + KEEP + b"\x85R0h\x00(K\x01K\x02u", id="dict"),
+        pytest.param(name("builtins.dict") + b")}\x94\x92" + b"0h\x00K\x01K\x02s", id="named arguments"),
+        pytest.param(b"(" + name("builtins.set") + b"]\x94o0h\x00K\x01a", id="old class"),
+        pytest.param(b"(]\x94ibuiltins\nset\n0h\x00K\x01a", id="instance"),
+    ],
+)
+def test_a_change_after_a_copy_is_odd(stream: bytes, request: pytest.FixtureRequest) -> None:
+    changed = "not changed" not in request.node.name
+    assert (OddityKind.CHANGED_LATER in kinds(b"\x80\x04" + stream + b".")) == changed
+
+
+def test_honest_values_are_not_odd() -> None:
+    items: list[object] = [1]
+    items.append(items)
+    held: dict[str, object] = {"list": items, "pairs": OrderedDict([(1, [2]), (3, [4])]), "none": None}
+    held["self"] = held
+    value = [held, Counter("abc"), defaultdict(list, {1: [2]}), deque([1, 2], 3), {1, 2}, frozenset({3})]
+    for protocol in range(6):
+        assert kinds(pickle.dumps(value, protocol)) == set()
+
+
+def test_arguments_of_many_calls_are_looked_through_once() -> None:
+    items = b"(" + b"K\x01" * 2_000 + b"t" + KEEP
+    calls = name("m.f") + KEEP + b"h\x00\x85R0" + b"h\x01h\x00\x85R0" * 3_000
+    machine = Machine(b"\x80\x04" + items + calls + b"N.", name="stream")
+    assert count_steps(machine.run) < 400_000

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import _compat_pickle
+
 import pytest
 
+from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.pickles.values import (
+    MODULES,
+    NAMES,
     Blob,
     ByteArray,
     ByteString,
@@ -14,6 +19,7 @@ from inspector.pickles.values import (
     StoredTensor,
     Value,
     noun_for,
+    present_name,
 )
 from tests.sweep import table
 
@@ -80,3 +86,44 @@ def test_a_byte_string_without_its_prefix_is_one_still() -> None:
     left = ByteString.of(b"net.caf\xe9").removeprefix("net.")
     assert type(left) is ByteString
     assert left.raw == b"caf\xe9"
+
+
+@pytest.mark.torch
+def test_tables_are_torchs() -> None:
+    utils = pytest.importorskip("torch._utils")
+    assert MODULES == utils.IMPORT_MAPPING
+    assert {".".join(old): ".".join(new) for old, new in utils.NAME_MAPPING.items()} == NAMES
+
+
+def test_tables_are_part_of_pythons() -> None:
+    assert MODULES.items() <= _compat_pickle.IMPORT_MAPPING.items()
+    theirs = {".".join(old): ".".join(new) for old, new in _compat_pickle.NAME_MAPPING.items()}
+    assert NAMES.items() <= theirs.items()
+
+
+@table(
+    ("old", "new"),
+    [
+        ("__builtin__.set", "builtins.set"),
+        ("__builtin__.xrange", "builtins.range"),
+        ("__builtin__.intern", "sys.intern"),
+        ("copy_reg._reconstructor", "copyreg._reconstructor"),
+        ("UserDict.UserDict", "collections.UserDict"),
+        ("UserDict.DictMixin", "collections.DictMixin"),
+        ("torch.FloatStorage", "torch.FloatStorage"),
+        ("collections.OrderedDict", "collections.OrderedDict"),
+        ("__builtin__", "builtins"),
+        ("", ""),
+    ],
+)
+def test_present_names(old: str, new: str) -> None:
+    assert present_name(old) == new
+
+
+def test_oddity_reads_as_a_sentence_with_its_place() -> None:
+    oddity = Oddity(OddityKind.APPEND_ON_OTHER, 12345, ("a set",))
+    assert str(oddity) == "something is appended to a set (byte 12,345)"
+
+
+def test_every_kind_has_a_sentence() -> None:
+    assert all(str(Oddity(kind, 0, ("x", "y"))) for kind in OddityKind)

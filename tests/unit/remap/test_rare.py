@@ -17,7 +17,7 @@ from inspector.containers.opening import read_container
 from inspector.containers.pickle_source import Place
 from inspector.containers.pickled import Nested
 from inspector.containers.source import BytesSource, FileSource
-from inspector.containers.tar import StorageRecord
+from inspector.containers.tar_archive import StorageRecord
 from inspector.errors import ExportError, PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress
@@ -34,7 +34,7 @@ from tests.builders.tars import Storage, Tensor, archive, checkpoint, reference
 from tests.builders.zips import Record, build_zip
 from tests.corpus import CORPUS
 from tests.sweep import table
-from tests.unit.containers.pickled.test_reader import OPENER, binbytes, storage, tensor
+from tests.unit.containers.test_pickled import OPENER, binbytes, storage, tensor
 
 SIX, TWO, MORE = struct.pack("<6f", *range(6)), b"88888888", bytes(range(200)) * 4
 ROOT = stream(

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container, first_storage_ids
-from inspector.containers.extents import read_extents, sum_extents
+from inspector.containers.opening import read_extents
 from inspector.containers.packed import open_source
 from inspector.containers.programs import Program
+from inspector.containers.storage_reader import sum_extents
 from inspector.errors import (
     CancelledError,
     CheckpointError,

@@ -8,15 +8,17 @@ from inspector.containers.container import Container, StoredBytes
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, count_globals
 from inspector.containers.source import FileSource
-from inspector.containers.zip.archive import find_pickle, read_torchzip
+from inspector.containers.zip.archive import read_torchzip
 from inspector.containers.zip.directory import (
     DEFLATED,
     NO_VERSION,
     UNDECODABLE,
+    MinizError,
+    miniz_words,
     no_folder_words,
-    read_directory,
 )
-from inspector.containers.zip.records import Records
+from inspector.containers.zip.records import is_listed, listed_name, records_of
+from inspector.containers.zip.storages import Metadata, find_pickle, read_metadata
 from inspector.errors import (
     CancelledError,
     ContainerError,
@@ -331,7 +333,7 @@ def test_zip_of_something_else(take_apart: TakeApart, records: list[Record]) -> 
 
 def test_empty_zip(write: Callable[..., str]) -> None:
     with FileSource(write(build_zip())) as source:
-        records = Records(read_directory(source, Limits()))
+        records = records_of(source, Limits())
         assert records.prefix == ""
         with pytest.raises(NotACheckpointError):
             find_pickle(records, "empty.zip")
@@ -373,3 +375,90 @@ def test_progress_counts_storages(write: Callable[..., str]) -> None:
     with FileSource(write(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}))) as source:
         read_torchzip(source, Limits(), progress)
     assert (progress.label, progress.done, progress.total) == ("finding storages", 2, 2)
+
+
+Read = Callable[..., Metadata]
+VERSION_METADATA = Record(name="a/version", data=b"3\n")
+PICKLE = Record(name="a/data.pkl", data=b"N.")
+
+
+@pytest.fixture
+def read(write: Callable[..., str]) -> Read:
+    """Read the facts of an archive."""
+
+    def read(*records: Record) -> Metadata:
+        with FileSource(write(build_zip(*records))) as source:
+            found = records_of(source, Limits())
+            names = [entry.name for entry in found.directory.entries]
+            return read_metadata(source, found.get, found.prefix, names)
+
+    return read
+
+
+def test_facts_in_any_case(read: Read) -> None:
+    found = read(PICKLE, VERSION_METADATA, Record(name="a/BYTEORDER", data=b"middle\n"))
+    assert found == Metadata((("version", "3"), ("byteorder", "middle\n")), "", ())
+
+
+@table(
+    ("records", "refusal"),
+    [
+        ([PICKLE, VERSION_METADATA], ""),
+        ([PICKLE], NO_VERSION),
+        ([PICKLE, Record(name="a/.data/version", data=b"3")], ""),
+        ([Record(name="data.pkl"), VERSION_METADATA], no_folder_words("data.pkl")),
+        ([PICKLE, VERSION_METADATA, Record(name="A/x")], no_folder_words("A/x", "a/")),
+        ([PICKLE, VERSION_METADATA, Record(name=b"\xff/x")], no_folder_words("\udcff/x", "a/")),
+        ([PICKLE, VERSION_METADATA, Record(name=b"a/\xff")], UNDECODABLE),
+        ([PICKLE, VERSION_METADATA, Record(name=b"a/" + b"x" * 508 + "\u00e9".encode())], UNDECODABLE),
+        ([PICKLE, VERSION_METADATA, Record(name=b"a/" + b"x" * 507 + "\u00e9".encode())], ""),
+        ([PICKLE, VERSION_METADATA, Record(name=b"a/x\0\xff")], ""),
+        ([Record(name=b"\xff/data.pkl"), Record(name=b"\xff/version", data=b"3")], ""),
+        ([PICKLE, VERSION_METADATA, Record(name="a/.storage_alignment", data=b" 6_4")], ""),
+        ([PICKLE, VERSION_METADATA, Record(name="a/.data/serialization_id", data=b"\xff")], UNDECODABLE),
+        (
+            [PICKLE, Record(name="a/version", data=b"3", flags=1)],
+            miniz_words("retrieving file meta-data for version", MinizError.ENCRYPTED),
+        ),
+        (
+            [PICKLE, VERSION_METADATA, Record(name="a/byteorder", data=b"3", local_signature=b"PKxx")],
+            miniz_words("reading file byteorder", MinizError.CORRUPTED),
+        ),
+        (
+            [PICKLE, VERSION_METADATA, Record(name="a/.data/serialization_id", data=b"3", method=99)],
+            miniz_words("retrieving file meta-data for .data/serialization_id", MinizError.METHOD),
+        ),
+    ],
+)
+def test_what_torch_refuses(read: Read, records: list[Record], refusal: str) -> None:
+    assert read(*records).refusal == refusal
+
+
+def test_alignment_that_is_no_number(read: Read) -> None:
+    refusal = read(PICKLE, VERSION_METADATA, Record(name="a/.storage_alignment", data=b"x")).refusal
+    assert refusal == "ValueError: invalid literal for int() with base 10: b'x'"
+
+
+def test_folder_longer_than_torch_keeps_of_a_name(read: Read) -> None:
+    folder = "f" * 511 + "/"
+    found = read(Record(name=f"{folder}data.pkl"), Record(name=f"{folder}version", data=b"3"))
+    assert found.refusal == no_folder_words(f"{folder}data.pkl", folder)
+    short = folder[1:]
+    assert read(Record(name=f"{short}data.pkl"), Record(name=f"{short}version", data=b"3")).refusal == ""
+
+
+def test_facts_that_nobody_can_be_sure_of(read: Read) -> None:
+    large = Record(name="a/.data/version", data=b"3" + bytes(70_000))
+    assert read(PICKLE, VERSION_METADATA, large).doubts == (NoteKind.LARGE_RECORD,)
+    assert read(PICKLE, large).refusal == ""
+    folder = Record(name="a/byteorder", data=b"little", attributes=0x10)
+    assert read(PICKLE, VERSION_METADATA, folder).doubts == (NoteKind.UNWRITTEN_RECORD,)
+
+
+def test_names_as_torch_lists_them() -> None:
+    assert listed_name("a/x\0y") == b"a/x"
+    assert listed_name("x" * 600) == b"x" * 511
+    long = "f" * 497 + "/"
+    assert is_listed("constants.pkl", long, [f"{long}constants.pkl.bak"])
+    assert not is_listed("constants.pkl", "f/", ["f/constants.pkl.bak", "f/CONSTANTS.PKL"])
+    assert is_listed("constants.pkl", "f/", ["f/x", "f/constants.pkl\0x"])

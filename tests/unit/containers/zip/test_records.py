@@ -1,22 +1,36 @@
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from inspector.containers import formats, torch_zip
+from inspector.containers.base import Entry
+from inspector.containers.formats import FORMATS, find_format
 from inspector.containers.notes import NoteKind
-from inspector.containers.source import FileSource
+from inspector.containers.opening import read_container
+from inspector.containers.source import BytesSource, FileSource, Source
+from inspector.containers.torch_zip import ARCHIVES, TorchZip
+from inspector.containers.zip import records as kinds
 from inspector.containers.zip.directory import DEFLATED, LOCAL, read_directory
 from inspector.containers.zip.records import (
+    InflatedRecord,
     RecordContents,
+    Records,
+    ZipFormat,
+    is_stored,
+    open_record,
     read_contents,
     read_zip_record,
+    records_of,
     refused,
 )
-from inspector.errors import ContainerError
-from inspector.limits import Limits
+from inspector.errors import CancelledError, ContainerError, DamagedError, UnsupportedFormatError
+from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.progress import Progress
 from tests.builders.zips import Record, build_zip
 from tests.sweep import table
 
@@ -156,3 +170,157 @@ def test_whoever_needs_certainty_gets_an_error(read: Read) -> None:
     with pytest.raises(ContainerError, match="a zip record is damaged: record a/x: A compressed record"):
         read(packed(b"abc", deflated(b"abcdef")), how=read_zip_record)
     assert read(Record(name="a/x", data=b"abc"), how=read_zip_record) == b"abc"
+
+
+DATA = bytes(range(256)) * 40
+
+
+def opened(record: Record, limits: Limits = DEFAULT_LIMITS) -> Source:
+    whole = BytesSource(build_zip(Record(name="before", data=b"x"), record), "a.zip")
+    return open_record(whole, read_directory(whole, limits).entries[1], limits)
+
+
+def test_contents_of_a_record_are_a_source() -> None:
+    for method in (0, 8):
+        found = opened(Record(name="a.pth", data=DATA, method=method))
+        assert isinstance(found, InflatedRecord) == bool(method)
+        assert (found.nbytes, found.read(300, 12), found.read(0, 3)) == (len(DATA), DATA[300:312], DATA[:3])
+        assert found.read_upto(len(DATA) - 1, 9) == DATA[-1:]
+        with pytest.raises(DamagedError, match="the file ends too early"):
+            found.read(len(DATA) - 1, 9)
+
+
+def test_what_inflating_costs_is_counted() -> None:
+    limits = DEFAULT_LIMITS.started()
+    opened(Record(name="a.pth", data=bytes(1 << 22), method=8), limits).read((1 << 22) - 1, 1)
+    assert limits.work is not None
+    assert limits.work.parts > 4000
+
+
+def test_records_that_cannot_be_read_are_refused() -> None:
+    for record, words in (
+        (Record(name="a", data=DATA, flags=1), "a zip record cannot be read"),
+        (Record(name="a", data=DATA, method=12), "a zip record cannot be read"),
+        (Record(name="a", data=DATA, method=8, nbytes=2 << 30), "a zip record is larger than"),
+    ):
+        with pytest.raises(ContainerError, match=words):
+            opened(record)
+
+
+def test_damaged_records() -> None:
+    packed = build_zip(Record(name="a", data=DATA, method=8))
+    start = 30 + 1
+    whole = BytesSource(packed[:start] + b"\xff" * 20 + packed[start + 20 :], "a.zip")
+    found = open_record(whole, read_directory(whole, DEFAULT_LIMITS).entries[0], DEFAULT_LIMITS)
+    with pytest.raises(DamagedError, match="a compressed record is damaged"):
+        found.read(0, 1)
+    entry = read_directory(whole, DEFAULT_LIMITS).entries[0]
+    with pytest.raises(DamagedError, match="a zip record has two sizes"):
+        open_record(whole, entry._replace(method=0), DEFAULT_LIMITS)
+
+
+def test_record_that_the_end_of_the_file_cuts_off_is_read_as_far_as_it_goes() -> None:
+    plain = build_zip(Record(name="a", data=DATA))
+    entry = read_directory(BytesSource(plain, "a.zip"), DEFAULT_LIMITS).entries[0]
+    cut = open_record(BytesSource(plain[:1000], "a.zip"), entry, DEFAULT_LIMITS)
+    assert is_stored(entry)
+    assert cut.nbytes == 1000 - 31
+    assert cut.read(0, 10) == DATA[:10]
+    assert zlib.crc32(DATA) == entry.crc
+
+
+# The names that each writer puts into its zip; the first row of a kind is told by the first sample.
+SAMPLES = [
+    ("torchscript", ["net/data.pkl", "net/code/__torch__.py", "net/constants.pkl", "net/version"]),
+    ("torchscript", ["net/version", "net/code/net.py", "net/model.json", "net/tensors/0"]),
+    ("pt2", ["net/data/weights/weight_0", "net/models/model.json", "net/archive_format"]),
+    ("pt2", ["version", "serialized_exported_program.json", "serialized_state_dict.pt"]),
+    ("package", ["pkg/.data/0.storage", "pkg/model/sd.pkl", "pkg/.data/extern_modules"]),
+    ("npz", ["arr_0.npy", "arr_1.npy"]),
+    ("stable-baselines3", ["data", "policy.pth", "policy.optimizer.pth", "_stable_baselines3_version"]),
+]
+# What is a zip of torch.save all the same, or of nobody.
+PLAIN = [
+    ["a/data.pkl", "a/data/0", "a/version"],
+    ["a/DATA.pkl", "a/model.json", "a/archive_format", "a/.data/extern_modules"],
+    ["a/data.pkl", "a/constants.pkl.bak", "b/constants.pkl"],
+    ["arr_0.npy", "readme.txt"],
+    ["readme.txt"],
+    [],
+]
+
+
+def source_of(names: list[str]) -> BytesSource:
+    return BytesSource(build_zip(*(Record(name=name) for name in names)), "a.zip")
+
+
+def test_each_kind_is_told_by_its_names() -> None:
+    found = [TorchZip().kind_of(source_of(names), Limits(), Progress()) for _, names in SAMPLES]
+    assert found == [name for name, _ in SAMPLES]
+    assert {entry.name for entry in ARCHIVES} == set(found)
+    assert [TorchZip().kind_of(source_of(names), Limits(), Progress()) for names in PLAIN] == ["zip"] * len(
+        PLAIN
+    )
+
+
+def test_each_kind_is_a_format() -> None:
+    for name, names in SAMPLES:
+        form = find_format(source_of(names))
+        assert form.name == name
+
+
+def test_directory_is_read_once(write: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+    real = kinds.read_directory
+    monkeypatch.setattr(kinds, "read_directory", lambda *args: reads.append(args) or real(*args))
+    path = write(
+        build_zip(Record(name="a/data.pkl", data=b"\x80\x02N."), Record(name="a/version", data=b"3"))
+    )
+    assert read_container(path).root is None
+    assert len(reads) == 1
+    source = source_of(["a/data.pkl"])
+    TorchZip().kind_of(source, Limits(), Progress())
+    kept = source.kept
+    assert records_of(source, Limits(), Progress()) is kept
+
+
+def test_damaged_directory_is_left_to_the_reader() -> None:
+    broken = BytesSource(b"PK\x03\x04" + b"x" * 40, "a.zip")
+    assert (TorchZip().kind_of(broken, Limits(), Progress()), broken.kept) == ("zip", None)
+    with pytest.raises(ContainerError):
+        records_of(broken, Limits(), Progress())
+    many = source_of(["net/constants.pkl", "net/version"])
+    assert TorchZip().kind_of(many, Limits(records=1), Progress()) == "zip"
+    stopped = Progress()
+    stopped.cancel()
+    with pytest.raises(CancelledError):
+        TorchZip().kind_of(many, Limits(), stopped)
+
+
+def test_records_below_a_folder() -> None:
+    records = records_of(
+        source_of(["a/data/0", "a/database", "b/data/1", "a/data/x/2"]), Limits(), Progress()
+    )
+    assert list(records.below("data/")) == ["data/0", "data/x/2"]
+
+
+class Tiny(ZipFormat):
+    name = "tiny"
+    what = "a tiny zip"
+    is_read = False
+    remedy = "look"
+
+    def matches_records(self, records: Records) -> bool:
+        return "tiny.txt" in records.names
+
+
+def test_kind_from_outside_is_a_class_and_its_entry(
+    write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "inspector.containers.tiny_zip", sys.modules[__name__])
+    entry = Entry("tiny", "tiny_zip:Tiny")
+    monkeypatch.setattr(torch_zip, "ARCHIVES", (entry, *ARCHIVES))
+    monkeypatch.setattr(formats, "FORMATS", (entry, *FORMATS))
+    with pytest.raises(UnsupportedFormatError, match="this is a tiny zip") as caught:
+        read_container(write(build_zip(Record(name="tiny.txt"))))
+    assert caught.value.form == "tiny"

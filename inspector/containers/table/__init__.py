@@ -1,1 +1,0 @@
-"""The table of formats: what a row of it says."""
