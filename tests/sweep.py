@@ -94,5 +94,12 @@ def table(
 def _row_name(row: Iterable[object], label: object) -> str:
     if label is not None and not callable(label):
         return str(label)
-    named = [getattr(value, "name", None) or repr(label(value) if label else value) for value in row]
+    named = [getattr(value, "name", None) or _spelled(label(value) if label else value) for value in row]
     return ", ".join(map(str, named))[:200]
+
+
+def _spelled(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # a number of more digits than Python writes
+        return type(value).__name__
