@@ -120,8 +120,14 @@ HOME = re.compile(r"[a-z_0-9.]+:[A-Z]\w*")  # a class in a module of `inspector.
 # A walk over values that a page shows, and the page of each kind of them.
 CIRCLES: set[tuple[str, str]] = {
     ("inspector.session.values.kinds", "inspector.session.values.showing"),
-    ("inspector.remap.rewrite", "inspector.remap.embedded"),  # a file of torch within a pickle is rewritten alike
-    ("inspector.target.profile", "inspector.target.wish"),  # a profile reads the words that wish for a machine
+    (
+        "inspector.remap.rewrite",
+        "inspector.remap.embedded",
+    ),  # a file of torch within a pickle is rewritten alike
+    (
+        "inspector.target.profile",
+        "inspector.target.wish",
+    ),  # a profile reads the words that wish for a machine
 }
 
 
