@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from inspector.diagnose.errors.explain import explain_error
-from inspector.diagnose.errors.reading.pasted import MOST_CHARS
+from inspector.diagnose.errors.paste import MOST_CHARS
 from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
 from inspector.records import replace

@@ -46,6 +46,7 @@ NAVIGATION = {
         "extending/error",
         "extending/command",
         "extending/page",
+        "extending/format",
         "decisions",
         "security",
         "situations",

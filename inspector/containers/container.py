@@ -190,7 +190,7 @@ class Chunk(NamedTuple):
     part: int  # the file that it is in, as a number of the container's parts; -1 where it is in none
     offset: int  # where its first byte is in that file; of a packed one, where what it is packed in begins
     length: int
-    packing: str = ""  # what it is packed in: a name of `gathered.unpacking.UNPACKERS`; empty for plain bytes
+    packing: str = ""  # what it is packed in: a name of `gathered.UNPACKERS`; empty for plain bytes
 
     @property
     def numel(self) -> int:
@@ -268,5 +268,5 @@ def plain_extent(
 
 
 def wrong_size(storage: StorageId, nbytes: int) -> str:
-    """Say that a storage has another size than its id says."""
+    """Return that a storage has another size than its id says, as a clause."""
     return f"the file holds {nbytes:,} bytes of it, and it should have {storage.nbytes:,}"

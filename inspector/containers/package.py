@@ -7,7 +7,7 @@ object: each is loaded by its name, and all of them count their storages togethe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from inspector.containers.container import Container, PickleRecord, damage_note, first_storage_ids
 from inspector.containers.joined import shift_large_values
@@ -27,7 +27,6 @@ from inspector.units import cut_text, escape_text, format_count
 
 _STORAGES = ".data/{}.storage"
 _OWN, _SCRIPTS = ".data/", ".data/ts_code/"
-_LEFT = re.compile(r"[^/]*/\.data/\d+\.storage")
 _TEXTS = (".data/extern_modules", ".data/python_version")
 _PICKLE, _SOURCE = ".pkl", ".py"
 _PROTOCOLS = tuple(bytes((0x80, version)) for version in range(2, 6))
@@ -174,14 +173,11 @@ class Package(ZipFormat):
     what = "a torch.package archive"
     loader = "torch.package.PackageImporter"
     pattern = _STORAGES
+    left = re.compile(r"[^/]*/\.data/\d+\.storage")
 
     @override
     def matches_records(self, records: Records) -> bool:
         return records.lists(PACKAGED)
-
-    @override
-    def matches_names(self, names: Sequence[str]) -> bool:
-        return any(map(_LEFT.match, names))
 
     @override
     def take_apart(

@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
     offset: int
     nbytes: int
-    spelling: int = PLAIN  # how bytes are spelled in it, see `raw.codings`
+    spelling: int = PLAIN  # how bytes are spelled in it, see `codings`
     width: int = 0  # how many bytes its length has, which stands before it; 0 for a line, which has none
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -182,7 +182,6 @@ _OLD = ("serialized_state_dict.pt", "serialized_constants.pt", "serialized_examp
 _OLD_MODEL = "serialized_exported_program.json"
 _SAMPLES = "data/sample_inputs/"
 _COMPILED = "data/aotinductor/"
-_LEFT = re.compile(r"[^/]*/(models/|data/weights/)")
 _MACHINE_CODE = (".so", ".o", ".cubin", ".hsaco", ".dll", ".pyd", ".dylib")
 _MOST_JSON_NBYTES = 1 << 26
 _MOST_FILES = 256
@@ -489,6 +488,7 @@ class ExportedProgram(ZipFormat):
             '"cpu"), and save it with torch.export.save',
         ),
     )
+    left = re.compile(r"[^/]*/(models/|data/weights/)")
 
     @override
     def matches_records(self, records: Records) -> bool:
@@ -497,10 +497,6 @@ class ExportedProgram(ZipFormat):
             or _OLD_MODEL in records.names
             or next(records.below(_COMPILED), None) is not None
         )
-
-    @override
-    def matches_names(self, names: Sequence[str]) -> bool:
-        return any(map(_LEFT.match, names))
 
     @override
     def take_apart(

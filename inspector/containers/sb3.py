@@ -12,7 +12,6 @@ from __future__ import annotations
 import binascii
 import posixpath
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -285,7 +284,6 @@ _MOST_TEXT_NBYTES = 1 << 14
 _MOST_CHARS = 80
 _FEW = 3
 _TAIL_NBYTES = (1 << 16) + END.size  # in which Python looks for the end of a zip
-_LEFT = re.compile(r"policy\.pth$|_stable_baselines3_version$")
 _NOWHERE = "its bytes are not in the file"
 
 
@@ -424,14 +422,11 @@ class StableBaselines3(ZipFormat):
             'load it with device="cpu" or another one; for torch.load write one file: remap -o policy.pth',
         ),
     )
+    left = re.compile(r"policy\.pth$|_stable_baselines3_version$")
 
     @override
     def matches_records(self, records: Records) -> bool:
         return {RECORD, _PARAMETERS} <= set(records.names) or _VERSION in records.names
-
-    @override
-    def matches_names(self, names: Sequence[str]) -> bool:
-        return any(map(_LEFT.match, names))
 
     @override
     def words_without_directory(self, source: Source, _words: str) -> str:

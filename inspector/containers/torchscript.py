@@ -265,7 +265,6 @@ OWN = "constants/"
 PICKLES = ((PICKLE, ""), (CONSTANTS, OWN))
 """The pickles that hold tensors, each with what its storages' keys begin with here."""
 _FIRST = "model.json"
-_LEFT = re.compile(r"[^/]*/(code/|constants\.pkl)")
 _MOST_OTHERS = 16
 _OTHERS = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt")
 
@@ -429,14 +428,11 @@ class TorchScript(ZipFormat):
     what = "a TorchScript archive"
     loader = "torch.jit.load"
     own = OWN
+    left = re.compile(r"[^/]*/(code/|constants\.pkl)")
 
     @override
     def matches_records(self, records: Records) -> bool:
         return records.lists(CONSTANTS) or records.lists(_FIRST)
-
-    @override
-    def matches_names(self, names: Sequence[str]) -> bool:
-        return any(map(_LEFT.match, names))
 
     @override
     def take_apart(

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 #
 # A launcher that starts us with `StartupNotify` shows a busy pointer until our first window. Wayland
 # settles that with the activation token; on X11 a program that shows no window has to say so, or the
-# pointer stays busy for a quarter of a minute. https://specifications.freedesktop.org/startup-notification-
-# spec/latest/
+# pointer stays busy for a quarter of a minute.
+# https://specifications.freedesktop.org/startup-notification-spec/latest/
 
 _CLIENT_MESSAGE = 33
 _PROPERTY_CHANGE_MASK = 1 << 22

@@ -1,7 +1,7 @@
 """What keeps torch from reading a file at all, whatever the machine and whatever it is allowed to import.
 
-What its zip reader refuses is found where the zip is read, see `containers.zip.torch_words`; the rest is
-`torch/serialization.py`. The texts are those of torch 2.13.
+What its zip reader refuses is found where the zip is read; the rest is `torch/serialization.py`.
+The texts are those of torch 2.13.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ refuse, or would not hand out twice, that is told as a doubt: what torch does ca
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -198,11 +199,10 @@ class Records:
         pattern: What the records of all storages are named, where that is known; empty for torch.save's ways.
     """
 
-    own = ""
-    pattern = ""
-
-    def __init__(self, directory: ZipDirectory) -> None:
+    def __init__(self, directory: ZipDirectory, *, own: str = "", pattern: str = "") -> None:
         self.directory = directory
+        self.own = own
+        self.pattern = pattern
         entries = directory.entries
         self.names = [entry.name for entry in entries]
         folder, slash, _ = (self.names[0] if self.names else "").partition("/")
@@ -374,14 +374,16 @@ class ZipFormat(Format):
     own: str = ""  # what the keys of storages begin with that are names of records themselves; empty for none
     # what the records of all storages are named, where that is known; empty for torch.save's ways
     pattern: str = ""
+    # how the name of a record begins that tells one without its directory, and maybe without its mark
+    left: re.Pattern[str] | None = None
 
     def matches_records(self, _records: Records) -> bool:
         """Return whether a zip with these records is one; asked where torch.save did not write it."""
         return False
 
-    def matches_names(self, _names: Sequence[str]) -> bool:
+    def matches_names(self, names: Sequence[str]) -> bool:
         """Return whether a zip that lost its directory, and maybe its mark, is one."""
-        return False
+        return self.left is not None and any(map(self.left.match, names))
 
     def take_apart(
         self,
@@ -408,9 +410,8 @@ class ZipFormat(Format):
 
     def records_of(self, source: Source, limits: Limits, progress: Progress) -> Records:
         """Return the records of an archive of this format."""
-        records = records_of(source, limits, progress)
-        records.own, records.pattern = self.own, self.pattern
-        return records
+        directory = records_of(source, limits, progress).directory
+        return Records(directory, own=self.own, pattern=self.pattern)
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:

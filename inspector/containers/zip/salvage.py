@@ -386,8 +386,8 @@ def _salvage_other(
     """Take another archive apart by the records that were found."""
     form, error = how
     source.programs = Programs()  # its pickles are read once more
-    records = Records(ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes))
-    records.own, records.pattern = form.own, form.pattern
+    directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
+    records = Records(directory, own=form.own, pattern=form.pattern)
     try:
         container = form.take_apart(source, records, limits, progress, _damage(walk, error))
     except (ContainerError, PickleError):

@@ -90,8 +90,8 @@ class Registry:
 #
 # A ProgID for each kind of file, named in the `OpenWithProgids` of its suffixes; the program itself below
 # `Applications`; and `RegisteredApplications`, so that the settings of Windows offer it among the default
-# apps, where only the user chooses: https://learn.microsoft.com/en-us/windows/win32/shell/fa-sample-
-# scenarios
+# apps, where only the user chooses:
+# https://learn.microsoft.com/en-us/windows/win32/shell/fa-sample-scenarios
 
 NAME = "Checkpoint Inspector"
 _CLASSES = r"Software\Classes"

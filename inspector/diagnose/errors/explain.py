@@ -190,7 +190,7 @@ _UNTOUCHED = "This step reads no checkpoint, so the file has probably no part in
 def unrecognized(
     pasted: Pasted, checkpoint: Checkpoint | None, worst: Finding | None, without: str
 ) -> Explanation:
-    """Say what was seen in an unknown text.
+    """Return the answer to a text that no row knows: what was seen in it, and the part of the file.
 
     Args:
         checkpoint: The file, or None.
@@ -231,7 +231,7 @@ def _seen(pasted: Pasted, scene: Scene) -> str:
 
 
 def _here(checkpoint: Checkpoint, step: Step, worst: Finding | None) -> str:
-    """Say what the file can have to do with an error of a step, and what not."""
+    """Return what the file can have to do with an error of a step, and what not."""
     if step in _OF_LOADING:
         if worst is None:
             return "Nothing is known to be wrong with this file."

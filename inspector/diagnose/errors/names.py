@@ -454,7 +454,7 @@ def _whole_checkpoint(context: Context, unexpected: list[str], rows: list[StateD
 
 
 def _none_of(rows: list[StateDict], missing: list[str], unexpected: list[str]) -> Tied:
-    """Say whether names that stand nowhere in this file can be made of its names all the same.
+    """Return whether names that stand nowhere in this file can be made of its names all the same.
 
     A file with every name that is missing would load, unless code changes the names: letters that are cut off
     show that; a wrapper's prefix shows rather that the file was saved from another model than this one.

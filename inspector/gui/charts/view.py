@@ -253,7 +253,7 @@ class ChartView(QWidget):
         return None if self._plot is None else self.plot().part_at(point - QPointF(RING, RING))
 
     def _read(self, part: int | None, at: QPoint) -> None:
-        """Say what a part is, where it can be seen and to screen readers."""
+        """Show what a part is, where it can be seen and to screen readers."""
         if part == self._current:
             return
         self._current = part

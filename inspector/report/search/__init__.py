@@ -1,1 +1,0 @@
-"""The search language: its words, what they match, and why nothing does."""
