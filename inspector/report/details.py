@@ -14,6 +14,7 @@ from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
 from inspector.report.colors import device_name
+from inspector.report.damage import WORDS, Damage, damage_of
 from inspector.report.words.formats import format_label, shown_place
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import verdict_words
@@ -86,7 +87,7 @@ def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[Fa
     """Return all that is known about a tensor without reading its data."""
     tensor = checkpoint.tensors[index]
     groups = [
-        _group("Tensor", _about(tensor, lookup, lookup.after(index))),
+        _group("Tensor", _about(tensor, lookup, lookup.after(index), damage_of(checkpoint).get(index))),
         _group("Layout", _layout(tensor)),
     ]
     storage = None if tensor.storage is None else lookup.storages.get(tensor.storage)
@@ -191,7 +192,7 @@ def _about_file(checkpoint: Checkpoint, parameters: str) -> list[tuple[str, str]
     return rows
 
 
-def _about(tensor: Tensor, lookup: Lookup, after: str) -> list[tuple[str, str]]:
+def _about(tensor: Tensor, lookup: Lookup, after: str, damage: Damage | None) -> list[tuple[str, str]]:
     rows = [
         ("Path", shown_place(tensor)),
         ("Python", python_expression(tensor) or _NO_EXPRESSION),
@@ -205,6 +206,8 @@ def _about(tensor: Tensor, lookup: Lookup, after: str) -> list[tuple[str, str]]:
         rows += [] if optimizer is None else [("Certainty", naming_text(optimizer))]
     if tensor.on_cpu_by_design and tensor.device == "cpu":
         rows.append(("On the CPU", "by design: torch keeps this state there"))
+    if damage is not None:
+        rows.append(("Damage", WORDS[damage]))
     if tensor.problem is not None:
         rows.append(("Problem", tensor.problem))
     return rows
@@ -241,12 +244,19 @@ def _storage(storage: Storage) -> list[tuple[str, str]]:
     return [
         ("Key", storage.key),
         ("Location tag", device_name(storage.device)),
-        ("Stored", size_text(storage.nbytes)),
+        *_stored(storage),
         ("At byte", f"{storage.file_offset:,}" if storage.file_offset is not None else place),
         *([("File", storage.part)] if storage.part and not storage.pieces else ()),
         *_piece_rows(storage.pieces),
         ("Unused", format_nbytes(max(storage.nbytes - storage.viewed_nbytes, 0))),
     ]
+
+
+def _stored(storage: Storage) -> list[tuple[str, str]]:
+    """Return how much the file stores, and how much the pickle declares where that is something else."""
+    declared = storage.nbytes if storage.missing else storage.expected_nbytes
+    rows = [("Stored", "nothing" if storage.missing else size_text(storage.nbytes))]
+    return rows if declared is None else [*rows, ("Declared", size_text(declared))]
 
 
 def _piece_rows(pieces: tuple[Piece, ...]) -> list[tuple[str, str]]:

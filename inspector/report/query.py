@@ -17,6 +17,7 @@ from inspector.model.roles.devices import DEVICE_TYPES
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass, replace
 from inspector.report.colors import device_name
+from inspector.report.damage import ANY_DAMAGE, Damage, damage_of
 from inspector.report.terms import (
     COMPARE,
     COMPARED,
@@ -169,6 +170,11 @@ def _of_kind(term: Term, rows: Rows, among: Iterable[int]) -> list[int]:
     if term.field in ODDITIES:
         odd = () if rows.odd is None else rows.odd.get(term.field, ())
         return [index for index in among if rows.odd is not None and (index in odd) is not is_not]
+    if term.field == "is":
+        found = {
+            index for index, damage in damage_of(rows.checkpoint).items() if _is_called(damage, term.text)
+        }
+        return [index for index in among if (index in found) is not is_not]
     if term.field == "size":
         compare, bound = COMPARE[term.text], term.bound
         return [index for index in among if compare(table[index].nbytes, bound) is not is_not]
@@ -177,6 +183,10 @@ def _of_kind(term: Term, rows: Rows, among: Iterable[int]) -> list[int]:
     facts = [read(table[index]) for index in indexes]
     held = {fact for fact in set(facts) if _holds(term, fact)}  # of a million tensors few facts differ
     return [index for index, fact in zip(indexes, facts, strict=True) if (fact in held) is not is_not]
+
+
+def _is_called(damage: Damage, text: str) -> bool:
+    return damage.startswith(text) or ANY_DAMAGE.startswith(text)
 
 
 def _holds(term: Term, fact: object) -> bool:
@@ -205,6 +215,7 @@ _READERS: dict[str, Callable[[Tensor], object]] = {
 
 _FIELD = re.compile(r"([a-z_-]+)([:<>=]+)(.*)", re.ASCII | re.DOTALL)
 _LISTED = 5
+_IS = ", ".join(f"is:{word}" for word in (ANY_DAMAGE, *Damage))
 _MOST_WORD = 60
 
 
@@ -261,8 +272,8 @@ def _why(term: Term, rows: Rows) -> tuple[str, str, bool]:
     if term.field in COMPARED:
         what = "bytes" if term.field == "size" else "parameters"
         return f"No tensor has a number of {what} with {_word(term.written)}.", "", False
-    if term.field == "path":
-        return _why_path(term)
+    if term.field in {"path", "is"}:
+        return _why_path(term) if term.field == "path" else _why_whole(term)
     return _why_fact(term, rows)
 
 
@@ -287,6 +298,12 @@ def _why_path(term: Term) -> tuple[str, str, bool]:
         )
     meant = close[0] + (sign if close[0] in COMPARED else ":")
     return f"{_word(field + sign)} is no field of the search: did you mean {meant}?", f"{meant}{rest}", True
+
+
+def _why_whole(term: Term) -> tuple[str, str, bool]:
+    if any(_is_called(damage, term.text) for damage in Damage):
+        return f"No tensor is {_word(term.text)}, as far as the file tells.", "", False
+    return f"{_word(term.written)} asks for no damage that is known: write {_IS}.", "", True
 
 
 def _why_fact(term: Term, rows: Rows) -> tuple[str, str, bool]:

@@ -42,8 +42,10 @@ class Bars(Drawing):
         bars = self._bars = chart.bars
         self._parts = [(bar, part) for bar in bars for part in bar.segments if part.nbytes > 0]
         self._areas: list[QRectF] = []
-        self._is_by_device = all(part.label in devices for _, part in self._parts)
-        is_plain = all(len(bar.segments) == 1 and bar.segments[0].label == bar.label for bar in bars)
+        self._is_by_device = all(part.label in devices or part.is_missing for _, part in self._parts)
+        is_plain = all(
+            [part.label for part in bar.segments if not part.is_missing] == [bar.label] for bar in bars
+        )
         free = [bar.nbytes for bar in bars if bar.capacity_nbytes is None]
         self._is_ranking = is_plain and len(free) == len(bars)
         self._sum, self._longest = sum(free), 0 if self._is_ranking else max(free, default=0)
@@ -99,6 +101,9 @@ class Bars(Drawing):
         plot.add_bars(self._areas, [self._color(tokens, part) for _, part in self._parts])
         hatch = QColor(ink_on(tokens.color("bad_fill")))
         hatch.setAlpha(150)
+        lost = [place for place, (_, part) in zip(self._areas, self._parts, strict=True) if part.is_missing]
+        plot.add_bars(lost, [tokens.color("surface")] * len(lost))
+        plot.add_bars(lost, [QBrush(tokens.color("bad"), Qt.BrushStyle.BDiagPattern)] * len(lost))
         for bar, line in lines:
             if bar.excess_nbytes:  # red and hatched: the color alone would not do
                 beyond = QRectF(QPointF(self._limit(bar, line), line.top()), line.bottomRight())
@@ -163,6 +168,8 @@ class Bars(Drawing):
 
     def _color(self, tokens: Tokens, part: Segment) -> QColor:
         """Return the color of a segment; what is no device gets one that no device has."""
+        if part.is_missing:
+            return tokens.color("bad")
         if self._is_by_device:
             return tokens.device(part.color)
         return tokens.shade(0 if self._is_ranking else part.color)

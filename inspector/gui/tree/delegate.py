@@ -13,6 +13,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, Q
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
+from inspector.gui.theme.ink import ink_on
 from inspector.gui.theme.theme import Theme, Tokens
 from inspector.gui.tree.columns import widest
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
@@ -30,6 +31,7 @@ ROW_HEIGHT = 26
 _PAD = 10
 _STRIP_WIDTH, _STRIP_HEIGHT = 36, 8
 _CHIP = 10
+_MARK, _MARK_ROOM = 12, 16
 _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
 _SPARK_HEIGHT, _SPARK_STEP, _SPARK_MARGIN = 8, 4, 5
 _RIGHT = 4
@@ -121,13 +123,14 @@ class RowDelegate(QStyledItemDelegate):
         tensors = {node.device_text for _, node in rows if node.kind == "tensor"}
         groups = {node.device_text for _, node in rows if node.kind != "tensor"}
         shapes, types = {node.shape_text for _, node in rows}, {node.type_text for _, node in rows}
-        values = {*self._model.scalars.values(), *[node.text for _, node in rows]}
+        values = {*self._model.scalars.values(), *[self.rows.text(id_, Column.VALUE) for id_, _ in rows]}
+        marks = _MARK_ROOM if self._model.marks else 0
         most = max((node.nbytes for _, node in rows), default=0)
         chips, strips = widest(tensors, measure) + _CHIP + 8, widest(groups, measure) + _STRIP_WIDTH + 8
         sparks = max(map(len, self.sparks), default=0) * _SPARK_STEP
         ends = (self.indent(level) + widest(texts, measure) for level, texts in names.items())
         return {
-            Column.NAME: max(ends, default=0) + ARROW + _NAME_LEFT + _RIGHT,
+            Column.NAME: max(ends, default=0) + ARROW + _NAME_LEFT + _RIGHT + marks,
             Column.DEVICE: max(chips if any(tensors) else 0, strips if any(groups) else 0) + pads,
             Column.SHAPE: widest(shapes, measure) + pads,
             Column.TYPE: widest(types, measure) + pads,
@@ -149,11 +152,14 @@ class RowDelegate(QStyledItemDelegate):
         area = QRectF(option.rect)
         if column == Column.DEVICE:
             area = self._paint_devices(painter, area, node)
-        has_spark = node.kind == "tensor" and self.sparks and node.index not in self._model.scalars
+        mark = self._model.mark(node_id)
+        has_spark = node.kind == "tensor" and self.sparks and not self.rows.text(node_id, Column.VALUE)
         if column == Column.VALUE and has_spark:
             paint_spark(painter, area, self.sparks[node.index], self._theme.tokens.color("accent"))
         if column == Column.NAME:
             area = self._paint_arrow(painter, option, index)
+            if mark:
+                area = self._paint_mark(painter, area)
             if self.query is not None:
                 self._paint_match(
                     painter, area, node_id, self._spans(self.query, node_id), option.fontMetrics
@@ -179,6 +185,19 @@ class RowDelegate(QStyledItemDelegate):
                 )
             )
         return QRectF(option.rect).adjusted(place.right() - option.rect.left() - 4, 0, 0, 0)
+
+    def _paint_mark(self, painter: QPainter, area: QRectF) -> QRectF:
+        """Paint a triangle with an exclamation mark; return the place that is left for the name."""
+        left, middle = area.left() + _NAME_LEFT, area.center().y() + 0.5
+        corners = [(0.0, 5.5), (_MARK, 5.5), (_MARK / 2, -5.5)]
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.tokens.color("bad_fill"))
+        painter.drawPolygon(QPolygonF([QPointF(left + x, middle + y) for x, y in corners]))
+        painter.setPen(QPen(ink_on(self._theme.tokens.color("bad_fill")), 1.5))
+        x = left + _MARK / 2
+        painter.drawLine(QPointF(x, middle - 1.5), QPointF(x, middle + 1.5))
+        painter.drawPoint(QPointF(x, middle + 4))
+        return area.adjusted(_MARK_ROOM, 0, 0, 0)
 
     def _paint_devices(self, painter: QPainter, area: QRectF, node: Node) -> QRectF:
         tokens, colors = self._theme.tokens, self._model.tree.colors
@@ -231,7 +250,10 @@ class RowDelegate(QStyledItemDelegate):
         align = _CENTER_LEFT
         if column == Column.SIZE:
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        painter.setPen(QPen(_ink(self._theme.tokens, self._model.node(node_id), column)))
+        ink = _ink(self._theme.tokens, self._model.node(node_id), column)
+        if column == Column.VALUE and self._model.mark(node_id):
+            ink = self._theme.tokens.color("bad")
+        painter.setPen(QPen(ink))
         painter.drawText(room, align, _cut(text, column, metrics, room.width()))
 
     def _paint_focus(self, painter: QPainter, option: QStyleOptionViewItem) -> None:

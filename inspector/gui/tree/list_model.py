@@ -6,22 +6,13 @@ for half a second. So Qt itself keeps how many rows there are; only what is seen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QStandardItemModel
 
-from inspector.gui.tree.model import (
-    NODE_ROLE,
-    TITLES,
-    AnyIndex,
-    Column,
-    TreeModel,
-    alignment,
-    remark,
-    spoken,
-)
+from inspector.gui.tree.model import TITLES, AnyIndex, Column, TreeModel, readers_of
 from inspector.overriding import override
 from inspector.report.tree import Node
 
@@ -39,15 +30,7 @@ class ListModel(QStandardItemModel):
         self._nodes: tuple[int, ...] = ()
         self._rows: dict[int, int] = {}
         self._title = ""
-        self._readers: dict[int, Callable[[int, int], object]] = {
-            NODE_ROLE: lambda node_id, _column: node_id,
-            Qt.ItemDataRole.DisplayRole: self.text,
-            Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: alignment(column),
-            Qt.ItemDataRole.ToolTipRole: lambda node_id, column: remark(self.node(node_id), column),
-            Qt.ItemDataRole.AccessibleTextRole: lambda node_id, column: spoken(
-                column, self.text(node_id, column)
-            ),
-        }
+        self._readers = readers_of(self.text, tree)
 
     def set_rows(self, nodes: tuple[int, ...], total: int) -> None:
         """Show these nodes, the first of so many."""

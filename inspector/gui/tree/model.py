@@ -17,11 +17,22 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from inspector.gui.tree.shape import Shape
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
+from inspector.report.damage import NO_MARKS
 from inspector.report.outline.flat import Column, Order, rank_by
 from inspector.report.tree import Node, Tree
 from inspector.units import format_count, format_exact, format_nbytes
 
-__all__ = ["NODE_ROLE", "TITLES", "Column", "TreeModel", "alignment", "cell_text", "remark", "spoken"]
+__all__ = [
+    "NODE_ROLE",
+    "TITLES",
+    "Column",
+    "TreeModel",
+    "alignment",
+    "cell_text",
+    "readers_of",
+    "remark",
+    "spoken",
+]
 AnyIndex = QModelIndex | QPersistentModelIndex
 NODE_ROLE = Qt.ItemDataRole.UserRole + 1
 _NO_INDEX = QModelIndex()
@@ -86,10 +97,11 @@ def _counts(node: Node) -> str:
     return ", ".join(counts) + left
 
 
-def remark(node: Node, column: int) -> str:
+def remark(node: Node, column: int, mark: str = "") -> str:
     """Return the tooltip of a cell, as markup."""
     if column == Column.NAME:
-        return plain_tooltip(f"{node.path.rstrip('/.') or node.name}\n{_counts(node)}".rstrip())
+        lines = (node.path.rstrip("/.") or node.name, _counts(node), mark)
+        return plain_tooltip("\n".join(filter(None, lines)))
     if column == Column.DEVICE:
         return plain_tooltip("\n".join(f"{name}: {format_nbytes(nbytes)}" for name, nbytes in node.devices))
     return plain_tooltip(_counts(node) if column == Column.SIZE else cell_text(node, column))
@@ -98,6 +110,22 @@ def remark(node: Node, column: int) -> str:
 def spoken(column: int, text: str) -> str:
     """Return what a screen reader says of a cell."""
     return f"{TITLES[column]}: {text or 'none'}"
+
+
+def readers_of(text: Callable[[int, int], str], tree: TreeModel) -> dict[int, Callable[[int, int], object]]:
+    """Return what a cell says in each role, by the id of its row and its column."""
+
+    def speak(node_id: int, column: int) -> str:
+        mark = tree.mark(node_id) if column == Column.NAME else ""
+        return spoken(column, ", ".join(filter(None, (text(node_id, column), mark))))
+
+    return {
+        NODE_ROLE: lambda node_id, _column: node_id,
+        Qt.ItemDataRole.DisplayRole: text,
+        Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: alignment(column),
+        Qt.ItemDataRole.ToolTipRole: lambda id_, column: remark(tree.node(id_), column, tree.mark(id_)),
+        Qt.ItemDataRole.AccessibleTextRole: speak,
+    }
 
 
 class TreeModel(QAbstractItemModel):
@@ -110,21 +138,14 @@ class TreeModel(QAbstractItemModel):
         super().__init__(parent)
         self._tree = _EMPTY
         self.scalars: Mapping[int, str] = {}
+        self.marks = NO_MARKS
         self.shape = Shape(_EMPTY.nodes)
         self._matches: tuple[int, ...] = ()
         self._is_filtered = False
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
         self._children: dict[int, Sequence[int]] = {}
         self._rows: dict[int, int] = {}
-        self._readers: dict[int, Callable[[int, int], object]] = {
-            NODE_ROLE: lambda node_id, _column: node_id,
-            Qt.ItemDataRole.DisplayRole: self.text,
-            Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: alignment(column),
-            Qt.ItemDataRole.ToolTipRole: lambda node_id, column: remark(self.node(node_id), column),
-            Qt.ItemDataRole.AccessibleTextRole: lambda node_id, column: spoken(
-                column, self.text(node_id, column)
-            ),
-        }
+        self._readers = readers_of(self.text, self)
 
     @property
     def tree(self) -> Tree:
@@ -144,7 +165,7 @@ class TreeModel(QAbstractItemModel):
     def set_tree(self, tree: Tree | None) -> None:
         """Show another tree, without a filter."""
         self.beginResetModel()
-        self._tree, self.scalars = tree or _EMPTY, {}
+        self._tree, self.scalars, self.marks = tree or _EMPTY, {}, NO_MARKS
         self.shape = Shape(self._tree.nodes)
         self._matches, self._is_filtered = (), False
         self._forget()
@@ -290,8 +311,12 @@ class TreeModel(QAbstractItemModel):
         """Return the text of a cell."""
         node = self._tree.nodes[node_id]
         if column == Column.VALUE and node.kind == "tensor":
-            return self.scalars.get(node.index, "")
-        return cell_text(node, column)
+            return self.mark(node_id) or self.scalars.get(node.index, "")
+        return (self.mark(node_id) if column == Column.VALUE else "") or cell_text(node, column)
+
+    def mark(self, node_id: int) -> str:
+        """Return what is wrong with a row, or how often below it; empty for nearly all."""
+        return self.marks.of(node_id, self.shape.last_below(node_id)) if self.marks else ""
 
     def _is_shown(self, node_id: int) -> bool:
         if not self._is_filtered:

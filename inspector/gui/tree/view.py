@@ -34,6 +34,7 @@ from inspector.gui.tree.selection import Rows, branches_in_sight, nodes_of, rows
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
 from inspector.quoting import pasted_cell
+from inspector.report.damage import Marks
 from inspector.report.outline.flat import Order
 from inspector.report.tree import Tree
 
@@ -340,6 +341,12 @@ class TensorTreeView(QTreeView):
         self._fit_columns(self._model.tree)
         self.viewport().update()
 
+    def show_marks(self, marks: Marks) -> None:
+        """Mark the rows that something is wrong with, and those that they are below."""
+        self._model.marks = marks
+        self._fit_columns(self._model.tree)
+        self.viewport().update()
+
     def show_scalars(self, scalars: Mapping[int, str]) -> None:
         """Show the values of tensors of one element."""
         self._model.scalars = scalars
@@ -350,7 +357,7 @@ class TensorTreeView(QTreeView):
         """Size the columns as the texts of a file need, and hide those that have nothing to say of it."""
         empty = {
             Column.DEVICE: set(tree.colors) == {NO_DEVICE},
-            Column.VALUE: not (self._delegate.sparks or self._model.scalars)
+            Column.VALUE: not (self._delegate.sparks or self._model.scalars or self._model.marks)
             and all(node < 0 for node in tree.value_nodes),
         }
         rows: Iterable[int] = rows_to_measure(len(tree.nodes), self._model.first_below, self._folds.rows)

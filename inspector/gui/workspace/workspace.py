@@ -181,6 +181,8 @@ class TreePane(QWidget):
             self.tree.show_sparks(new.sparks)
         if new.tree is not None and (old is None or old.scalars is not new.scalars):
             self.tree.show_scalars(new.scalars or {})
+        if new.tree is not None and (old is None or old.row_marks is not new.row_marks):
+            self.tree.show_marks(new.row_marks)
         if old is None or old.strip is not new.strip:
             self.strip.show_screen(new)
         self.tree.drag.show_taken(new.taken)

@@ -9,6 +9,7 @@ from inspector.records import dataclass
 from inspector.remap.rules import literal_pattern
 from inspector.report.arrange import NO_NAME
 from inspector.report.colors import device_name, device_names
+from inspector.report.damage import WORDS, damage_of
 from inspector.report.details import Lookup, size_text
 from inspector.report.outline.chosen import Total, total_of
 from inspector.report.outline.node import Node, Tree
@@ -78,7 +79,9 @@ def _total_facts(total: Total) -> tuple[str, ...]:
 def _tensor_facts(checkpoint: Checkpoint, node: Node, lookup: Lookup) -> tuple[str, ...]:
     tensor = checkpoint.tensors[node.index]
     stride = "" if not tensor.stride else f"stride ({', '.join(map(str, tensor.stride))})"
+    damage = damage_of(checkpoint).get(node.index)
     return (
+        "" if damage is None else WORDS[damage].rstrip("."),
         device_name(tensor.device),
         tensor.dtype,
         format_shape(tensor.shape),
