@@ -200,6 +200,27 @@ def test_what_does_not_fit_is_red_and_hatched_behind_the_limit(view, theme):
     assert tokens.device(0).name() not in beyond
 
 
+def test_what_is_missing_is_hatched_and_no_device(view, theme):
+    parts = (
+        Segment(label="cuda:0", color=0, nbytes=50),
+        Segment(label="missing", color=-1, nbytes=50, is_missing=True),
+    )
+    rank = replace(parts[0], label="float32")
+    for bars in (
+        Bar(label="As saved", segments=parts, text=""),
+        Bar(label="float32", segments=(rank, parts[1]), text=""),
+    ):
+        view.show_drawing(Bars(Chart(title="", bars=(bars,)), DEVICES))
+        image, (here, gone) = view.grab().toImage(), (area_of(view, 0), area_of(view, 1))
+        there = {
+            image.pixelColor(x, gone.center().y()).name() for x in range(gone.left() + 9, gone.right() - 9)
+        }
+        color = theme.tokens.device(0) if bars.label == "As saved" else theme.tokens.shade(0)
+        assert image.pixelColor(here.left() + 40, here.top() + 4).name() == color.name()
+        assert len(there) > 1
+        assert color.name() not in there
+
+
 def test_what_fits_leaves_the_track_free(view, theme):
     image, area = view.grab().toImage(), area_of(view, 1)
     assert area.width() == pytest.approx(400 * 0.1, abs=2)
