@@ -18,7 +18,15 @@ from inspector.report.damage import WORDS, Damage, damage_of
 from inspector.report.words.formats import format_label, shown_place
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import verdict_words
-from inspector.units import escape_text, format_count, format_nbytes, format_shape, shown_path
+from inspector.units import (
+    escape_text,
+    format_count,
+    format_nbytes,
+    format_shape,
+    short_value,
+    shown_path,
+    unescaped_path,
+)
 
 _MOST_LISTED = 40
 _MOST_PIECES = 64
@@ -95,14 +103,16 @@ def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[Fa
         groups.append(_group("Storage", _storage(storage)))
         others = [other for other in lookup.viewers.get(storage.key, ()) if other != index]
         if others:
-            paths = [("", checkpoint.tensors[other].path) for other in others[:_MOST_LISTED]]
+            paths = [("", unescaped_path(checkpoint.tensors[other].path)) for other in others[:_MOST_LISTED]]
             groups.append(_group(f"Shares its bytes with {format_count(len(others), 'tensor')}", paths))
     return tuple(groups)
 
 
 def value_facts(value: ValueRow) -> tuple[FactGroup, ...]:
     """Return what is known about a value that is no tensor."""
-    rows = [("Path", shown_place(value)), ("Type", value.type), ("Value", value.text)]
+    short = short_value(value.type, value.text)
+    exact = [("Exactly", value.text)] if short != value.text else []
+    rows = [("Path", unescaped_path(shown_place(value))), ("Type", value.type), ("Value", short), *exact]
     return (_group("Value", rows),)
 
 
@@ -194,7 +204,7 @@ def _about_file(checkpoint: Checkpoint, parameters: str) -> list[tuple[str, str]
 
 def _about(tensor: Tensor, lookup: Lookup, after: str, damage: Damage | None) -> list[tuple[str, str]]:
     rows = [
-        ("Path", shown_place(tensor)),
+        ("Path", unescaped_path(shown_place(tensor))),
         ("Python", python_expression(tensor) or _NO_EXPRESSION),
         ("Device", device_name(tensor.device)),
         ("After loading", after),

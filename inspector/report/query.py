@@ -32,7 +32,7 @@ from inspector.report.terms import (
     parse_terms,
 )
 from inspector.report.tree import Tree
-from inspector.units import cut_text, escape_text, format_shape
+from inspector.units import cut_text, escape_text, format_shape, unescaped_path
 
 Odd = Mapping[str, Collection[int]]
 """The indexes of the tensors that a scan found to be odd, by the field that asks for them."""
@@ -43,7 +43,8 @@ class Rows:
     """What is searched: a checkpoint, and the names of its rows in lower case; built once for each file.
 
     Attributes:
-        tensors: The path of each tensor and, on a second line, an optimizer slot's `PARAMETER/SLOT`.
+        tensors: The path of each tensor and, on lines of their own, it with `/` and `~` as they are in names,
+            and an optimizer slot's `PARAMETER/SLOT`.
         odd: What a scan found; None before one.
     """
 
@@ -101,18 +102,23 @@ def searchable(checkpoint: Checkpoint) -> Rows:
     return Rows(
         checkpoint=checkpoint,
         tensors=tuple(
-            _lower(tensor.path)
+            _names(tensor.path)
             if tensor.parameter is None
-            else f"{tensor.path}\n{tensor.parameter}/{tensor.slot}".lower()
+            else f"{_names(tensor.path)}\n{tensor.parameter}/{tensor.slot}".lower()
             for tensor in checkpoint.tensors
         ),
-        values=tuple(value.path.lower() for value in checkpoint.values),
+        values=tuple(_names(value.path) for value in checkpoint.values),
     )
 
 
-def _lower(path: str) -> str:
-    """Return a path in lower case; the same object where it is, since there may be a million."""
+def _names(path: str) -> str:
+    """Return a path in lower case, and on a second line with its names as they are, where those differ.
+
+    It is the same object where it can be, since there may be a million.
+    """
     lower = path.lower()
+    if "~" in path:
+        return f"{lower}\n{unescaped_path(lower)}"
     return path if lower == path else lower
 
 

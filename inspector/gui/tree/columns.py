@@ -28,7 +28,9 @@ _MOST = {
 }
 _FIRST_SERVED = (Column.TYPE, Column.SIZE, Column.SHAPE, Column.DEVICE, Column.VALUE)
 _UNCUT = frozenset({Column.TYPE, Column.SIZE})
-"""What is counted is not cut, even where that makes names shorter: a part of a number is a wrong one."""
+"""What is counted has its room before others have what they like."""
+_GIVES = {Column.VALUE: 48, Column.TYPE: 76, Column.SHAPE: 88, Column.DEVICE: 110}
+"""What gives room to names that have too little, in this order, and what is left to it."""
 _ROWS, _LONGEST = 60, 12
 _SHORT_NAME, _LEAST_NAME, _FIRST_NAME = 120, 180, 220
 """What names have where all are short, where there is little room, and before others get what they like."""
@@ -78,6 +80,17 @@ def share(needs: Mapping[Column, int], room: int) -> dict[Column, int]:
     return given
 
 
+def squeezed(widths: Mapping[Column, int], lack: int) -> dict[Column, int]:
+    """Return the widths of columns after some gave what names lack, as far as they can."""
+    found = dict(widths)
+    for column, kept in _GIVES.items():
+        less = min(max(found.get(column, 0) - kept, 0), max(lack, 0))
+        if less:
+            found[column] -= less
+            lack -= less
+    return found
+
+
 def build_column_menu(view: QTreeView) -> QMenu:
     """Build the menu that hides and shows columns; the name stays. It goes when it is closed."""
     menu = QMenu(view)
@@ -100,6 +113,7 @@ class TreeColumns(QObject):
         super().__init__(view)
         self._view = view
         self._header = header = view.header()
+        self.least = 0  # that names have for their indents
         self._own: set[int] = set()
         self._needs: dict[Column, int] = {}
         self._is_fitting = False
@@ -137,13 +151,15 @@ class TreeColumns(QObject):
         }
         kept = sum(self._view.columnWidth(column) for column in shown if column not in wanted)
         room = self._view.viewport().width()
-        least = min(max(self._needs.get(Column.NAME, _FIRST_NAME), _SHORT_NAME), _FIRST_NAME)
+        liked = min(max(self._needs.get(Column.NAME, _FIRST_NAME), _SHORT_NAME), _FIRST_NAME)
+        least = max(min(liked, _LEAST_NAME), self.least)
+        widths = share(wanted, room - kept - max(liked, least))
         self._is_fitting = True
-        for column, width in share(wanted, room - kept - least).items():
+        for column, width in squeezed(widths, kept + sum(widths.values()) + least - room).items():
             self._header.resizeSection(column, width)
         if Column.NAME not in self._own:
             others = sum(map(self._view.columnWidth, shown))
-            self._header.resizeSection(Column.NAME, max(min(least, _LEAST_NAME), room - others))
+            self._header.resizeSection(Column.NAME, max(least, room - others))
         self._is_fitting = False
 
     def state(self) -> QByteArray:

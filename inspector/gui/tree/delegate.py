@@ -1,7 +1,7 @@
 """How a row of the tree is painted: the device as color *and* text, the devices of a group in proportion.
 
-Indents are painted here too: Qt would push the names of deep branches out of their column. Rows that are
-too deep for it are indented less, and then moved to the left together, so that each shows its name.
+Indents are painted here too: Qt would push the names of deep branches out of their column. Where rows are
+unfolded too deep for it, all are indented less, and the column takes room from others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from inspector.gui.tree.selection import Rows
 from inspector.gui.widgets.labels import cut_path
 from inspector.overriding import override
 from inspector.report.tree import Node
-from inspector.units import format_nbytes
+from inspector.units import format_nbytes, unescaped_path
 
 if TYPE_CHECKING:
     from inspector.report.query import Query
@@ -37,11 +37,12 @@ _SPARK_HEIGHT, _SPARK_STEP, _SPARK_MARGIN = 8, 4, 5
 _RIGHT = 4
 _WIDE_SIZE = "8.888 MB"
 """Few texts of sizes are wider."""
-INDENT = 12
-_NARROW_INDENT = 6
+INDENT, _NARROW_INDENT = 12, 6
 ARROW = 20
 """Width of the place of the arrow before a name."""
 _LEAST_NAME = 100
+_MOST_LEVELS = 64
+"""Rows that are nested deeper than any model are not indented further."""
 _NAME_LEFT = 6
 _LONG_NAME = 64
 _CENTER_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
@@ -97,7 +98,7 @@ class RowDelegate(QStyledItemDelegate):
         """What the view shows at present: the tree, or a list of its rows."""
         self.query: Query | None = None
         self.sparks: tuple[tuple[int, ...], ...] = ()
-        self.indents = (INDENT, 0)
+        self.step = INDENT
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
@@ -105,8 +106,7 @@ class RowDelegate(QStyledItemDelegate):
 
     def indent(self, level: int) -> int:
         """Return how far the arrow of a row at this level stands from the edge of its column."""
-        step, shift = self.indents
-        return step * max(level - shift, 0)
+        return self.step * min(level, _MOST_LEVELS)
 
     def arrow_of(self, cell: QRect, level: int) -> QRect:
         """Return the place of the arrow in a cell with a name."""
@@ -267,6 +267,10 @@ def _cut(text: str, column: int, metrics: QFontMetrics, room: float) -> str:
     """Return the text of a cell as far as there is room; of a path, the end says most."""
     if column == Column.NAME:
         return cut_path(text, metrics, room)
+    is_count = column in (Column.TYPE, Column.SHAPE) and text[:1].isdigit() and "\u00d7" not in text
+    if is_count and metrics.horizontalAdvance(text) > room:
+        count = text.partition(" ")[0]  # a part of a number would be a wrong one
+        return count if metrics.horizontalAdvance(count) <= room else "\u2026"
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room))
 
 
@@ -283,7 +287,7 @@ def spans_in_cut(spans: list[Span], name: str, text: str) -> list[Span]:
 
 def spans_in_name(query: Query, node: Node, name: str) -> list[Span]:
     """Return what a query matches in the name that a row shows, which is the end of its path."""
-    path = node.path.rstrip("/.") if node.kind == "group" else node.path
+    path = unescaped_path(node.path.rstrip("/.") if node.kind == "group" else node.path)
     start = len(path) - len(name)
     if start < 0 or not path.endswith(name):
         return []
@@ -300,11 +304,15 @@ def _chevron(middle: QPointF, *, is_open: bool) -> QPolygonF:
     return QPolygonF([QPointF(x - flat, y - steep), QPointF(x + flat, y), QPointF(x - flat, y + steep)])
 
 
-def indents_for(deepest: int, width: int) -> tuple[int, int]:
-    """Return the indent of a level, and how many levels have none, so that the deepest shows its name."""
-    room = max(0, width - ARROW - _LEAST_NAME)
-    step = INDENT if INDENT * deepest <= room else _NARROW_INDENT
-    return step, max(0, deepest - room // step)
+def indent_for(deepest: int, width: int) -> int:
+    """Return the indent of a level with which the deepest shows its name, but never less than can be seen."""
+    room = width - ARROW - _LEAST_NAME
+    return min(INDENT, max(_NARROW_INDENT, room // max(1, min(deepest, _MOST_LEVELS))))
+
+
+def least_width(deepest: int) -> int:
+    """Return how wide the column of names is at least."""
+    return _NARROW_INDENT * min(deepest, _MOST_LEVELS) + ARROW + _LEAST_NAME
 
 
 def _ink(tokens: Tokens, node: Node, column: int) -> QColor:

@@ -15,6 +15,7 @@ from PySide6.QtGui import QStandardItemModel
 from inspector.gui.tree.model import TITLES, AnyIndex, Column, TreeModel, readers_of
 from inspector.overriding import override
 from inspector.report.tree import Node
+from inspector.units import unescaped_path
 
 _SAMPLE = 60
 
@@ -80,7 +81,7 @@ class ListModel(QStandardItemModel):
     @staticmethod
     def name_of(node: Node) -> str:
         """Return what a row is called here: its whole path."""
-        return node.path or node.name
+        return unescaped_path(node.path) or node.name
 
     def text(self, node_id: int, column: int) -> str:
         """Return the text of a cell; the name is the whole path."""

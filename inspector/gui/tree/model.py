@@ -20,7 +20,7 @@ from inspector.overriding import override
 from inspector.report.damage import NO_MARKS
 from inspector.report.outline.flat import Column, Order, rank_by
 from inspector.report.tree import Node, Tree
-from inspector.units import format_count, format_exact, format_nbytes
+from inspector.units import format_count, format_exact, format_nbytes, short_value, unescaped_path
 
 __all__ = [
     "NODE_ROLE",
@@ -100,7 +100,7 @@ def _counts(node: Node) -> str:
 def remark(node: Node, column: int, mark: str = "") -> str:
     """Return the tooltip of a cell, as markup."""
     if column == Column.NAME:
-        lines = (node.path.rstrip("/.") or node.name, _counts(node), mark)
+        lines = (unescaped_path(node.path.rstrip("/.")) or node.name, _counts(node), mark)
         return plain_tooltip("\n".join(filter(None, lines)))
     if column == Column.DEVICE:
         return plain_tooltip("\n".join(f"{name}: {format_nbytes(nbytes)}" for name, nbytes in node.devices))
@@ -311,7 +311,7 @@ class TreeModel(QAbstractItemModel):
         """Return the text of a cell."""
         node = self._tree.nodes[node_id]
         if column == Column.VALUE and node.kind == "tensor":
-            return self.mark(node_id) or self.scalars.get(node.index, "")
+            return self.mark(node_id) or short_value("float", self.scalars.get(node.index, ""))
         return (self.mark(node_id) if column == Column.VALUE else "") or cell_text(node, column)
 
     def mark(self, node_id: int) -> str:

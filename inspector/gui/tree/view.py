@@ -18,14 +18,14 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTreeView, QWidget
 
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.columns import TreeColumns, rows_to_measure
-from inspector.gui.tree.delegate import RowDelegate, indents_for
+from inspector.gui.tree.delegate import RowDelegate, indent_for, least_width
 from inspector.gui.tree.dragging import RowDrag
 from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import Column, TreeModel
@@ -37,6 +37,7 @@ from inspector.quoting import pasted_cell
 from inspector.report.damage import Marks
 from inspector.report.outline.flat import Order
 from inspector.report.tree import Tree
+from inspector.units import unescaped_path
 
 if TYPE_CHECKING:
     from inspector.report.query import Query
@@ -294,11 +295,14 @@ class TensorTreeView(QTreeView):
         self._sorting = Sorting(self, self._model, self._folds)
         self._before_search: set[int] | None = None
         self._taking_focus = False
+        self._deepest = 0
         self._typed = ""
         self._since_typed = QElapsedTimer()
         self.drag = RowDrag(self, theme)
         self._set_behavior()
         self.columns = TreeColumns(self)
+        self.header().sectionResized.connect(self._indent)
+        self._folds.ended.connect(self._on_unfolded)
         self.expanded.connect(self._on_expanded)
         self.collapsed.connect(self._on_collapsed)
         self._selection_pause = QTimer(self)
@@ -331,6 +335,7 @@ class TensorTreeView(QTreeView):
             self._model.set_tree(tree)
             self._before_search = None
             self._delegate.query, self._delegate.sparks = None, ()
+            self._deepest = self.columns.least = 0
             if tree is not None:
                 self._folds.unfold(first_to_unfold(self._model))
                 self._fit_columns(tree)
@@ -452,7 +457,7 @@ class TensorTreeView(QTreeView):
     def name_of(self, node_id: int) -> str:
         """Return the name by which a user finds a row."""
         node = self._model.node(node_id)
-        return node.path.rstrip("/.") or node.name
+        return unescaped_path(node.path.rstrip("/.")) or node.name
 
     # Folding.
 
@@ -563,21 +568,23 @@ class TensorTreeView(QTreeView):
         self.setExpanded(index, not self.isExpanded(index))
         return True
 
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        indents = indents_for(self._deepest_in_sight(), self.columnWidth(Column.NAME))
-        if indents != self._delegate.indents:
-            self._delegate.indents = indents
-            self.viewport().update()  # rows that were moved by scrolling were painted with the last one
-        super().paintEvent(event)
+    def _on_unfolded(self) -> None:
+        self._deepen(max((self._model.level(node_id) + 1 for node_id in self._folds.rows), default=0))
 
-    def _deepest_in_sight(self) -> int:
-        """Return the level of the deepest row that is visible."""
-        deepest, index = 0, self.indexAt(QPoint(1, 1))
-        while index.isValid() and self.visualRect(index).top() < self.viewport().height():
-            deepest = max(deepest, self._rows.level(self._rows.node_id(index)))
-            index = self.indexBelow(index)
-        return deepest
+    def _deepen(self, deepest: int) -> None:
+        """Make room for the indents of so many levels; it stays when they are folded again."""
+        if deepest > self._deepest:
+            self._deepest = deepest
+            self.columns.least = least_width(deepest)
+            self.columns.fit()
+            self._indent()
+
+    def _indent(self) -> None:
+        """Indent rows as the column of names has room; this depends on nothing that scrolling changes."""
+        step = indent_for(self._deepest, self.columnWidth(Column.NAME))
+        if step != self._delegate.step:
+            self._delegate.step = step
+            self.viewport().update()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -607,7 +614,9 @@ class TensorTreeView(QTreeView):
             index = self.indexBelow(index)
 
     def _on_expanded(self, index: QModelIndex) -> None:
-        self._folds.rows.add(self._model.node_id(index))
+        node_id = self._model.node_id(index)
+        self._folds.rows.add(node_id)
+        self._deepen(self._model.level(node_id) + 1)
 
     def _on_collapsed(self, index: QModelIndex) -> None:
         self._folds.rows.discard(self._model.node_id(index))

@@ -11,7 +11,7 @@ from inspector.report.charts.treemap import Cell
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Tree
 from inspector.target.simulate import is_sent
-from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape, unescaped_path
 
 _WHOLE = "Whole file"
 _LOOSE = "in no tensor"
@@ -175,7 +175,7 @@ def path_shown(areas: Areas, node: int) -> str:
     row = areas.tree.nodes[node]
     if row.kind == "bucket":
         return f"{path_shown(areas, row.parent)}: {row.name}"
-    shown = row.path if row.kind == "tensor" else row.path.rstrip("/.")
+    shown = unescaped_path(row.path if row.kind == "tensor" else row.path.rstrip("/."))
     return escape_text(cut_text(shown, _MOST_PATH)) or row.name or _WHOLE
 
 

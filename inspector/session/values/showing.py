@@ -31,7 +31,7 @@ from inspector.session.values.page import (
     ValuesPage,
     first_choice,
 )
-from inspector.units import cut_text, escape_text, format_nbytes, format_shape
+from inspector.units import cut_text, escape_text, format_nbytes, format_shape, unescaped_path
 from inspector.values.request import Request, Requests, read_nbytes
 from inspector.values.statistics import Oddity, Ranks, Scan, Statistics
 
@@ -79,7 +79,7 @@ def values_page(state: State) -> ValuesPage:
     if document is None or row is None:
         return ValuesPage(scan=scan)
     tensor = document.checkpoint.tensors[row]
-    title = escape_text(cut_text(tensor.path, _MOST_TITLE)) or "the root"
+    title = escape_text(cut_text(unescaped_path(tensor.path), _MOST_TITLE)) or "the root"
     facts = f"{tensor.dtype}, {format_shape(tensor.shape)}"
     request = request_for(document, row)
     if isinstance(request, str):
@@ -143,7 +143,7 @@ def _scan_page(document: Document, scan: Scan) -> ScanPage:
     odd = [one for one in scan.tensors if one.oddities or one.statistics is None]
     rows = tuple(
         ScanRow(
-            path=escape_text(cut_text(tensors[one.row].path, _MOST_TITLE)),
+            path=escape_text(cut_text(unescaped_path(tensors[one.row].path), _MOST_TITLE)),
             node=nodes[one.row],
             words=escape_text(scanned_words(one)),
         )
