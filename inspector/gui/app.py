@@ -125,7 +125,6 @@ class UnexpectedErrors(QObject):
 
 
 def report_of(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> ErrorReport:
-    """Return the report of an error, with what is needed to fix it."""
     import platform
     import traceback
 
@@ -287,12 +286,10 @@ class Program(QObject):
 
     @property
     def theme(self) -> Theme:
-        """The theme of all windows."""
         return self._theme
 
     @property
     def windows(self) -> tuple[MainWindow, ...]:
-        """The open windows."""
         return tuple(self._windows)
 
     def open_window(self, path: str | None = None, *, demo: bool = False) -> MainWindow:
@@ -334,7 +331,6 @@ class Program(QObject):
 
     @property
     def comparisons(self) -> tuple[CompareWindow | SeriesWindow, ...]:
-        """The open windows that compare files."""
         return tuple(self._comparisons)
 
     def compare_files(self, paths: list[str]) -> None:

@@ -30,7 +30,6 @@ class FreezingPause:
         self._inside = 0
 
     def __enter__(self) -> None:
-        """Stop collecting."""
         with self._lock:
             self._inside += 1
             gc.disable()
@@ -48,7 +47,6 @@ class FreezingPause:
 
 
 def _has_long_ones() -> bool:
-    """Return whether a new container refers to so many objects that walking over it takes as long."""
     return any(len(one) > _MANY for one in gc.get_objects(generation=0) if type(one) in _CONTAINERS)
 
 

@@ -116,7 +116,6 @@ class MainWindow(DropFrame):
 
     @property
     def actions_by_name(self) -> Mapping[str, QAction]:
-        """The actions by their ids."""
         return self._actions
 
     @property
@@ -133,7 +132,6 @@ class MainWindow(DropFrame):
         return self._menu_bar
 
     def attach(self, session: Session) -> None:
-        """Connect the window to its session."""
         self.session = session
         self.top_bar.target_chosen.connect(session.set_target)
         self.top_bar.device_chosen.connect(session.set_wanted)
@@ -164,7 +162,6 @@ class MainWindow(DropFrame):
             session.dispose()
 
     def prepare(self) -> None:
-        """Build the workspace while a thread still reads the file, or what reads files."""
         if self.shown is None or self.shown.phase == "opening":
             self._stack.prepare()
 

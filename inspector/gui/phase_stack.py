@@ -99,14 +99,12 @@ class PhaseStack(QStackedWidget):
             self.show_changes(None, unsaid)
 
     def take_focus(self) -> None:
-        """Focus what is most likely to be used on the current page."""
         page = self.currentWidget()
         if page is not None and page is not self._blank:
             first: QWidget = getattr(page, "first_focus", page)
             first.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_hot(self, *, hot: bool) -> None:
-        """Highlight the drop target of the empty page."""
         from inspector.gui.start.empty import EmptyPage
 
         page = self._pages.get("empty")

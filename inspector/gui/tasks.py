@@ -114,7 +114,6 @@ class Turns(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is more to do."""
         return self._steps is not None
 
     def begin(self, steps: Iterator[object]) -> None:

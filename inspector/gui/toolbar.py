@@ -114,7 +114,6 @@ class TopBar(QWidget):
         row(menus, *buttons, *choices, (self.search, 3), 0, spacing=6, margins=(6, 0, 10, 0), within=self)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
-        """Show what the bar shows of a screen."""
         ready = new.phase == "ready"
         self._is_ready = ready
         self._targets.setVisible(ready)

@@ -52,7 +52,6 @@ def _add_copy(menu: QMenu, session: Session, commands: Commands, nodes: tuple[in
 
 
 def _add_questions(menu: QMenu, session: Session, screen: Screen, node: int) -> None:
-    """Add the searches that begin at a row."""
     row = None if screen.tree is None else screen.tree.nodes[node]
     if row is None or not row.devices:
         return

@@ -68,7 +68,6 @@ class Bars(Drawing):
         return QRectF(0, number * (_CAPTION + _BAR + _GAP) + _CAPTION, width, _BAR)
 
     def _full(self, bar: Bar) -> int:
-        """Return the bytes that the whole width stands for."""
         if bar.capacity_nbytes is None:
             return max(self._sum if self._is_ranking else self._longest, 1)
         return max(bar.capacity_nbytes, bar.nbytes, 1)
@@ -138,11 +137,10 @@ class Bars(Drawing):
             plot.stroke(QLineF(x, line.top() - 3, x, line.bottom() + 3), pen)
 
     def _write_labels(self, plot: Plot, tokens: Tokens) -> None:
-        """Name the segments that have room for it."""
         for (bar, part), area in zip(self._parts, self._areas, strict=True):
             room = area.adjusted(_PAD, 0, -_PAD, 0)
             room.setRight(min(room.right(), self._limit(bar, QRectF(0, 0, plot.room.width(), 0)) - _PAD))
-            if plot.advance(part.label, small=True) <= room.width():
+            if not part.is_missing and plot.advance(part.label, small=True) <= room.width():
                 plot.write(room, part.label, ink_on(self._color(tokens, part)), small=True)
 
     def _write_legend(self, plot: Plot, tokens: Tokens) -> None:

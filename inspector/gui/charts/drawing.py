@@ -41,11 +41,9 @@ class Drawing:
         raise NotImplementedError
 
     def part_at(self, x: float, y: float) -> int | None:
-        """Return the part at a place."""
         return next((part for part in range(self.count) if self.area(part).contains(x, y)), None)
 
     def words(self, part: int) -> str:
-        """Return what a part stands for."""
         raise NotImplementedError
 
     def query(self, part: int) -> str:  # noqa: ARG002  # of most charts no part can be searched for

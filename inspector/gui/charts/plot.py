@@ -94,7 +94,6 @@ class Plot:
         return area.united(QRectF(area.topLeft(), QSizeF(1, 1)))
 
     def advance(self, text: str, *, small: bool = False) -> float:
-        """Return how wide a text is."""
         return QFontMetricsF(self._small if small else self._font).horizontalAdvance(text)
 
     def set_axis(
@@ -133,7 +132,6 @@ class Plot:
         self.show_all()
 
     def add_bars(self, areas: Sequence[QRectF], brushes: Sequence[QColor | QBrush]) -> None:
-        """Draw rectangles."""
         if areas:
             x0, y0, width, height = zip(*(area.getRect() for area in areas), strict=True)
             shown = [QBrush(brush) for brush in brushes]
@@ -158,7 +156,6 @@ class Plot:
         )
 
     def outline(self, part: int | None, marks: Sequence[int] = ()) -> None:
-        """Outline the part that is read, and those that are selected elsewhere."""
         for item in self._outlines:
             self._box.removeItem(item)
         self._outlines = []
@@ -200,13 +197,11 @@ class Plot:
         self._note(item)
 
     def stroke(self, line: QLineF, pen: QPen) -> None:
-        """Draw a straight line."""
         item = QGraphicsLineItem(line)
         item.setPen(pen)
         self._note(item)
 
     def fill(self, area: QRectF, color: QColor, radius: float, *, corners: bool = False) -> None:
-        """Fill a rectangle with round corners, or those corners alone."""
         path = QPainterPath()
         path.addRoundedRect(area, radius, radius)
         if corners:
@@ -233,7 +228,6 @@ class Plot:
         return QPointF(self._box.mapViewToScene(place))
 
     def part_at(self, point: QPointF) -> int | None:
-        """Return the part of the chart at a point of the widget."""
         place, drawing = self._box.mapSceneToView(point), self._drawing
         if not self._box.sceneBoundingRect().contains(point):
             return None
@@ -245,7 +239,6 @@ class Plot:
         )
 
     def zoom(self, factor: float, point: QPointF) -> None:
-        """Show more or less of the axes, around a point of the widget."""
         self._box.scaleBy(
             center=self._box.mapSceneToView(point), **dict.fromkeys(self._drawing.zooms, factor)
         )
@@ -257,7 +250,6 @@ class Plot:
         self._box.translateBy(**{axis: ways[axis] for axis in self._drawing.zooms})
 
     def show_all(self) -> None:
-        """End the zoom."""
         self._box.setRange(**self._whole, padding=0)
 
     def _on_range(self, *_: object) -> None:

@@ -65,7 +65,6 @@ class SeriesWindow(ComparingFrame):
         return None if self.shown is None else self.shown.progress
 
     def attach(self, session: SeriesSession) -> None:
-        """Connect the window to its session."""
         self.session = session
         self._copy.clicked.connect(session.copy_text)
         self._again.clicked.connect(session.compare)
@@ -73,7 +72,6 @@ class SeriesWindow(ComparingFrame):
     # `SeriesView`.
 
     def show_screen(self, screen: SeriesScreen) -> None:
-        """Show a screen."""
         old, self.shown = self.shown, screen
         self.setWindowTitle(screen.title)
         self._stack.setCurrentWidget(self._pages[screen.phase])
@@ -98,7 +96,6 @@ class SeriesWindow(ComparingFrame):
         self._status.show_status((" \u2192 ".join(screen.files), format_count(screen.modules, "module")))
 
     def take_text(self, text: str) -> None:
-        """Put a text on the clipboard."""
         QGuiApplication.clipboard().setText(text)
 
     def detach(self) -> None:

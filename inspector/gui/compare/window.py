@@ -84,7 +84,6 @@ class FileCard(QFrame):
         )
 
     def show_file(self, file: ComparedFile) -> None:
-        """Show a file."""
         self._name.setText(file.name)
         self._line.setText(file.line)
         describe(self, file.path)
@@ -201,7 +200,6 @@ class CompareModel(QAbstractItemModel):
         self._names = ("A", "B")
 
     def show_screen(self, screen: CompareScreen) -> None:
-        """Show the groups of a screen."""
         self.beginResetModel()
         self._rows, self._groups = screen.rows, screen.groups
         self._names = screen.a.name, screen.b.name
@@ -333,7 +331,6 @@ class FactsPanel(QScrollArea):
         self.show_selection(None)
 
     def show_selection(self, selection: Selection | None) -> None:
-        """Show what is selected."""
         is_same = _shown_of(selection) == _shown_of(self._selection)
         self._selection = selection
         shown = selection or Selection(row=0, title="", detail="", facts=())
@@ -406,7 +403,6 @@ class CompareWindow(ComparingFrame):
         return None if self.shown is None else self.shown.progress
 
     def attach(self, session: CompareSession) -> None:
-        """Connect the window to its session."""
         self.session = session
         self.head.kind_chosen.connect(lambda kind, chosen: session.choose_kind(kind, chosen=chosen))
         self.head.equal_shown.connect(lambda shown: session.show_equal(shown=shown))
@@ -440,7 +436,6 @@ class CompareWindow(ComparingFrame):
         self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
 
     def take_text(self, text: str) -> None:
-        """Put a text on the clipboard."""
         QGuiApplication.clipboard().setText(text)
         self._status.showMessage("Copied the comparison", _COPIED_MS)
 

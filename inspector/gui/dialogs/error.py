@@ -52,7 +52,6 @@ class ErrorDialog(QDialog):
         self.count()
 
     def count(self) -> None:
-        """Count one more error, a new one or one that is shown already."""
         self._more += 1
         self._count.setText(f"{format_count(self._more, 'more error')} since then.")
         self._count.show()

@@ -53,7 +53,6 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 
 def installed(package: str) -> str:
-    """Return the version of a package of this Python."""
     try:
         return version(package)
     except PackageNotFoundError:

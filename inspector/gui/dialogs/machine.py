@@ -66,7 +66,6 @@ class MachineDialog(QDialog):
             self.save_script(path)
 
     def save_script(self, path: str) -> None:
-        """Write the probe script to a path."""
         try:
             Path(path).write_bytes(resource_path(PROBE).read_bytes())
         except OSError as error:

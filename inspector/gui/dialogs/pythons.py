@@ -58,7 +58,6 @@ class PythonsDialog(QDialog):
         self._on_current(-1)
 
     def show_page(self, page: PythonsPage) -> None:
-        """Show a page, and the dialog."""
         if not self.isVisible():
             self.open()
         self._note.setText(_LOOKING if page.is_looking else "" if page.rows else _NONE)

@@ -42,7 +42,6 @@ class CheckCard(QFrame):
         self.show_check(self._page)
 
     def show_check(self, page: CheckPage) -> None:
-        """Show the progress of a check, or what it found."""
         self._page = page
         runs = page.progress is not None
         self._hint.setText(page.hint)
@@ -78,7 +77,6 @@ class FactsPanel(ScrollPanel):
         self._empty = empty
 
     def show_facts(self, groups: tuple[FactGroup, ...]) -> None:
-        """Show the facts of a tensor or of the file."""
         if not groups:
             self.show_empty(*self._empty)
             return
@@ -111,7 +109,6 @@ def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
 
 
 def _value_text(label: str, value: str) -> QWidget:
-    """Make a label, or the heavier widget that can break a long word."""
     longest = max(map(len, value.split()), default=0)
     if longest > _LONGEST_WORD:
         text: QWidget = WrappedText(value)
@@ -130,7 +127,6 @@ class TensorPanel(FactsPanel):
         super().__init__(theme, "Tensor", empty)
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the selected node's facts."""
         self.show_facts(screen.tensor)
 
 
@@ -146,7 +142,6 @@ class FilePanel(FactsPanel):
         self._check: CheckCard | None = None
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the file's facts and the state of the check."""
         if self._check is None or self._facts != screen.file:
             self._facts = screen.file
             self.show_facts(screen.file)

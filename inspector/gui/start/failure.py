@@ -62,7 +62,6 @@ class OpeningPage(QWidget):
         column(2, (self._middle, 0, CENTER), 3, within=self)
 
     def show_screen(self, screen: Screen) -> None:
-        """Follow the progress of a screen, or stop."""
         self._progress = screen.progress if screen.phase == "opening" else None
         self._middle.hide()
         if self._progress is None:

@@ -28,6 +28,5 @@ def ink_on(color: QColor) -> QColor:
 
 
 def mixed(color: QColor, ground: QColor, share: float) -> QColor:
-    """Return a color that lets so much of its ground through."""
     parts = ((color.red(), ground.red()), (color.green(), ground.green()), (color.blue(), ground.blue()))
     return QColor(*(round(one * (1 - share) + other * share) for one, other in parts))

@@ -78,7 +78,6 @@ class Tokens:
     shades: tuple[str, ...]
 
     def color(self, token: str) -> QColor:
-        """Return the color of a token."""
         return QColor(self.colors[token])
 
     def device(self, index: int) -> QColor:
@@ -109,7 +108,6 @@ def read_tokens(name: str) -> Tokens:
 
 
 def build_palette(tokens: Tokens) -> QPalette:
-    """Make the palette of a theme, for everything that no style sheet rule reaches."""
     palette = QPalette()
     for role, token in _ROLES.items():
         palette.setColor(role, tokens.color(token))
@@ -131,7 +129,6 @@ def build_sheet(tokens: Tokens, base_points: float) -> str:
 
 
 def mono_font(points: float) -> QFont:
-    """Return the font of code and of exact messages."""
     font = QFont(list(_MONO_FAMILIES))
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setPointSizeF(points)

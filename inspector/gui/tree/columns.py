@@ -81,7 +81,6 @@ def share(needs: Mapping[Column, int], room: int) -> dict[Column, int]:
 
 
 def squeezed(widths: Mapping[Column, int], lack: int) -> dict[Column, int]:
-    """Return the widths of columns after some gave what names lack, as far as they can."""
     found = dict(widths)
     for column, kept in _GIVES.items():
         less = min(max(found.get(column, 0) - kept, 0), max(lack, 0))
@@ -140,7 +139,6 @@ class TreeColumns(QObject):
         self.fit()
 
     def fit(self) -> None:
-        """Size the columns that have no width of their own."""
         if not isValid(self._header):  # Python takes the view apart
             return
         shown = [column for column in WIDTHS if self._view.columnWidth(column)]
@@ -163,7 +161,6 @@ class TreeColumns(QObject):
         self._is_fitting = False
 
     def state(self) -> QByteArray:
-        """Return how the columns stand, to be remembered."""
         own = "".join(map(str, sorted(self._own)))
         return QByteArray(f"{_OWN}{own};".encode()) + self._header.saveState()
 
@@ -176,7 +173,6 @@ class TreeColumns(QObject):
         self.fit()
 
     def build_menu(self) -> QMenu:
-        """Build the menu that hides and shows columns."""
         menu = build_column_menu(self._view)
         menu.triggered.connect(self._on_toggled)
         return menu
@@ -200,7 +196,6 @@ class TreeColumns(QObject):
 
 
 def _split_state(state: QByteArray) -> tuple[set[int], QByteArray]:
-    """Return the columns with widths of their own, and the state of the header."""
     if not state.startsWith(_OWN.encode()):
         return set(), state
     end = state.indexOf(b";")

@@ -109,7 +109,6 @@ class RowDelegate(QStyledItemDelegate):
         return self.step * min(level, _MOST_LEVELS)
 
     def arrow_of(self, cell: QRect, level: int) -> QRect:
-        """Return the place of the arrow in a cell with a name."""
         return QRect(cell.left() + self.indent(level), cell.top(), ARROW, cell.height())
 
     def needs_of(self, node_ids: Iterable[int]) -> dict[Column, int]:

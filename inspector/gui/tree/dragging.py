@@ -73,7 +73,6 @@ class RowDrag(QObject):
         self._stage = ""
 
     def connect_to(self, session: Session | None) -> None:
-        """Take the session that writes the files."""
         self._session = session
 
     # What the view hears.

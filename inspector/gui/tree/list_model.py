@@ -47,7 +47,6 @@ class ListModel(QStandardItemModel):
     # As those of a `TreeModel`.
 
     def node(self, node_id: int) -> Node:
-        """Return a node by its id."""
         return self._tree.node(node_id)
 
     def node_id(self, index: AnyIndex) -> int:
@@ -75,7 +74,6 @@ class ListModel(QStandardItemModel):
         return () if node_id else self._nodes
 
     def first_below(self, node_id: int, most: int) -> list[int]:
-        """Return the ids of some rows."""
         return list(islice(self.below(node_id), most))
 
     @staticmethod
@@ -90,7 +88,6 @@ class ListModel(QStandardItemModel):
 
     @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Ask for the list in another order."""
         descending = order == Qt.SortOrder.DescendingOrder
         if self._tree.order != (column, descending):
             self._tree.sort(column, order)

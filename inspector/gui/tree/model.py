@@ -66,12 +66,10 @@ _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
 def alignment(column: int) -> int:
-    """Return how the texts of a column stand."""
     return _RIGHT if column == Column.SIZE else _LEFT
 
 
 def cell_text(node: Node, column: int) -> str:
-    """Return the text of a cell."""
     if column == Column.NAME:
         return node.name
     if column == Column.DEVICE:
@@ -98,7 +96,6 @@ def _counts(node: Node) -> str:
 
 
 def remark(node: Node, column: int, mark: str = "") -> str:
-    """Return the tooltip of a cell, as markup."""
     if column == Column.NAME:
         lines = (unescaped_path(node.path.rstrip("/.")) or node.name, _counts(node), mark)
         return plain_tooltip("\n".join(filter(None, lines)))
@@ -108,7 +105,6 @@ def remark(node: Node, column: int, mark: str = "") -> str:
 
 
 def spoken(column: int, text: str) -> str:
-    """Return what a screen reader says of a cell."""
     return f"{TITLES[column]}: {text or 'none'}"
 
 
@@ -149,7 +145,6 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def tree(self) -> Tree:
-        """The tree that is shown."""
         return self._tree
 
     @property
@@ -159,7 +154,6 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def first_match(self) -> int | None:
-        """The topmost row that a search found."""
         return self._matches[0] if self._matches else None
 
     def set_tree(self, tree: Tree | None) -> None:
@@ -189,16 +183,13 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def order(self) -> Order:
-        """How the rows are sorted."""
         column, order = self._order
         return Order(column, order == Qt.SortOrder.DescendingOrder)
 
     def is_match(self, node_id: int) -> bool:
-        """Return whether a search found a node."""
         return self._has_match(node_id, node_id)
 
     def node(self, node_id: int) -> Node:
-        """Return a node by its id."""
         return self._tree.nodes[node_id]
 
     def node_id(self, index: AnyIndex) -> int:
@@ -212,7 +203,6 @@ class TreeModel(QAbstractItemModel):
         return self.createIndex(self._row(node_id), column, node_id)
 
     def level(self, node_id: int) -> int:
-        """Return how many rows a node is below."""
         level, parents = 0, self.shape.parents
         while (node_id := parents[node_id]) > 0:
             level += 1
@@ -233,7 +223,6 @@ class TreeModel(QAbstractItemModel):
         return (*known[above], self._row(node_id))
 
     def below(self, node_id: int) -> Sequence[int]:
-        """Return the ids below a node, sorted and filtered."""
         known = self._children.get(node_id)
         return self._arrange(node_id) if known is None else known
 
@@ -263,7 +252,6 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
-        """Return the index of the parent row."""
         above = self.shape.parents[index.internalId()]  # that of an invalid index is -1, as the root's
         return self.createIndex(self._row(above), 0, above) if above > 0 else _NO_INDEX
 
@@ -308,7 +296,6 @@ class TreeModel(QAbstractItemModel):
         return node.name
 
     def text(self, node_id: int, column: int) -> str:
-        """Return the text of a cell."""
         node = self._tree.nodes[node_id]
         if column == Column.VALUE and node.kind == "tensor":
             return self.mark(node_id) or short_value("float", self.scalars.get(node.index, ""))
@@ -324,7 +311,6 @@ class TreeModel(QAbstractItemModel):
         return self._has_match(node_id, self.shape.last_below(node_id)) or self._is_within(node_id)
 
     def _has_match(self, first: int, last: int) -> bool:
-        """Return whether a match is among these ids."""
         place = bisect_left(self._matches, first)
         return place < len(self._matches) and self._matches[place] <= last
 

@@ -39,7 +39,6 @@ class PaintWaiter(QObject):
         QTimer.singleShot(_UNPAINTED_MS if self._widget.isVisible() else 0, self, self._go_on)
 
     def forget(self) -> None:
-        """Call nothing of what still waits."""
         self._waiting.clear()
 
     @override

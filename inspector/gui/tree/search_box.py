@@ -117,7 +117,6 @@ class SearchBox(QFrame):
             button.setEnabled(matches > 0)
 
     def begin(self) -> None:
-        """Take the focus, with the text selected."""
         self._line.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._line.selectAll()
 
@@ -127,7 +126,6 @@ class SearchBox(QFrame):
         self.query_changed.emit(self._line.text())
 
     def leave(self) -> None:
-        """End the search and give the focus back."""
         self._line.clear()
         self.flush()
         self.left.emit()

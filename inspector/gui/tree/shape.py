@@ -23,15 +23,12 @@ class Shape:
             self._ends = _ends_of(self.parents)
 
     def has_below(self, node_id: int) -> bool:
-        """Return whether there are rows below one."""
         return self._ends[node_id] > node_id + 1
 
     def last_below(self, node_id: int) -> int:
-        """Return the last row of a branch."""
         return self._ends[node_id] - 1
 
     def below(self, node_id: int) -> Iterator[int]:
-        """Yield the rows right below one."""
         child, ends = node_id + 1, self._ends
         while child < ends[node_id]:
             yield child

@@ -134,7 +134,6 @@ class Unfolder(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether some rows are still to be unfolded."""
         return self._turns.is_busy
 
     def forget(self) -> set[int]:
@@ -200,7 +199,6 @@ class Sorting(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the rows that were selected are still to be selected again."""
         return self._before is not None
 
     def leave(self) -> None:
@@ -327,7 +325,6 @@ class TensorTreeView(QTreeView):
     # What the window shows.
 
     def show_tree(self, tree: Tree | None) -> None:
-        """Show another tree, unfolded over about one page."""
         with blocked(self):
             self._use(self._model)
             self._sorting.leave()
@@ -347,19 +344,16 @@ class TensorTreeView(QTreeView):
         self.viewport().update()
 
     def show_marks(self, marks: Marks) -> None:
-        """Mark the rows that something is wrong with, and those that they are below."""
         self._model.marks = marks
         self._fit_columns(self._model.tree)
         self.viewport().update()
 
     def show_scalars(self, scalars: Mapping[int, str]) -> None:
-        """Show the values of tensors of one element."""
         self._model.scalars = scalars
         self._fit_columns(self._model.tree)
         self.viewport().update()
 
     def _fit_columns(self, tree: Tree) -> None:
-        """Size the columns as the texts of a file need, and hide those that have nothing to say of it."""
         empty = {
             Column.DEVICE: set(tree.colors) == {NO_DEVICE},
             Column.VALUE: not (self._delegate.sparks or self._model.scalars or self._model.marks)
@@ -390,7 +384,6 @@ class TensorTreeView(QTreeView):
             self.set_current(current)
 
     def show_flat(self, nodes: tuple[int, ...] | None, total: int = 0) -> None:
-        """Show rows as one list, or the tree again, unfolded as it was."""
         with blocked(self):
             self._sorting.end()
             current = self.current_node()
@@ -419,18 +412,15 @@ class TensorTreeView(QTreeView):
         self.selectionModel().selectionChanged.connect(self._on_selection_changed)
 
     def show_selected(self, node_id: int | None) -> None:
-        """Make a node current and scroll to it."""
         if node_id != self.current_node():
             with blocked(self):
                 self.set_current(node_id)
 
     @property
     def order(self) -> Order:
-        """How the rows are sorted."""
         return self._model.order
 
     def current_node(self) -> int | None:
-        """Return the id of the current node."""
         return self._rows.node_id(self.currentIndex()) or None
 
     def selected_nodes(self) -> list[int]:
@@ -474,20 +464,17 @@ class TensorTreeView(QTreeView):
         return self._model.in_order(left)
 
     def collapse_all_rows(self) -> None:
-        """Collapse everything."""
         self._folds.forget()
         self.collapseAll()
         self._sorting.end()
 
     def _unfold(self, node_ids: Iterable[int]) -> None:
-        """Unfold rows, or remember them while there is a list."""
         if self._rows is self._list:
             self._folds.remember(node_ids)
         else:
             self._folds.unfold(node_ids)
 
     def set_current(self, node_id: int | None) -> None:
-        """Select one row and scroll to it, or none."""
         index = QModelIndex() if node_id is None else self._rows.index_of(node_id)
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, flags)

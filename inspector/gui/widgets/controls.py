@@ -82,7 +82,6 @@ def button_row(*buttons: QPushButton) -> QHBoxLayout:
 
 
 def confirm_copied(button: QPushButton, theme: Theme) -> None:
-    """Show on a copy button, for a moment, that it has copied."""
     if button.property("told"):
         return
     text, icon = button.text(), button.property("icon_name")

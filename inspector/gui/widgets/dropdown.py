@@ -83,7 +83,6 @@ class Dropdown(QFrame):
 
 
 def _focusable(root: QWidget) -> list[QWidget]:
-    """Return the widgets below one that Tab reaches, in their order on the screen."""
     found = [
         each
         for each in root.findChildren(QWidget)

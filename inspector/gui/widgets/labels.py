@@ -34,7 +34,6 @@ _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionF
 
 @contextmanager
 def blocked(*objects: QObject) -> Iterator[None]:
-    """Block the signals of some objects while they are updated to a screen."""
     blockers = [QSignalBlocker(thing) for thing in objects]
     try:
         yield
@@ -105,7 +104,6 @@ def plain_label(text: str = "", role: str = "", *, wrap: bool = False, selectabl
 
 
 def set_state(widget: QWidget, name: str, value: str) -> None:
-    """Set a property that the style sheet depends on, and apply the sheet again."""
     if widget.property(name) == value:
         return
     widget.setProperty(name, value)
@@ -117,7 +115,6 @@ def set_state(widget: QWidget, name: str, value: str) -> None:
 
 
 def clear_layout(layout: QLayout) -> None:
-    """Remove and delete everything in a layout."""
     while (item := layout.takeAt(0)) is not None:
         widget = item.widget()
         if widget is not None:
@@ -271,12 +268,10 @@ class PathButton(QPushButton):
 
     @override
     def sizeHint(self) -> QSize:
-        """Return the size of the whole path, whatever part of it is shown."""
         hint = super().sizeHint()
         return QSize(self.fontMetrics().horizontalAdvance(self._path) + self._frame(hint), hint.height())
 
     def _frame(self, hint: QSize) -> int:
-        """Return how much wider than its text the button is."""
         return hint.width() - self.fontMetrics().horizontalAdvance(self.text().replace("&&", "&"))
 
     @override
@@ -290,5 +285,4 @@ class PathButton(QPushButton):
 
 
 def _inert(text: str) -> str:
-    """Return a text whose ampersands are no keys."""
     return text.replace("&", "&&")

@@ -24,7 +24,6 @@ class ToneGlyph(Glyph):
         super().__init__(theme, f"tone-{tone}", size, ink="on_fill", fill=f"{tone}_fill")
 
     def show_tone(self, tone: str) -> None:
-        """Show another tone."""
         self.show_glyph(f"tone-{tone}", ink="on_fill", fill=f"{tone}_fill")
 
 
@@ -52,7 +51,6 @@ def swatch_icon(theme: Theme, color: int) -> QIcon:
 
 
 def color_icon(color: QColor) -> QIcon:
-    """Make an icon of one color."""
     pixmap = QPixmap(QSize(24, 24))
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)

@@ -23,7 +23,6 @@ def path_of_url(url: QUrl) -> str:
 
 
 def is_same_file(path: str, other: str) -> bool:
-    """Return whether two paths lead to one file."""
     try:
         return path == other or Path(path).samefile(other)
     except (OSError, ValueError):

@@ -17,7 +17,6 @@ _NAME = "startFolder"
 
 
 def leave_start_folder(app: QCoreApplication) -> None:
-    """Leave the folder and remember it."""
     try:
         app.setProperty(_NAME, os.getcwd())  # noqa: PTH109 - as Qt wants it
         os.chdir(TRUSTED_FOLDER)

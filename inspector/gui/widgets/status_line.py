@@ -21,6 +21,5 @@ class StatusLine(QStatusBar):
         self.addPermanentWidget(self._facts)
 
     def show_status(self, status: tuple[str, ...]) -> None:
-        """Show the status texts of a screen."""
         self._path.setText(status[0] if status else "")
         self._facts.setText("   \u00b7   ".join(status[1:]))

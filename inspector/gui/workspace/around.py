@@ -155,7 +155,6 @@ class Around:
         self.pages.show_screen(new)
 
     def forget(self) -> None:
-        """Release the file that was shown."""
         self.changed.watch("", None)
         self.pages.forget()
 
@@ -167,13 +166,11 @@ def _chain(*stops: QWidget) -> None:
 
 
 def _mapped(screen: Screen) -> tuple[object, ...]:
-    """Return what the device map reads of a screen."""
     parts = screen.device_map, screen.branches, screen.charts, screen.no_map, screen.map_choices
     return *parts, screen.is_checking
 
 
 def _device_colors(screen: Screen) -> dict[str, int]:
-    """Return the colors of the file's devices, and of those that they are mapped to."""
     parts = (part for chart in screen.charts for bar in chart.bars for part in bar.segments)
     colors = {part.label: part.color for part in parts}
     return colors | {row.device: row.color for row in screen.device_map}

@@ -111,7 +111,6 @@ class Pill(QFrame):
         describe(self, said)
 
     def show_summary(self, *, visible: bool) -> None:
-        """Show what the device holds, or leave it to the tooltip."""
         self._summary.setVisible(visible)
 
 

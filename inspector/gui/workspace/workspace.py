@@ -62,7 +62,6 @@ class NothingFound(QFrame):
         self.hide()
 
     def show_search(self, page: SearchPage | None) -> None:
-        """Show why a search found nothing, or nothing."""
         self.setVisible(page is not None and bool(page.why))
         if page is None:
             return
@@ -74,7 +73,6 @@ class NothingFound(QFrame):
         self.fit(self.width())
 
     def fit(self, width: int) -> None:
-        """Take a width, and the height that the reason needs in it."""
         width = min(width, _WIDTH)
         self._box.activate()
         height = max(self._box.totalHeightForWidth(width), self._box.totalSizeHint().height())
@@ -113,11 +111,9 @@ class FactsStrip(QFrame):
         self.show_strip(None)
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the facts of what is selected."""
         self.show_strip(screen)
 
     def show_strip(self, screen: Screen | None) -> None:
-        """Show the strip of a screen, or that there is nothing selected."""
         strip = None if screen is None else screen.strip
         self._pattern = "" if strip is None else strip.pattern
         self._title.setText(_NOTHING if strip is None else strip.title)
@@ -157,7 +153,6 @@ class TreePane(QWidget):
         self.nothing.fit(self.width() - 2 * _TREE_PANE_MARGIN)
 
     def connect_commands(self, commands: Commands) -> None:
-        """Connect what the window does."""
         self.tree.node_activated.connect(commands.on_node_activated)
         self.tree.rows_copied.connect(commands.copy)
         self.tree.drag.told.connect(commands.tell)
@@ -165,7 +160,6 @@ class TreePane(QWidget):
         self.nothing.end_wanted.connect(commands.on_find_end)
 
     def connect_to(self, session: Session) -> None:
-        """Connect what the session decides."""
         self.tree.node_chosen.connect(session.select)
         self.tree.rows_chosen.connect(session.pick)
         self.tree.sort_wanted.connect(lambda column, down: session.list_flat(Order(column, down)))
@@ -190,7 +184,6 @@ class TreePane(QWidget):
             self.nothing.show_search(new.search)
 
     def show_found(self, old: Screen | None, new: Screen, *, only: bool) -> None:
-        """Show what a search found, as a tree or as a list, and what is selected."""
         found = old is None or old.matches is not new.matches
         if found:
             self.tree.show_matches(new.matches, new.searched, only=only)
@@ -202,7 +195,6 @@ class TreePane(QWidget):
             self.tree.show_selected(new.selected)
 
     def forget(self) -> None:
-        """Release the file that was shown."""
         self.painted.forget()
         self.tree.drag.connect_to(None)
         self.tree.show_tree(None)
@@ -248,7 +240,6 @@ class Workspace(QWidget):
 
     @property
     def banner(self) -> BannerFrame:
-        """The verdict."""
         return self.around.banner
 
     @property
@@ -258,17 +249,14 @@ class Workspace(QWidget):
 
     @property
     def pages(self) -> PageTabs:
-        """The pages at the right."""
         return self.around.pages
 
     @property
     def changed(self) -> ChangedBar:
-        """The bar that tells of a changed file."""
         return self.around.changed
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is more than the tree already."""
         return self._around is not None
 
     @property
@@ -307,7 +295,6 @@ class Workspace(QWidget):
         self.around.show_changes(old, new)
 
     def forget(self) -> None:
-        """Release the file that was shown."""
         self.pane.forget()
         self._unshown = None
         if self._around is not None:
@@ -332,7 +319,6 @@ class Workspace(QWidget):
             self.around  # noqa: B018 - made by being asked for
 
     def _keep_room(self, screen: Screen) -> None:
-        """Keep the room of what is about to be shown above the tree."""
         heights = [BANNER_HEIGHT] * (screen.banner is not None)
         heights += [MAP_HEIGHT] * (screen.awaits_map or bool(screen.no_map))
         self._above.setFixedHeight(sum(heights) + _MARGIN * max(0, len(heights) - 1))
@@ -353,7 +339,6 @@ class Workspace(QWidget):
         self.changed.raise_()
 
     def split_state(self) -> QByteArray:
-        """Return the position of the splitter, to be remembered."""
         return self._splitter.saveState()
 
     def restore_split(self, state: QByteArray) -> None:

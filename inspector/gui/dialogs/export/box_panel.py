@@ -35,7 +35,6 @@ _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 def check_of(state: int) -> Qt.CheckState:
-    """Return how a box looks."""
     return _CHECKS[state]
 
 
@@ -267,7 +266,6 @@ class BoxPanel(QWidget):
         return self._line.is_typed_in
 
     def show_page(self, page: ExportPage, draft: ExportDraft) -> None:
-        """Show the boxes of a draft."""
         found = page.matches
         self._model.show_boxes(draft.boxes, found)
         self._tree.setRootIsDecorated(found is None)

@@ -75,7 +75,6 @@ class RunningPage(QWidget):
         column.addLayout(button_row(self._cancel))
 
     def follow(self, page: ExportPage) -> None:
-        """Follow a running export."""
         if page.progress is not self._work:
             self._work, self._rate = page.progress, Rate()
         self._is_stopping = page.stopping
@@ -85,7 +84,6 @@ class RunningPage(QWidget):
         self._timer.start()
 
     def stop(self) -> None:
-        """End it."""
         self._timer.stop()
         self._work = None
 
@@ -146,7 +144,6 @@ class ResultPage(QWidget):
         column.addLayout(button_row(*row))
 
     def show_done(self, result: ExportResult) -> None:
-        """Show what was written and how it was checked."""
         self._destination = result.destination
         self._glyph.show_tone("warning" if result.warnings else "good")
         self._title.setText(result.title)
@@ -323,7 +320,6 @@ class ExportDialog(QDialog):
         self._draft  # noqa: B018 - it is made when it is asked for
 
     def connect_to(self, session: Session) -> None:
-        """Ask a session for what is wanted here."""
         self.wish_changed.connect(session.change_export)
         self.look_wanted.connect(session.look_at_destination)
         self.rows_chosen.connect(session.choose_rows)

@@ -180,12 +180,10 @@ class DraftPage(QWidget):
 
     @property
     def destination(self) -> str:
-        """The path that stands in the field."""
         return self._put.path_of(self._path.text())
 
     @property
     def makes_folder(self) -> bool:
-        """Whether a folder is asked for."""
         return self._draft.makes_folder
 
     def show_draft(self, page: ExportPage, draft: ExportDraft, *, fresh: bool) -> None:
@@ -207,12 +205,10 @@ class DraftPage(QWidget):
         self.refresh()
 
     def choose_destination(self, path: str) -> None:
-        """Put a path in the field that was chosen elsewhere."""
         self._show_destination(path)
         self.look_wanted.emit(path)
 
     def refresh(self) -> None:
-        """Show what is known of the destination, and whether it can be exported to."""
         found = self._found
         known = found if found is not None and found.path == self.destination else None
         what = known.found if known is not None else ""

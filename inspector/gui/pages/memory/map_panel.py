@@ -94,11 +94,9 @@ class MapPanel(QWidget):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the map is there, or there is none."""
         return self._page is not None
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the map of a screen, or ask for one."""
         page = screen.module_map
         if page is None:
             self.coloring_wanted.emit(PROPERTIES[0])
@@ -130,7 +128,6 @@ class MapPanel(QWidget):
             (self.table if is_table else self.view).setFocus()
 
     def saved_map(self) -> Saved:
-        """Return what can be saved of the map that is shown."""
         page, view, tokens = self._page, self.view, self._theme.tokens
 
         def make(kind: str) -> bytes:
@@ -202,7 +199,6 @@ class MapPanel(QWidget):
         return self.fontMetrics().elidedText(label, Qt.TextElideMode.ElideMiddle, _CRUMB_WIDTH)
 
     def _show_legend(self) -> None:
-        """Show the kinds as buttons that filter."""
         if self._page is None:
             return
         clear_layout(self._legend)

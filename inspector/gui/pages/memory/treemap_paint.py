@@ -137,7 +137,6 @@ class TreemapPainter:
         return found
 
     def _paint_dashes(self, painter: QPainter, area: QRect, ink: QColor) -> None:
-        """Mark what stands for several rows, or for none."""
         pale = QColor(ink)
         pale.setAlpha(150)
         painter.setPen(QPen(pale, 1, Qt.PenStyle.DashLine))

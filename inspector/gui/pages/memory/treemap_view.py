@@ -68,7 +68,6 @@ class TreemapView(QWidget):
 
     @property
     def picture(self) -> Treemap:
-        """What is drawn."""
         return self._picture
 
     @property
@@ -106,7 +105,6 @@ class TreemapView(QWidget):
         self.narrowed.emit()
 
     def draw_anew(self) -> None:
-        """Draw everything again, as after a change of the theme."""
         self._drawn = None
         self.update()
 
@@ -143,7 +141,6 @@ class TreemapView(QWidget):
         self.draw_anew()
 
     def small_font(self) -> QFont:
-        """Return the font of labels."""
         font = QFont(self.font())
         font.setPointSizeF(font.pointSizeF() * 0.9)
         return font
@@ -166,7 +163,6 @@ class TreemapView(QWidget):
         return drawn
 
     def as_picture(self) -> Picture:
-        """Return what is drawn, for a file."""
         page, treemap, matches = self._page, self._picture, self._matches
 
         def paint(painter: QPainter) -> None:
@@ -272,7 +268,6 @@ class TreemapView(QWidget):
             self.update()
 
     def _tell(self, index: int | None) -> None:
-        """Emit what is pointed at, as text."""
         if index is None or self._page is None:
             self.pointed.emit("")
             return
@@ -289,7 +284,6 @@ class TreemapView(QWidget):
         self._move_to(next(at, largest))
 
     def _move_to(self, index: int) -> None:
-        """Move to a cell and choose its row."""
         self._cursor = index
         cell = self._picture.cells[index]
         if self._page is not None:

@@ -71,7 +71,6 @@ class CellModel(QAbstractTableModel):
         self._timer.timeout.connect(self._ask)
 
     def begin(self, shape: tuple[int, int], digits: int) -> None:
-        """Show another slice, or the same with other digits."""
         self.beginResetModel()
         self._shape, self._digits = shape, digits
         self._blocks.clear()
@@ -79,7 +78,6 @@ class CellModel(QAbstractTableModel):
         self.endResetModel()
 
     def add(self, block: CellBlock) -> None:
-        """Take cells that were read."""
         if block.digits != self._digits:
             return
         while len(self._blocks) >= _MOST_KEPT:
@@ -145,7 +143,6 @@ class CellTable(QTableView):
         self.setWordWrap(False)
 
     def _on_reset(self) -> None:
-        """Take no more room than a few rows need."""
         self.setFixedHeight(min(_HEIGHT, (self.cells.rowCount() + 2) * _CELL[1] + 16))
 
     @override
@@ -201,7 +198,6 @@ class SliceBar(QFrame):
         self._column.activated.connect(self._on_column)
 
     def show_choice(self, shape: tuple[int, ...], choice: SliceChoice | None) -> None:
-        """Show the slice that is looked at."""
         self.setVisible(len(shape) > 1 and choice is not None)
         if choice is None or (shape, choice) == (self._shape, self._choice):
             return
@@ -303,7 +299,6 @@ class ScanCard(QFrame):
         self.show_scan(self._page)
 
     def show_scan(self, page: ScanPage) -> None:
-        """Show the progress of a scan, or what it found."""
         runs = page.progress is not None
         if page.rows != self._page.rows or page.sentence != self._page.sentence:
             self._fill(page)
@@ -462,7 +457,6 @@ class ValuesPanel(ScrollPanel):
     # --- what is shown --------------------------------------------------------------------------------------
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the values of the selected tensor, as far as they are known."""
         old, page = self._page, screen.values
         self._page, self._path = page, screen.path
         self.scan.show_scan(page.scan)
@@ -567,7 +561,6 @@ def _plane(shape: tuple[int, ...], choice: SliceChoice) -> tuple[int, int]:
 
 
 def _legend(picture: Picture) -> str:
-    """Return what the colors and cells of a picture mean."""
     limit = format_number(picture.limit)
     parts = [f"Blue is below zero, red above, up to \u00b1{limit}; NaN is yellow."]
     if picture.steps != (1, 1):
