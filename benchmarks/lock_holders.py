@@ -21,7 +21,7 @@ from functools import partial
 from threading import Event, Thread
 from typing import TypeVar
 
-from inspector.gui.gc_freeze import FreezingPause
+from inspector.gui.tasks import FreezingPause
 from inspector.gui.tasks import TURN_S
 from inspector.progress import Progress
 from inspector.records import replace

@@ -15,20 +15,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from PySide6.QtCore import QEventLoop, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QEventLoop, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMainWindow
 
-from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.placing import put_beside
 from inspector.gui.settings import Settings
-from inspector.gui.start.file_open import Application, open_when_shown
-from inspector.gui.tasks import ThreadRunner
+from inspector.gui.tasks import ThreadRunner, collect_closed
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.motion import set_still
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.path_text import is_same_file
-from inspector.gui.widgets.start_folder import leave_start_folder
+from inspector.gui.widgets.path_text import is_same_file, leave_start_folder
+from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.units import cut_text
@@ -39,6 +38,37 @@ if TYPE_CHECKING:
     from inspector.gui.dialogs.error import ErrorDialog
     from inspector.session.screen import FailurePage, Screen
     from inspector.target.profile import Profile
+
+
+_AGAIN_MS = 20
+
+
+class Application(QApplication):
+    """The application object, which is asked to open files that come while it runs, or as it starts.
+
+    A filter of events would see each event of each object; this sees those of the application only.
+    """
+
+    paths_wanted = Signal(list)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        """Ask for the file of an event; one without a file, such as a link, is left to Qt."""
+        if isinstance(event, QFileOpenEvent) and event.url().isLocalFile():
+            self.paths_wanted.emit([event.url().toLocalFile()])
+            return True
+        return bool(super().event(event))
+
+
+def open_when_shown(program: Program, paths: list[str]) -> None:
+    """Open files once every window knows what it shows.
+
+    The event of a start comes before that, and the window of the start, still empty, is the one to take it.
+    """
+    if any(window.shown is None for window in program.windows):
+        QTimer.singleShot(_AGAIN_MS, partial(open_when_shown, program, paths))
+    else:
+        program.open_paths(paths)
 
 
 # Unexpected errors: shown once, as text that can be copied, while the window keeps running.

@@ -11,11 +11,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.start_folder import start_folder
+from inspector.gui.widgets.path_text import start_folder
 from inspector.units import cut_text, format_count
 
 if TYPE_CHECKING:
-    from inspector.gui.dialogs.pythons import PythonsDialog
+    from inspector.gui.dialogs.machine import PythonsDialog
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
     from inspector.session.controller import Session
@@ -291,7 +291,7 @@ class Commands(QObject):
         HelpDialog(self._window).open()
 
     def on_log(self) -> None:
-        from inspector.gui.dialogs.log import LogDialog
+        from inspector.gui.dialogs.help import LogDialog
 
         def log() -> tuple[LogLine, ...]:
             return self._window.shown.log if self._window.shown is not None else ()
@@ -331,7 +331,7 @@ class Commands(QObject):
         if page is None or self.session is None:
             return
         if self._pythons is None:
-            from inspector.gui.dialogs.pythons import PythonsDialog
+            from inspector.gui.dialogs.machine import PythonsDialog
 
             self._pythons = PythonsDialog(self._theme, self._window)
             self._pythons.chosen.connect(self.session.use_python)

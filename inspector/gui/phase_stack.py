@@ -90,8 +90,6 @@ class PhaseStack(QStackedWidget):
         if self.currentWidget() is not page:
             self.setCurrentWidget(page)
             self.take_focus()
-        if page is self._workspace:
-            self.workspace.complete_when_painted()
 
     def _say_opening(self) -> None:
         unsaid, self._is_late = self._unsaid, True

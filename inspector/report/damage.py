@@ -89,6 +89,14 @@ class Marks:
         for row in sorted(words):
             self._rows.setdefault(words[row], []).append(row)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether the same is wrong with the same rows."""
+        return isinstance(other, Marks) and self.words == other.words
+
+    def __hash__(self) -> int:
+        """Return what is the same for equal marks."""
+        return len(self.words)
+
     def __bool__(self) -> bool:
         """Return whether anything is wrong at all."""
         return bool(self.words)

@@ -10,8 +10,7 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPen
 
 from inspector.gui.charts.drawing import Drawing, Tick, round_step
-from inspector.gui.theme.ink import ink_on
-from inspector.gui.theme.theme import Tokens
+from inspector.gui.theme.theme import Tokens, ink_on
 from inspector.overriding import override
 from inspector.session.screen import Bar, Chart, Segment
 from inspector.units import format_nbytes

@@ -11,8 +11,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor
 
 from inspector.gui.charts.drawing import Drawing, Tick, index_ticks, value_ticks
-from inspector.gui.theme.ink import mixed
-from inspector.gui.theme.theme import Tokens
+from inspector.gui.theme.theme import Tokens, mixed
 from inspector.overriding import override
 from inspector.report.words.values import format_number
 from inspector.session.values.page import Picture

@@ -24,8 +24,15 @@ from inspector.gui.compare.frame import ComparingFrame
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import RIGHT, column, row
 from inspector.gui.widgets.controls import CalmComboBox, make_button
-from inspector.gui.widgets.labels import ElidedLabel, WrappedText, blocked, named, plain_label, sentence
-from inspector.gui.widgets.status_line import StatusLine
+from inspector.gui.widgets.labels import (
+    ElidedLabel,
+    StatusLine,
+    WrappedText,
+    blocked,
+    named,
+    plain_label,
+    sentence,
+)
 from inspector.overriding import override
 from inspector.session.comparing.series import FIELDS
 from inspector.units import format_count

@@ -33,6 +33,7 @@ from inspector.gui.widgets.controls import icon_button, make_button
 from inspector.gui.widgets.flow import FlowLayout
 from inspector.gui.widgets.labels import (
     ElidedLabel,
+    StatusLine,
     WrappedText,
     blocked,
     clear_layout,
@@ -45,7 +46,6 @@ from inspector.gui.widgets.labels import (
 )
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
 from inspector.gui.widgets.progress import POLL_MS, show_fraction
-from inspector.gui.widgets.status_line import StatusLine
 from inspector.overriding import override
 from inspector.report.comparing.rows import DiffRow
 from inspector.session.comparing.compose import leaf_name

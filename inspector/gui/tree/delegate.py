@@ -13,8 +13,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, Q
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
-from inspector.gui.theme.ink import ink_on
-from inspector.gui.theme.theme import Theme, Tokens
+from inspector.gui.theme.theme import Theme, Tokens, ink_on
 from inspector.gui.tree.columns import widest
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
 from inspector.gui.tree.selection import Rows

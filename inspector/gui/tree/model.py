@@ -9,18 +9,54 @@ search, their ancestors, and what is below them). Both are lists of children mad
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from inspector.gui.tree.shape import Shape
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
 from inspector.report.damage import NO_MARKS
 from inspector.report.outline.flat import Column, Order, rank_by
-from inspector.report.tree import Node, Tree
+from inspector.report.outline.node import Node
+from inspector.report.outline.nodes import Nodes
+from inspector.report.tree import Tree
 from inspector.units import format_count, format_exact, format_nbytes, short_value, unescaped_path
+
+
+class Shape:
+    """Which row is below which; ids are numbered from top to bottom."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._ends: Sequence[int]
+        if isinstance(nodes, Nodes):
+            self.parents: Sequence[int] = nodes.places.parents
+            self.rows: Sequence[int] = nodes.places.rows
+            self._ends = nodes.places.ends
+        else:
+            self.parents = [node.parent for node in nodes]
+            self.rows = [node.row for node in nodes]
+            self._ends = _ends_of(self.parents)
+
+    def has_below(self, node_id: int) -> bool:
+        return self._ends[node_id] > node_id + 1
+
+    def last_below(self, node_id: int) -> int:
+        return self._ends[node_id] - 1
+
+    def below(self, node_id: int) -> Iterator[int]:
+        child, ends = node_id + 1, self._ends
+        while child < ends[node_id]:
+            yield child
+            child = ends[child]
+
+
+def _ends_of(parents: Sequence[int]) -> list[int]:
+    ends = list(range(1, len(parents) + 1))
+    for node_id in range(len(parents) - 1, 0, -1):
+        ends[parents[node_id]] = max(ends[parents[node_id]], ends[node_id])
+    return ends
+
 
 __all__ = [
     "NODE_ROLE",

@@ -29,7 +29,6 @@ from inspector.gui.tree.delegate import RowDelegate, indent_for, least_width
 from inspector.gui.tree.dragging import RowDrag
 from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import Column, TreeModel
-from inspector.gui.tree.painting import make_viewport
 from inspector.gui.tree.selection import Rows, branches_in_sight, nodes_of, rows_below, rows_of
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
@@ -280,7 +279,6 @@ class TensorTreeView(QTreeView):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setViewport(make_viewport())
         self._model = TreeModel(self)
         self._list = ListModel(self._model, self)
         self._list.sort_wanted.connect(self.sort_wanted)

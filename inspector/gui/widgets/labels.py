@@ -20,7 +20,16 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QLayout, QPushButton, QSizePolicy, QTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QStatusBar,
+    QTextEdit,
+    QWidget,
+)
 
 from inspector.overriding import override
 
@@ -286,3 +295,20 @@ class PathButton(QPushButton):
 
 def _inert(text: str) -> str:
     return text.replace("&", "&&")
+
+
+class StatusLine(QStatusBar):
+    """Shows the status of a screen; its first text is the one that may be elided."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._path = ElidedLabel("", mode=Qt.TextElideMode.ElideMiddle)
+        self._facts = plain_label("")
+        self.setSizeGripEnabled(False)
+        self.setContentsMargins(12, 0, 12, 0)
+        self.addWidget(self._path, 1)
+        self.addPermanentWidget(self._facts)
+
+    def show_status(self, status: tuple[str, ...]) -> None:
+        self._path.setText(status[0] if status else "")
+        self._facts.setText("   \u00b7   ".join(status[1:]))

@@ -1,7 +1,4 @@
-"""What stands around the tree: verdict, device map and pages, and the bar that tells of a changed file.
-
-The first paint of the tree needs none of it, so it is made right after that; until then its room is kept.
-"""
+"""What stands around the tree: verdict, device map and pages, and the bar that tells of a changed file."""
 
 from __future__ import annotations
 
@@ -125,12 +122,14 @@ class ChangedBar(QFrame):
 class Around:
     """Makes the parts and shows screens in them; the workspace puts bar and pages where they stay."""
 
-    def __init__(self, theme: Theme, commands: Commands, above: QWidget, *, spacing: int) -> None:
+    def __init__(
+        self, theme: Theme, commands: Commands, above: QWidget, beside: QWidget, *, spacing: int
+    ) -> None:
         self._above = above
         self.changed = ChangedBar(theme)
         self.banner = BannerFrame(theme, self._above)
         self.device_map = DeviceMapBar(theme, self._above)
-        self.pages = PageTabs(theme, commands)
+        self.pages = PageTabs(theme, commands, beside)
         column(self.banner, self.device_map, spacing=spacing, margins=NO_MARGINS, within=above)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inspector.gui.tree.shape import Shape
+from inspector.gui.tree.model import Shape
 from inspector.report.outline.chosen import last_below
 from inspector.report.tree import Tree, build_tree
 from tests.gui import fakes

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from inspector.gui.theme.ink import ink_on, mixed
-from inspector.gui.theme.theme import Tokens
+from inspector.gui.theme.theme import Tokens, ink_on, mixed
 from inspector.gui.widgets.labels import cut_path
 from inspector.report.charts.modules import ModuleMap, damage_in, labels_of, parts_of
 from inspector.report.charts.treemap import Box, Cell, Frame, Picture
