@@ -199,7 +199,7 @@ class MainWindow(DropFrame):
 
     def show_notice(self, failure: FailurePage) -> None:
         """Report what could not be done."""
-        from inspector.gui.dialogs.error import show_notice
+        from inspector.gui.widgets.controls import show_notice
 
         show_notice(self, failure)
 

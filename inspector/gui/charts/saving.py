@@ -19,9 +19,9 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 
 from inspector.errors import ExportError
-from inspector.gui.dialogs.error import show_notice
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme, Tokens
+from inspector.gui.widgets.controls import show_notice
 from inspector.gui.widgets.labels import named
 from inspector.remap.files import refuse_destination, writing
 from inspector.session.screen import FailurePage

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QDialog
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import TOP, column, row
@@ -14,10 +12,6 @@ from inspector.gui.widgets.controls import button_row, code_field, confirm_copie
 from inspector.gui.widgets.labels import plain_label
 from inspector.gui.widgets.marks import ToneGlyph
 from inspector.units import format_count
-
-if TYPE_CHECKING:
-    from inspector.session.screen import FailurePage
-
 
 _SIZE = (720, 460)
 _TITLE = "Something unexpected happened"
@@ -65,16 +59,3 @@ class ErrorDialog(QDialog):
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._text.toPlainText())
         confirm_copied(self._copy, self._theme)
-
-
-def show_notice(parent: QWidget, failure: FailurePage) -> QMessageBox:
-    """Show what went wrong, where, what loading would run, and what to do about it."""
-    box = QMessageBox(parent)
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setIcon(QMessageBox.Icon.Warning)
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setWindowTitle(failure.title)
-    box.setText(f"{failure.title}: {failure.what}")
-    box.setInformativeText("\n".join(text for text in (failure.runs, failure.where, failure.remedy) if text))
-    box.open()
-    return box

@@ -15,11 +15,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.dialogs.error import show_notice
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
-from inspector.gui.widgets.controls import CopyInset, button_row, make_button
+from inspector.gui.widgets.controls import CopyInset, button_row, make_button, show_notice
 from inspector.gui.widgets.labels import blocked, describe, plain_label
 from inspector.gui.widgets.path_text import start_folder
 from inspector.overriding import override

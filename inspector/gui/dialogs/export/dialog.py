@@ -23,11 +23,10 @@ from PySide6.QtWidgets import (
 )
 
 from inspector.child import SAFE_FOLDER, find_program
-from inspector.gui.dialogs.error import show_notice
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.cards import fill_lines, page_column
-from inspector.gui.widgets.controls import button_row, make_button
+from inspector.gui.widgets.controls import button_row, make_button, show_notice
 from inspector.gui.widgets.labels import ElidedLabel, named, plain_label, sentence
 from inspector.gui.widgets.marks import ToneGlyph
 from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
