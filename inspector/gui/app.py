@@ -108,13 +108,11 @@ class UnexpectedErrors(QObject):
         self._happened.connect(self._on_happened, Qt.ConnectionType.QueuedConnection)
 
     def install(self) -> None:
-        """Handle all errors from now on."""
         self._before = sys.excepthook, threading.excepthook
         sys.excepthook = self._take
         threading.excepthook = self._take_from_thread
 
     def remove(self) -> None:
-        """Restore the hooks that were installed before."""
         if self._before is not None:
             sys.excepthook, threading.excepthook = self._before
             self._before = None
@@ -265,7 +263,6 @@ class _Question:
 
 
 def _find(paths: tuple[str, ...], shown: tuple[str, ...], progress: Progress) -> Places:
-    """Return the places; called in a thread."""
     found: list[int | None] = []
     for path in paths:
         progress.advance()
@@ -352,7 +349,6 @@ class Program(QObject):
         find_windows(wanted, self._windows, None, open_all)
 
     def _open_apart(self, path: str) -> MainWindow:
-        """Open a file in an empty window, or else in a new one."""
         window = self._empty_window()
         if window is None:
             return self.open_window(path)
@@ -364,7 +360,6 @@ class Program(QObject):
         return tuple(self._comparisons)
 
     def compare_files(self, paths: list[str]) -> None:
-        """Compare two files, in a window for each pair."""
         from inspector.gui.compare.window import CompareWindow
         from inspector.gui.tasks import ThreadRunner
         from inspector.session.comparing.session import CompareSession
@@ -382,7 +377,6 @@ class Program(QObject):
         session.compare()
 
     def compare_series(self, folder: str) -> None:
-        """Show the checkpoints in a folder as a series, in a window for each folder."""
         from inspector.gui.compare.series_window import SeriesWindow
         from inspector.gui.tasks import ThreadRunner
         from inspector.session.comparing.series import SeriesSession
@@ -408,7 +402,6 @@ class Program(QObject):
         window.show()
 
     def say_rest(self, paths: list[str]) -> None:
-        """Report how many of the files were not opened, if any."""
         if len(paths) > MOST_AT_ONCE:
             self._windows[-1].show_notice(_too_many(len(paths)))
 
@@ -495,7 +488,6 @@ class Program(QObject):
 
 
 def main(paths: list[str], *, demo: bool = False, fresh: bool = False, python: str = "") -> int:
-    """Run the window; return the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C in the terminal ends the program
     app = make_app()
     server = None

@@ -47,7 +47,6 @@ class Frame(QMainWindow):
 
     @property
     def tree(self) -> TensorTreeView:
-        """The tree; made when it is first asked for."""
         raise NotImplementedError
 
     def show_page(self, page: str, *, at_once: bool = False) -> None:
@@ -60,7 +59,6 @@ class Frame(QMainWindow):
 
     @property
     def can_compare(self) -> bool:
-        """Whether there is a file to compare others with."""
         return self.shown is not None and self.shown.phase == "ready"
 
     def compare_with(self, paths: list[str]) -> None:
@@ -131,7 +129,6 @@ class Commands(QObject):
             self.session.reload()
 
     def on_undo(self) -> None:
-        """Restore the file as it was before it was changed in place."""
         if self.session:
             self.session.undo_export()
 
@@ -145,7 +142,6 @@ class Commands(QObject):
             self.session.start_job("check")
 
     def on_close(self) -> None:
-        """Close the file, or the window if there is none."""
         screen = self._window.shown
         if self.session and screen is not None and screen.phase != "empty":
             self.session.close()
@@ -212,7 +208,6 @@ class Commands(QObject):
             self.session.apply_fix(fix)
 
     def on_profile_wanted(self, path: str) -> None:
-        """Take a machine that was described before as the target."""
         if self.session:
             self.session.use_machine(path)
 
@@ -255,12 +250,10 @@ class Commands(QObject):
             session.list_flat(self._window.tree.order if screen.flat is None else None)
 
     def on_back(self) -> None:
-        """Select what was selected before."""
         if self.session:
             self.session.go(-1)
 
     def on_forward(self) -> None:
-        """Select again what one came back from."""
         if self.session:
             self.session.go(1)
 
@@ -280,7 +273,6 @@ class Commands(QObject):
         self._window.show_page(page)
 
     def on_why_wanted(self) -> None:
-        """Turn to the findings, which explain the verdict."""
         self.on_page("findings")
 
     # Help.
@@ -327,7 +319,6 @@ class Commands(QObject):
             self.session.look_for_pythons()
 
     def show_pythons(self, page: PythonsPage | None) -> None:
-        """Show the dialog of that choice, where it is made."""
         if page is None or self.session is None:
             return
         if self._pythons is None:

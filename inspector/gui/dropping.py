@@ -82,7 +82,6 @@ class DropFrame(Frame):
     """A window that takes files: it opens them, or with Ctrl held compares them with its own."""
 
     def show_drop(self, text: str) -> None:
-        """Show what a drop would do; an empty text: nothing is over the window any longer."""
         raise NotImplementedError  # `MainWindow` does, see `Frame`
 
     @override

@@ -103,7 +103,6 @@ class MainWindow(DropFrame):
 
     @property
     def export_dialog(self) -> ExportDialog:
-        """The export dialog; made when it is first needed."""
         if self._export is None:
             from inspector.gui.dialogs.export.dialog import ExportDialog
 
@@ -119,7 +118,6 @@ class MainWindow(DropFrame):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the current page is complete, so that a picture can be taken."""
         if self.shown is not None and self.shown.is_checking:
             return False
         pages = self.workspace.pages
@@ -198,7 +196,6 @@ class MainWindow(DropFrame):
         self.workspace.pane.painted.call(act)
 
     def show_notice(self, failure: FailurePage) -> None:
-        """Report what could not be done."""
         from inspector.gui.widgets.controls import show_notice
 
         show_notice(self, failure)
@@ -207,7 +204,6 @@ class MainWindow(DropFrame):
 
     @override
     def open_paths(self, paths: list[str]) -> None:
-        """Open the first file here, follow scripts with it, and ask for a window for each other file."""
         scripts = [path for path in paths if is_script_name(path)]
         files = [path for path in paths if path not in scripts]
         here = [*files[:1], *scripts[:1]]
@@ -312,7 +308,6 @@ class MainWindow(DropFrame):
                 self._export.show_page(None)
 
     def _show_preparing(self) -> None:
-        """Show that an export is still prepared, so that it can be left."""
         if self.shown is not None and self.shown.export is not None:
             self.export_dialog.show_page(self.shown.export)
 
@@ -371,7 +366,6 @@ class MainWindow(DropFrame):
         changed.reload_wanted.connect(session.reload)
 
     def _restore_place(self, state: QByteArray) -> None:
-        """Put the window where it was, as far as the screen of today has the room."""
         self.restoreGeometry(state)
         if not self.isMaximized() and not self.isFullScreen():
             self.setGeometry(fit(self.geometry(), self.screen().availableGeometry()))

@@ -46,7 +46,6 @@ class RecentMenu(QMenu):
         self.triggered.connect(self._on_triggered)
 
     def show_recent(self, paths: tuple[str, ...]) -> None:
-        """Show these files, the latest first."""
         self.clear()
         self._paths = paths
         self.setEnabled(bool(paths))
@@ -68,7 +67,6 @@ class ProfileMenu(RecentMenu):
         self._shown: tuple[str, ...] | None = None
 
     def show_profiles(self, paths: tuple[str, ...]) -> None:
-        """Show and keep these, if they are others than before."""
         if paths != self._shown:
             self._shown = paths
             self.show_recent(paths)
@@ -151,7 +149,6 @@ def _add_questions(menu: QMenu, session: Session, screen: Screen, node: int) -> 
 
 
 def _add_export(menu: QMenu, session: Session, screen: Screen, nodes: tuple[int, ...]) -> None:
-    """Add what is decided for the tensors of rows: where they go, and whether they are exported."""
     menu.addSeparator()
     if screen.can_export:
         text, can = "Leave &out of the export\u2026", session.can_leave_out(nodes)

@@ -67,7 +67,6 @@ class ChoiceBox(CalmComboBox):
         self._choices: tuple[Choice, ...] = ()
 
     def show_choices(self, choices: tuple[Choice, ...], current: str) -> None:
-        """Show the choices, and which of them is the current one."""
         ids = [choice.id for choice in choices]
         with blocked(self):
             if choices != self._choices:

@@ -72,7 +72,6 @@ class Bars(Drawing):
         return max(bar.capacity_nbytes, bar.nbytes, 1)
 
     def _limit(self, bar: Bar, line: QRectF) -> float:
-        """Return where a bar's room ends."""
         room = self._full(bar) if bar.capacity_nbytes is None else bar.capacity_nbytes
         return line.left() + line.width() * room / self._full(bar)
 

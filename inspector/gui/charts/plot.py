@@ -65,7 +65,6 @@ class Plot:
         self._box.sigRangeChanged.connect(self._on_range)
 
     def show(self, drawing: Drawing, tokens: Tokens, font: QFont) -> None:
-        """Draw a chart from the beginning."""
         self._drawing, self._tokens, self._font = Drawing(), tokens, font  # nothing, while the range changes
         self._small = QFont(font)
         self._small.setPointSizeF(font.pointSizeF() * 0.9)
@@ -123,7 +122,6 @@ class Plot:
         self._ticks[side] = ticks
 
     def set_range(self, x: tuple[float, float], y: tuple[float, float]) -> None:
-        """Show a range of both axes, which is all there is."""
         self._whole = {"xRange": x, "yRange": y}
         least = [(high - low) * _CLOSEST for low, high in (x, y)]
         self._box.setLimits(
@@ -186,7 +184,6 @@ class Plot:
     def write(
         self, room: QRectF, text: str, color: QColor, *, right: bool = False, small: bool = False
     ) -> None:
-        """Write a line in the middle of a room, cut where it is too long."""
         font = self._small if small else self._font
         item = QGraphicsSimpleTextItem(cut_path(text, QFontMetricsF(font), room.width() + 1))
         item.setFont(font)
@@ -224,7 +221,6 @@ class Plot:
     # Where things are, and how near.
 
     def point_of(self, place: QPointF) -> QPointF:
-        """Return where a place of the axes is in the widget."""
         return QPointF(self._box.mapViewToScene(place))
 
     def part_at(self, point: QPointF) -> int | None:
@@ -244,7 +240,6 @@ class Plot:
         )
 
     def move(self, by: QPointF) -> None:
-        """Move what is shown by so many pixels."""
         width, height = self._box.viewPixelSize()
         ways = {"x": -by.x() * width, "y": by.y() * height * (-1 if self._drawing.is_down else 1)}
         self._box.translateBy(**{axis: ways[axis] for axis in self._drawing.zooms})
@@ -262,7 +257,6 @@ class Plot:
         self._drawing.annotate(self, self._tokens)
 
     def paint(self, painter: QPainter) -> None:
-        """Paint the chart, without what is only selected or pointed at."""
         scene = self.widget.scene()
         for item in self._outlines:
             item.setVisible(False)

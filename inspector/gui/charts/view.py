@@ -152,7 +152,6 @@ class ChartView(QWidget):
             _LOADING.add(self)
 
     def center_of(self, part: int) -> QPoint:
-        """Return the middle of a part, in pixels."""
         return (self.plot().point_of(self.drawing.area(part).center()) + QPointF(RING, RING)).toPoint()
 
     def _outline(self) -> None:
@@ -266,7 +265,6 @@ class ChartView(QWidget):
 def saved_charts(
     views: Sequence[ChartView], title: str, source: str, csv: Callable[[], str] | None = None
 ) -> Saved:
-    """Return what can be saved of some charts: one below the other, and their figures."""
 
     def make(kind: str) -> bytes:
         if csv is not None and kind == "csv":

@@ -36,7 +36,6 @@ class ComparingFrame(QMainWindow):
 
     @property
     def progress(self) -> Progress | None:
-        """How far the comparison is; None where none runs."""
         raise NotImplementedError  # not abstract: Qt's classes have a metaclass of their own
 
     def _on_tick(self) -> None:

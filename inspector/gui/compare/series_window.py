@@ -106,7 +106,6 @@ class SeriesWindow(ComparingFrame):
         QGuiApplication.clipboard().setText(text)
 
     def detach(self) -> None:
-        """Release the session and all that is shown: the window is closed."""
         session, self.session = self.session, None
         self.shown = None
         if session is not None:

@@ -128,7 +128,6 @@ class CompareHead(QWidget):
         column(files, self._banner, choices, spacing=8, margins=(0, 0, 0, 0), within=self)
 
     def show_changes(self, old: CompareScreen | None, new: CompareScreen) -> None:
-        """Show what differs from the last screen."""
         for card, file in zip(self.cards, (new.a, new.b), strict=True):
             card.show_file(file)
         if old is None or (old.verdict, old.alerts, old.notes) != (new.verdict, new.alerts, new.notes):
@@ -212,7 +211,6 @@ class CompareModel(QAbstractItemModel):
         return self._groups[index.internalId() - 1].rows[index.row()]
 
     def index_of(self, row: int) -> QModelIndex:
-        """Return the index of a row; an invalid one where it is not listed."""
         for number, group in enumerate(self._groups):
             if row in group.rows:
                 return self.createIndex(group.rows.index(row), 0, number + 1)
@@ -581,7 +579,6 @@ class CompareWindow(ComparingFrame):
         self._take_focus()
 
     def detach(self) -> None:
-        """Release the session and all that is shown: the window is closed."""
         session, self.session = self.session, None
         self.shown = None
         if session is not None:

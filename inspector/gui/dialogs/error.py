@@ -47,7 +47,6 @@ class ErrorDialog(QDialog):
         column(*parts, spacing=12, margins=(24, 24, 24, 20), within=self)
 
     def add(self, text: str) -> None:
-        """Show another error below the others."""
         self._text.appendPlainText(f"\n{text}")
         self.count()
 

@@ -76,7 +76,6 @@ def diagnostics(window: QWidget, shown: Screen | None, theme: Theme) -> str:
 
 
 def _file_lines(screen: Screen | None) -> list[str]:
-    """Return what is open: how it went, and how large it is."""
     if screen is None:
         return []
     lines = [f"Window: {screen.phase}{', not judged yet' if screen.is_checking else ''}"]
@@ -244,7 +243,6 @@ class LogDialog(QDialog):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what was done since."""
         log = self._log()
         if log == self._shown:
             return

@@ -35,7 +35,6 @@ _FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code", "recover
 
 
 def node_label(tree: Tree, node_id: int) -> str:
-    """Return the names from the root down to a node, as a label."""
     names: list[str] = []
     while node_id > 0:
         node = tree.nodes[node_id]

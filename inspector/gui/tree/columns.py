@@ -165,7 +165,6 @@ class TreeColumns(QObject):
         return QByteArray(f"{_OWN}{own};".encode()) + self._header.saveState()
 
     def restore(self, state: QByteArray) -> None:
-        """Put the columns where they were."""
         self._own, rest = _split_state(state)
         self._is_fitting = True
         self._header.restoreState(rest)

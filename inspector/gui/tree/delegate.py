@@ -48,7 +48,6 @@ _CENTER_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
 def paint_chip(painter: QPainter, x: float, middle: float, color: QColor) -> None:
-    """Paint the small square before the name of a device."""
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(color)
     painter.drawRoundedRect(QRectF(x, middle - _CHIP / 2, _CHIP, _CHIP), 3, 3)
@@ -170,7 +169,6 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_arrow(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> QRectF:
-        """Paint the arrow of a row that has others below; return the place that is left for its name."""
         node_id = int(index.data(NODE_ROLE))
         place = QRectF(self.arrow_of(option.rect, self.rows.level(node_id)))
         if self.rows.hasChildren(index):
@@ -185,7 +183,6 @@ class RowDelegate(QStyledItemDelegate):
         return QRectF(option.rect).adjusted(place.right() - option.rect.left() - 4, 0, 0, 0)
 
     def _paint_mark(self, painter: QPainter, area: QRectF) -> QRectF:
-        """Paint a triangle with an exclamation mark; return the place that is left for the name."""
         left, middle = area.left() + _NAME_LEFT, area.center().y() + 0.5
         corners = [(0.0, 5.5), (_MARK, 5.5), (_MARK / 2, -5.5)]
         painter.setPen(Qt.PenStyle.NoPen)
@@ -222,7 +219,6 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_match(
         self, painter: QPainter, area: QRectF, node_id: int, spans: list[Span], metrics: QFontMetrics
     ) -> None:
-        """Paint the ground of parts of a name; of all of it where it is cut."""
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.tokens.color("match"))
         room, name = area.width() - _NAME_LEFT - 4, self.rows.text(node_id, Column.NAME)
@@ -284,7 +280,6 @@ def spans_in_cut(spans: list[Span], name: str, text: str) -> list[Span]:
 
 
 def spans_in_name(query: Query, node: Node, name: str) -> list[Span]:
-    """Return what a query matches in the name that a row shows, which is the end of its path."""
     path = unescaped_path(node.path.rstrip("/.") if node.kind == "group" else node.path)
     start = len(path) - len(name)
     if start < 0 or not path.endswith(name):
@@ -309,7 +304,6 @@ def indent_for(deepest: int, width: int) -> int:
 
 
 def least_width(deepest: int) -> int:
-    """Return how wide the column of names is at least."""
     return _NARROW_INDENT * min(deepest, _MOST_LEVELS) + ARROW + _LEAST_NAME
 
 

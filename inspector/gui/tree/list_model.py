@@ -34,7 +34,6 @@ class ListModel(QStandardItemModel):
         self._readers = readers_of(self.text, tree)
 
     def set_rows(self, nodes: tuple[int, ...], total: int) -> None:
-        """Show these nodes, the first of so many."""
         self._title = "Path" if len(nodes) >= total else f"Path (first {len(nodes):,} of {total:,})"
         self.setRowCount(0)
         self._nodes, self._rows = nodes, {}
@@ -65,7 +64,6 @@ class ListModel(QStandardItemModel):
         return 0
 
     def in_order(self, node_ids: Iterable[int]) -> list[int]:
-        """Return nodes from top to bottom."""
         self._rows = self._rows or {node_id: row for row, node_id in enumerate(self._nodes)}
         return sorted(node_ids, key=self._rows.__getitem__)
 

@@ -120,7 +120,6 @@ def cell_text(node: Node, column: int) -> str:
 
 
 def _counts(node: Node) -> str:
-    """Return how much is in a row, exactly; nothing for a value."""
     if not node.tensors:
         return ""
     counts = [format_count(node.tensors, "tensor")] if node.kind != "tensor" else []
@@ -185,7 +184,6 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether only the matches of a search are shown."""
         return self._is_filtered
 
     @property
@@ -193,7 +191,6 @@ class TreeModel(QAbstractItemModel):
         return self._matches[0] if self._matches else None
 
     def set_tree(self, tree: Tree | None) -> None:
-        """Show another tree, without a filter."""
         self.beginResetModel()
         self._tree, self.scalars, self.marks = tree or _EMPTY, {}, NO_MARKS
         self.shape = Shape(self._tree.nodes)
@@ -245,7 +242,6 @@ class TreeModel(QAbstractItemModel):
         return level
 
     def in_order(self, node_ids: Iterable[int]) -> list[int]:
-        """Return nodes from top to bottom, as they are sorted at present."""
         if self._order[0] < 0:
             return sorted(node_ids)  # ids are numbered so
         places: dict[int, tuple[int, ...]] = {0: ()}
@@ -328,7 +324,6 @@ class TreeModel(QAbstractItemModel):
 
     @staticmethod
     def name_of(node: Node) -> str:
-        """Return what a row is called here."""
         return node.name
 
     def text(self, node_id: int, column: int) -> str:

@@ -201,11 +201,9 @@ class Sorting(QObject):
         return self._before is not None
 
     def leave(self) -> None:
-        """Select nothing again: other rows are shown."""
         self._before = None
 
     def end(self) -> None:
-        """Select the rows again that were selected before the tree was sorted."""
         if self._before is None:
             return
         (current, picked), self._before = self._before, None
@@ -336,7 +334,6 @@ class TensorTreeView(QTreeView):
                 self._fit_columns(tree)
 
     def show_sparks(self, sparks: tuple[tuple[int, ...], ...]) -> None:
-        """Show a small histogram for each tensor, in the column of values; none before a scan."""
         self._delegate.sparks = sparks
         self._fit_columns(self._model.tree)
         self.viewport().update()
@@ -397,7 +394,6 @@ class TensorTreeView(QTreeView):
             self.set_current(current)
 
     def _use(self, rows: Rows) -> None:
-        """Show the tree or the list; nothing is selected or unfolded then."""
         if rows is not self._rows:
             self._rows, before = rows, self.selectionModel()
             self._delegate.rows = rows
@@ -427,7 +423,6 @@ class TensorTreeView(QTreeView):
         return found if self._rows is self._list else self._model.in_order(found)
 
     def rows_as_tsv(self) -> str:
-        """Return the selected rows for a spreadsheet: the visible columns in order, below their titles."""
         return "\n".join(line for part in tsv_parts(self, self._rows, self.selected_nodes()) for line in part)
 
     def copy_rows(self) -> None:
@@ -443,7 +438,6 @@ class TensorTreeView(QTreeView):
         self.rows_copied.emit("\n".join(lines))
 
     def name_of(self, node_id: int) -> str:
-        """Return the name by which a user finds a row."""
         node = self._model.node(node_id)
         return unescaped_path(node.path.rstrip("/.")) or node.name
 
@@ -538,7 +532,6 @@ class TensorTreeView(QTreeView):
             super().mouseDoubleClickEvent(event)
 
     def _fold_at(self, event: QMouseEvent) -> bool:
-        """Fold or unfold the row whose arrow is pressed; return whether there is one."""
         place = event.position().toPoint()
         index = self.indexAt(place)
         if (
@@ -587,7 +580,6 @@ class TensorTreeView(QTreeView):
         event.ignore()
 
     def _visible_from(self, start: QModelIndex, *, include: bool) -> Iterator[QModelIndex]:
-        """Yield the visible rows from one row on, wrapping around at the end."""
         first = self._rows.index(0, 0)
         index = start if start.isValid() and include else self.indexBelow(start)
         while index.isValid():

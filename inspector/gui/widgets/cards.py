@@ -124,5 +124,4 @@ def fill_lines(theme: Theme, layout: QVBoxLayout, lines: tuple[str, ...], icon: 
 
 
 def page_column(page: QWidget, spacing: int = 8) -> QVBoxLayout:
-    """Make a column without margins for all that stands on a page."""
     return column(spacing=spacing, margins=NO_MARGINS, within=page)

@@ -172,7 +172,6 @@ def code_field(theme: Theme, spoken: str, scale: float = 1.0) -> QPlainTextEdit:
 
 
 def show_notice(parent: QWidget, failure: FailurePage) -> QMessageBox:
-    """Show what went wrong, where, what loading would run, and what to do about it."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setIcon(QMessageBox.Icon.Warning)

@@ -65,7 +65,6 @@ def focus_kept(*widgets: QWidget) -> Iterator[None]:
 
 
 def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
-    """Set the names of a widget: the one for the style sheet, and the one for screen readers."""
     if name:
         widget.setObjectName(name)
     if spoken:
@@ -74,7 +73,6 @@ def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
 
 
 def bare_text(text: str) -> str:
-    """Return the text of an action without its letter and its dots."""
     return text.replace("&", "").rstrip("\u2026")
 
 

@@ -46,7 +46,6 @@ class Swatch(QWidget):
 
 
 def swatch_icon(theme: Theme, color: int) -> QIcon:
-    """Make the icon that stands before a device in a list."""
     return color_icon(theme.tokens.device(color))
 
 

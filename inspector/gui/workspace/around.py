@@ -159,7 +159,6 @@ class Around:
 
 
 def _chain(*stops: QWidget) -> None:
-    """Let Tab go from each of some widgets to the next, however late they were made."""
     for first, second in pairwise(stops):
         QWidget.setTabOrder(first, second)
 

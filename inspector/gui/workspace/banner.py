@@ -178,7 +178,6 @@ class BannerFrame(QFrame):
                 set_icon(button, icon, self._theme.tokens)
 
     def _draw_icons(self) -> None:
-        """Draw the icons of the buttons, unless they are hidden as yet."""
         if not self._waits:
             redraw_icons((self._more, self._export, self._copy), self._theme.tokens)
 

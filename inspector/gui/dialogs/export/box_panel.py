@@ -196,7 +196,6 @@ class PatientLine(QLineEdit):
 
     @property
     def is_typed_in(self) -> bool:
-        """Whether something was typed that was not asked for yet."""
         return self._pause.isActive()
 
     @override
@@ -262,7 +261,6 @@ class BoxPanel(QWidget):
 
     @property
     def is_typed_in(self) -> bool:
-        """Whether patterns were typed that are not in the plan yet."""
         return self._line.is_typed_in
 
     def show_page(self, page: ExportPage, draft: ExportDraft) -> None:

@@ -156,7 +156,6 @@ class ResultPage(QWidget):
         self._open.setVisible(result.is_copy)
 
     def show_failed(self, failure: FailurePage, *, cancelled: bool, can_go_back: bool) -> None:
-        """Report that nothing was written, and lead back to the draft if there is one."""
         self._glyph.show_tone("neutral" if cancelled else "bad")
         self._title.setText(failure.title)
         self._path.setText(failure.where)
@@ -300,7 +299,6 @@ class ExportDialog(QDialog):
 
     @cached_property
     def _result(self) -> ResultPage:
-        """The page of how an export ended; made when the first one has."""
         page = ResultPage(self._theme)
         page.closed.connect(self.reject)
         page.back_wanted.connect(self.back_wanted)
@@ -312,7 +310,6 @@ class ExportDialog(QDialog):
         return page
 
     def _prepare(self) -> Iterator[None]:
-        """Make the page of the draft that is being prepared, in turns of its own."""
         yield
         import_module(f"{__package__}.draft")
         yield

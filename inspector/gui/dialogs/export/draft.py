@@ -79,7 +79,6 @@ class ExportOptions(QWidget):
         self._add("Check", self._verify)
 
     def show_draft(self, draft: ExportDraft) -> None:
-        """Show what is asked for, and only the questions that go with it."""
         wish = self._wish = draft.wish
         with blocked(self._kinds, self._casts, self._ema, self._hidden, self._verify):
             self._kinds.clear()
@@ -173,7 +172,6 @@ class DraftPage(QWidget):
         self._lay_out()
 
     def fit(self, width: int) -> None:
-        """Put the boxes below the rest where there is no room beside it."""
         is_narrow = width < _MAIN_WIDTH + _SPACING + _SIDE_WIDTH
         ways = QBoxLayout.Direction
         self._both.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)

@@ -77,7 +77,6 @@ class MapTable(QTreeView):
         self.doubleClicked.connect(lambda index: self._go_into(index.row()))
 
     def show_map(self, page: ModuleMap, selected: int | None) -> None:
-        """Show the rows of a map, and which of them is selected in the tree."""
         self._is_showing = True
         if page != self._page:
             self._fill(page)
@@ -341,7 +340,6 @@ class MapPanel(QWidget):
         self.query_wanted.emit(query if is_pressed else "")
 
     def _on_pointed(self, words: str) -> None:
-        """Show the facts of what is pointed at, or else how much is shown."""
         self._pointed.setText(words or (self._page.headline if self._page is not None else ""))
 
 

@@ -126,7 +126,6 @@ class MemoryPanel(ScrollPanel):
             card.show_chart(chart, devices, screen.marks)
 
     def _make_cards(self) -> None:
-        """Make the cards anew; the forecast is below the charts of the devices."""
         self.clear()
         self._cards = [ChartCard(self.theme) for _ in self._charts]
         self._all_cards, self._forecast = list(self._cards), None

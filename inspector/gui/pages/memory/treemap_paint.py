@@ -95,7 +95,6 @@ class TreemapPainter:
     def _paint_cell(
         self, painter: QPainter, cell: Cell, area: QRect, below: int, *, is_dim: bool
     ) -> _Label | None:
-        """Paint the ground of a cell; return its label."""
         inner = area.adjusted(0, 0, -1 if area.width() > 3 else 0, -1 if area.height() > 3 else 0)
         stripes = self._stripes(cell, inner.width(), inner.height())
         palette = self._shown[is_dim]

@@ -72,11 +72,9 @@ class TreemapView(QWidget):
 
     @property
     def cursor_cell(self) -> Cell | None:
-        """The cell that the keys move from."""
         return None if self._cursor is None else self._picture.cells[self._cursor]
 
     def show_map(self, page: ModuleMap, selected: int | None, matches: Sequence[int] | None) -> None:
-        """Show a map, where the selected row is in it, and which cells match a search."""
         is_other = self._page is None or (page.areas, page.root) != (self._page.areas, self._page.root)
         is_drawn = not is_other and self._page == page and self._matches is matches
         self._page, self._selected, self._matches = page, selected, matches
@@ -176,7 +174,6 @@ class TreemapView(QWidget):
         return TreemapPainter(page, self._theme.tokens, colors, self.small_font())
 
     def _paint_marks(self, painter: QPainter, page: ModuleMap) -> None:
-        """Outline the selected row, the cell under the pointer, and the one that the keys move from."""
         if self._hovered is not None:
             self._outline(painter, snapped(self._picture.cells[self._hovered].box), 1)
         place = self._selected_place(page)
