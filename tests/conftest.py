@@ -63,7 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # Modules that import torch, or what itself imports it; tests that do so in their body are marked one by one.
-_IMPORTS_TORCH = re.compile(r"^(import torch|from torch\b|torch = |from tests\.torch)", re.MULTILINE)
+_IMPORTS_TORCH = re.compile(
+    r"^(import torch|from torch\b|torch = |from tests(\.torch|\.one_byte| import one_byte)\b)", re.MULTILINE
+)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
