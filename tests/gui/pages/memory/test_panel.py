@@ -294,22 +294,3 @@ def test_an_empty_card_has_no_chart(qtbot, theme):
     theme.set_mode("dark")
     assert said(card) == [""]
     assert card.view.is_drawn
-
-
-def test_many_bars_have_no_column_each(panel):
-    part = Segment(label="stays", color=0, nbytes=5), Segment(label="while loading", color=2, nbytes=5)
-    bars = tuple(Bar(label=f"cuda:{n}", segments=part, text=f"{n} B") for n in range(16))
-    panel.show_screen(replace(SCREEN, charts=(Chart(title="T", bars=bars),)))
-    (view,) = charts_of(panel)
-    assert panel.findChild(ChartCard).minimumSizeHint().width() < 300
-    words = words_in(view)
-    assert words[-2:] == ["stays", "while loading"]  # in the legend, without figures
-
-
-def test_what_is_too_long_is_cut(view):
-    label = "a_caption_of_more_than_one_line " * 4
-    part = Segment(label=label, color=0, nbytes=5)
-    view.show_drawing(Bars(Chart(title="", bars=(Bar(label=label, segments=(part,), text="5 B"),))))
-    (cut,) = [text for text in words_in(view) if text.startswith("a_cap")]
-    assert "\u2026" in cut
-    assert len(cut) < len(label)
