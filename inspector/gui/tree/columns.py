@@ -81,9 +81,12 @@ def share(needs: Mapping[Column, int], room: int) -> dict[Column, int]:
 
 
 def squeezed(widths: Mapping[Column, int], lack: int) -> dict[Column, int]:
+    """Return the widths after some gave what names lack: shapes and devices only if that suffices."""
     found = dict(widths)
-    for column, kept in _GIVES.items():
-        less = min(max(found.get(column, 0) - kept, 0), max(lack, 0))
+    spare = {column: max(found.get(column, 0) - kept, 0) for column, kept in _GIVES.items()}
+    giving = _GIVES if sum(spare.values()) >= lack else (Column.VALUE, Column.TYPE)
+    for column in giving:
+        less = min(spare[column], max(lack, 0))
         if less:
             found[column] -= less
             lack -= less

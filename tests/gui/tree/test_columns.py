@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.gui.tree.columns import WIDTHS, share
+from inspector.gui.tree.columns import WIDTHS, share, squeezed
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
 from tests.gui import fakes
@@ -83,3 +83,17 @@ def test_a_column_that_is_hidden_and_shown_again_is_fitted_as_before(shown):
     assert view.columnWidth(Column.NAME) > widths[Column.NAME]
     action.trigger()
     assert [view.columnWidth(column) for column in Column] == widths
+
+
+def test_shapes_are_cut_only_where_that_shows_all_columns():
+    widths = {Column.DEVICE: 150, Column.SHAPE: 120, Column.TYPE: 100, Column.SIZE: 80, Column.VALUE: 76}
+    assert squeezed(widths, 0) == widths
+    assert squeezed(widths, 40) == {**widths, Column.VALUE: 48, Column.TYPE: 88}
+    assert squeezed(widths, 90) == {
+        **widths,
+        Column.VALUE: 48,
+        Column.TYPE: 76,
+        Column.SHAPE: 88,
+        Column.DEVICE: 144,
+    }
+    assert squeezed(widths, 900) == {**widths, Column.VALUE: 48, Column.TYPE: 76}
