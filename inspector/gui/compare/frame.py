@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QProgressBar, QStackedWidget, QWidget
+from PySide6.QtWidgets import QMainWindow, QStackedWidget, QWidget
 
 from inspector.gui.placing import LEAST, first_size
 from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import RIGHT, column, row
 from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.labels import ElidedLabel, StatusLine, WrappedText, named, plain_label, sentence
-from inspector.gui.widgets.progress import POLL_MS, show_fraction
+from inspector.gui.widgets.labels import ElidedLabel, StatusLine, WrappedText, plain_label, sentence
+from inspector.gui.widgets.progress import ProgressBar
 from inspector.overriding import override
+from inspector.progress import Progress
 
 _WIDTH = 640
 Rows = Iterable[tuple[str, str, Callable[[], object]]]
@@ -32,8 +33,6 @@ class ComparingFrame(QMainWindow):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         self.setMinimumSize(LEAST)
         self.resize(first_size(QGuiApplication.primaryScreen().availableGeometry()))
         theme.changed.connect(self._on_theme_changed)
@@ -43,8 +42,8 @@ class ComparingFrame(QMainWindow):
             self._stack.addWidget(page)
         self._name = ElidedLabel("", "lead", Qt.TextElideMode.ElideMiddle)
         self._label = ElidedLabel("", "muted")
-        self._bar = named(QProgressBar(), spoken="Progress of the comparison")
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of the comparison")
+        self._bar.looked.connect(self._on_looked)
         self._cancel = make_button("Cancel", self.close)
         _fill(self._opening, self._name, self._bar, self._label, (self._cancel, 0, RIGHT))
         self._title = plain_label("", "title", wrap=True, selectable=True)
@@ -78,10 +77,7 @@ class ComparingFrame(QMainWindow):
             self.take_focus()
         if screen.phase == "opening":
             self._name.setText(name)
-            self._timer.start()
-            self._on_tick()
-        else:
-            self._timer.stop()
+        self._bar.follow(screen.progress if screen.phase == "opening" else None)
         failure = screen.failure
         if screen.phase == "failed" and failure is not None:
             self._title.setText(failure.title)
@@ -109,18 +105,15 @@ class ComparingFrame(QMainWindow):
         if self.session is not None:
             self.session.compare()
 
-    def _on_tick(self) -> None:
-        progress = None if self.shown is None else self.shown.progress
-        if progress is not None:
-            self._label.setText(progress.label)
-            show_fraction(self._bar, progress.fraction)
+    def _on_looked(self, progress: Progress) -> None:
+        self._label.setText(progress.label)
 
     def _on_theme_changed(self) -> None:
         retint(self, self._theme.tokens)
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
-        self._timer.stop()
+        self._bar.follow(None)
         event.accept()
         self.closed.emit()
 

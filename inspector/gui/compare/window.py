@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHeaderView,
-    QProgressBar,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -42,7 +41,7 @@ from inspector.gui.widgets.labels import (
     set_state,
 )
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
-from inspector.gui.widgets.progress import POLL_MS, show_fraction
+from inspector.gui.widgets.progress import ProgressBar
 from inspector.overriding import override
 from inspector.report.comparing.rows import DiffRow
 from inspector.session.comparing.compose import leaf_name
@@ -302,12 +301,9 @@ class FactsPanel(QScrollArea):
         self._table.setColumnStretch(2, 1)
         self._numbers = WrappedText("", "strong")
         self._failure = plain_label("", "bad", wrap=True, selectable=True)
-        self._bar = named(QProgressBar(), spoken="Progress of comparing numbers")
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of comparing numbers")
         self._measure = make_button(_ASK, self.measure_wanted, icon="tensor", theme=theme)
         self._stop = make_button("Cancel", self.stop_wanted)
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         content = named(QWidget(), "scrolled")
         buttons = row((self._bar, 1), self._measure, self._stop, spacing=8)
         head = row((column(self._title, self._detail, spacing=2), 1), buttons, spacing=12)
@@ -342,11 +338,7 @@ class FactsPanel(QScrollArea):
         self._measure.setVisible(shown.can_measure and not runs and not shown.numbers)
         self._bar.setVisible(runs)
         self._stop.setVisible(runs)
-        if runs:
-            self._on_tick()
-            self._timer.start()
-        else:
-            self._timer.stop()
+        self._bar.follow(shown.measuring)
 
     def _fill_table(self, selection: Selection) -> None:
         clear_layout(self._table)
@@ -359,10 +351,6 @@ class FactsPanel(QScrollArea):
             for place, text in enumerate((fact.a, fact.b), 1):
                 cell = named(WrappedText(text, role), spoken=f"{fact.label} in {'AB'[place - 1]}")
                 self._table.addWidget(cell, line, place)
-
-    def _on_tick(self) -> None:
-        if self._selection is not None and self._selection.measuring is not None:
-            show_fraction(self._bar, self._selection.measuring.fraction)
 
 
 def _shown_of(selection: Selection | None) -> tuple[object, ...] | None:

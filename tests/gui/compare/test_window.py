@@ -227,10 +227,8 @@ def test_nothing_listens_before_there_is_a_session(qtbot, theme: Theme) -> None:
     window = CompareWindow(theme)
     qtbot.addWidget(window)
     window._on_again()
-    window._on_tick()
     window.detach()
     window.facts.show_selection(None)
-    window.facts._on_tick()
     assert window.shown is None
     assert Progress().done == 0
 

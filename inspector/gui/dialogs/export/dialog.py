@@ -10,13 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QCoreApplication, Qt, QUrl, Signal
 from PySide6.QtGui import QCloseEvent, QDesktopServices
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QHBoxLayout,
-    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -27,9 +26,9 @@ from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.cards import fill_lines, page_column
 from inspector.gui.widgets.controls import button_row, make_button, show_notice
-from inspector.gui.widgets.labels import ElidedLabel, named, plain_label, sentence
+from inspector.gui.widgets.labels import ElidedLabel, plain_label, sentence
 from inspector.gui.widgets.marks import ToneGlyph
-from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
+from inspector.gui.widgets.progress import ProgressBar, Rate
 from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import replace
@@ -54,11 +53,9 @@ class RunningPage(QWidget):
         self._work: Progress | None = None
         self._is_stopping = False
         self._rate = Rate()
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         self._label = plain_label("", "muted", wrap=True)
-        self._bar = named(QProgressBar(), spoken="Progress of the export")
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of the export")
+        self._bar.looked.connect(self._on_looked)
         self._figures = plain_label("", "small")
         self._cancel = QPushButton("Cancel")
         self._cancel.clicked.connect(self.cancel_wanted)
@@ -79,19 +76,15 @@ class RunningPage(QWidget):
         self._is_stopping = page.stopping
         self._title.setText(page.title)
         self._cancel.setEnabled(not page.stopping)
-        self._on_tick()
-        self._timer.start()
+        self._bar.follow(self._work)
 
     def stop(self) -> None:
-        self._timer.stop()
+        self._bar.follow(None)
         self._work = None
 
-    def _on_tick(self) -> None:
-        if self._work is None:
-            return
-        self._label.setText("Stopping\u2026" if self._is_stopping else self._work.label)
-        self._figures.setText(self._rate.describe(self._work))
-        show_fraction(self._bar, self._work.fraction)
+    def _on_looked(self, work: Progress) -> None:
+        self._label.setText("Stopping\u2026" if self._is_stopping else work.label)
+        self._figures.setText(self._rate.describe(work))
 
 
 class ResultPage(QWidget):
