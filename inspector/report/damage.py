@@ -34,9 +34,11 @@ WORDS = {
 @once
 def damage_of(checkpoint: Checkpoint) -> Mapping[int, Damage]:
     """Return what is wrong with tensors, by their indexes; of nearly all files nothing."""
-    storages = dict(_damaged_storages(checkpoint))
+    storages, tensors = dict(_damaged_storages(checkpoint)), checkpoint.tensors
     found: dict[int, Damage] = {}
-    for index, tensor in enumerate(checkpoint.tensors):
+    if not storages and all(tensor.problem is None for tensor in tensors):
+        return found
+    for index, tensor in enumerate(tensors):
         damage = None if tensor.storage is None else storages.get(tensor.storage)
         if damage is not Damage.MISSING and tensor.problem is not None and torch_words(tensor.problem):
             damage = Damage.IMPOSSIBLE
@@ -52,6 +54,8 @@ def _damaged_storages(checkpoint: Checkpoint) -> Iterator[tuple[str, Damage]]:
     if any(note.kind is NoteKind.OVERLAP for note in checkpoint.notes):
         yield from _doubled(checkpoint)
     for row in checkpoint.storages:
+        if not (row.missing or row.pieces or row.expected_nbytes is not None):
+            continue
         if row.expected_nbytes is not None:
             is_short = row.expected_nbytes > row.nbytes
             yield row.key, Damage.MISSING if is_short else Damage.IMPOSSIBLE
