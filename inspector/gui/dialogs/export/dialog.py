@@ -15,16 +15,15 @@ from PySide6.QtGui import QCloseEvent, QDesktopServices
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
-    QHBoxLayout,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from inspector.child import SAFE_FOLDER, find_program
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.cards import fill_lines, page_column
+from inspector.gui.widgets.boxes import NO_MARGINS, TOP, Gap, column, row
+from inspector.gui.widgets.cards import fill_lines
 from inspector.gui.widgets.controls import button_row, make_button, show_notice
 from inspector.gui.widgets.labels import ElidedLabel, plain_label, sentence
 from inspector.gui.widgets.marks import ToneGlyph
@@ -60,15 +59,19 @@ class RunningPage(QWidget):
         self._cancel = QPushButton("Cancel")
         self._cancel.clicked.connect(self.cancel_wanted)
         self._title = plain_label("", "lead")
-        column = page_column(self)
-        column.addWidget(self._title)
-        column.addWidget(self._label)
-        column.addSpacing(16)
-        column.addWidget(self._bar)
-        column.addWidget(self._figures)
-        column.addStretch(1)
-        column.addSpacing(16)
-        column.addLayout(button_row(self._cancel))
+        column(
+            self._title,
+            self._label,
+            Gap(16),
+            self._bar,
+            self._figures,
+            1,
+            Gap(16),
+            button_row(self._cancel),
+            spacing=8,
+            margins=NO_MARGINS,
+            within=self,
+        )
 
     def follow(self, page: ExportPage) -> None:
         if page.progress is not self._work:
@@ -104,9 +107,7 @@ class ResultPage(QWidget):
         self._glyph = ToneGlyph(theme, 40, "good")
         self._title = plain_label("", "lead", wrap=True, selectable=True)
         self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
-        self._lines, self._omissions, self._warnings = QVBoxLayout(), QVBoxLayout(), QVBoxLayout()
-        for lines in (self._lines, self._omissions, self._warnings):
-            lines.setSpacing(6)
+        self._lines, self._omissions, self._warnings = (column(spacing=6) for _ in range(3))
         self._undo = make_button("Undo", self.undo_wanted)
         self._receipt = make_button("Save receipt\u2026", self.receipt_wanted)
         self._close = make_button("Close", self.closed, kind="primary")
@@ -116,24 +117,21 @@ class ResultPage(QWidget):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self._title)
-        words.addWidget(self._path)
-        head = QHBoxLayout()
-        head.setSpacing(16)
-        head.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
-        head.addLayout(words, 1)
-        column = page_column(self)
-        column.addLayout(head)
-        column.addSpacing(8)
-        column.addLayout(self._lines)
-        column.addLayout(self._omissions)
-        column.addLayout(self._warnings)
-        column.addStretch(1)
-        column.addSpacing(16)
-        row = (self._back, self._undo, self._receipt, self._open, self._folder, self._close)
-        column.addLayout(button_row(*row))
+        words = column(self._title, self._path, spacing=2)
+        buttons = (self._back, self._undo, self._receipt, self._open, self._folder, self._close)
+        column(
+            row((self._glyph, 0, TOP), (words, 1), spacing=16),
+            Gap(8),
+            self._lines,
+            self._omissions,
+            self._warnings,
+            1,
+            Gap(16),
+            button_row(*buttons),
+            spacing=8,
+            margins=NO_MARGINS,
+            within=self,
+        )
 
     def show_done(self, result: ExportResult) -> None:
         self._destination = result.destination
@@ -264,8 +262,7 @@ class ExportDialog(QDialog):
         self._progress.cancel_wanted.connect(self.reject)
         self._pages: list[QWidget] = []
         self._turns = Turns(self)
-        column = self._column = QVBoxLayout(self)
-        column.setContentsMargins(24, 24, 24, 20)
+        self._column = column(margins=(24, 24, 24, 20), within=self)
         self._add(self._progress)
 
     def _add(self, page: QWidget) -> None:
