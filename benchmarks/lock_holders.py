@@ -21,8 +21,7 @@ from functools import partial
 from threading import Event, Thread
 from typing import TypeVar
 
-from inspector.gui.tasks import FreezingPause
-from inspector.gui.tasks import TURN_S
+from inspector.gui.tasks import TURN_S, FreezingPause
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.report.outline.flat import Column, Order

@@ -10,6 +10,7 @@ from inspector.containers.notes import NoteKind
 from inspector.model.checkpoint import Checkpoint, Storage
 from inspector.model.once import once
 from inspector.model.tensors.views import torch_words
+from inspector.overriding import override
 
 
 class Damage(StrEnum):
@@ -93,10 +94,12 @@ class Marks:
         for row in sorted(words):
             self._rows.setdefault(words[row], []).append(row)
 
+    @override
     def __eq__(self, other: object) -> bool:
         """Return whether the same is wrong with the same rows."""
         return isinstance(other, Marks) and self.words == other.words
 
+    @override
     def __hash__(self) -> int:
         """Return what is the same for equal marks."""
         return len(self.words)

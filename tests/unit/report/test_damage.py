@@ -7,7 +7,7 @@ from inspector.report.charts.bars import device_chart, dtype_chart
 from inspector.report.charts.modules import damage_in, facts_of, module_map
 from inspector.report.charts.tables import table_of
 from inspector.report.charts.treemap import Box, Cell
-from inspector.report.damage import damage_of
+from inspector.report.damage import Marks, damage_of
 from inspector.report.details import look_up, tensor_facts
 from inspector.report.outline.strip import strip_of
 from inspector.report.query import matching_nodes, parse_query, searchable, why_nothing
@@ -78,6 +78,9 @@ def test_rows_and_the_modules_above_them_are_marked() -> None:
     assert mark("m/a.") == "2 missing, 1 impossible"
     assert (mark("m/"), mark("m/a.cut"), mark("m/sound")) == ("3 missing, 2 impossible", "missing", "")
     assert not build_tree(checkpoint(tensor("a")), {}).marks
+    again = build_tree(FILE, {}).marks  # two screens of one file are equal
+    assert (again, hash(again)) == (TREE.marks, hash(TREE.marks))
+    assert again != Marks({})
 
 
 def test_a_search_finds_the_damaged() -> None:
