@@ -23,9 +23,9 @@ from inspector.containers.dcp_metadata import (
     parse_metadata,
 )
 from inspector.containers.element_types import ITEMSIZES
-from inspector.containers.folder import Folder, are_files, leads_out, listed, shown
+from inspector.containers.folder import Folder, leads_out
 from inspector.containers.gathered import tile
-from inspector.containers.notes import AMBIGUOUS, Note, NoteKind
+from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, are_files, listed, shown
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id, rename_storage
 from inspector.containers.programs import Programs
 from inspector.containers.source import Source, Window

@@ -35,7 +35,7 @@ from inspector.containers.deepspeed_joining import (
 from inspector.containers.folder import Folder, read_word, run_beside
 from inspector.containers.gathered import tile
 from inspector.containers.joined import Member, join
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, shown
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id
 from inspector.containers.source import Source
 from inspector.errors import NotACheckpointError
@@ -44,7 +44,7 @@ from inspector.overriding import override
 from inspector.pickles.values import Dict, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import format_count
 
 # --- names --------------------------------------------------------------------------------------------------
 
@@ -164,7 +164,6 @@ def _universal(tag: str, slots: Sequence[Member]) -> list[tuple[Value, Value]]:
 
 
 _ZIP = b"PK\x03\x04"
-_MOST_CHARS = 80
 _STATE = "optimizer_state_dict"
 # As `get_checkpoint_files` in `deepspeed/utils/zero_to_fp32.py` says it.
 _NO_OPTIMIZER = "FileNotFoundError: can't find *_optim_states.pt files in directory '{}'"
@@ -202,7 +201,7 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
         folder.programs.miss(f"what {latest} names", "it is not here, or holds no states")
         raise NotACheckpointError(
             f"the file {latest} names a folder that is not here, or holds no states of DeepSpeed",
-            where=f"{folder.path}: {escape_text(cut_text(chosen, _MOST_CHARS))}",
+            where=f"{folder.path}: {shown(chosen)}",
             remedy=f"give the folder that is wanted{f', such as {tags[-1]}' if tags else ''}",
             form="deepspeed",
         )
@@ -387,7 +386,7 @@ class _Whole:
     def _note_rest(self) -> None:
         if self._tag:
             others = format_count(len(self._other_tags), "other") if self._other_tags else "no other"
-            self._notes.append(Note(NoteKind.TAG, (escape_text(cut_text(self._tag, _MOST_CHARS)), others)))
+            self._notes.append(Note(NoteKind.TAG, (shown(self._tag), others)))
         if self._emptied:
             self._notes.append(Note(NoteKind.EMPTIED))
         if self._several:

@@ -22,7 +22,6 @@ from inspector.errors import CancelledError, CheckpointError, ContainerError, No
 from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.progress import Progress
-from inspector.units import cut_text, escape_text, format_count
 
 _MOST_FILES, _NAMED_ALONE = 220_000, 200_000
 _NAMED = re.compile(
@@ -198,30 +197,6 @@ def _homes(root: str) -> tuple[str, ...]:
     cache = os.path.dirname(os.path.dirname(home))  # noqa: PTH120 - as above
     is_snapshot = os.path.basename(os.path.dirname(home)) == "snapshots"  # noqa: PTH119, PTH120 - as above
     return (home + os.sep, *((os.path.join(cache, "blobs") + os.sep,) if is_snapshot else ()))  # noqa: PTH118
-
-
-# --- names in notes -----------------------------------------------------------------------------------------
-
-
-_MOST_NAMED = 3
-_MOST_CHARS = 80
-
-
-def listed(names: Collection[str]) -> str:
-    """Return the first few names, and how many more there are: `a, b, c and 3 more`."""
-    found = list(names)
-    more = len(found) - _MOST_NAMED
-    return ", ".join(map(shown, found[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
-
-
-def shown(name: str) -> str:
-    """Return a name that a file brought so that it can be shown."""
-    return escape_text(cut_text(name, _MOST_CHARS))
-
-
-def are_files(count: int) -> str:
-    """Return the beginning of a sentence about files: `1 file is`, `2 files are`."""
-    return f"{format_count(count, 'file')} {'is' if count == 1 else 'are'}"
 
 
 # --- the files in it ----------------------------------------------------------------------------------------

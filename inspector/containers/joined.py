@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from inspector.containers.container import Container, Gathered, Part, StoredBytes
+from inspector.containers.container import Container, Gathered, Part, PickleRecord, StoredBytes
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
+from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Stream
@@ -150,6 +151,48 @@ def _may_leave(stream: Stream, limits: Limits) -> bool:
     """Return whether a pickle is long enough for a value that is left where it is, see `Limits`."""
     has_long = not stream.opcodes.isdisjoint(_LONGS)
     return stream.end >= limits.text_nbytes or (has_long and stream.end >= limits.long_nbytes)
+
+
+class InnerFiles:
+    """What files within one archive hold together, under keys with the name of their record before them.
+
+    Attributes:
+        large: The data of pickles that left large values in it.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.storage_ids: dict[str, StorageId] = {}
+        self.stored: dict[str, StoredBytes] = {}
+        self.pickles: list[PickleRecord] = []
+        self.notes: list[Note] = []
+        self.large = bytearray()
+        self._limits = limits
+
+    def take(self, name: str, container: Container, start: int | None) -> None:
+        """Take over what a file holds whose bytes begin at `start`; None where they are compressed."""
+        stream, prefix = container.pickle(), f"{name}:"
+        for node in stream.persistent_ids:
+            prefix_key(node, prefix)
+        for key, one in container.storage_ids.items():
+            self.add_storage(prefix + key, prefixed(one, prefix))
+        for key, place in container.stored.items():
+            is_plain = start is not None and place.offset is not None
+            offset = (start or 0) + (place.offset or 0) if is_plain else None
+            self.stored[prefix + key] = place._replace(offset=offset)
+        self.add_pickle(PickleRecord(name, stream, prefix))
+
+    def add_storage(self, key: str, storage_id: StorageId) -> None:
+        """Add a storage, and bound how many there are."""
+        self.storage_ids[key] = storage_id
+        if len(self.storage_ids) > self._limits.storages:
+            raise ContainerError(f"the file has more than {self._limits.storages:,} storages")
+
+    def add_pickle(self, record: PickleRecord) -> None:
+        """Add a pickle, and keep its data where it left large values in it."""
+        stream = record.stream
+        if shift_large_values(stream.root, stream, len(self.large), self._limits):
+            self.large += stream.data
+        self.pickles.append(record)
 
 
 def shift_large_values(root: Value, stream: Stream, start: int, limits: Limits) -> bool:

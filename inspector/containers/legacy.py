@@ -17,8 +17,8 @@ from inspector.containers.container import (
     Extent,
     Extents,
     StoredBytes,
-    damage_note,
     first_storage_ids,
+    losses,
     plain_extents,
 )
 from inspector.containers.notes import Note, NoteKind
@@ -27,7 +27,7 @@ from inspector.containers.source import NearReader, Source
 from inspector.errors import BrokenOffError, ContainerError, DamagedError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
-from inspector.pickles.machine import Machine, Stream, read_pickle
+from inspector.pickles.machine import Stream, growing_machine, read_pickle
 from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
@@ -160,16 +160,11 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> LegacyLay
 
 def _read_stream(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Stream:
     """Read one of the five pickles, all of which torch runs."""
-
-    def extend(nbytes: int) -> bytes:
-        return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
-
-    machine = Machine(
-        source.read_upto(start, _FIRST_READ_NBYTES),
+    machine = growing_machine(
+        lambda nbytes: source.read_upto(start, nbytes),
         name=f"{name} at byte {start:,}",
         limits=limits,
         progress=progress,
-        extend=extend,
     )
     return source.programs.run(machine, name, "object" if name == OBJECT else "part")
 
@@ -313,10 +308,9 @@ def _notes(
         yield Note(NoteKind.NO_KEYS)
     if len(set(layout.keys)) < len(layout.keys) or any(key not in storage_ids for key in layout.keys):
         yield Note(NoteKind.ODD_KEYS)
-    damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
-    if damage is not None:
-        yield damage
-    elif not source.gzipped and end < source.nbytes:
+    lost = losses(storage_ids, stored)
+    yield from lost
+    if not lost and not source.gzipped and end < source.nbytes:
         yield Note(NoteKind.TRAILING_BYTES, (f"{source.nbytes - end:,}",))
 
 

@@ -12,9 +12,9 @@ from typing import NamedTuple, cast
 
 from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Container
-from inspector.containers.folder import Folder, are_files, listed, read_word, run_beside
+from inspector.containers.folder import Folder, read_word, run_beside
 from inspector.containers.joined import Member, join
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, are_files, listed, shown
 from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, NotACheckpointError
 from inspector.limits import Limits
@@ -22,7 +22,7 @@ from inspector.overriding import override
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import format_count
 
 _OWN_NAMES = frozenset(
     {
@@ -125,7 +125,7 @@ def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
         folder.programs.miss("what the file of the latest iteration names", "it is not here")
         raise NotACheckpointError(
             f"the file {LATEST} names an iteration that is not here",
-            where=f"{folder.path}: {escape_text(cut_text(text, _MOST_CHARS))}",
+            where=f"{folder.path}: {shown(text, _MOST_CHARS)}",
             remedy=f"give the folder that is wanted, such as {found[-1]}",
             form="megatron",
         )

@@ -5,13 +5,13 @@ Verdicts compare kinds; the sentences at the end are for people, and rewording o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
-from inspector.units import cut_text, escape_text
+from inspector.units import cut_text, escape_text, format_count
 
-_MOST_CHARS = 80
+_MOST_CHARS, _MOST_NAMED = 80, 3
 
 
 class NoteKind(Enum):
@@ -107,12 +107,29 @@ class Note(NamedTuple):
     def sentence(self) -> str:
         """The note for people; empty where something else of the file tells the same."""
         said = _SENTENCES.get(self.kind, "").format(*self.values)
-        return f"{escape_text(cut_text(self.part, _MOST_CHARS))}: {said}" if said and self.part else said
+        return f"{shown(self.part)}: {said}" if said and self.part else said
 
 
 def sentences(notes: Iterable[Note]) -> list[str]:
     """Return the sentences of notes."""
     return [sentence for note in notes if (sentence := note.sentence)]
+
+
+def shown(name: str, most: int = _MOST_CHARS) -> str:
+    """Return a name that a file brought so that it can be shown."""
+    return escape_text(cut_text(name, most))
+
+
+def listed(names: Collection[str]) -> str:
+    """Return the first few names, and how many more there are: `a, b, c and 3 more`."""
+    found = list(names)
+    more = len(found) - _MOST_NAMED
+    return ", ".join(map(shown, found[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def are_files(count: int) -> str:
+    """Return the beginning of a sentence about files: `1 file is`, `2 files are`."""
+    return f"{format_count(count, 'file')} {'is' if count == 1 else 'are'}"
 
 
 _SENTENCES = {

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from inspector.containers.base import Cannot, Find, Format
 from inspector.containers.codings import PLAIN, coded
-from inspector.containers.container import Container, Extent, StoredBytes, damage_note
+from inspector.containers.container import Container, Extent, StoredBytes, losses
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.numpy_types import ArrayType, array_call, contiguous_stride, parse_shape, parse_type
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
@@ -24,7 +24,7 @@ from inspector.containers.zip.directory import STORED
 from inspector.errors import ContainerError, DamagedError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
-from inspector.pickles.machine import Machine
+from inspector.pickles.machine import growing_machine
 from inspector.pickles.values import Blob, Dict, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text
@@ -198,7 +198,6 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 OBJECTS = "pickle"
 _KEY = "0"
-_FIRST_READ_NBYTES = 1 << 16
 _NO_PICKLES = "ValueError: Object arrays cannot be loaded when allow_pickle=False"
 
 
@@ -233,17 +232,14 @@ def open_npy(source: Source, limits: Limits, progress: Progress) -> tuple[Contai
 
 def read_objects(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Value:
     """Read the pickle that an array of objects is; nothing in it is run."""
-
-    def extend(nbytes: int) -> bytes:
-        return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
-
-    machine = Machine(extend(0), name=name, limits=limits, progress=progress, extend=extend)
+    machine = growing_machine(
+        lambda nbytes: source.read_upto(start, nbytes), name=name, limits=limits, progress=progress
+    )
     return source.programs.run(machine, name, "object").root
 
 
 def _notes(header: Header, left: int, arrays: Arrays) -> list[Note]:
-    lost = damage_note(arrays.storage_ids, arrays.stored)
-    notes = [] if lost is None else [lost]
+    notes = losses(arrays.storage_ids, arrays.stored)
     if arrays.is_swapped:
         notes.append(Note(NoteKind.SWAPPED))
     if header.type.has_objects:

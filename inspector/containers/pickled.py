@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from inspector.containers.base import Find, Format
 from inspector.containers.codings import PLAIN, Within, coded
-from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.container import Container, Extent, StoredBytes, first_storage_ids, losses
 from inspector.containers.legacy import open_legacy
 from inspector.containers.lookalikes import is_part
 from inspector.containers.notes import Note, NoteKind
@@ -373,9 +373,7 @@ class _Reader:
         if source.gzipped:
             notes.append(Note(NoteKind.GZIP, (source.packing,)))
         stored = {key: self._stored(one) for key, one in self._extents.items() if one.method != LOST}
-        damage = damage_note(self._storage_ids, stored)
-        if damage is not None:
-            notes.append(damage)
+        notes += losses(self._storage_ids, stored)
         return Container(
             path=source.path,
             format="joblib" if self._is_joblib else "pickle",

@@ -21,8 +21,8 @@ from math import prod
 from typing import NamedTuple, NoReturn
 
 from inspector.containers.base import Cannot, Format
-from inspector.containers.container import Container, StoredBytes, damage_note
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.container import Container, StoredBytes, losses
+from inspector.containers.notes import Note, NoteKind, shown
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
 from inspector.containers.unread import read_as_other_pickle
@@ -31,7 +31,6 @@ from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
 from inspector.progress import Progress
-from inspector.units import cut_text, escape_text
 
 
 class Code(NamedTuple):
@@ -78,7 +77,6 @@ _MOST_HEADER_NBYTES = 100_000_000
 _MOST_ENTRY_NBYTES = 1 << 16
 _MOST_PLAIN = 64  # dimensions of an entry that is read in one go
 _MOST_DEPTH = 100  # serde_json, which safetensors reads it with, goes no deeper than 127
-_MOST_WHERE = 80
 _ASK_EACH = 8192
 _MOST_COUNT = (1 << 64) - 1
 _FETCH = "fetch or copy the file again"
@@ -170,7 +168,7 @@ class _Reading:
         if len(set(names)) < len(names):
             raise DamagedError(
                 "the header names a tensor twice",
-                where=_shown(_first_double(names)),
+                where=shown(_first_double(names)),
                 remedy="programs read different things from it: fetch it again, or write it anew",
             )
 
@@ -299,16 +297,12 @@ def _counts(value: object) -> tuple[int, ...] | None:
 
 def _malformed(name: str, why: str) -> DamagedError:
     return DamagedError(
-        f"the entry of a tensor in the header is not valid: {why}", where=_shown(name), remedy=_FETCH
+        f"the entry of a tensor in the header is not valid: {why}", where=shown(name), remedy=_FETCH
     )
 
 
 def _first_double(names: list[str]) -> str:
     return next(name for name, other in pairwise(sorted(names)) if name == other)
-
-
-def _shown(name: str) -> str:
-    return escape_text(cut_text(name, _MOST_WHERE))
 
 
 # --- the file -----------------------------------------------------------------------------------------------
@@ -353,7 +347,6 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
         pairs.append((name, StoredTensor(key, dtype, shape if packed == 1 else _packed_shape(shape, code))))
         if is_whole or source.reaches(start + nbytes):
             stored[key] = StoredBytes(0, start, nbytes)
-    lost = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
     work.breathe()
     in_order = _in_order(rows)
     container = Container(
@@ -363,7 +356,7 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
         root=_root(pairs, header),
         storage_ids=storage_ids,
         stored=stored,
-        notes=(*([Note(NoteKind.OVERLAP)] if _overlap(in_order) else []), *([] if lost is None else [lost])),
+        notes=(*([Note(NoteKind.OVERLAP)] if _overlap(in_order) else []), *losses(storage_ids, stored)),
         refusal=_refusal(rows, in_order, source.nbytes - header.data_start),
         tied=_tied(header),
     )
@@ -372,10 +365,9 @@ def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Cont
 
 
 def _refuse_code(entry: Entry) -> NoReturn:
-    kind = escape_text(cut_text(entry.code, _MOST_CHARS))
     raise ContainerError(
-        f"a tensor has the type {kind}, which is none of safetensors 0.8",
-        where=escape_text(cut_text(entry.name, _MOST_CHARS)),
+        f"a tensor has the type {shown(entry.code)}, which is none of safetensors 0.8",
+        where=shown(entry.name),
         remedy="look for the program that wrote it, or for a newer version of this one",
     )
 

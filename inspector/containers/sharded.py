@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 
 from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Container
-from inspector.containers.folder import Folder, are_files, leads_out, listed, shown
+from inspector.containers.folder import Folder, leads_out
 from inspector.containers.joined import Member, join
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, are_files, listed, shown
 from inspector.containers.small_json import Members, read_json
 from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, DamagedError

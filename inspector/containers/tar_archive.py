@@ -24,7 +24,7 @@ from inspector.containers.source import Source
 from inspector.containers.tar_members import INFO, NEEDED, OBJECT, STORAGES, TENSORS, Member, read_members
 from inspector.errors import BrokenOffError, ContainerError, DamagedError, PickleError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
-from inspector.pickles.machine import Machine, Stream, read_pickle
+from inspector.pickles.machine import Machine, Stream, growing_machine, read_pickle
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
@@ -59,16 +59,12 @@ class Cursor:
     def pickle(self) -> Stream:
         """Read a pickle."""
         start = self.pos
-
-        def extend(nbytes: int) -> bytes:
-            return self._read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, self._limits.pickle_nbytes))
-
-        machine = Machine(
-            self._read_upto(start, _FIRST_READ_NBYTES),
+        machine = growing_machine(
+            lambda nbytes: self._source.read_upto(start, max(min(nbytes, self._member.end - start), 0)),
             name=f"{self._member.name} at byte {start:,}",
             limits=self._limits,
             progress=self._progress,
-            extend=extend,
+            first_nbytes=_FIRST_READ_NBYTES,
         )
         try:
             stream = self._source.programs.run(machine, self._member.name)
@@ -109,9 +105,6 @@ class Cursor:
             raise malformed("the shape of a tensor", start)
         numbers = struct.unpack(f"<{2 * ndim + 1}q", self.take(8 * (2 * ndim + 1)))
         return numbers[-1], numbers[:ndim], numbers[ndim:-1]
-
-    def _read_upto(self, start: int, nbytes: int) -> bytes:
-        return self._source.read_upto(start, max(min(nbytes, self._member.end - start), 0))
 
     def _short(self) -> DamagedError:
         return DamagedError(

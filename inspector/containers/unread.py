@@ -29,13 +29,12 @@ from inspector.errors import (
     PickleError,
 )
 from inspector.limits import Limits
-from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.machine import Stream, growing_machine
 from inspector.pickles.values import Blob, Call, Global, Value
 from inspector.progress import Progress
 
 START = "the pickle at its beginning"
 _ZIP = b"PK\x03\x04"
-_FIRST_READ_NBYTES = 1 << 16
 _MOST_STREAMS = 64
 _MOST_MEMBERS = 64
 _LONG = 1 << 20
@@ -116,24 +115,26 @@ def read_members_programs(
 def read_streams(source: Source, place: _Place, limits: Limits, progress: Progress) -> None:
     """Read the pickles that stand one behind the other, up to one that breaks off."""
     start = place.start
-
-    def extend(nbytes: int) -> bytes:
-        most = min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes, place.end - start)
-        return source.read_upto(start, most)
-
     left = _MOST_STREAMS
     while left and start < place.end:
         progress.advance(0)
-        data = extend(0)
-        if not data:
+        if not source.reaches(start + 1):
             return
-        where = f"{place.name}, byte {start:,}"
-        machine = Machine(data, name=where, limits=limits, progress=progress, extend=extend)
-        stream = source.programs.run(machine, place.name, place.kind)
+        stream = _read_one(source, place, start, limits, progress)
         if start == 0 and stream.root == MAGIC and type(stream.root) is int:
             left = LEGACY_STREAMS
         start += stream.end
         left -= 1
+
+
+def _read_one(source: Source, place: _Place, start: int, limits: Limits, progress: Progress) -> Stream:
+    machine = growing_machine(
+        lambda nbytes: source.read_upto(start, min(nbytes, place.end - start)),
+        name=f"{place.name}, byte {start:,}",
+        limits=limits,
+        progress=progress,
+    )
+    return source.programs.run(machine, place.name, place.kind)
 
 
 # --- files of two formats -----------------------------------------------------------------------------------

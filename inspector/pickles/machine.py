@@ -220,6 +220,23 @@ def _reason(error: Exception) -> str:
     return "the pickle takes what is not on its stack"
 
 
+def growing_machine(
+    read: Callable[[int], bytes],
+    *,
+    name: str,
+    limits: Limits,
+    progress: Progress | None = None,
+    resolve: Resolve | None = None,
+    first_nbytes: int = 1 << 16,
+) -> Machine:
+    """Return what reads a pickle that only its own STOP ends; `read` returns its first so many bytes."""
+
+    def extend(nbytes: int) -> bytes:
+        return read(min(2 * nbytes + first_nbytes, limits.pickle_nbytes))
+
+    return Machine(extend(0), name=name, limits=limits, progress=progress, extend=extend, resolve=resolve)
+
+
 def read_pickle(
     data: bytes,
     *,

@@ -15,9 +15,9 @@ from inspector.containers.belonging import (
     whole_of,
 )
 from inspector.containers.container import Chunk, Container, Gathered, Part, StoredBytes
-from inspector.containers.folder import Folder, are_files, listed, shown
+from inspector.containers.folder import Folder
 from inspector.containers.joined import Member, join
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, are_files, listed, shown
 from inspector.containers.opening import open_path, opened, stamp_at, stands_for_folder
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.programs import Programs

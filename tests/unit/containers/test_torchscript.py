@@ -12,7 +12,6 @@ from inspector.containers.opening import read_container, read_extents
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import sum_extents
 from inspector.containers.torchscript import Code, Members, Objects, TorchScript, is_tensor, read_code
-from inspector.containers.zip.records import records_of
 from inspector.errors import CheckpointError
 from inspector.limits import Limits
 from inspector.model.build import build_checkpoint, open_checkpoint
@@ -228,7 +227,7 @@ def test_tensors_in_attributes_are_no_weights() -> None:
 
 def read(*records: Record) -> Code:
     source = BytesSource(build_zip(Record(name="net/version", data=b"3"), *records), "a.zip")
-    return read_code(source, records_of(source, Limits(), Progress()), Progress())
+    return read_code(TorchScript().opened(source))
 
 
 def file(name: str, text: bytes, **more: object) -> Record:

@@ -14,10 +14,12 @@ from inspector.containers.zip.directory import (
     NO_VERSION,
     UNDECODABLE,
     MinizError,
+    ZipDirectory,
+    ZipEntry,
     miniz_words,
     no_folder_words,
 )
-from inspector.containers.zip.records import is_listed, listed_name, records_of
+from inspector.containers.zip.records import Records, listed_name, records_of
 from inspector.containers.zip.storages import Metadata, find_pickle, read_metadata
 from inspector.errors import (
     CancelledError,
@@ -388,9 +390,7 @@ def read(write: Callable[..., str]) -> Read:
 
     def read(*records: Record) -> Metadata:
         with FileSource(write(build_zip(*records))) as source:
-            found = records_of(source, Limits())
-            names = [entry.name for entry in found.directory.entries]
-            return read_metadata(source, found.get, found.prefix, names)
+            return read_metadata(source, records_of(source, Limits()))
 
     return read
 
@@ -459,6 +459,12 @@ def test_names_as_torch_lists_them() -> None:
     assert listed_name("a/x\0y") == b"a/x"
     assert listed_name("x" * 600) == b"x" * 511
     long = "f" * 497 + "/"
-    assert is_listed("constants.pkl", long, [f"{long}constants.pkl.bak"])
-    assert not is_listed("constants.pkl", "f/", ["f/constants.pkl.bak", "f/CONSTANTS.PKL"])
-    assert is_listed("constants.pkl", "f/", ["f/x", "f/constants.pkl\0x"])
+    for folder, names, is_listed in (
+        (long, [f"{long}constants.pkl.bak"], True),
+        ("f/", ["f/constants.pkl.bak", "f/CONSTANTS.PKL"], False),
+        ("f/", ["f/x", "f/constants.pkl\0x"], True),
+    ):
+        entries = [ZipEntry(name, 0, 0, 0, 0, 0, 0, 0) for name in names]
+        records = Records(ZipDirectory(entries=entries, start=0, end=0))
+        assert records.prefix == folder
+        assert records.lists("constants.pkl") is is_listed
