@@ -62,8 +62,8 @@ def shapes_of(value: Value) -> list[dict[str, tuple[int, ...]]]:
 
 def size_of(value: Value) -> tuple[int, ...] | None:
     """Read a `torch.Size`, or a tuple or list of sizes."""
-    if isinstance(value, Call) and isinstance(value.func, Global) and value.func.name == "Size":
-        value = value.args[0] if isinstance(value.args, tuple) and value.args else ()
+    if isinstance(value, Call) and value.name.endswith("Size"):
+        value = value.arguments[0] if value.arguments else ()
     if not isinstance(value, tuple | list) or len(value) > _MOST_DIMENSIONS:
         return None
     sizes = tuple(one for one in value if type(one) is int and 0 <= one < _MOST)
@@ -73,8 +73,8 @@ def size_of(value: Value) -> tuple[int, ...] | None:
 def stage_of(state: Value) -> int | None:
     """Return the ZeRO stage of an optimizer's state: as it says, else as its names say."""
     stage = entry(state, "zero_stage")
-    if isinstance(stage, Call) and isinstance(stage.args, tuple) and stage.args:
-        stage = stage.args[0]
+    if isinstance(stage, Call) and stage.arguments:
+        stage = stage.arguments[0]
     if type(stage) is int:
         return stage
     names = named(state)
@@ -126,9 +126,7 @@ def flat_of(value: Value, container: Container, part: int) -> Flat | None:
 def _unwrapped(value: Value) -> tuple[Value, tuple[Any, ...]]:
     """Return what makes the data of a tensor, without what makes a parameter or a subclass of it."""
     for _ in range(_MOST_WRAPPED):
-        args: tuple[Any, ...] = (
-            value.args if isinstance(value, Call) and isinstance(value.args, tuple) else ()
-        )
+        args: tuple[Any, ...] = value.arguments if isinstance(value, Call) else ()
         func = value.func if isinstance(value, Call) else None
         if not isinstance(func, Global) or not args:
             break

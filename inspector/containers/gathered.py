@@ -23,6 +23,7 @@ from inspector.containers.container import Chunk, Gathered, Place
 from inspector.containers.notes import AMBIGUOUS
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.rebuilds import VIEWS
+from inspector.containers.safetensors import CODES
 from inspector.containers.source import Source, Window
 from inspector.containers.zip.archive import read_torchzip
 from inspector.errors import CheckpointError, ContainerError, DamagedError
@@ -282,25 +283,6 @@ def _moved(source: memoryview[int], counts: Sequence[int], look: Callable[[int],
 Unpack = Callable[[Source, Gathered, Chunk], Place]
 _MOST_HEADER_NBYTES = 100_000_000
 _MOST_PICKLE_NBYTES = 1 << 20
-_SAFETENSORS_DTYPES = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U8": "uint8",
-    "U16": "uint16",
-    "U32": "uint32",
-    "U64": "uint64",
-    "BOOL": "bool",
-    "C64": "complex64",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E8M0": "float8_e8m0fnu",
-}
 
 
 def _plain(source: Source, gathered: Gathered, chunk: Chunk) -> Place:
@@ -339,7 +321,7 @@ def _view(
     root: Value, gathered: Gathered, source: Source
 ) -> tuple[str, tuple[int, ...], tuple[int, ...], int, str]:
     """Read a tensor: its type, sizes, strides, first element, and the key of its storage."""
-    args: tuple[Any, ...] = root.args if isinstance(root, Call) and isinstance(root.args, tuple) else ()
+    args: tuple[Any, ...] = root.arguments if isinstance(root, Call) else ()
     func = root.func if isinstance(root, Call) else None
     node = args[0] if args and isinstance(func, Global) and func.name in VIEWS else None
     storage = parse_storage_id(node) if isinstance(node, PersistentId) else None
@@ -372,9 +354,9 @@ def _from_safetensors(source: Source, gathered: Gathered, chunk: Chunk) -> Place
     try:
         header = json.loads(source.read(chunk.offset + 8, nbytes))
         entry = header[gathered.name]
-        dtype, sizes = _SAFETENSORS_DTYPES.get(entry["dtype"], ""), tuple(entry["shape"])
+        code, sizes = CODES.get(entry["dtype"]), tuple(entry["shape"])
         start, end = entry["data_offsets"]
-        is_it = dtype == gathered.dtype and sizes == chunk.sizes
+        is_it = code is not None and (code.dtype, sizes) == (gathered.dtype, chunk.sizes)
         fits = type(start) is int and start >= 0 and end - start == chunk.numel * gathered.itemsize
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _damaged(gathered, source, "the header in front of it cannot be read") from error

@@ -17,7 +17,14 @@ from inspector.containers.base import Cannot, Find, Format
 from inspector.containers.codings import PLAIN, coded
 from inspector.containers.container import Container, Extent, StoredBytes, losses
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.numpy_types import ArrayType, array_call, contiguous_stride, parse_shape, parse_type
+from inspector.containers.numpy_types import (
+    ArrayType,
+    array_call,
+    contiguous_stride,
+    parse_shape,
+    parse_type,
+    steps_of,
+)
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import STORED
@@ -137,7 +144,9 @@ class Arrays:
         self.storage_ids[key] = StorageId(key, own[0], own[1], NO_DEVICE, own[2], untyped=own[3], view=None)
         self._place(key, kind, place._replace(nbytes=nbytes) if nbytes <= place.nbytes else None)
         if kind.element is None:
-            return _fields(key, kind, header.shape, 0, _steps(header, kind.nbytes))
+            return _fields(
+                key, kind, header.shape, 0, steps_of(header.shape, kind.nbytes, is_fortran=header.is_fortran)
+            )
         stride = contiguous_stride(header.shape, is_fortran=header.is_fortran) if not kind.shape else None
         return StoredTensor(key, kind.element.dtype, (*header.shape, *kind.shape), stride)
 
@@ -156,16 +165,6 @@ class Arrays:
         self.extents[key] = place._replace(swap=swap)
 
 
-def _steps(header: Header, nbytes: int) -> tuple[int, ...]:
-    """Return the steps of an array in bytes."""
-    steps: list[int] = []
-    step = nbytes
-    for size in header.shape if header.is_fortran else header.shape[::-1]:
-        steps.append(step)
-        step *= max(size, 1)
-    return tuple(steps if header.is_fortran else steps[::-1])
-
-
 def _fields(key: str, kind: ArrayType, shape: tuple[int, ...], start: int, steps: tuple[int, ...]) -> Dict:
     """Return the fields of an array by name: each is a view of the whole, where it lies as torch wants it."""
     pairs: list[tuple[Value, Value]] = []
@@ -179,18 +178,10 @@ def _fields(key: str, kind: ArrayType, shape: tuple[int, ...], start: int, steps
         if element is None or element.swap > 1 or any(place % size for place in (offset, *steps)):
             pairs.append((field.name, array_call(inner, shape, Blob("buffer", 0, 0))))
             continue
-        stride = (*(step // size for step in steps), *_contiguous(inner.shape))
+        stride = (*(step // size for step in steps), *steps_of(inner.shape))
         sizes = (*shape, *inner.shape)
         pairs.append((field.name, StoredTensor(key, element.dtype, sizes, stride, offset // size)))
     return Dict(pairs)
-
-
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    steps, step = [], 1
-    for size in reversed(shape):
-        steps.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(steps))
 
 
 # --- the file -----------------------------------------------------------------------------------------------

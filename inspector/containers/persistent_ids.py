@@ -137,7 +137,7 @@ def _key_text(key: Value) -> str | None:
 
 def _old_class_name(cls: Value) -> str:
     """Return the class's name where Python 2 wrote it through a helper: it is the helper's last argument."""
-    last = cls.args[-1] if isinstance(cls, Call) and isinstance(cls.args, tuple) and cls.args else None
+    last = cls.arguments[-1] if isinstance(cls, Call) and cls.arguments else None
     return last.name if isinstance(last, Global) else ""
 
 

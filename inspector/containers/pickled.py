@@ -99,7 +99,7 @@ def _filled(below: list[Value], items: list[Value]) -> list[Value]:
         target.pairs.extend(pairs)
     elif isinstance(target, list):
         target.extend(items)
-    elif isinstance(target, Call) and _is_mapping(target):
+    elif isinstance(target, Call) and target.name in _MAPPINGS:
         target.pairs = [*(target.pairs or ()), *pairs]
     elif isinstance(target, Call | Global):
         return below[:-1]  # what was to be called, or completed
@@ -118,18 +118,10 @@ def _complete(items: list[Value]) -> list[Value]:
     """
     for number in range(max(len(items) - _MOST_PENDING, 0), len(items)):
         item = items[number]
-        is_made = isinstance(item, Call) and (item.kind == "newobj" or _name(item) in RECONSTRUCTS)
+        is_made = isinstance(item, Call) and (item.kind == "newobj" or item.name in RECONSTRUCTS)
         if isinstance(item, Global) or (is_made and number == len(items) - 1):
             return items[:number]
     return items
-
-
-def _name(call: Call) -> str:
-    return call.func.present if isinstance(call.func, Global) else ""
-
-
-def _is_mapping(call: Call) -> bool:
-    return _name(call) in _MAPPINGS
 
 
 def is_filled(root: Value) -> bool:
@@ -394,7 +386,7 @@ class _Reader:
 
     def _reduced(self, machine: PlainMachine, call: Call, _at: int) -> None:
         """Put what loading makes of some calls in their place: the file within, the array."""
-        name = _name(call)
+        name = call.name
         if name == OPENER:
             self._open(machine, call)
         elif name in OPENERS:
@@ -405,7 +397,7 @@ class _Reader:
                 machine.state.stack[-1] = tensor
 
     def _built(self, machine: PlainMachine, call: Call, at: int) -> int | None:
-        name = _name(call)
+        name = call.name
         if name in RECONSTRUCTS:
             tensor = self._tensor(machine, reconstructed(call))
             if tensor is not None:
@@ -417,7 +409,7 @@ class _Reader:
         """Open the file that a call makes a tensor's storage of; one that cannot be read stays a call."""
         programs = self._source.programs
         programs.opened.append(call)
-        place = self._place(machine, call.args[0]) if isinstance(call.args, tuple) and call.args else None
+        place = self._place(machine, call.arguments[0]) if call.arguments else None
         if place is None:
             self._note_unread()
             return
@@ -437,7 +429,7 @@ class _Reader:
         programs = self._source.programs
         programs.opened.append(call)
         limits = within_bounds(self._limits)
-        for value in call.args if isinstance(call.args, tuple) else ():
+        for value in call.arguments:
             found = self._place(machine, value)
             if found is None:
                 continue
@@ -480,8 +472,8 @@ class _Reader:
 
     def _place(self, machine: PlainMachine, value: Value) -> tuple[Place, int] | None:
         """Return where the bytes stand that a value is, and how many they are."""
-        if isinstance(value, Call) and isinstance(value.func, Global) and isinstance(value.args, tuple):
-            name, args = value.func.present, value.args
+        if isinstance(value, Call) and isinstance(value.args, tuple):
+            name, args = value.name, value.args
             if name == _ENCODE or (name in _BYTES and len(args) == 2):
                 return self._place_of_text(machine, args)
             if name in _BYTES and not args:

@@ -224,8 +224,8 @@ def _unwrapped(value: Value) -> tuple[Value, str | None]:
         if func.package == CLASSES and value.kind == "newobj":
             cls = func.dotted
             value = value.state
-        elif func.module == _TYPED and isinstance(value.args, tuple) and value.args:
-            value = value.args[0]
+        elif func.module == _TYPED and value.arguments:
+            value = value.arguments[0]
         else:
             break
     return value, cls

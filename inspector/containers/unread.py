@@ -249,14 +249,8 @@ def read_nested(programs: Programs, limits: Limits, progress: Progress, depth: i
 def _handed_bytes(stream: Stream, opened: AbstractSet[int]) -> Iterator[bytes | None]:
     """Yield the bytes that a stream hands to what unpickles them; None for those that are not at hand."""
     for call in stream.calls:
-        func = call.func
-        if (
-            id(call) not in opened
-            and isinstance(func, Global)
-            and func.dotted in OPENERS
-            and isinstance(call.args, tuple)
-        ):
-            for value in call.args:
+        if id(call) not in opened and isinstance(call.func, Global) and call.func.dotted in OPENERS:
+            for value in call.arguments:
                 if _is_elsewhere(value, stream):
                     yield None
                 elif (data := _as_bytes(value, stream)) is not None:
@@ -265,8 +259,8 @@ def _handed_bytes(stream: Stream, opened: AbstractSet[int]) -> Iterator[bytes | 
 
 def _is_elsewhere(value: Value, stream: Stream) -> bool:
     """Return whether bytes are so large that they stayed in the file, of which the stream is a part."""
-    if isinstance(value, Call) and isinstance(value.args, tuple) and value.args:
-        value = value.args[0]
+    if isinstance(value, Call) and value.arguments:
+        value = value.arguments[0]
     return isinstance(value, Blob) and value.offset + value.nbytes > len(stream.data)
 
 
@@ -277,7 +271,7 @@ def _as_bytes(value: Value, stream: Stream) -> bytes | None:
     if isinstance(value, Blob):
         return stream.data[value.offset : value.offset + value.nbytes] if value.kind != "int" else None
     if isinstance(value, Call) and isinstance(value.func, Global) and value.func.dotted == _ENCODE:
-        text = value.args[0] if isinstance(value.args, tuple) and value.args else None
+        text = value.arguments[0] if value.arguments else None
         if isinstance(text, Blob):
             text = stream.data[text.offset : text.offset + text.nbytes].decode("utf-8", "replace")
         return text.encode("latin-1", "replace") if isinstance(text, str) else None
