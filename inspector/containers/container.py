@@ -132,11 +132,8 @@ def first_storage_ids(
 ) -> dict[str, StorageId]:
     """Return the first persistent id of each storage, by key and in order; views have keys of their own.
 
-    Args:
-        nodes: All persistent ids, in order.
-        limits: How many storages there may be.
-        forgotten: Gets the later ids of storages that torch's zip reader does not remember by their key,
-            since they have no address, or the key is no str: it reads the records again, as each id says.
+    `forgotten` gets the later ids of storages that torch's zip reader does not remember by their key, since
+    they have no address, or the key is no str: it reads the records again, as each id says.
     """
     found: dict[str, StorageId] = {}
     nodes = tuple(nodes)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, cast
 
-from inspector.containers.base import Cannot, Format
+from inspector.containers.base import Cannot, Format, no_copy_of
 from inspector.containers.container import Chunk, Container, Gathered, Part, StoredBytes
 from inspector.containers.dcp_metadata import (
     OWN_NAMES,
@@ -109,7 +109,6 @@ def _span_before(source: Source, end: int) -> Span | None:
 
 
 def _search(source: Source, look: Callable[[int], object]) -> list[Span]:
-    """Return the zips at the beginning of a file whose end is lost."""
     spans: list[Span] = []
     pos, reached = 0, 0
     while pos < source.nbytes:
@@ -276,8 +275,6 @@ class _Place(NamedTuple):
 
 
 class _Joining:
-    """Joins the files of one checkpoint."""
-
     def __init__(self, files: Folder, described: MetadataFile, limits: Limits, progress: Progress) -> None:
         self._files = files
         self._described = described
@@ -362,7 +359,6 @@ class _Joining:
         return Chunk(starts, sizes, place.part, info.offset, info.length, place.packing)
 
     def _place(self, info: Stored) -> _Place:
-        """Find the file that something is in, and what it is packed in there."""
         name = self._files.locate(info.path)
         if name is None:
             (self._outside if leads_out(info.path) else self._missing)[info.path.removeprefix("./")] = None
@@ -459,7 +455,6 @@ class _Joining:
         return place._replace(packing="transformed" if info.transforms else "")
 
     def _refusal(self) -> str:
-        """Return what torch says to the first file that is not as it should be."""
         if self._missing:
             path = self._files.path_of(next(iter(self._missing)))
             return f"FileNotFoundError: [Errno 2] No such file or directory: {path!r}"
@@ -561,11 +556,7 @@ class Dcp(Format):
             "what is whole in a distributed checkpoint is saved by leaving out what is not",
             "use remap -o model.pth and --exclude with the name of what is not whole",
         ),
-        Cannot(
-            ("verify",),
-            "a file made of a distributed checkpoint is no copy whose bytes could be compared with it",
-            "remap compares the names, types and shapes of what it writes",
-        ),
+        no_copy_of("a distributed checkpoint"),
     )
 
     @override

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from math import prod
 from typing import NamedTuple, cast
 
-from inspector.containers.base import Cannot, Format
+from inspector.containers.base import Cannot, Format, no_copy_of
 from inspector.containers.container import Container, Gathered, StoredBytes
 from inspector.containers.deepspeed_joining import (
     Flat,
@@ -190,7 +190,6 @@ def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Contai
 
 
 def _tag_of(folder: Folder) -> tuple[str, list[str]]:
-    """Return the subfolder that is meant, and the others."""
     tags = tags_of(folder.sizes)
     latest = LATEST if LATEST in folder.sizes else UNIVERSAL
     named = read_word(folder, latest)
@@ -209,8 +208,6 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
 
 
 class _Whole:
-    """Puts the files of one tag together."""
-
     def __init__(
         self, folder: Folder, tag: str, other_tags: list[str], limits: Limits, progress: Progress
     ) -> None:
@@ -290,7 +287,6 @@ class _Whole:
         return found
 
     def _consume(self, flats: Sequence[Flat], parts: Sequence[Part]) -> None:
-        """Note the storages that hold nothing but vectors, which the parameters stand for."""
         uses = {
             part.number: Counter(
                 one.key for node in part.container.pickle().persistent_ids if (one := parse_storage_id(node))
@@ -358,7 +354,6 @@ class _Whole:
         return StoredTensor(key, gathered.dtype, parameter.shape)
 
     def _optimizer(self, optims: Sequence[Part], found: Joined, prefix: str) -> Dict:
-        """Return the state of the optimizer as that of one process, by names."""
         steps = {name: step for group, step in zip(found.groups, found.steps, strict=False) for name in group}
         state: list[tuple[Value, Value]] = []
         for name, slots in found.slots.items():
@@ -394,7 +389,6 @@ class _Whole:
 
 
 def _pasted(name: str, shape: tuple[int, ...], flats: Sequence[Flat]) -> Parameter:
-    """Return a parameter that vectors one behind the other make."""
     storage, tags = flats[0].storage, {one.storage.location for one in flats}
     chunks = tuple(cut(flats, 0, prod(shape)))
     gathered = Gathered(name, storage.dtype, storage.itemsize, (prod(shape),), chunks)
@@ -451,11 +445,7 @@ class DeepSpeed(Format):
             "what is whole in a folder of DeepSpeed is saved by leaving out what is not",
             "use remap -o model.pth and --exclude with the name of what is not whole",
         ),
-        Cannot(
-            ("verify",),
-            "a file made of a folder of DeepSpeed is no copy whose bytes could be compared with it",
-            "remap compares the names, types and shapes of what it writes",
-        ),
+        no_copy_of("a folder of DeepSpeed"),
     )
 
     @override

@@ -147,14 +147,7 @@ def _is_dense(sizes: tuple[int, ...], steps: tuple[int, ...]) -> bool:
 
 
 def cut(flats: Sequence[Flat], start: int, numel: int, first: int = 0) -> Iterator[Chunk]:
-    """Yield where some elements are of vectors that stand one behind the other.
-
-    Args:
-        flats: The vectors.
-        start: The first element that is wanted.
-        numel: How many are.
-        first: Which element of the whole it is.
-    """
+    """Yield where some elements are of vectors in a row; the first of them is the `first` of the whole."""
     reached = 0
     for flat in flats:
         span = flat.numel if flat.span < 0 else flat.span
@@ -276,7 +269,6 @@ def _is_as_long(slot: Flat, master: Flat, padding: Value) -> bool:
 
 
 def _flats(values: Sequence[Value], part: Part) -> tuple[Flat, ...]:
-    """Return vectors; none where any of them is something else, or missing."""
     found = [flat_of(value, part.container, part.number) for value in values]
     whole = tuple(one for one in found if one is not None)
     return whole if len(whole) == len(found) else ()

@@ -101,7 +101,6 @@ class Tiling:
 
 
 def _first_at(chunks: tuple[Chunk, ...], axis: int, at: int) -> int:
-    """Return the number of the chunk that a line is in at some step."""
     return max(bisect_right(chunks, at, key=lambda chunk: chunk.starts[axis]) - 1, 0)
 
 
@@ -286,7 +285,6 @@ _MOST_PICKLE_NBYTES = 1 << 20
 
 
 def _plain(source: Source, gathered: Gathered, chunk: Chunk) -> Place:
-    """Return the place of a chunk that is packed in nothing."""
     nbytes = chunk.numel * gathered.itemsize
     if chunk.length < nbytes or not source.reaches(chunk.offset + nbytes):
         raise _damaged(gathered, source, "the file ends before it does")
@@ -294,7 +292,6 @@ def _plain(source: Source, gathered: Gathered, chunk: Chunk) -> Place:
 
 
 def _from_zip(source: Source, gathered: Gathered, chunk: Chunk) -> Place:
-    """Return the place of a chunk in a file of `torch.save`."""
     limits = replace(DEFAULT_LIMITS, pickle_nbytes=_MOST_PICKLE_NBYTES).started()
     try:
         container = read_torchzip(Window(source, chunk.offset, chunk.length), limits, Progress())

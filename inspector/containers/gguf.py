@@ -44,8 +44,6 @@ _FETCH = "fetch or copy the file again"
 
 
 class _Cursor:
-    """Reads a file forwards, a window at a time."""
-
     def __init__(self, source: Source, order: str, look: Callable[[int], None]) -> None:
         self.source = source
         self.order = order

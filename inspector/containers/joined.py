@@ -31,73 +31,45 @@ class Member(NamedTuple):
     container: Container
 
 
-class Joined(NamedTuple):
-    """What several containers hold together."""
-
-    storage_ids: dict[str, StorageId]
-    stored: dict[str, StoredBytes]
-    gathered: dict[str, Gathered]
-    parts: tuple[Part, ...]
-    streams: tuple[tuple[Stream, str], ...]
-    notes: tuple[Note, ...]
-    refused: tuple[tuple[str, str], ...]
-    tied: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
-    refusal: str  # what the loader says to the first part that it refuses
-
-
 def join(path: str, form: str, members: Iterable[Member], root: Value, limits: Limits) -> Container:
     """Return the members as one container."""
     data = bytearray()
-    joined = Joined({}, {}, {}, (), (), (), (), (), (), "")
-    for name, container in members:
-        first = len(joined.parts)
-        if _rename(container, first, len(data), limits):
-            data += container.object_data
-        joined = _with(joined, name, container, first)
-    streams = tuple((replace(stream, data=b""), one) for stream, one in joined.streams)
-    return Container(
+    storage_ids: dict[str, StorageId] = {}
+    stored: dict[str, StoredBytes] = {}
+    gathered: dict[str, Gathered] = {}
+    whole = Container(
         path=path,
         format=form,
-        file_nbytes=sum(part.nbytes for part in joined.parts),
+        file_nbytes=0,
         root=root,
-        storage_ids=joined.storage_ids,
-        stored=joined.stored,
-        gathered=joined.gathered,
-        parts=joined.parts,
-        streams=streams,
-        data=bytes(data),
-        versions=joined.versions,
-        notes=joined.notes,
-        refusal=joined.refusal,
-        refused=joined.refused,
-        tied=joined.tied,
+        storage_ids=storage_ids,
+        stored=stored,
+        gathered=gathered,
     )
-
-
-# --- one part -----------------------------------------------------------------------------------------------
-
-
-def _with(joined: Joined, name: str, container: Container, first: int) -> Joined:
-    """Add a part whose keys were renamed already; its first file has this number."""
-    parts = container.parts or (Part(container.path, container.file_nbytes, container.format),)
-    prefix = f"{first}:"
-    joined.storage_ids.update(
-        {prefix + key: prefixed(one, prefix) for key, one in container.storage_ids.items()}
-    )
-    for key, place in container.stored.items():
-        joined.stored[prefix + key] = place._replace(part=first + place.part)
-    joined.gathered.update({prefix + key: _shifted(one, first) for key, one in container.gathered.items()})
-    return joined._replace(
-        parts=joined.parts + parts,
-        streams=joined.streams + container.objects,
-        notes=joined.notes
-        + tuple(note.within(name) for note in container.notes if note.kind is not NoteKind.PART_OF),
-        refused=joined.refused + tuple((prefix + key, words) for key, words in container.refused),
-        tied=joined.tied + container.tied,
-        versions=_merged(joined.versions, container.versions, name),
-        refusal=joined.refusal or container.refusal,
-    )
+    for name, container in members:
+        first = len(whole.parts)
+        prefix = f"{first}:"
+        if _rename(container, first, len(data), limits):
+            data += container.object_data
+        parts = container.parts or (Part(container.path, container.file_nbytes, container.format),)
+        notes = (note.within(name) for note in container.notes if note.kind is not NoteKind.PART_OF)
+        storage_ids |= {prefix + key: prefixed(one, prefix) for key, one in container.storage_ids.items()}
+        stored |= {
+            prefix + key: place._replace(part=first + place.part) for key, place in container.stored.items()
+        }
+        gathered |= {prefix + key: _shifted(one, first) for key, one in container.gathered.items()}
+        whole = replace(
+            whole,
+            file_nbytes=whole.file_nbytes + sum(part.nbytes for part in parts),
+            parts=whole.parts + parts,
+            streams=(*whole.streams, *((replace(one, data=b""), form) for one, form in container.objects)),
+            notes=(*whole.notes, *notes),
+            refused=(*whole.refused, *((prefix + key, words) for key, words in container.refused)),
+            tied=whole.tied + container.tied,
+            versions=_merged(whole.versions, container.versions, name),
+            refusal=whole.refusal or container.refusal,
+        )
+    return replace(whole, data=bytes(data))
 
 
 def _shifted(gathered: Gathered, first: int) -> Gathered:
@@ -108,7 +80,6 @@ def _shifted(gathered: Gathered, first: int) -> Gathered:
 def _merged(
     known: tuple[tuple[str, str], ...], more: tuple[tuple[str, str], ...], name: str
 ) -> tuple[tuple[str, str], ...]:
-    """Add versions that are not known; one that differs is said to be that of its part."""
     texts = dict(known)
     new = tuple((what, text) for what, text in more if what not in texts)
     others = tuple((f"{what} of {name}", text) for what, text in more if texts.get(what, text) != text)
@@ -119,11 +90,7 @@ def _merged(
 
 
 def _rename(container: Container, first: int, start: int, limits: Limits) -> bool:
-    """Write the keys that storages have in the whole, and where large values stand in all the data.
-
-    Returns:
-        Whether large values were left in the data of this part.
-    """
+    """Write the keys of the whole, and where large values stand in its data; return whether there are any."""
     prefix = f"{first}:"
     stream = container.stream
     for one, _ in container.objects:
@@ -154,18 +121,14 @@ def _may_leave(stream: Stream, limits: Limits) -> bool:
 
 
 class InnerFiles:
-    """What files within one archive hold together, under keys with the name of their record before them.
-
-    Attributes:
-        large: The data of pickles that left large values in it.
-    """
+    """What files within one archive hold together, under keys with the name of their record before them."""
 
     def __init__(self, limits: Limits) -> None:
         self.storage_ids: dict[str, StorageId] = {}
         self.stored: dict[str, StoredBytes] = {}
         self.pickles: list[PickleRecord] = []
         self.notes: list[Note] = []
-        self.large = bytearray()
+        self.large = bytearray()  # the data of pickles that left large values in it
         self._limits = limits
 
     def take(self, name: str, container: Container, start: int | None) -> None:
@@ -196,11 +159,7 @@ class InnerFiles:
 
 
 def shift_large_values(root: Value, stream: Stream, start: int, limits: Limits) -> bool:
-    """Have large values find themselves in the data of several pickles, where that of theirs is at `start`.
-
-    Returns:
-        Whether any were left in the data of this pickle.
-    """
+    """Have large values find themselves in the data of several pickles; return whether there are any."""
     if not _may_leave(stream, limits):
         return False
     seen: set[int] = set()
@@ -212,7 +171,6 @@ def shift_large_values(root: Value, stream: Stream, start: int, limits: Limits) 
 
 
 def _values(root: Value, look: Callable[[int], None]) -> Iterator[Value]:
-    """Go through all that a value is made of; what can hold others comes once."""
     seen: dict[int, Value] = {}
     stack: list[Value] = [root]
     while stack:

@@ -159,7 +159,6 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> LegacyLay
 
 
 def _read_stream(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Stream:
-    """Read one of the five pickles, all of which torch runs."""
     machine = growing_machine(
         lambda nbytes: source.read_upto(start, nbytes),
         name=f"{name} at byte {start:,}",
@@ -217,14 +216,12 @@ def system_facts(info: Value) -> tuple[tuple[str, str], ...]:
 
 
 def _is_short(value: Value) -> bool:
-    """Whether a value is a truth value or an integer that Python is willing to print."""
     return isinstance(value, bool | int) and value.bit_length() <= 64
 
 
 def _find_storages(
     source: Source, layout: LegacyLayout, storage_ids: dict[str, StorageId], progress: Progress
 ) -> Places:
-    """Walk over the storages; what the end of the file cuts off, or zeros took the place of, has no entry."""
     progress.start("finding storages", len(layout.keys), is_counted=True)
     stored: dict[str, StoredBytes] = {}
     before_damage: set[str] = set()
@@ -255,7 +252,6 @@ def _find_storages(
 
 
 def _count_at(near: NearReader, pos: int) -> int | None:
-    """Read how many elements a storage is said to have; None where the file ends."""
     at = near.seek(pos, NUMEL.size)
     return NUMEL.unpack_from(near.window, at)[0] if at + NUMEL.size <= len(near.window) else None
 
@@ -301,7 +297,6 @@ def _notes(
     stored: dict[str, StoredBytes],
     end: int,
 ) -> Iterator[Note]:
-    """Yield what is wrong with the whole file, its list of keys and its storages."""
     if source.gzipped:
         yield Note(NoteKind.GZIP, (source.packing,))
     if layout.data_start == layout.object_end:

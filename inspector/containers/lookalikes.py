@@ -161,14 +161,12 @@ def read_plain_text(look: Look) -> Text | None:
 
 
 def _is_table(lines: list[bytes]) -> bool:
-    """Return whether the first two lines have as many commas, semicolons or tabs, and at least one."""
     if len(lines) < 2:
         return False
     return any(lines[0].count(mark) == lines[1].count(mark) > 0 for mark in (b",", b";", b"\t"))
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether bytes are UTF-8 that can be read; the last character may be cut in two."""
     for cut in range(4):
         try:
             text = head[: len(head) - cut].decode()
@@ -217,7 +215,6 @@ def _begins(*magics: bytes) -> Test:
 
 
 def _has(pattern: bytes) -> Test:
-    """Match a regular expression at the first byte."""
     compiled = re.compile(pattern, re.DOTALL)
     return lambda look: compiled.match(look.head) is not None
 
@@ -549,15 +546,9 @@ _FOLDERS = ((".metadata", "dcp"), ("config.json", "pretrained"))
 
 
 def name_unopened(path: str, error: CheckpointError) -> tuple[str, str] | None:
-    """Name what was refused.
+    """Return the format of what was refused, as `show --json` names it, and the path that its loader wants.
 
-    Args:
-        path: The path as it was given.
-        error: Why it was refused.
-
-    Returns:
-        The format in the words of `show --json` (`pretrained` for a folder of Hugging Face's whose weights
-        are one file) and the path that its loader wants, or None.
+    A folder of Hugging Face's whose weights are one file is `pretrained`.
     """
     if isinstance(error, UnsupportedFormatError):
         return (error.form, path) if error.form else None

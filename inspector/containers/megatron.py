@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, cast
 
-from inspector.containers.base import Cannot, Format
+from inspector.containers.base import Cannot, Format, no_copy_of
 from inspector.containers.container import Container
 from inspector.containers.folder import Folder, read_word, run_beside
-from inspector.containers.joined import Member, join
+from inspector.containers.joined import join
 from inspector.containers.notes import Note, NoteKind, are_files, listed, shown
 from inspector.containers.source import Source
-from inspector.errors import CancelledError, CheckpointError, NotACheckpointError
+from inspector.errors import NotACheckpointError
 from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles.values import Dict, Value
@@ -64,15 +64,17 @@ def read_megatron(folder: Folder, limits: Limits, progress: Progress) -> Contain
     files = list(_files([*folder.sizes, *folder.outside]))  # links that lead out are refused one by one
     iteration, others = _iteration(folder, files)
     files = sorted(file for file in files if file.iteration == iteration)
-    progress.start("reading the parts", len(files), is_counted=True)
-    members, errors = _members(folder, files, limits, progress)
+    members, errors = folder.read_members(
+        [file.name for file in files], lambda name: folder.read_member(name, limits, progress), progress
+    )
+    roots = {name: container.root for name, container in members}
     run_beside(folder, {file.name for file in files}, f"{iteration}/" if iteration else "", limits, progress)
     branches: dict[str, list[tuple[Value, Value]]] = {}
     for file in files:
-        if file.name in members:
-            branches.setdefault(file.rank, []).append((file.kind, members[file.name].container.root))
+        if file.name in roots:
+            branches.setdefault(file.rank, []).append((file.kind, roots[file.name]))
     root = Dict([(rank, pairs[0][1] if len(pairs) == 1 else Dict(pairs)) for rank, pairs in branches.items()])
-    whole = join(folder.path, "megatron", list(members.values()), root, limits)
+    whole = join(folder.path, "megatron", members, root, limits)
     notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
     notes += _notes(files, iteration, others)
     missing = _missing(files)
@@ -91,27 +93,7 @@ def _files(names: Iterable[str]) -> Iterator[_File]:
             yield _File(name, found["iteration"] or "", found["rank"], *numbers, found["kind"])
 
 
-def _members(
-    folder: Folder, files: list[_File], limits: Limits, progress: Progress
-) -> tuple[dict[str, Member], list[tuple[str, CheckpointError]]]:
-    """Return the files that can be read by their names, and why the others cannot."""
-    members: dict[str, Member] = {}
-    errors: list[tuple[str, CheckpointError]] = []
-    for file in files:
-        progress.advance(1)
-        try:
-            members[file.name] = Member(file.name, folder.read_member(file.name, limits, progress))
-        except CancelledError:
-            raise
-        except CheckpointError as error:
-            errors.append((file.name, error))
-    if not members:
-        raise errors[0][1]
-    return members, errors
-
-
 def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
-    """Return the subfolder that is meant, and the others."""
     found = sorted({file.iteration for file in files})
     text = read_word(folder, LATEST)
     if text is None:
@@ -133,7 +115,6 @@ def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
 
 
 def _notes(files: list[_File], iteration: str, others: list[str]) -> Iterator[Note]:
-    """Yield what the ranks are, and how the model is divided among them."""
     if iteration:
         yield Note(NoteKind.TAG, (iteration, format_count(len(others), "other") if others else "no other"))
     ranks = {file.rank for file in files}
@@ -147,7 +128,6 @@ def _notes(files: list[_File], iteration: str, others: list[str]) -> Iterator[No
 
 
 def _missing(files: list[_File]) -> list[str]:
-    """Return the files that the numbers of the others ask for, and that are not there."""
     tensor = 1 + max(file.tensor for file in files)
     pipeline = 1 + max(file.pipeline for file in files)
     if tensor * pipeline > _MOST_RANKS:
@@ -182,15 +162,9 @@ class Megatron(Format):
             "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
         ),
         Cannot(
-            ("recover",),
-            "only single files are recovered",
-            "recover the file of the rank that is damaged",
+            ("recover",), "only single files are recovered", "recover the file of the rank that is damaged"
         ),
-        Cannot(
-            ("verify",),
-            "a file made of a folder of Megatron is no copy whose bytes could be compared with it",
-            "remap compares the names, types and shapes of what it writes",
-        ),
+        no_copy_of("a folder of Megatron"),
     )
 
     @override

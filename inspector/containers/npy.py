@@ -115,19 +115,13 @@ def _shown(found: object) -> str:
 
 
 class Arrays:
-    """Lists arrays, and where their bytes are.
-
-    Attributes:
-        extents: The bytes that do not stand in the file as they are meant, by key.
-        is_swapped: Whether numbers of any stand the other way round, which torch does not take.
-    """
+    """Lists arrays, and where their bytes are."""
 
     def __init__(self, limits: Limits) -> None:
-        """Prepare to list arrays within these limits."""
         self.storage_ids: dict[str, StorageId] = {}
         self.stored: dict[str, StoredBytes] = {}
-        self.extents: dict[str, Extent] = {}
-        self.is_swapped = False
+        self.extents: dict[str, Extent] = {}  # of bytes that do not stand in the file as they are meant
+        self.is_swapped = False  # whether numbers of any stand the other way round, which torch does not take
         self._limits = limits
 
     def add(self, key: str, header: Header, place: Extent) -> Value:
@@ -151,7 +145,6 @@ class Arrays:
         return StoredTensor(key, kind.element.dtype, (*header.shape, *kind.shape), stride)
 
     def _place(self, key: str, kind: ArrayType, place: Extent | None) -> None:
-        """Remember where the bytes of an array are; nothing of one that is not whole."""
         if place is None:
             return
         swap = 1 if kind.element is None else kind.element.swap
@@ -240,7 +233,6 @@ def _notes(header: Header, left: int, arrays: Arrays) -> list[Note]:
 
 
 def _refusal(header: Header, left: int) -> str:
-    """Return what `numpy.load` says to a file that it does not take."""
     if header.is_long:
         return "ValueError: Header info length is large and may not be safe to load securely."
     if header.type.has_objects:

@@ -98,7 +98,6 @@ class _Reading:
             return False
 
     def _read(self, entry: ZipEntry, name: str, left: int) -> Stream | None:
-        """Read one; what is broken, or none in spite of its name, is told and left at that."""
         try:
             contents = self._archive.contents(entry, left)
             stream = self._archive.run(contents.data, place_of(entry), name, "object")
@@ -111,7 +110,6 @@ class _Reading:
 
 
 def _inside(records: Records) -> Iterator[Note]:
-    """Yield what else is in a package that runs, or is not listed."""
     modules = [
         name[: -len(_SOURCE)].removesuffix("/__init__").replace("/", ".")
         for name in records.below("")
@@ -125,7 +123,6 @@ def _inside(records: Records) -> Iterator[Note]:
 
 
 def _texts(archive: Archive) -> Iterator[tuple[str, str]]:
-    """Yield what the package says of the Python that it was written with, and needs."""
     for name in _TEXTS:
         entry = archive.records.get(name)
         try:

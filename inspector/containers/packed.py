@@ -42,7 +42,6 @@ class GzipSource(Source):
         self._inside = self._opened(packed, look)
 
     def _opened(self, packed: Source, look: Callable[[int], None] | None) -> Inside:
-        """Return what reads the inside."""
         return Inflated(packed.read_at, look)
 
     @override

@@ -88,11 +88,7 @@ def prefixed(storage_id: StorageId, prefix: str) -> StorageId:
 
 
 def prefix_key(node: PersistentId, prefix: str) -> StorageId | None:
-    """Write a prefix before the keys of the storage that a persistent id names.
-
-    Returns:
-        The storage as it is known then; None where the reference is to something else.
-    """
+    """Write a prefix before the keys of the storage that an id names, and return that; None for other ids."""
     storage_id = parse_storage_id(node)
     if storage_id is None:
         return None

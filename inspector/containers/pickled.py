@@ -154,7 +154,6 @@ class NestedFiles:
     """Reads the files within one source; each place once, whatever refers to it."""
 
     def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
-        """Prepare to read files within `source`."""
         self.found: list[Nested] = []
         self.notes: tuple[Note, ...] = ()
         self.programs = Folded()
@@ -215,7 +214,6 @@ class NestedFiles:
 
 
 def _outer(inside: Within, place: Place, extent: Extent) -> Extent:
-    """Return where the bytes of a storage are in the outer source."""
     start = inside.stored_at(extent.offset)
     if place.spelling == PLAIN:
         return extent._replace(offset=start)
@@ -345,7 +343,6 @@ class _Reader:
         return machine
 
     def _left_of(self, machine: PlainMachine, error: PickleError, *, is_first: bool) -> list[Value]:
-        """Return what is left of a pickle that breaks off, and note it; nothing of other bytes."""
         root = folded(machine.state)
         if is_first and (not isinstance(error, BrokenOffError) or not is_filled(root)):
             raise error
@@ -454,7 +451,6 @@ class _Reader:
             self._extents[key] = extent
 
     def _tensor(self, machine: PlainMachine, array: Array | None) -> StoredTensor | None:
-        """Return an array as a tensor; None where torch has none like it, or its bytes are elsewhere."""
         place = None if array is None else self._place(machine, array.data)
         if array is None or place is None or place[1] != array.nbytes:
             return None
@@ -471,7 +467,6 @@ class _Reader:
         return array.stored(key)
 
     def _place(self, machine: PlainMachine, value: Value) -> tuple[Place, int] | None:
-        """Return where the bytes stand that a value is, and how many they are."""
         if isinstance(value, Call) and isinstance(value.args, tuple):
             name, args = value.name, value.args
             if name == _ENCODE or (name in _BYTES and len(args) == 2):
@@ -524,7 +519,6 @@ class _Reader:
         return end
 
     def _read_objects(self, machine: PlainMachine, at: int) -> int:
-        """Read the pickle that joblib writes an array of objects as."""
         if self._depth >= _MOST_DEPTH:
             raise BrokenStreamError("arrays of objects are nested too deeply")
         self._depth += 1

@@ -117,7 +117,6 @@ def _payload(name: str, row: object, where: str) -> Payload:
 
 
 def _meta(row: object) -> Meta | None:
-    """Return a tensor; None where it is not one of plain numbers in plain order."""
     dtype = DTYPES.get(_count(_get(row, "dtype")))
     shape, stride = _counts(_get(row, "sizes")), _counts(_get(row, "strides"))
     offset = _count(_get(_get(row, "storage_offset"), "as_int"))
@@ -158,7 +157,6 @@ def _count(value: object) -> int:
 
 
 def _counts(values: object) -> tuple[int, ...] | None:
-    """Return sizes or steps that are known numbers."""
     if not isinstance(values, list) or len(values) > _MOST_DIMENSIONS:
         return None
     found = tuple(_count(_get(one, "as_int")) for one in values)
@@ -251,7 +249,6 @@ class _Reading(InnerFiles):
             yield OWN.rstrip("/"), Dict(beside)
 
     def _tensors(self, model: str, folder: str) -> Iterator[tuple[Value, Value]]:
-        """Yield the tensors of a folder by name."""
         kind = "weights" if folder == _WEIGHTS else "constants"
         whole = self._file(f"{folder}{model}.pt")  # torch 2.8 wrote one file of torch.save for all
         if isinstance(whole, Dict):
@@ -404,12 +401,10 @@ class _Reading(InnerFiles):
 
 
 def _reach(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    """Return how far the last element of a tensor is from its first."""
     return sum((size - 1) * step for size, step in zip(shape, stride, strict=True) if size)
 
 
 def _compiled(records: Records) -> Iterator[Note]:
-    """Yield a note about machine code, which AOTInductor puts into such an archive."""
     names = [name for name in records.below(_COMPILED) if name.endswith(_MACHINE_CODE)]
     if names:
         amount, ends = format_count(len(names), "file"), [name.rpartition("/")[2] for name in names]

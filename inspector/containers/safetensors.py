@@ -141,8 +141,6 @@ def read_header(source: Source, limits: Limits, look: Callable[[int], None]) -> 
 
 
 class _Reading:
-    """Goes through one header."""
-
     def __init__(self, data: bytes, limits: Limits, look: Callable[[int], None]) -> None:
         self._data = data
         self._most = limits.tensors
@@ -173,7 +171,6 @@ class _Reading:
             )
 
     def _object(self, pos: int, member: Callable[[str, int], int]) -> int:
-        """Read an object whose members are read by `member`; return where it ends."""
         pos = self._matched(_OPEN, pos, "it is no JSON object").end()
         found = _CLOSE.match(self._data, pos)
         while found is None:
@@ -261,7 +258,6 @@ class _Reading:
         return found
 
     def _text(self, found: re.Match[bytes]) -> str:
-        """Return the text that stands between two quotes."""
         raw = found[1]
         try:
             text = json.loads(b'"%b"' % raw) if b"\\" in raw else raw.decode()
@@ -315,8 +311,6 @@ _INCOMPLETE = f"{_SAYS}incomplete metadata, file not fully covered"
 
 
 class _Laid(NamedTuple):
-    """An entry with what its type is."""
-
     entry: Entry
     code: Code
 
@@ -398,7 +392,6 @@ def _tied(header: Header) -> tuple[tuple[str, str], ...]:
 
 
 def _refusal(rows: list[_Laid], in_order: list[_Laid], nbytes: int) -> str:
-    """Return what safetensors' loader says to the tensors; empty where it takes them."""
     reached = 0
     for row in in_order:
         entry = row.entry
@@ -451,7 +444,6 @@ def _overlap(rows: list[_Laid]) -> bool:
 
 
 def _in_order(rows: list[_Laid]) -> list[_Laid]:
-    """Return tensors by where they begin, and where they end."""
     return sorted(rows, key=lambda row: row[0][3:])
 
 

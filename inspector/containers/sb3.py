@@ -69,8 +69,6 @@ TWICE = -1000
 
 
 class _File(NamedTuple):
-    """One file that was read, and where it stands."""
-
     entry: ZipEntry
     inside: Source
     is_zip: bool
@@ -87,18 +85,13 @@ class Found(NamedTuple):
 
 
 class Files(InnerFiles):
-    """Reads files of torch within one zip.
-
-    Attributes:
-        refusal: What torch says to the first of them that it does not open.
-        byteorder: How they store numbers, where they say so.
-    """
+    """Reads files of torch within one zip."""
 
     def __init__(self, archive: Archive) -> None:
         super().__init__(archive.limits)
         self.refused: dict[str, str] = {}
-        self.refusal = ""
-        self.byteorder = ""
+        self.refusal = ""  # what torch says to the first of them that it does not open
+        self.byteorder = ""  # how they store numbers, where they say so
         self._source = archive.source
         self._progress = archive.progress
         self._files: list[_File] = []
@@ -132,7 +125,6 @@ class Files(InnerFiles):
         return read_torchzip(inside, self._limits, self._progress)
 
     def _read_stream(self, inside: Source, name: str) -> Container:
-        """Read what is no zip: a legacy file, or none of torch.save."""
         legacy = Legacy()
         if not legacy.matches(inside):
             refuse_lookalike(inside)
@@ -161,7 +153,6 @@ class Files(InnerFiles):
 
 
 def _outer(own: Extent, start: int, entry: ZipEntry) -> Extent:
-    """Return where bytes of a file within a record are in the archive."""
     if entry.method == STORED:
         return own._replace(offset=start + own.offset)
     if own.method != STORED:

@@ -243,7 +243,6 @@ def _storage_fields(stream: Stream, start: int) -> tuple[int, str, Value]:
 
 
 def _node(record: StorageRecord, view: tuple[str, int, int] | None = None) -> PersistentId:
-    """Return a persistent id as legacy files have them."""
     return PersistentId(("storage", record.cls, str(record.key), record.location, record.numel, view))
 
 
@@ -260,7 +259,6 @@ def _views(stream: Stream, pos: int, limits: Limits) -> Iterator[tuple[int, int,
 
 
 def _storage_nodes(layout: TarLayout) -> dict[int, PersistentId]:
-    """Return the persistent id of each storage and view, by its key."""
     records = {record.key: record for record in layout.storages}
     nodes = {}
     for key, viewed, offset, size in layout.views:
@@ -275,8 +273,6 @@ def _storage_nodes(layout: TarLayout) -> dict[int, PersistentId]:
 
 
 class _Reader:
-    """Reads the members that describe the storages' use."""
-
     def __init__(
         self, source: Source, members: dict[str, Member], limits: Limits, progress: Progress
     ) -> None:

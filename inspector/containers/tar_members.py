@@ -160,7 +160,6 @@ def is_file(info: tarfile.TarInfo) -> bool:
 
 
 def _check_kind(info: tarfile.TarInfo) -> None:
-    """Refuse what is no plain file among the members that torch reads."""
     if info.issym() or info.islnk():
         target = posixpath.normpath(info.linkname)
         leads = "another file of the computer" if _climbs(info, target) else "another member"
@@ -252,7 +251,6 @@ def _field(key: str, value: str) -> bytes:
 
 
 def _with_size(block: bytes, nbytes: int) -> bytes:
-    """Return a header with another size, and the checksum of that."""
     is_octal = nbytes < 8**11
     size = b"%011o\0" % nbytes if is_octal else bytes([_BINARY]) + nbytes.to_bytes(11, "big")
     new = block[: _SIZE.start] + size + block[_SIZE.stop :]

@@ -93,7 +93,6 @@ def read_code(archive: Archive) -> Code:
 
 
 def _members(name: str, text: bytes) -> dict[str, Members]:
-    """Return the tensors of the classes in one record."""
     module = name[len(FOLDER) : -len(_ENDING)].replace("/", ".")
     return {
         f"{module}.{match[1].decode('utf-8', 'replace')}": Members(
@@ -116,7 +115,6 @@ def _names(listed: bytes) -> frozenset[str]:
 
 
 def _places(wanted: re.Pattern[bytes], name: str, text: bytes) -> Iterator[tuple[re.Match[bytes], str]]:
-    """Yield what matches in one record, each with its place."""
     line, start = 1, 0
     for match in islice(wanted.finditer(text), _MOST_PLACES):
         line += text.count(b"\n", start, match.start())

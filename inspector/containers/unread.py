@@ -41,8 +41,6 @@ _LONG = 1 << 20
 
 
 class _Place(NamedTuple):
-    """Where pickles stand one behind the other, and what they are."""
-
     name: str
     start: int
     end: int
@@ -67,7 +65,6 @@ def programs_on_errors(source: Source, limits: Limits, progress: Progress) -> It
 
 
 def _read_on(source: Source, limits: Limits, progress: Progress) -> None:
-    """Read the pickles that were not reached, and those within pickles."""
     limits = within_bounds(limits)
     # What was read until there is kept, and what every unpickler stops at runs nothing behind it.
     try:

@@ -77,8 +77,6 @@ class Machine:
         Args:
             data: The stream, or the beginning of it when `extend` is given.
             name: What error messages call it.
-            limits: The budgets.
-            progress: Asked for cancellation.
             extend: Returns a longer beginning of the stream when the data ends before STOP.
             resolve: Returns what takes the place of a persistent id.
         """
@@ -205,7 +203,6 @@ def _warning(state: State) -> str | None:
 
 
 def _advice(state: State) -> str | None:
-    """Return what to do about a pickle of more tensors than are read."""
     most = state.limits.values // _TENSOR_VALUES
     if state.weight <= state.limits.values or len(state.persistent_ids) < most // 2:
         return None

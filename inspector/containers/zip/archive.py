@@ -105,7 +105,6 @@ def _run_others(source: Source, records: Records, limits: Limits, progress: Prog
 
 
 def _rivals_of(source: Source, entry: ZipEntry, records: Records, *, shares: bool) -> list[ZipEntry]:
-    """Return the other pickles that a reader may take for the one of an archive."""
     if not (shares or records.directory.doubts):
         return []
     from inspector.containers.zip.rivals import namesakes, pickles_elsewhere  # noqa: PLC0415 - few files

@@ -208,7 +208,6 @@ def _doubts_of_place(nbytes: int, tail: bytes, tail_start: int, at: int) -> Iter
 
 
 def _reaches_end(tail: bytes, at: int) -> bool:
-    """Return whether the comment of an end record ends where the file does."""
     (comment,) = struct.unpack_from("<H", tail, at + END.size - 2)
     return bool(at + END.size + comment == len(tail))
 
@@ -233,7 +232,6 @@ def _read_wide(source: Source, locator: bytes) -> tuple[_Figures | None, int]:
 
 
 def _check(figures: _Figures, nbytes: int) -> None:
-    """Refuse what miniz refuses."""
     if figures.records != figures.records_here:
         raise _refused(MinizError.MULTIDISK, f"{figures.records_here:,} of {figures.records:,} records")
     if (figures.disk, figures.directory_disk) not in {(0, 0), (1, 1)}:
@@ -407,7 +405,7 @@ def _parse_entries(  # noqa: PLR0917 - what one loop needs
 
 
 def _go_on(_: int) -> None:
-    """Ask nobody."""
+    pass
 
 
 class _Head(NamedTuple):

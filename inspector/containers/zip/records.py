@@ -133,7 +133,6 @@ class InflatedRecord(Source):
     """The inside of a compressed record, which has the size that the directory says."""
 
     def __init__(self, whole: Source, entry: ZipEntry, limits: Limits) -> None:
-        """Inflate a record of `whole`, which stays open."""
         if entry.nbytes > limits.inflated_nbytes:
             what = f"a zip record is larger than {limits.inflated_nbytes:,} bytes"
             raise ContainerError(what, where=place_of(entry))
@@ -297,7 +296,6 @@ def record_extents(source: Source, entries: list[ZipEntry]) -> dict[str, Extent]
 
 
 def _payloads(source: Source, entries: list[ZipEntry]) -> dict[int, int | None]:
-    """Return where the contents of records start, by where their headers do."""
     entries = sorted(entries, key=lambda entry: entry.header_offset)
     found = payload_offsets(source, [entry.header_offset for entry in entries])
     return {entry.header_offset: offset for entry, offset in zip(entries, found, strict=True)}
@@ -306,7 +304,6 @@ def _payloads(source: Source, entries: list[ZipEntry]) -> dict[int, int | None]:
 def _judge_record(
     source: Source, storage: StorageId, entry: ZipEntry | None, offsets: dict[int, int | None]
 ) -> Extent | str:
-    """Return the extent of a storage, or why it has none."""
     if not storage.nbytes:
         return NOTHING
     if entry is None:

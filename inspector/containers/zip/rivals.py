@@ -62,12 +62,9 @@ _PICKLE = "/data.pkl"
 def read_rivals(
     pickle: ZipEntry, others: Iterable[ZipEntry], read: Callable[[ZipEntry], object]
 ) -> tuple[Oddity, ...]:
-    """Read the rivals of the pickle, and return what is odd about that; nothing where there are none.
+    """Read the records that pass for the pickle, itself maybe among them; return what is odd about that.
 
-    Args:
-        pickle: The record of the pickle.
-        others: The records that pass for it; it may be among them.
-        read: Reads the pickle in any of them, and keeps it among the programs of the file.
+    `read` keeps what it reads among the programs of the file.
     """
     rivals = [entry for entry in others if entry[:7] != pickle[:7]]
     if not rivals:
@@ -189,7 +186,6 @@ def read_pickled_records(source: Source, limits: Limits, progress: Progress) -> 
 
 
 def _records(source: Source, limits: Limits, progress: Progress) -> Iterator[_Record]:
-    """Find the records, first those of the directory."""
     if not source.gzipped:
         try:
             entries = read_directory(source, limits, progress).entries

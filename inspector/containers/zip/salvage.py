@@ -64,8 +64,6 @@ _ELSEWHERE = 0xFFFFFFFF  # the true size stands in the Zip64 extra field
 
 
 class _Local(NamedTuple):
-    """A local header."""
-
     name: str
     start: int
     payload: int
@@ -81,8 +79,6 @@ class _Local(NamedTuple):
 
 
 class _End(NamedTuple):
-    """Where a record ends."""
-
     nbytes: int  # its inflated size; -1 where the next header came before any descriptor
     stored_nbytes: int
     crc: int
@@ -178,7 +174,6 @@ class ZipWalk:
         return end.behind
 
     def _read_stream(self, local: _Local, entry: ZipEntry | None = None) -> Stream | None:
-        """Read the pickle, from which the sizes of the storages are known."""
         where, limits = f"{PICKLE} at byte {local.payload:,}", self._limits
         if entry is None and local.method != STORED:
             self.pickle_error = PickleError("it is compressed, and its length is not known", where=where)
@@ -257,12 +252,9 @@ class ZipWalk:
         return None
 
     def _search(self, start: int, local: _Local | None, skip: int = 0) -> _End | None:
-        """Search for the end of a record, or for the next header; None if there is neither.
+        """Search for the end of a record, or for the next header alone; None if there is neither.
 
-        Args:
-            start: Where the record's contents start, or where to begin.
-            local: The record; None to look for a header alone.
-            skip: How many bytes of it are known to be its own.
+        The first `skip` bytes of the record are known to be its own.
         """
         pos, asked = start + skip, 0
         while pos < self._source.nbytes:
@@ -356,7 +348,6 @@ def salvage_zip(
 
 
 def _damage(walk: ZipWalk, error: DamagedError) -> tuple[Note, ...]:
-    """Return what is wrong with the directory, and whether all of the file was searched."""
     is_missing = isinstance(error, DirectoryError) and error.miniz is MinizError.NO_DIRECTORY
     kind = NoteKind.NO_DIRECTORY if is_missing else NoteKind.BAD_DIRECTORY
     found = Note(kind, (format_count(len(walk.entries), "record"),))
@@ -377,14 +368,12 @@ def _salvage_other(walk: ZipWalk, archive: Archive, form: ZipFormat, error: Dama
 
 
 def _words(error: DamagedError) -> str:
-    """Return what torch says to the directory, or to the record of the pickle."""
     if isinstance(error, DirectoryError):
         return miniz_words("reading zip archive", error.miniz)
     return miniz_words(f"reading file {PICKLE}", MinizError.CORRUPTED)
 
 
 def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:
-    """Return why nothing of the file can be shown."""
     path, names = source.path, walk.names
     if any(map(_OTHERS.match, names)):
         return DamagedError(

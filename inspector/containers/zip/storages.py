@@ -195,7 +195,6 @@ def _bad_alignment(data: bytes) -> str:
 
 
 def _names_refused(prefix: str, names: Sequence[str]) -> str:
-    """Return what torch says to the list of all names; nothing if it takes them."""
     folder = encoded(prefix)
     fits = len(folder) <= NAME_NBYTES
     begins = folder.partition(b"\0")[0]
