@@ -169,26 +169,6 @@ _STATE = "optimizer_state_dict"
 _NO_OPTIMIZER = "FileNotFoundError: can't find *_optim_states.pt files in directory '{}'"
 
 
-def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a folder of DeepSpeed."""
-    tag, other_tags = _tag_of(folder)
-    files = states_files(folder.sizes, tag)
-    progress.start("reading", len(files), is_counted=True)
-    members = []
-    for file in files:
-        progress.advance(1)
-        members.append(Member(file.name, folder.read_member(file.name, limits, progress)))
-    more = more_files(folder.sizes, tag)
-    layers, slots = (
-        [Member(name, folder.read_member(name, limits, progress)) for name in names] for names in more
-    )
-    read = {member.name for member in (*members, *layers, *slots)}
-    universal = read_word(folder, UNIVERSAL)  # a loader may be told to take this one
-    for one in dict.fromkeys((tag, universal or tag, *([] if LATEST in folder.sizes else other_tags))):
-        run_beside(folder, read, f"{one}/" if one else "", limits, progress)
-    return _Whole(folder, tag, other_tags, limits, progress).join(files, members, layers, slots)
-
-
 def _tag_of(folder: Folder) -> tuple[str, list[str]]:
     tags = tags_of(folder.sizes)
     latest = LATEST if LATEST in folder.sizes else UNIVERSAL
@@ -454,4 +434,20 @@ class DeepSpeed(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_deepspeed(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+        tag, other_tags = _tag_of(folder)
+        files = states_files(folder.sizes, tag)
+        progress.start("reading", len(files), is_counted=True)
+        members = []
+        for file in files:
+            progress.advance(1)
+            members.append(Member(file.name, folder.read_member(file.name, limits, progress)))
+        more = more_files(folder.sizes, tag)
+        layers, slots = (
+            [Member(name, folder.read_member(name, limits, progress)) for name in names] for names in more
+        )
+        read = {member.name for member in (*members, *layers, *slots)}
+        universal = read_word(folder, UNIVERSAL)  # a loader may be told to take this one
+        for one in dict.fromkeys((tag, universal or tag, *([] if LATEST in folder.sizes else other_tags))):
+            run_beside(folder, read, f"{one}/" if one else "", limits, progress)
+        return _Whole(folder, tag, other_tags, limits, progress).join(files, members, layers, slots)

@@ -30,7 +30,7 @@ from inspector.errors import CheckpointError, ContainerError, DamagedError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
-from inspector.records import dataclass, replace
+from inspector.records import dataclass, field, replace
 
 # --- how chunks make up the whole ---------------------------------------------------------------------------
 
@@ -53,9 +53,10 @@ class Tiling:
     """The chunks of a tensor in their order."""
 
     gathered: Gathered
-    axis: int  # the last dimension that is divided; -1 where none is
-    borders: tuple[tuple[int, ...], ...]  # where the cells begin, for each dimension before it
-    cells: dict[_Cell, tuple[Chunk, ...]]  # the chunks of each cell by their place along that dimension
+    axis: int = -1  # the last dimension that is divided; -1 where none is
+    borders: tuple[tuple[int, ...], ...] = ()  # where the cells begin, for each dimension before it
+    # the chunks of each cell by their place along that dimension
+    cells: dict[_Cell, tuple[Chunk, ...]] = field(default_factory=dict)
     fault: str  # why they do not make up the whole; empty where they do
 
     def runs(self, start: int, end: int) -> Iterator[Run]:
@@ -108,17 +109,17 @@ def tile(gathered: Gathered, look: Callable[[int], object]) -> Tiling:
     """Order the chunks of a tensor; `look` counts the parts that are looked at."""
     shape = gathered.shape
     if 0 in shape:
-        return _tiling(gathered, fault="")
+        return Tiling(gathered=gathered, fault="")
     look(len(gathered.chunks) * (1 + len(shape)))
     # Releases before 2.2 list what every rank has once for each of them.
     chunks = [chunk for chunk, _ in groupby(sorted(chunk for chunk in gathered.chunks if chunk.numel))]
     fault = _outside(shape, chunks)
     if fault:
-        return _tiling(gathered, fault=fault)
+        return Tiling(gathered=gathered, fault=fault)
     axis = max((number for chunk in chunks for number in _divided(chunk, shape)), default=-1)
     if axis < 0:
         fault = "" if len(chunks) == 1 else "it is there several times, and readers take any one of them"
-        return _tiling(gathered, cells={(): tuple(chunks)}, fault=fault)
+        return Tiling(gathered=gathered, cells={(): tuple(chunks)}, fault=fault)
     borders = tuple(
         tuple(edge for edge, _ in groupby(sorted(edge for chunk in chunks for edge in _edges(chunk, number))))
         for number in range(axis)
@@ -171,15 +172,15 @@ def _fill(
         count = prod(map(len, reach))
         room -= count
         if room < 0:
-            return _tiling(gathered, fault="its chunks are too irregular to be joined")
+            return Tiling(gathered=gathered, fault="its chunks are too irregular to be joined")
         look(count)
         for cell in product(*reach):
             cells.setdefault(cell, []).append(chunk)
     for found in cells.values():
         found.sort(key=lambda chunk: chunk.starts[axis])
     fault = _unfilled(gathered.shape, axis, borders, cells)
-    return _tiling(
-        gathered,
+    return Tiling(
+        gathered=gathered,
         axis=axis,
         borders=borders,
         cells={cell: tuple(found) for cell, found in cells.items()},
@@ -207,17 +208,6 @@ def _unfilled(
         if reached < shape[axis]:
             fault = "parts of it are in no chunk"
     return fault
-
-
-def _tiling(
-    gathered: Gathered,
-    *,
-    axis: int = -1,
-    borders: tuple[tuple[int, ...], ...] = (),
-    cells: dict[_Cell, tuple[Chunk, ...]] | None = None,
-    fault: str,
-) -> Tiling:
-    return Tiling(gathered=gathered, axis=axis, borders=borders, cells=cells or {}, fault=fault)
 
 
 # --- the order of elements ----------------------------------------------------------------------------------

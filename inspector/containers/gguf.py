@@ -38,7 +38,7 @@ _MOST_KEY_NBYTES = 1 << 16
 _WINDOW_NBYTES = 1 << 18
 _MOST = (1 << 63) - 1
 _SWAPPED = 1 << 16  # of a version, as it reads in the wrong byte order
-_BOOL, _STRING, _ARRAY = 7, 8, 9
+_STRING, _ARRAY = 8, 9
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _FETCH = "fetch or copy the file again"
 

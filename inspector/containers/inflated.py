@@ -110,6 +110,3 @@ class Inflated:
             if plain:
                 return plain
         return b""
-
-
-_MEASURED_NBYTES = 4 << 20

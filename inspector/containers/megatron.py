@@ -59,32 +59,6 @@ class _File(NamedTuple):
     kind: str
 
 
-def read_megatron(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read the parts of all ranks of one iteration."""
-    files = list(_files([*folder.sizes, *folder.outside]))  # links that lead out are refused one by one
-    iteration, others = _iteration(folder, files)
-    files = sorted(file for file in files if file.iteration == iteration)
-    members, errors = folder.read_members(
-        [file.name for file in files], lambda name: folder.read_member(name, limits, progress), progress
-    )
-    roots = {name: container.root for name, container in members}
-    run_beside(folder, {file.name for file in files}, f"{iteration}/" if iteration else "", limits, progress)
-    branches: dict[str, list[tuple[Value, Value]]] = {}
-    for file in files:
-        if file.name in roots:
-            branches.setdefault(file.rank, []).append((file.kind, roots[file.name]))
-    root = Dict([(rank, pairs[0][1] if len(pairs) == 1 else Dict(pairs)) for rank, pairs in branches.items()])
-    whole = join(folder.path, "megatron", members, root, limits)
-    notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
-    notes += _notes(files, iteration, others)
-    missing = _missing(files)
-    if missing:
-        notes.append(Note(NoteKind.MISSING_PART, (are_files(len(missing)), listed(missing))))
-    refused = [*missing, *(name for name, _ in errors)]
-    refusal = f"{refused[0]}: it is missing, or cannot be read" if refused else whole.refusal
-    return replace(whole, notes=(*notes, *whole.notes), refusal=refusal)
-
-
 def _files(names: Iterable[str]) -> Iterator[_File]:
     for name in names:
         found = _FILE.fullmatch(name)
@@ -173,4 +147,30 @@ class Megatron(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_megatron(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+        files = list(_files([*folder.sizes, *folder.outside]))  # links that lead out are refused one by one
+        iteration, others = _iteration(folder, files)
+        files = sorted(file for file in files if file.iteration == iteration)
+        members, errors = folder.read_members(
+            [file.name for file in files], lambda name: folder.read_member(name, limits, progress), progress
+        )
+        roots = {name: container.root for name, container in members}
+        run_beside(
+            folder, {file.name for file in files}, f"{iteration}/" if iteration else "", limits, progress
+        )
+        branches: dict[str, list[tuple[Value, Value]]] = {}
+        for file in files:
+            if file.name in roots:
+                branches.setdefault(file.rank, []).append((file.kind, roots[file.name]))
+        root = Dict(
+            [(rank, pairs[0][1] if len(pairs) == 1 else Dict(pairs)) for rank, pairs in branches.items()]
+        )
+        whole = join(folder.path, "megatron", members, root, limits)
+        notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
+        notes += _notes(files, iteration, others)
+        missing = _missing(files)
+        if missing:
+            notes.append(Note(NoteKind.MISSING_PART, (are_files(len(missing)), listed(missing))))
+        refused = [*missing, *(name for name, _ in errors)]
+        refusal = f"{refused[0]}: it is missing, or cannot be read" if refused else whole.refusal
+        return replace(whole, notes=(*notes, *whole.notes), refusal=refusal)

@@ -31,29 +31,6 @@ _MOST_TEXT_NBYTES = 1 << 16
 _MOST_CHARS = 800
 
 
-def open_package(archive: Archive) -> Container:
-    """Take a package apart."""
-    source, records, limits, progress, _ = archive
-    reading = _Reading(archive)
-    pickles = tuple(reading.pickles())
-    ids = (node for one in pickles for node in one.stream.persistent_ids)
-    storage_ids = first_storage_ids(ids, limits)
-    metadata = read_metadata(source, records)
-    return assemble(
-        archive,
-        "package",
-        Dict(reading.roots),
-        storage_ids,
-        find_storages(source, records, storage_ids, progress),
-        metadata._replace(versions=(*metadata.versions, *_texts(archive))),
-        doubts=reading.doubts,
-        flags={NoteKind.BROKEN_OFF: reading.has_broken},
-        more=_inside(records),
-        pickles=pickles,
-        data=bytes(reading.large),
-    )
-
-
 class _Reading:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -149,4 +126,22 @@ class Package(ZipFormat):
 
     @override
     def take_apart(self, archive: Archive) -> Container:
-        return open_package(archive)
+        source, records, limits, progress, _ = archive
+        reading = _Reading(archive)
+        pickles = tuple(reading.pickles())
+        ids = (node for one in pickles for node in one.stream.persistent_ids)
+        storage_ids = first_storage_ids(ids, limits)
+        metadata = read_metadata(source, records)
+        return assemble(
+            archive,
+            "package",
+            Dict(reading.roots),
+            storage_ids,
+            find_storages(source, records, storage_ids, progress),
+            metadata._replace(versions=(*metadata.versions, *_texts(archive))),
+            doubts=reading.doubts,
+            flags={NoteKind.BROKEN_OFF: reading.has_broken},
+            more=_inside(records),
+            pickles=pickles,
+            data=bytes(reading.large),
+        )

@@ -178,29 +178,6 @@ _MOST_JSON_NBYTES = 1 << 26
 _MOST_FILES = 256
 
 
-def open_pt2(archive: Archive) -> Container:
-    """Take an archive apart."""
-    source, records, _, _, _ = archive
-    reading = _Reading(archive)
-    is_old = any(name.endswith(_OLD_MODEL) for name in records.names)
-    root = Dict(list(reading.old() if is_old else reading.new()))
-    # Python's zipfile reads the older generation
-    metadata = Metadata() if is_old else read_metadata(source, records)
-    return assemble(
-        archive,
-        "pt2",
-        root,
-        reading.storage_ids,
-        Places(reading.stored),
-        metadata,
-        more=(*reading.notes, *_compiled(records)),
-        pickles=tuple(reading.pickles),
-        data=bytes(reading.large),
-        declared=reading.declared,
-        code_devices=tuple(dict.fromkeys(reading.devices)),
-    )
-
-
 class _Reading(InnerFiles):
     def __init__(self, archive: Archive) -> None:
         super().__init__(archive.limits)
@@ -442,4 +419,22 @@ class ExportedProgram(ZipFormat):
 
     @override
     def take_apart(self, archive: Archive) -> Container:
-        return open_pt2(archive)
+        source, records, _, _, _ = archive
+        reading = _Reading(archive)
+        is_old = any(name.endswith(_OLD_MODEL) for name in records.names)
+        root = Dict(list(reading.old() if is_old else reading.new()))
+        # Python's zipfile reads the older generation
+        metadata = Metadata() if is_old else read_metadata(source, records)
+        return assemble(
+            archive,
+            "pt2",
+            root,
+            reading.storage_ids,
+            Places(reading.stored),
+            metadata,
+            more=(*reading.notes, *_compiled(records)),
+            pickles=tuple(reading.pickles),
+            data=bytes(reading.large),
+            declared=reading.declared,
+            code_devices=tuple(dict.fromkeys(reading.devices)),
+        )

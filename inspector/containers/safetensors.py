@@ -315,49 +315,6 @@ class _Laid(NamedTuple):
     code: Code
 
 
-def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a safetensors file apart."""
-    work = limits.counted(progress.advance)
-    header = read_header(source, limits, work.look)
-    rows = [_Laid(entry, CODES.get(entry.code) or _refuse_code(entry)) for entry in header.entries]
-    storage_ids: dict[str, StorageId] = {}
-    stored: dict[str, StoredBytes] = {}
-    pairs: list[tuple[Value, Value]] = []
-    data_start = header.data_start
-    # Of a file that ends before its last tensor does, each is asked about.
-    is_whole = source.reaches(data_start + max([max(entry[3:]) for entry in header.entries], default=0))
-    for number, (entry, code) in enumerate(rows):
-        if number % _ASK_EACH == 0:
-            work.breathe()
-        name, _, shape, begin, end = entry
-        dtype, bits, packed, loads = code
-        key, nbytes, start = str(number), end - begin if end > begin else 0, data_start + begin
-        itemsize = bits * packed // 8
-        if loads and nbytes % itemsize == 0:
-            own = StorageId(key, dtype, itemsize, NO_DEVICE, nbytes // itemsize, untyped=False, view=None)
-        else:  # no whole number of elements
-            own = StorageId(key, "uint8", 1, NO_DEVICE, nbytes, untyped=True, view=None)
-        storage_ids[key] = own
-        pairs.append((name, StoredTensor(key, dtype, shape if packed == 1 else _packed_shape(shape, code))))
-        if is_whole or source.reaches(start + nbytes):
-            stored[key] = StoredBytes(0, start, nbytes)
-    work.breathe()
-    in_order = _in_order(rows)
-    container = Container(
-        path=source.path,
-        format="safetensors",
-        file_nbytes=source.file_nbytes,
-        root=_root(pairs, header),
-        storage_ids=storage_ids,
-        stored=stored,
-        notes=(*([Note(NoteKind.OVERLAP)] if _overlap(in_order) else []), *losses(storage_ids, stored)),
-        refusal=_refusal(rows, in_order, source.nbytes - header.data_start),
-        tied=_tied(header),
-    )
-    header.entries.clear()
-    return container
-
-
 def _refuse_code(entry: Entry) -> NoReturn:
     raise ContainerError(
         f"a tensor has the type {shown(entry.code)}, which is none of safetensors 0.8",
@@ -472,7 +429,47 @@ class Safetensors(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_safetensors(source, limits, progress)
+        work = limits.counted(progress.advance)
+        header = read_header(source, limits, work.look)
+        rows = [_Laid(entry, CODES.get(entry.code) or _refuse_code(entry)) for entry in header.entries]
+        storage_ids: dict[str, StorageId] = {}
+        stored: dict[str, StoredBytes] = {}
+        pairs: list[tuple[Value, Value]] = []
+        data_start = header.data_start
+        # Of a file that ends before its last tensor does, each is asked about.
+        is_whole = source.reaches(data_start + max([max(entry[3:]) for entry in header.entries], default=0))
+        for number, (entry, code) in enumerate(rows):
+            if number % _ASK_EACH == 0:
+                work.breathe()
+            name, _, shape, begin, end = entry
+            dtype, bits, packed, loads = code
+            key, nbytes, start = str(number), end - begin if end > begin else 0, data_start + begin
+            itemsize = bits * packed // 8
+            if loads and nbytes % itemsize == 0:
+                own = StorageId(key, dtype, itemsize, NO_DEVICE, nbytes // itemsize, untyped=False, view=None)
+            else:  # no whole number of elements
+                own = StorageId(key, "uint8", 1, NO_DEVICE, nbytes, untyped=True, view=None)
+            storage_ids[key] = own
+            pairs.append(
+                (name, StoredTensor(key, dtype, shape if packed == 1 else _packed_shape(shape, code)))
+            )
+            if is_whole or source.reaches(start + nbytes):
+                stored[key] = StoredBytes(0, start, nbytes)
+        work.breathe()
+        in_order = _in_order(rows)
+        container = Container(
+            path=source.path,
+            format="safetensors",
+            file_nbytes=source.file_nbytes,
+            root=_root(pairs, header),
+            storage_ids=storage_ids,
+            stored=stored,
+            notes=(*([Note(NoteKind.OVERLAP)] if _overlap(in_order) else []), *losses(storage_ids, stored)),
+            refusal=_refusal(rows, in_order, source.nbytes - header.data_start),
+            tied=_tied(header),
+        )
+        header.entries.clear()
+        return container
 
     @override
     def read_rival(self, source: Source, limits: Limits, progress: Progress) -> bool:

@@ -40,11 +40,6 @@ class Index(NamedTuple):
     metadata: tuple[tuple[str, Value], ...]
 
 
-def read_sharded(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a model in several files."""
-    return read_index(folder, folder.entry or find_index(folder.sizes) or "", limits, progress)
-
-
 def read_index(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
     """Read the files that one index of a folder names."""
     with folder.open(name) as source:
@@ -242,4 +237,5 @@ class Sharded(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_sharded(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+        return read_index(folder, folder.entry or find_index(folder.sizes) or "", limits, progress)

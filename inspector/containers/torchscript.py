@@ -257,34 +257,6 @@ _MOST_OTHERS = 16
 _OTHERS = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt")
 
 
-def open_torchscript(archive: Archive) -> Container:
-    """Take an archive apart; of a damaged one constants that are not there, or not whole, are lost."""
-    source, records, limits, progress, _ = archive
-    reading = _Reading(archive)
-    pickles = tuple(reading.pickles())
-    reading.read_others()
-    storage_ids: dict[str, StorageId] = {}
-    for one in pickles:
-        storage_ids |= first_storage_ids(_rekeyed(one), limits)
-    code = read_code(archive)
-    root, declared = build_root([one.stream for one in pickles], code)
-    return assemble(
-        archive,
-        "torchscript",
-        root,
-        storage_ids,
-        find_storages(source, records, storage_ids, progress),
-        read_metadata(source, records),
-        doubts=reading.doubts,
-        flags={NoteKind.SHARED_NAME: reading.shares, NoteKind.WRONG_CHECKSUM: reading.is_damaged},
-        more=_code_notes(code),
-        stream=pickles[0].stream,
-        pickles=pickles,
-        declared=declared,
-        code_devices=code.devices,
-    )
-
-
 def _code_notes(code: Code) -> Iterator[Note]:
     if not code.is_whole:
         yield Note(NoteKind.UNREAD_CODE)
@@ -396,4 +368,27 @@ class TorchScript(ZipFormat):
 
     @override
     def take_apart(self, archive: Archive) -> Container:
-        return open_torchscript(archive)
+        source, records, limits, progress, _ = archive
+        reading = _Reading(archive)
+        pickles = tuple(reading.pickles())
+        reading.read_others()
+        storage_ids: dict[str, StorageId] = {}
+        for one in pickles:
+            storage_ids |= first_storage_ids(_rekeyed(one), limits)
+        code = read_code(archive)
+        root, declared = build_root([one.stream for one in pickles], code)
+        return assemble(
+            archive,
+            "torchscript",
+            root,
+            storage_ids,
+            find_storages(source, records, storage_ids, progress),
+            read_metadata(source, records),
+            doubts=reading.doubts,
+            flags={NoteKind.SHARED_NAME: reading.shares, NoteKind.WRONG_CHECKSUM: reading.is_damaged},
+            more=_code_notes(code),
+            stream=pickles[0].stream,
+            pickles=pickles,
+            declared=declared,
+            code_devices=code.devices,
+        )

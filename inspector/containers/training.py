@@ -30,27 +30,6 @@ from inspector.records import replace
 _MOST_JSON_NBYTES = 1 << 20
 
 
-def read_training(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a folder of a trainer, or of a model in one file."""
-
-    def read(name: str) -> Container:  # an index stands for all files that it names
-        if name.endswith(INDEX):
-            return read_index(folder, name, limits, progress)
-        return folder.read_member(name, limits, progress)
-
-    names = [name for name in folder.sizes if "/" not in name]
-    files = files_of(names)
-    members, errors = folder.read_members(files, read, progress)
-    # Neither `from_pretrained` nor a trainer that resumes opens the arguments.
-    run_beside(folder, {*files, ARGUMENTS}, "", limits, progress)
-    branches: list[tuple[Value, Value]] = [(name, container.root) for name, container in members]
-    branches += _configurations(folder, names, limits)
-    container = join(folder.path, "folder", members, Dict(branches), limits)
-    notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
-    refusal = f"{errors[0][0]}: {errors[0][1].what}" if errors else container.refusal
-    return replace(container, notes=(*notes, *container.notes), refusal=refusal)
-
-
 def _configurations(folder: Folder, names: list[str], limits: Limits) -> list[tuple[Value, Value]]:
     """Return the configurations as values; one that is long or no JSON is nobody's loss."""
     found: list[tuple[Value, Value]] = []
@@ -80,4 +59,21 @@ class Training(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_training(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+
+        def read(name: str) -> Container:  # an index stands for all files that it names
+            if name.endswith(INDEX):
+                return read_index(folder, name, limits, progress)
+            return folder.read_member(name, limits, progress)
+
+        names = [name for name in folder.sizes if "/" not in name]
+        files = files_of(names)
+        members, errors = folder.read_members(files, read, progress)
+        # Neither `from_pretrained` nor a trainer that resumes opens the arguments.
+        run_beside(folder, {*files, ARGUMENTS}, "", limits, progress)
+        branches: list[tuple[Value, Value]] = [(name, container.root) for name, container in members]
+        branches += _configurations(folder, names, limits)
+        container = join(folder.path, "folder", members, Dict(branches), limits)
+        notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
+        refusal = f"{errors[0][0]}: {errors[0][1].what}" if errors else container.refusal
+        return replace(container, notes=(*notes, *container.notes), refusal=refusal)

@@ -99,7 +99,7 @@ def read_members_programs(
     source: Source, limits: Limits, progress: Progress, kind: ProgramKind = "part"
 ) -> None:
     """Read the pickles in all members of a tar archive but the one that torch never reads."""
-    from inspector.containers.tar_members import INFO, list_members  # noqa: PLC0415 - few files are tar files
+    from inspector.containers.tar_archive import INFO, list_members  # noqa: PLC0415 - few files are tar files
 
     known = {program.name for program in source.programs.all()}
     for info in islice(list_members(source), _MOST_MEMBERS):
@@ -291,6 +291,6 @@ def passes_for_tar(source: Source) -> bool:
     field = head[_CHECKSUM]
     if len(head) < _HEADER_NBYTES or not (field[0] & _BINARY or _OCTAL.issuperset(field)):
         return False
-    from inspector.containers.tar_members import is_tar  # noqa: PLC0415 - few files pass for one
+    from inspector.containers.tar_archive import is_tar  # noqa: PLC0415 - few files pass for one
 
     return is_tar(source)

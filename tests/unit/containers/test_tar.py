@@ -13,17 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers import tar_members as module
+from inspector.containers import tar_archive as module
 from inspector.containers.container import Container, StoredBytes
 from inspector.containers.opening import read_container
 from inspector.containers.packed import open_source
 from inspector.containers.programs import count_globals
 from inspector.containers.source import FileSource
-from inspector.containers.tar_archive import Cursor, relocate
-from inspector.containers.tar_members import Member, is_tar, padded, read_members, resized_headers
+from inspector.containers.tar_archive import (
+    Cursor,
+    Member,
+    is_tar,
+    padded,
+    read_members,
+    relocate,
+    resized_headers,
+)
 from inspector.containers.unread import passes_for_tar
 from inspector.errors import (
-    CancelledError,
     CheckpointError,
     ContainerError,
     DamagedError,
@@ -263,13 +269,6 @@ def test_pickle_that_breaks_off_in_a_whole_file(take_apart: TakeApart) -> None:
         take_apart(members(pickle=ROOT[:-1]))
 
 
-def test_reading_can_be_cancelled(write: Callable[..., str]) -> None:
-    progress = Progress()
-    progress.cancel()
-    with pytest.raises(CancelledError):
-        read_container(write(WHOLE), progress=progress)
-
-
 # --- with other devices -------------------------------------------------------------------------------------
 
 
@@ -304,15 +303,6 @@ def begin(write: Callable[..., str]) -> Iterator[Begin]:
     yield begin
     for source in sources:
         source.close()
-
-
-def test_things_stand_one_behind_the_other(begin: Begin) -> None:
-    cursor = begin(pickle.dumps(3, 2) + b"1234" + pickle.dumps("x", 2))
-    assert cursor.count() == 3
-    assert cursor.take(4) == b"1234"
-    assert cursor.pickle().root == "x"
-    assert [one.root for one in cursor.streams] == [3, "x"]
-    assert cursor.pos == 6 + cursor._member.nbytes
 
 
 def test_long_pickles_are_fetched_in_pieces(begin: Begin) -> None:
@@ -507,14 +497,6 @@ def test_headers_that_lead_backwards_are_an_error(members_members: Members) -> N
         members_members(data[:second] + changed(data[second:], 124, b"\xff" * 10 + b"\xfe\x00"))
 
 
-def test_no_more_members_are_read_than_anybody_wrote(
-    members_members: Members, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_MOST_MEMBERS", 5)
-    with pytest.raises(ContainerError, match="more than 5 members"):
-        members_members(archive(dict.fromkeys("abcdef", b"x")))
-
-
 @table(
     ("data", "expected"),
     [
@@ -642,10 +624,6 @@ def test_resized_plain_header(write: Write) -> None:
         member = read_members(source)["storages"]
         assert len(resized_headers(source, member, 7)) == 512
         assert resized_headers(source, member, member.nbytes) == source.read(member.header, 512)
-
-
-def test_padding() -> None:
-    assert [padded(nbytes) for nbytes in (0, 1, 512, 513)] == [0, 512, 512, 1024]
 
 
 TAR = archive({"a": b"x"}, mtime=0)
