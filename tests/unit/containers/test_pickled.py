@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,6 @@ from inspector.containers.pickled import (
     NestedFiles,
     Pickle,
     begins_undeclared,
-    folded,
-    is_filled,
     open_pickled,
 )
 from inspector.containers.source import BytesSource
@@ -32,7 +29,6 @@ from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.oddities import OddityKind
-from inspector.pickles.state import State
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.safety.verdict import judge
@@ -558,14 +554,6 @@ def test_the_description_of_a_zip_alone_has_no_bytes(tmp_path: Path) -> None:
     assert "lost" in container.notes[0].sentence
 
 
-def test_reading_can_be_cancelled() -> None:
-    progress = Progress()
-    data = stream(proto(3), list_(*[call(OPENER, binbytes(storage(str(key)))) for key in range(3)]))
-    progress.cancel()
-    with pytest.raises(CancelledError):
-        Pickle().read(BytesSource(data, "a.pkl"), Limits(), progress)
-
-
 def test_cancelling_within_a_file_within(monkeypatch: pytest.MonkeyPatch) -> None:
     def cancel(*_: object) -> None:
         raise CancelledError
@@ -590,18 +578,6 @@ def open_source_of(path: Path) -> Any:
     from inspector.containers.packed import open_source
 
     return open_source(str(path))
-
-
-def test_find_within_knows_its_keys() -> None:
-    find = Pickle().finder(BytesSource(stream(proto(3), tensor(storage())), "a.pkl"))
-    assert find("0:7") is not None
-    assert find("7") is None
-
-
-def test_numpy_is_asked_for_nothing() -> None:
-    buffer = io.BytesIO()
-    pickle.dump({"a": 1}, buffer)
-    assert opened(buffer.getvalue()).format == "pickle"
 
 
 LARGE = bytes(range(256)) * 400
@@ -731,15 +707,6 @@ def test_an_object_that_is_deep_in_the_memo_is_left(monkeypatch: pytest.MonkeyPa
     assert machine(bare, hooks=Hooks(None, built)).run().root == "new"
 
 
-def test_a_hook_says_where_to_go_on() -> None:
-    head = stream(proto(), op("MARK"), call("m.f"))[:-1]
-    data = head + b"raw bytes" + number(7) + op("LIST") + op("STOP")
-    hooks = Hooks(lambda _at, _made, place: place + 9)
-    root = machine(data, hooks=hooks).run().root
-    assert isinstance(root, list)
-    assert root[1] == 7
-
-
 def test_calls_of_what_has_no_name_are_no_hooks_business() -> None:
     data = stream(proto(), number(1), tuple_(), op("REDUCE"), number(2), op("BUILD"))
     seen: list[Call] = []
@@ -786,10 +753,6 @@ def test_the_window_has_a_limit() -> None:
         machine(line, pickle_nbytes=9000).run()
 
 
-def test_what_folds_nothing_is_nothing() -> None:
-    assert Folded().stream() is None
-
-
 def test_many_programs_are_one_that_does_what_all_do() -> None:
     folded = Folded()
     one = read_pickle(stream(proto(), call("a.B"), op("POP"), call("c.D")))
@@ -816,21 +779,6 @@ def test_what_was_read_of_a_broken_file_is_kept() -> None:
     found = files.programs.stream()
     assert found is not None
     assert [node.dotted for node in found.globals] == ["posix.system"]
-
-
-def test_what_is_complete_is_kept_in_its_container() -> None:
-    state = State(Limits())
-    assert folded(state) is None
-    root = Dict([])
-    state.marked, state.stack = [[root]], ["a", 1, "b", Global("m", "f")]
-    assert folded(state) is root
-    assert root.pairs == [("a", 1)]
-
-
-def test_nothing_is_left_of_what_was_only_begun() -> None:
-    assert not any(map(is_filled, (None, 1, [], Dict([]), Call(Global("m", "f"), (), "reduce"))))
-    assert is_filled([1])
-    assert is_filled(Dict([("a", 1)]))
 
 
 @pytest.mark.parametrize("protocol", [0, 1])

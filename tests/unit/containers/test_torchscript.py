@@ -23,7 +23,6 @@ from tests.builders import pickles
 from tests.builders.pickles import NONE, call, dict_, list_, new, number, op, proto, stream, text, tuple_
 from tests.builders.scripts import CODE, WEIGHTS, evil, net, script, weight
 from tests.builders.zips import Record, build_zip
-from tests.corpus import CORPUS
 from tests.unit.containers.verdicts import judged_otherwise, kinds, refused_otherwise
 
 CONSTANTS = tuple_(weight("0", "cuda:1"))
@@ -47,18 +46,6 @@ def test_what_is_in_it_has_the_names_of_its_state_dict() -> None:
         ("code/__torch__.py:6", "cuda:0", HiddenPlace.CODE)
     ]
     assert not any(row.missing for row in found.storages)
-
-
-def test_genuine_file() -> None:
-    container = read_container(str(CORPUS / "torchscript/conv.pt"))
-    assert [one.name for one in container.pickles] == ["conv/data.pkl", "conv/constants.pkl"]
-    assert [one.name for one in container.programs] == ["data.pkl", "constants.pkl"]
-    assert container.code_devices == ()
-    found = open_checkpoint(str(CORPUS / "torchscript/conv.pt"))
-    assert [(row.path, row.role) for row in found.tensors] == [
-        ("0/weight", "parameter"),
-        ("0/bias", "parameter"),
-    ]
 
 
 def test_bytes_are_found_also_where_they_are_packed() -> None:
@@ -194,12 +181,6 @@ def test_payload_of_a_refused_file_is_told(write: Callable[..., str]) -> None:
     with pytest.raises(CheckpointError) as caught:
         open_checkpoint(write(script(evil(), constants=b"(" * 9)))
     assert [use.dotted for one in caught.value.programs for use in one.stream.globals][:1] == ["os.system"]
-
-
-def test_code_devices_are_plain_facts() -> None:
-    assert read_container(BytesSource(script(), "net.pt")).code_devices == (
-        CodeDevice("cuda:0", "code/__torch__.py:6"),
-    )
 
 
 def test_archive_that_is_cut_off_keeps_what_is_before_the_cut() -> None:

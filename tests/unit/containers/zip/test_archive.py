@@ -244,21 +244,6 @@ def test_records_outside_the_folder_are_noted(take_apart: TakeApart, other: str)
     )
 
 
-@pytest.mark.parametrize(("title", "noted"), [(b"archive/\xff", True), ("archive/\u00e9".encode(), False)])
-def test_record_whose_name_is_no_text(take_apart: TakeApart, title: bytes, noted: bool) -> None:
-    pickle = Record(name="archive/data.pkl", data=stream(NONE))
-    found = take_apart(build_zip(pickle, Record(name=title), VERSION))
-    assert found.refusal == (UNDECODABLE if noted else "")
-
-
-def test_zip_without_a_folder(take_apart: TakeApart) -> None:
-    found = take_apart(
-        build_zip(Record(name="data.pkl", data=stream(NONE)), Record(name="version", data=b"3"))
-    )
-    assert found.versions == (("version", "3"),)
-    assert found.refusal == no_folder_words("data.pkl")
-
-
 @table("other", ["archive/data.pkl", "archive/DATA.PKL", "Archive/data.pkl", "archive/data.pkl\0x"])
 def test_records_that_share_a_name_are_noted(take_apart: TakeApart, other: str) -> None:
     evil = Record(name=other, data=stream(call("os.system", text("id"))))
@@ -342,11 +327,6 @@ def test_empty_zip(write: Callable[..., str]) -> None:
 
 
 # ------------------------------------------------------------------------------------------- limits
-
-
-def test_number_of_storages_is_bounded(take_apart: TakeApart) -> None:
-    with pytest.raises(ContainerError, match="too large: 4 records"):
-        take_apart(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}), records=3)
 
 
 @table("asked", range(1, 8))
