@@ -30,7 +30,14 @@ from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_stor
 from inspector.containers.programs import Programs
 from inspector.containers.source import Source, Window
 from inspector.containers.zip.archive import read_torchzip
-from inspector.containers.zip.directory import END, END64, END64_SIGNATURE, END_SIGNATURE, LOCATOR64
+from inspector.containers.zip.directory import (
+    END,
+    END64,
+    END64_SIGNATURE,
+    END_SIGNATURE,
+    LOCAL_SIGNATURE,
+    LOCATOR64,
+)
 from inspector.errors import (
     CancelledError,
     CheckpointError,
@@ -51,7 +58,6 @@ from inspector.units import format_count, format_nbytes
 # --- zips in a row ------------------------------------------------------------------------------------------
 
 
-_LOCAL_SIGNATURE = b"PK\x03\x04"
 _TAIL_NBYTES = END64.size + LOCATOR64.size + END.size
 _STEP_NBYTES = 1 << 20
 _PART_NBYTES = 512  # searching so many bytes takes as long as looking at a part of a pickle
@@ -103,7 +109,7 @@ def _span_before(source: Source, end: int) -> Span | None:
         return None
     nbytes, start = END64.unpack_from(tail)[8:10]
     offset = end - _TAIL_NBYTES - nbytes - start
-    if offset < 0 or source.read(offset, 4) != _LOCAL_SIGNATURE:
+    if offset < 0 or source.read(offset, 4) != LOCAL_SIGNATURE:
         return None
     return Span(offset, end - offset)
 
@@ -201,7 +207,6 @@ _MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of the
 _NO_ZIP = "UnpicklingError: Weights only load failed."
 _TORN = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
 _RANK = re.compile(r"__([0-9]{1,9})_[0-9]{1,9}\.distcp")  # `DEFAULT_SUFFIX` of torch's filesystem.py
-_LOCAL = b"PK\x03\x04"
 _SAFETENSORS_BRACE = b"{"
 
 
@@ -377,8 +382,8 @@ class _Joining:
         packing = self._packings.get(name)
         if packing is None:
             head = self._source(name).read_upto(offset, 9)
-            packing = "safetensors" if head[8:] == _SAFETENSORS_BRACE and head[:4] != _LOCAL else "zip"
-            self._packings[name] = packing
+            is_zip = head[8:] != _SAFETENSORS_BRACE or head[:4] == LOCAL_SIGNATURE
+            packing = self._packings[name] = "zip" if is_zip else "safetensors"
         return packing
 
     def _source(self, name: str) -> Source:

@@ -30,6 +30,7 @@ from inspector.containers.deepspeed_joining import (
     join_parameters,
     named,
     pairs_of,
+    parameter_of,
     size_of,
 )
 from inspector.containers.folder import Folder, read_word, run_beside
@@ -163,7 +164,6 @@ def _universal(tag: str, slots: Sequence[Member]) -> list[tuple[Value, Value]]:
 # --- the folder ---------------------------------------------------------------------------------------------
 
 
-_ZIP = b"PK\x03\x04"
 _STATE = "optimizer_state_dict"
 # As `get_checkpoint_files` in `deepspeed/utils/zero_to_fp32.py` says it.
 _NO_OPTIMIZER = "FileNotFoundError: can't find *_optim_states.pt files in directory '{}'"
@@ -315,7 +315,9 @@ class _Whole:
             made[name] = fragments[0][name]
             if len(whole) > 1:
                 self._consume(whole, models)
-                made[name] = self._tensor(f"{prefix}fp32/{name}", _pasted(name, shape, whole))
+                chunks = tuple(cut(whole, 0, prod(shape)))
+                pasted = parameter_of(name, shape, whole, chunks, whole)
+                made[name] = self._tensor(f"{prefix}fp32/{name}", pasted)
         return made
 
     def _tensor(self, key: str, parameter: Parameter) -> StoredTensor:
@@ -366,13 +368,6 @@ class _Whole:
             self._notes.append(Note(NoteKind.EMPTIED))
         if self._several:
             self._notes.append(Note(NoteKind.SEVERAL_DEVICES))
-
-
-def _pasted(name: str, shape: tuple[int, ...], flats: Sequence[Flat]) -> Parameter:
-    storage, tags = flats[0].storage, {one.storage.location for one in flats}
-    chunks = tuple(cut(flats, 0, prod(shape)))
-    gathered = Gathered(name, storage.dtype, storage.itemsize, (prod(shape),), chunks)
-    return Parameter(shape, gathered, tags.pop() if len(tags) == 1 else "")
 
 
 def _below(root: Dict, mp: int) -> Dict:

@@ -21,6 +21,7 @@ from inspector.pickles.values import Blob, Call, Dict, PersistentId, Set, Stored
 from inspector.records import replace
 
 _LONGS = frozenset(CODES[name] for name in ("INT", "LONG", "LONG4"))
+_MOST_FILES = 256
 _CONTAINERS = frozenset({list, tuple, Dict, Set, Call, PersistentId})
 
 
@@ -130,6 +131,13 @@ class InnerFiles:
         self.notes: list[Note] = []
         self.large = bytearray()  # the data of pickles that left large values in it
         self._limits = limits
+        self._left = _MOST_FILES
+
+    def count_file(self) -> None:
+        """Count a file of torch.save that is to be read, and bound how many there are."""
+        self._left -= 1
+        if self._left < 0:
+            raise ContainerError(f"the archive holds more than {_MOST_FILES:,} files of torch.save")
 
     def take(self, name: str, container: Container, start: int | None) -> None:
         """Take over what a file holds whose bytes begin at `start`; None where they are compressed."""

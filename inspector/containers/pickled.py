@@ -35,7 +35,7 @@ from inspector.containers.programs import within_bounds
 from inspector.containers.source import Source
 from inspector.containers.unread import OPENER, OPENERS, read_nested, read_programs
 from inspector.containers.zip.archive import read_torchzip
-from inspector.containers.zip.directory import STORED
+from inspector.containers.zip.directory import LOCAL_SIGNATURE, STORED
 from inspector.containers.zip.records import finder_of, records_of
 from inspector.errors import BrokenOffError, CancelledError, CheckpointError, ContainerError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
@@ -134,7 +134,6 @@ def is_filled(root: Value) -> bool:
 # --- files within -------------------------------------------------------------------------------------------
 
 
-_ZIP = b"PK\x03\x04"
 LOST = -1000
 """The method of bytes that are packed and spelled as a text: nobody writes that, and nothing reads it."""
 
@@ -175,7 +174,7 @@ class NestedFiles:
 
     def _read_any(self, inside: Within, place: Place) -> Nested:
         try:
-            if inside.read_upto(0, len(_ZIP)) == _ZIP:
+            if inside.read_upto(0, 4) == LOCAL_SIGNATURE:
                 container = read_torchzip(inside, self._limits, self._progress)
                 find = finder_of(inside, records_of(inside))
                 extents = {key: find(key) for key in container.stored}

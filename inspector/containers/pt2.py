@@ -175,7 +175,6 @@ _SAMPLES = "data/sample_inputs/"
 _COMPILED = "data/aotinductor/"
 _MACHINE_CODE = (".so", ".o", ".cubin", ".hsaco", ".dll", ".pyd", ".dylib")
 _MOST_JSON_NBYTES = 1 << 26
-_MOST_FILES = 256
 
 
 class _Reading(InnerFiles):
@@ -184,7 +183,6 @@ class _Reading(InnerFiles):
         self._archive = archive
         self._source = archive.source
         self._records = archive.records
-        self._files = 0
         self._owners: dict[str, str] = {}
         self.declared: dict[int, Declared] = {}
         self.devices: list[CodeDevice] = []
@@ -325,9 +323,7 @@ class _Reading(InnerFiles):
         entry = self._entry(name, below)
         if entry is None or not entry.nbytes:
             return None
-        self._files += 1
-        if self._files > _MOST_FILES:
-            raise ContainerError(f"the archive holds more than {_MOST_FILES:,} files of torch.save")
+        self.count_file()
         if entry.method != STORED:
             self._read_programs(name, entry)
             self._note_unlisted()

@@ -62,7 +62,6 @@ from inspector.units import cut_text, format_count
 # --- files of torch within it -------------------------------------------------------------------------------
 
 
-_MOST_FILES = 256
 _NO_FILE = "this is no file of torch.save"
 TWICE = -1000
 """The method of bytes that are compressed in a file that is compressed itself: torch writes no such file."""
@@ -98,8 +97,7 @@ class Files(InnerFiles):
 
     def read(self, name: str, entry: ZipEntry) -> Value:
         """Read the file in a record, and return its object."""
-        if len(self._files) >= _MOST_FILES:
-            raise ContainerError(f"the archive holds more than {_MOST_FILES:,} files of torch.save")
+        self.count_file()
         inside = open_record(self._source, entry, self._limits)
         try:
             with programs_on_errors(inside, self._limits, self._progress):

@@ -76,14 +76,6 @@ def test_damage_names_what_is_damaged(tmp_path: Path) -> None:
             source.read(0, 100_001)
 
 
-def test_what_only_begins_as_if_it_were_packed_is_read_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"x is a letter")
-    with open_source(str(path)) as source:
-        assert source.read(0, 4) == b"x is"
-        assert not source.gzipped
-
-
 PLAIN = random.Random(1).randbytes(60_000) + bytes(300_000) + random.Random(2).randbytes(40_000)
 PACKED = {
     "xz": lzma.compress(PLAIN, preset=0),

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from inspector.containers import pt2
 from inspector.containers.container import Container
 from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
@@ -274,7 +273,7 @@ def test_hostile_files_are_refused_in_one_sentence() -> None:
 
 
 def test_there_are_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pt2, "_MOST_FILES", 0)
+    monkeypatch.setattr("inspector.containers.joined._MOST_FILES", 0)
     with pytest.raises(CheckpointError, match="more than 0 files"):
         opened(exported(**PLAIN))
     with pytest.raises(CheckpointError, match="more than 0 storages"):

@@ -475,7 +475,7 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     made.read()
     with pytest.raises(ContainerError, match="more than 1 storages"):
         made.read(1)
-    monkeypatch.setattr("inspector.containers.sb3._MOST_FILES", 1)
+    monkeypatch.setattr("inspector.containers.joined._MOST_FILES", 1)
     made = Made(Record(name="p.pth", data=inner_zip()), Record(name="q.pth", data=inner_zip()))
     made.read()
     with pytest.raises(ContainerError, match=r"more than 1 files of torch\.save"):
