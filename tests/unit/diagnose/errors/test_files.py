@@ -81,21 +81,6 @@ def test_what_is_about_code_alone_says_so() -> None:
     assert (found.fits, found.here.startswith("Nothing in this file")) == ("unknown", True)
 
 
-def test_a_pickle_without_the_file_around_it() -> None:
-    text = "UnpicklingError: A load persistent id instruction was encountered, but no persistent_load"
-    frame = '  File "/v/site-packages/torch/serialization.py", line 3, in _legacy_load\n    x\n'
-    assert explain_error(frame + text, None).title == "The file is only a part of a checkpoint"
-    assert "read with pickle.load" in explain_error(text, None).title
-
-
-def test_the_end_of_a_connection_is_not_the_end_of_a_file() -> None:
-    frame = '  File "/usr/lib/python3.9/{}.py", line 1, in {}\n    raise EOFError\nEOFError'
-    assert explain_error(frame.format("multiprocessing/connection", "_recv"), None).id == "unrecognised"
-    assert explain_error(frame.format("pickle", "load"), None).id == "empty-file"
-    letter = "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe2 in position 9: unexpected end of data"
-    assert explain_error(letter, None).id == "python2-text"
-
-
 LOADING = (
     '  File "a.py", line 3, in f\n    sd = torch.load(path)\n'
     "_pickle.UnpicklingError: unpickling stack underflow"

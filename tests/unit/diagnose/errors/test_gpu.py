@@ -29,21 +29,6 @@ def test_the_gpu_and_what_the_build_knows_are_told() -> None:
     assert "HSA_OVERRIDE" in explain_error("RuntimeError: HIP error: invalid device function", None).advice
 
 
-def test_assertions() -> None:
-    text = "RuntimeError: CUDA error: device-side assert triggered"
-    assert (
-        "class label"
-        in explain_error(f"Loss.cu:1: Assertion `t >= 0 && t < n_classes` failed.\n{text}", None).title
-    )
-    assert (
-        "embedding"
-        in explain_error(
-            f"Indexing.cu:1: Assertion `srcIndex < srcSelectDimSize` failed.\n{text}", None
-        ).title
-    )
-    assert "device-side assert" in explain_error(text, None).title
-
-
 def test_float64_on_mps() -> None:
     text = (
         "TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support "
@@ -52,14 +37,3 @@ def test_float64_on_mps() -> None:
     found = explained(text, checkpoint(tensor("a", dtype="float64"), tensor("b")), id_="mps-float64")
     assert (found.fits, found.paths) == ("yes", ("a",))
     assert explained(text, on(("a", "mps")), id_="mps-float64").fits == "no"
-
-
-def test_the_package_whose_kernel_it_is_is_named() -> None:
-    text = "CUDA error (x/flash-attention/hopper/flash_fwd.h:167): no kernel image is available for execution"
-    assert explain_error(text, None).title == "flash-attention has no code for this GPU"
-
-
-def test_a_dtype_that_apples_gpu_lacks() -> None:
-    found = explain_error("TypeError: BFloat16 is not supported on MPS", None)
-    assert (found.id, "float16" in found.advice) == ("mps-unsupported", True)
-    assert "FALLBACK" in explain_error("RuntimeError: Conv3D is not supported on MPS", None).advice

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
 from tests.sweep import table
 from tests.unit.diagnose.cases import at, trained, whole, whole_optimizer
@@ -62,32 +61,3 @@ def test_data_parallel() -> None:
     assert none.here == "This file holds nothing on cuda:1. Your code put the model there."
     of_cpu = explained(PARALLEL.replace("cuda:1", "cpu"), on(("a", "cpu")), id_="data-parallel-device")
     assert (of_cpu.fits, of_cpu.here.partition(".")[0]) == ("unknown", "This file holds tensors on cpu")
-
-
-def test_constants_that_the_exporter_folds() -> None:
-    frame = '  File "x/torch/onnx/utils.py", line 1, in _export\n    x\n'
-    text = "RuntimeError: Expected all tensors to be on the same device, but found two devices, cuda:0, cpu!"
-    assert "exporter to ONNX" in explain_error(frame + text, None).title
-
-
-def test_two_gpus_are_two_gpus_whatever_the_argument_is() -> None:
-    text = (
-        "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
-        "cuda:1 and "
-        "cuda:0! (when checking argument for argument index in method wrapper_CUDA_gather)"
-    )
-    assert "token ids" not in explain_error(text, None).title
-    assert (
-        "token ids"
-        in explain_error(text.replace("cuda:1", "cpu").replace("gather", "_index_select"), None).title
-    )
-
-
-def test_each_message_has_its_row() -> None:
-    ids = {
-        "TypeError: len() of a 0-d tensor": "tensor-elements",
-        "ValueError: only one element tensors can be converted to Python scalars": "tensor-elements",
-        "ValueError: batch_sizes should always be on CPU.": "lengths-on-gpu",
-        "RuntimeError: Trying to resize storage that is not resizable": "resize-storage",
-    }
-    assert {text: explain_error(text, None).id for text in ids} == ids

@@ -62,34 +62,6 @@ def test_files_that_are_not_torchscript() -> None:
     assert explained(text, script, id_="jit-given").here == "This file is in the torchscript format."
 
 
-def test_streams_are_told_from_other_arguments() -> None:
-    text = "AttributeError: '{}' object has no attribute 'seek'."
-    assert explain_error(text.format("NoneType"), None).id == "load-argument"
-    assert explain_error(text.format("HTTPResponse"), None).id == "object-attribute"
-    elsewhere = '  File "a.py", line 2, in f\n    x.seek(0)\n'
-    assert explain_error(elsewhere + text.format("NoneType"), None).id == "value-none"
-
-
-def test_none_is_the_result_of_a_load_only_where_the_text_shows_one() -> None:
-    text = "AttributeError: 'NoneType' object has no attribute '{}'"
-    frame = '  File "a.py", line 2, in f\n    {}\n'
-    assert explain_error(text.format("eval"), None).id == "load-result"
-    assert explain_error(text.format("to"), None).id == "value-none"
-    assert explain_error(frame.format("self.encoder.eval()") + text.format("eval"), None).id == "value-none"
-    result = "TypeError: '_IncompatibleKeys' object is not callable"
-    assert explain_error(result, None).id == "load-result"
-    loaded = frame.format("net = net.load_state_dict(x).to(0)") + text.format("to")
-    assert explain_error(loaded, None).id == "load-result"
-
-
-def test_a_script_in_the_place_of_an_object() -> None:
-    text = "AttributeError: module '{}' has no attribute 'load_state_dict'"
-    found = explain_error(text.format("optimizer"), None)
-    assert found.id == "script-mistaken"
-    assert "The file is fine" in found.cause
-    assert explain_error(text.format("torch.optim"), None).id == "torch-import"
-
-
 def test_operators_of_packages_and_of_torch() -> None:
     text = "RuntimeError: Unknown builtin op: {}::nms."
     assert (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explain import explain_error
 from tests.unit.diagnose.explaining import explained, on
 
 MISSING = "FileNotFoundError: [Errno 2] No such file or directory: '{}'"
@@ -38,13 +37,3 @@ def test_folders() -> None:
 def test_a_denial_elsewhere_is_no_folder() -> None:
     text = '  File "x/torch/optim/adam.py", line 3, in step\n' + DENIED.format("/dev/nvidia0")
     assert explained(text, on(), id_="unrecognised").fits == "unknown"
-
-
-def test_each_message_has_its_row() -> None:
-    ids = {
-        "io.UnsupportedOperation: seek": "file-mode",
-        "tarfile.ReadError: not a gzip file": "not-gzip",
-        "PermissionError: [WinError 5] Access is denied": "file-busy",
-        "OSError: [Errno 5] Input/output error": "disk-error",
-    }
-    assert {text: explain_error(text, None).id for text in ids} == ids
