@@ -132,12 +132,6 @@ _WEIGHTS_KEY = re.compile(
 )
 
 
-def _wrapper(prefix: str) -> str:
-    of_parallel = "DataParallel, DistributedDataParallel"
-    named = [of_parallel] if "module." in prefix else []
-    return " and ".join([*named, *(["torch.compile"] if "_orig_mod." in prefix else [])])
-
-
 _SECTION = re.compile(
     r"(missing|unexpected) keys?(?:\(s\))? ?(?:in (?:source )?state_dict)?:|size mismatch for|while copying",
     re.IGNORECASE,
