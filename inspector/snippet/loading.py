@@ -18,7 +18,7 @@ from inspector.snippet.literals import literal, lookup, split_global
 from inspector.snippet.loaders.opening import OPENERS
 from inspector.snippet.models import Model
 from inspector.snippet.request import Request, is_free
-from inspector.snippet.script import Bracketed, Script, comment_lines, format_code
+from inspector.snippet.script import Bracketed, Script, call, comment_lines, format_code
 from inspector.target.profile import Profile
 from inspector.target.simulate import code_weights_only, judge_for
 from inspector.target.versions import (
@@ -195,7 +195,7 @@ def short_load(path: str, safety: SafetyVerdict, target: Profile, map_location: 
     script.paragraph(*_allowing_lines(script, safety, target))
     mapped = () if map_location is None else (f"map_location={literal(map_location)}",)
     items = (literal(path), *mapped, f"weights_only={code_weights_only(safety)}")
-    script.paragraph(*format_code(Bracketed(head="loaded = torch.load(", items=items, tail=")")))
+    script.paragraph(*call("loaded = torch.load(", *items))
     return "\n".join(line for line in script.text().split("\n") if line)
 
 
