@@ -214,7 +214,6 @@ def _is_room(checkpoint: Checkpoint, target: Profile, call: LoadCall, device: st
 def _fewer(
     checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room, ranks: int
 ) -> Iterator[Fitting]:
-    """Yield how many processes fit, of those that load at once."""
     share = -(-short.needed_nbytes // ranks)
     count = min((short.memory_nbytes or 0) // max(share, 1), ranks - 1)
     if count and _is_room(checkpoint, target, call, short.device, count):

@@ -292,7 +292,6 @@ def _rank(diagnosis: Diagnosis) -> tuple[int, int]:
 
 
 def _summary(profile: Profile, found: Evidence) -> Diagnosis:
-    """Return how things are where nothing is known to be broken."""
     if profile.gpus or len(profile.devices) > 1 or found.torch.hpu:
         return _well(profile, found)
     if wants_cuda(found) and has_driver(found) and may_have_card(found):

@@ -124,7 +124,6 @@ def read_journal(folder: Path) -> Journal:
 
 
 def _files(folder: Path) -> Iterator[Iterable[str]]:
-    """Yield the lines of each process, the oldest first."""
     left = _MOST_NBYTES
     paths = sorted(folder.iterdir(), key=lambda path: (path.lstat().st_mtime_ns, path.name))
     for path in paths[:_MOST_FILES]:

@@ -111,7 +111,6 @@ def _mended_line(place: Place, argument: str) -> str:
 
 
 def _rewritten(source: bytes, call: ast.Call, argument: str, old: ast.expr | None = None) -> str:
-    """Return the text of a call with its argument, in one line."""
     if call.lineno != call.end_lineno:
         return _unparsed(call, argument, old)
     line = source.splitlines()[call.lineno - 1]

@@ -38,47 +38,20 @@ from inspector.target.versions import (
 Name = Literal["weights_only", "add_safe_globals", "mmap", "consume_prefix", "dcp", "fully_shard"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feature:
-    """Something that not every torch has."""
-
-    name: str
-    since: Release
-    source: str
-
-
-FEATURES: dict[Name, Feature] = {
-    "weights_only": Feature(
-        name="torch.load(weights_only=)", since=HAS_WEIGHTS_ONLY, source="torch/serialization.py, load"
-    ),
-    "add_safe_globals": Feature(
-        name="torch.serialization.add_safe_globals",
-        since=SAFE_GLOBALS,
-        source="torch/serialization.py, add_safe_globals",
-    ),
-    "mmap": Feature(name="torch.load(mmap=)", since=HAS_MMAP, source="torch/serialization.py, load"),
-    "consume_prefix": Feature(
-        name="torch.nn.modules.utils.consume_prefix_in_state_dict_if_present",
-        since=(1, 9),
-        source="torch/nn/modules/utils.py",
-    ),
-    "dcp": Feature(
-        name="torch.distributed.checkpoint.format_utils.dcp_to_torch_save",
-        since=(2, 3),
-        source="torch/distributed/checkpoint/format_utils.py",
-    ),
-    "fully_shard": Feature(
-        name="torch.distributed.fsdp.fully_shard",
-        since=(2, 6),
-        source="torch/distributed/fsdp/__init__.py",
-    ),
+FEATURES: dict[Name, Release] = {
+    "weights_only": HAS_WEIGHTS_ONLY,
+    "add_safe_globals": SAFE_GLOBALS,
+    "mmap": HAS_MMAP,
+    "consume_prefix": (1, 9),  # torch/nn/modules/utils.py
+    "dcp": (2, 3),  # torch/distributed/checkpoint/format_utils.py
+    "fully_shard": (2, 6),  # torch/distributed/fsdp/__init__.py
 }
 """By the name under which the styles ask for it. Devices are asked for by `model.roles.device_types`."""
 
 
 def has(target: Profile, name: Name) -> bool:
     """Return whether the torch of a machine has a feature; where its release is not known, the newest's."""
-    return release_of(target.torch_version) >= FEATURES[name].since
+    return release_of(target.torch_version) >= FEATURES[name]
 
 
 _RUNS_CODE = "# Loading it so can run code that is in it: do so only if you trust its source."
@@ -273,7 +246,6 @@ def _fill_average(script: Script, request: Request, name: str, model: Model) -> 
 
 
 def _loose(request: Request) -> list[str]:
-    """Return the lines that put tensors by themselves beside the model."""
     if not request.models or not request.placement.copied:
         return []
     home = request.placement.whole(request.model_devices)

@@ -112,7 +112,6 @@ def _together(statements: set[str]) -> Iterator[str]:
 
 
 def _name_order(name: str) -> tuple[int, str]:
-    """Sort constants before classes before functions."""
     return 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2, name
 
 

@@ -285,5 +285,4 @@ def render_unopened(
 
 
 def _beside(path: str) -> str:
-    """Name a file beside a folder."""
     return path.rstrip(f"{os.sep}{ntpath.sep}") + ".pth"

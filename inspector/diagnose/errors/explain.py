@@ -371,7 +371,6 @@ def _context(told: Told, checkpoint: Checkpoint, target: Profile | None) -> Cont
 
 
 def _recognize(pasted: Pasted) -> list[Recognized]:
-    """Return what is recognized in a text, the error that counts first."""
     found = [
         match
         for error in _weighed(pasted.raised)

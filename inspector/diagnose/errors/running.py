@@ -27,7 +27,6 @@ _MOST_LINES = 4000
 
 
 def _numbered(text: str) -> tuple[str, int]:
-    """Split a line into its code and the number before it."""
     match = _NUMBER.match(text)
     if match is None:
         return text.strip(), 0
@@ -307,7 +306,6 @@ def read_type(text: str) -> TypeName:
 
 
 def _are_apart(first: TypeName, second: TypeName) -> bool:
-    """Return whether two types are on different kinds of devices."""
     return bool(first.place and second.place and first.place != second.place)
 
 

@@ -52,7 +52,6 @@ def state_dicts(checkpoint: Checkpoint) -> list[StateDict]:
 
 
 def _split(tensor: Tensor) -> tuple[str, str]:
-    """Split a tensor's way into its state dict and its name there."""
     steps = [key for key in tensor.keys if key not in DICTIONARIES]
     if len(steps) == len(tensor.keys):
         return tensor.path.rpartition("/")[0], str(tensor.keys[-1])

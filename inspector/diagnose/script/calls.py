@@ -71,7 +71,6 @@ class Walk(Evaluator):
                     self.project.find(one.name, 0, self.script)
 
     def _scripts(self) -> list[Script]:
-        """Return the script, and the modules that may load something."""
         return [
             self.project.script,
             *(one for one in self.project.read if "load" in one.text and "torch" in one.text),
@@ -303,7 +302,6 @@ class Walk(Evaluator):
                 self.vars[self.scope, "load"] = External("torch.load")
 
     def _module(self, name: str, level: int) -> Ref | None:
-        """Return a module of the project, walked once."""
         parents = name.split(".")[:-1] if not level else []
         for end in range(1, len(parents) + 1):
             above = self.project.find(".".join(parents[:end]), 0, self.script)

@@ -190,7 +190,6 @@ class Evaluator:
         return isinstance(node, ast.Raise | ast.Break | ast.Continue)
 
     def _bind(self, target: ast.expr, value: Value, *, is_fact: bool = False) -> None:
-        """Bind a name, an attribute, an item, or several."""
         if isinstance(target, ast.Name):
             scope = self.outer.get((self.scope, target.id), self.scope)
             self._put((scope, target.id), value, is_fact=is_fact)
@@ -579,7 +578,6 @@ class Evaluator:
             self.vars[scope, spec.kwarg.arg] = self.make_dict(more, whole=args.whole)
 
     def _instantiate(self, cls: Class, args: Args) -> Ref:
-        """Make an object of a class of the script."""
         made = self.new("model" if _is_module(cls) else "instance")
         self.vars[made.id, "~class"] = cls
         first = self._of_class(cls, "__init__", made)

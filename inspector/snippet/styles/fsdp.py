@@ -65,7 +65,6 @@ def render(request: Request) -> str:
 
 
 def _sent(request: Request, optimizers: tuple[tuple[Part, str], ...]) -> Iterator[str]:
-    """Yield the variables for what rank 0 sends."""
     yield from (f"{name}_state" for name, _ in request.models)
     yield from (f"{part.name}_state" for part, _ in optimizers)
 

@@ -144,7 +144,6 @@ def _put(tree: _Tree, keys: Keys, code: str) -> None:
 
 
 def _written(head: str, tree: _Tree) -> Bracketed:
-    """Return mappings and lists as they are nested in the file."""
     is_list = list(tree) == list(range(len(tree)))
     items: list[str | Bracketed] = []
     for key, value in tree.items():
@@ -154,7 +153,6 @@ def _written(head: str, tree: _Tree) -> Bracketed:
 
 
 def _has_ties(request: Request) -> bool:
-    """Return whether several tensors of the models are the same data."""
     views = [
         (tensor.storage, tensor.storage_offset, str(tensor.shape))
         for tensor in request.checkpoint.tensors

@@ -226,7 +226,6 @@ def _device_of(mapping: tuple[tuple[str, str], ...]) -> Device | None:
 
 
 def _none(checkpoint: Checkpoint) -> str:
-    """Return why a file offers no code at all."""
     safety = judge(checkpoint)
     if safety.may_harm:
         return f"none: {safety.danger}"

@@ -75,3 +75,10 @@ def test_a_state_dict_itself_has_no_key_to_it() -> None:
     found = explained("KeyError: 'state_dict'", made, id_="key-missing")
     assert (found.fits, "Leave the key out" in found.advice) == ("yes", True)
     assert "skip what reads optimizer" in explained("KeyError: 'optimizer'", made, id_="key-missing").advice
+
+
+def test_a_key_that_the_model_in_memory_lacks() -> None:
+    text = "  File \"a.py\", line 3, in f\n    x = params_dict[name]\nKeyError: 'b.weight'"
+    made = on(("a.weight", "cpu"), ("b.weight", "cpu"))
+    assert "has no parameter" in explained(text, made, id_="key-missing").here
+    assert explained(text, on(("a.weight", "cpu")), id_="key-missing").fits == "no"

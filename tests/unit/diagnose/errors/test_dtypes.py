@@ -7,8 +7,6 @@ from tests.sweep import table
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, tensor
 
-# message, row, words of the title or the cause, words of the advice
-
 
 def test_the_dtypes_of_a_file() -> None:
     text = "expected scalar type Half but found Float"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from inspector.model.findings import Fix
-from tests.sweep import table
-from tests.unit.diagnose.cases import at, trained, whole, whole_optimizer
 from tests.unit.diagnose.explaining import explained, on
 
 SAME = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
@@ -19,36 +17,6 @@ def test_a_file_on_one_device_is_not_to_blame() -> None:
     assert (found.fits, found.fix) == ("no", None)
     assert "is entirely on cuda:0" in found.here
     assert "holds no tensors" in explained(SAME, on(), id_="same-device").here
-
-
-def test_strays_are_named() -> None:
-    made = whole(a=at("cuda:0", "0"), b=at("cuda:0", "1"), c=at("cpu", "2"))
-    found = explained(SAME, made, id_="same-device")
-    assert (found.fits, found.finding, found.paths) == ("yes", "mixed-devices", ("._parameters/c",))
-    assert found.fix == Fix(rule="*=cuda:0")
-
-
-@table(
-    ("made", "finding"),
-    [
-        (whole(a=at("cuda:0", "0", 9), pos_weight=at("cpu", "1")), "loss-buffer-left-behind"),
-        (trained("cuda:1", "cuda:0"), "step-on-accelerator"),
-        (whole_optimizer("cpu", "cuda:1"), "optimizer-off-parameter-device"),
-    ],
-)
-def test_the_finding_that_fits_is_told(made, finding: str) -> None:
-    assert explained(SAME, made, id_="same-device").finding == finding
-
-
-def test_what_load_state_dict_puts_right_is_not_blamed() -> None:
-    for made in (on(("a.w", "cuda:0"), ("c.w", "cpu")), trained("cpu", "cuda:1")):
-        assert explained(SAME, made, id_="same-device").fits == "unknown"
-
-
-def test_what_stays_on_the_cpu_by_design_is_left_in_peace() -> None:
-    found = explained(SAME, trained("cpu", "cuda:0"), id_="same-device")
-    assert found.fits == "unknown"
-    assert "what torch keeps on the CPU is where it belongs" in found.here
 
 
 def test_data_parallel() -> None:

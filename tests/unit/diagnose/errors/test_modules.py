@@ -5,8 +5,6 @@ from __future__ import annotations
 from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import asking, explained, on
 
-# module: row, a word of the answer
-
 
 def test_modules() -> None:
     text = "ModuleNotFoundError: No module named 'models'"

@@ -9,8 +9,15 @@ import pytest
 
 from inspector.diagnose.errors import explain
 from inspector.diagnose.errors.explain import ERROR_KINDS, explain_error
+from inspector.model.build import open_checkpoint
+from inspector.model.checkpoint import Checkpoint
+from inspector.target.profile import CPU_ONLY
+from tests.corpus import CORPUS
 from tests.errors_measure import PARTS, texts
+from tests.unit.diagnose.cases import at, samples, trained, whole, whole_optimizer
+from tests.unit.diagnose.explaining import asking, on
 from tests.unit.diagnose.messages import FOLDER, messages
+from tests.unit.report.rows import checkpoint, storage, tensor, value
 
 
 def wordings() -> list[str]:
@@ -48,3 +55,65 @@ def test_every_saying_has_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     sayings = {(kind.id, text) for kind in ERROR_KINDS for one in kind.say for text in (one.title, one.cause)}
     assert holes == set()
     assert {(id_, text[:60]) for id_, text in sayings if text and text not in said} == set()
+
+
+def tied_files() -> dict[str, Checkpoint]:
+    """One file of each sort that rows tell apart."""
+    made = {name: open_checkpoint(str(CORPUS / path)) for name, path in CORPUS_FILES.items()}
+    version = value("pytorch-lightning_version", type="str", text="2.4.0")
+    return made | {
+        "cut": samples()["truncated"].has[0],
+        "step counters on another GPU": trained("cuda:1", "cuda:0"),
+        "state on the CPU": trained("cpu", "cpu"),
+        "pickled optimizer, apart": whole_optimizer("cpu", "cuda:1"),
+        "module apart": whole(a=at("cuda:0", "0"), b=at("cuda:0", "1"), c=at("cpu", "2")),
+        "loss apart": whole(a=at("cuda:0", "0", 9), pos_weight=at("cpu", "1")),
+        "float64": checkpoint(storage("0"), tensor("fc.weight", dtype="float64", storage="0", nbytes=32)),
+        "Lightning, weights alone": checkpoint(version, tensor("state_dict", "w")),
+        "wrapped": on(("net/module.fc.weight", "cuda:0"), ("net/module.fc.bias", "cuda:0")),
+        "list": on(("a", "cpu"), root="sequence"),
+        "classes": asking(
+            "mine.Net", "numpy._core.multiarray.scalar", "pathlib.PosixPath", "argparse.Namespace"
+        ),
+    }
+
+
+CORPUS_FILES = {
+    "weights": "zip/state_dict.pt",
+    "training run": "zip/train.pt",
+    "training run on a GPU": "devices/legacy_train_cuda_step_cpu.pt",
+    "eight devices": "devices/zip_mixed8.pt",
+    "capturable": "devices/zip_train_cuda_capturable.pt",
+    "no data": "devices/zip_meta.pt",
+    "module": "zip/module_custom.pt",
+    "module on a GPU": "devices/legacy_module_cuda.pt",
+    "dangerous": "hostile/os_system.pt",
+    "safetensors": "safetensors/all.safetensors",
+    "TorchScript": "torchscript/conv.pt",
+    "program": "export/model.pt2",
+    "package": "package/pkg.pt",
+    "pickle": "plain_pickle/state_p4.pkl",
+    "tar": "tar/tar_cpu.pth",
+    "shared": "zip/tied.pt",
+}
+
+
+@pytest.mark.wide
+def test_what_each_message_has_to_do_with_each_file(golden) -> None:
+    files = tied_files()
+    first = {message.id: message.text for message in reversed(messages())}
+    page = []
+    for kind in ERROR_KINDS:
+        usual = explain_error(first[kind.id], None, CPU_ONLY).advice
+        answers: dict[str, list[str]] = {}
+        for name, made in files.items():
+            found = explain_error(first[kind.id], made, CPU_ONLY)
+            fix = "" if found.fix is None else f"{found.fix.rule}{found.fix.option or ''}{found.fix.style}"
+            advice = "" if found.advice == usual else found.advice
+            parts = (f"{found.fits}: {found.here}", ", ".join(found.paths[:2]), found.finding, fix, advice)
+            answers.setdefault(" | ".join(filter(None, parts)), []).append(name)
+        page.append(f"> {kind.id}")
+        for said, names in answers.items():
+            page += [f"{', '.join(names) if len(answers) > 1 else 'every file'}:", f"  {said}"]
+        page.append("")
+    golden("error_ties.txt", "\n".join(page))
