@@ -20,6 +20,7 @@ _ALWAYS_THERE = frozenset({"torch", "collections", "builtins", "_codecs", "copyr
 
 
 def _whole_module(case: Case) -> Iterator[Finding]:
+    """Report that a whole module needs its classes."""
     name = case.checkpoint.module_class
     if name is None:
         return
@@ -61,6 +62,7 @@ def modules_to_import(case: Case) -> list[str]:
 
 
 def _safety(case: Case) -> Iterator[Finding]:
+    """Return what loading would import."""
     safety, reasons = case.safety, " ".join(case.safety.reasons)
     title, code = titled(verdict_words(safety)), Fix(style="plain")
     if safety.is_unsure and lost_directory(case.checkpoint):  # that is damage first of all

@@ -216,6 +216,7 @@ def _mixed(case: Case) -> Iterable[Finding]:
 
 
 def _rng_off_cpu(case: Case) -> Iterator[Finding]:
+    """Find random generator states that were moved off the CPU."""
     strays = [
         tensor.path
         for tensor in case.checkpoint.tensors

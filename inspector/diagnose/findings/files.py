@@ -108,6 +108,7 @@ def _other_loader(case: Case) -> Iterator[Finding]:
 
 
 def _shards(case: Case) -> Iterator[Finding]:
+    """Report where an index and the files that it names disagree."""
     found = [note.sentence for note in case.checkpoint.notes if note.kind in _DISAGREEING]
     if found:
         more = f" (and {len(found) - _MOST_NAMED:,} more)" if len(found) > _MOST_NAMED else ""
@@ -136,6 +137,7 @@ def _part_of(case: Case) -> Iterator[Finding]:
 
 
 def _tied(case: Case) -> Iterator[Finding]:
+    """Name tensors that are kept under another name."""
     tied = case.checkpoint.tied
     if tied:
         pairs = [f"{plain(name)} is {plain(kept)}" for name, kept in tied]
@@ -165,6 +167,7 @@ def _checksum(case: Case) -> Iterator[Finding]:
 
 
 def _oversized(case: Case) -> Iterator[Finding]:
+    """Find storages of which most is viewed by no tensor."""
     wasteful = [
         storage
         for storage in case.checkpoint.storages
@@ -184,6 +187,7 @@ def _oversized(case: Case) -> Iterator[Finding]:
 
 
 def _shared(case: Case) -> Iterator[Finding]:
+    """Name tensors that share their bytes."""
     shared = {storage.key for storage in case.checkpoint.storages if storage.tensors > 1}
     if shared:
         paths = [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in shared]
@@ -198,6 +202,7 @@ def _shared(case: Case) -> Iterator[Finding]:
 
 
 def _prefixes(case: Case) -> Iterator[Finding]:
+    """Name the wrappers whose prefix stands in parameters' names."""
     hinted = {
         tensor.path.rpartition("/")[0]
         for tensor in case.checkpoint.tensors
@@ -252,6 +257,7 @@ _BOTH = " Two wrappers are nested here, 'module.' and '_orig_mod.': both prefixe
 
 
 def _byteorder(case: Case) -> Iterator[Finding]:
+    """Report that the bytes are in the other order."""
     if dict(case.checkpoint.versions).get("byteorder") == "big":
         yield finding(
             "byteorder",

@@ -24,6 +24,7 @@ _WHOLE = (
 
 
 def _shards(case: Case) -> Iterator[Finding]:
+    """Report tensors of which the file holds the part of one process."""
     shards = find_shards(case.checkpoint)
     if shards is None:
         return

@@ -139,6 +139,7 @@ def _capturable(case: Case) -> Iterator[Finding]:
 
 
 def _optimizer_mismatch(case: Case) -> Iterator[Finding]:
+    """Return which optimizers do not match the parameters in the file."""
     of_model = sum(
         1 for tensor in case.checkpoint.tensors if tensor.role == "parameter" and tensor.part_of is None
     )
