@@ -221,6 +221,8 @@ _WAYS: dict[str, dict[str, _Write]] = {
     AGENT: {"plain": lambda path, device: agent_code(path, device, None)},
     "pretrained": {"transformers": _transformers},
 }
+_WITHIN: dict[str, Callable[[str, Device, str], str]] = {"package": _package}
+"""What writes code for one of several objects in a file, by its name there."""
 
 
 def _ways(form: str, path: str) -> dict[str, _Write]:
@@ -280,8 +282,8 @@ def render_unopened(
             f"this file offers no snippet in the style {style!r}",
             remedy=f"it offers {', '.join(ways) or 'none'}",
         )
-    device = device or choose_device(target)
-    return _package(path, device, inside) if inside and form == "package" else ways[style](path, device)
+    device, within = device or choose_device(target), _WITHIN.get(form)
+    return within(path, device, inside) if inside and within is not None else ways[style](path, device)
 
 
 def _beside(path: str) -> str:

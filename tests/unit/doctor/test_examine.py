@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from inspector.doctor import examine as doctor
 from inspector.doctor.diagnosis import causes
 from inspector.doctor.examine import examine
 from inspector.model.findings import SEVERITIES
