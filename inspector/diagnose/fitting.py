@@ -40,13 +40,7 @@ class Fitting(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overflow:
-    """What does not fit.
-
-    Attributes:
-        room: The memory that is too small, and what it would need.
-        ranks: How many processes load at once.
-        fitting: What would fit; the first that comes to mind first.
-    """
+    """What does not fit."""
 
     room: Room
     ranks: int

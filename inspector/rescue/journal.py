@@ -64,11 +64,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """What the processes of a command wrote down.
-
-    Attributes:
-        calls: Their calls, in the order of the first process that made them.
-    """
+    """What the processes of a command wrote down."""
 
     calls: tuple[Call, ...]
     processes: int

@@ -33,12 +33,7 @@ _Moves = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mending:
-    """How a line is mended.
-
-    Attributes:
-        kind: What `code` is.
-        code: Python, or for `file` commands of this program.
-    """
+    """How a line is mended."""
 
     kind: MendingKind
     code: str
@@ -166,12 +161,7 @@ def _is_there(call: ast.Call, place: Place) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """A line that loads from devices which had to be mapped.
-
-    Attributes:
-        moves: From which device to which, with reason and size; the files are added up.
-        mending: What mends it in the source; None where nothing was mapped.
-    """
+    """A line that loads from devices which had to be mapped."""
 
     site: Place | None
     own: Place | None

@@ -86,12 +86,7 @@ class Trust:
 def write_load(
     script: Script, request: Request, map_location: str | Bracketed | None, *, root: str | None = None
 ) -> None:
-    """Write the call of `torch.load`, and before it what torch must be told to allow.
-
-    Args:
-        map_location: The argument of that name, if any.
-        root: The variable for what is loaded, if not the usual one.
-    """
+    """Write the call of `torch.load`, and before it what torch must be told to allow."""
     trust = write_allowed(script, request)
     script.paragraph(*load_lines(script, request, trust, map_location, root=root))
 

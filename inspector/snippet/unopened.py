@@ -241,10 +241,6 @@ def code_for_refused(path: str, error: CheckpointError, target: Profile, *, styl
 
     None is offered where its format says too little, and where loading it can run commands: pasting the code
     would run them.
-
-    Args:
-        error: Why it was refused, with what was seen of its programs.
-        style: The style, as for `render_unopened`.
     """
     form, loaded = name_unopened(path, error) or ("", path)
     if not unopened_styles(form, loaded):

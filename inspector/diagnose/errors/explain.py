@@ -192,12 +192,7 @@ _UNTOUCHED = "This step reads no checkpoint, so the file has probably no part in
 def unrecognized(
     pasted: Pasted, checkpoint: Checkpoint | None, worst: Finding | None, without: str
 ) -> Explanation:
-    """Return the answer to a text that no row knows: what was seen in it, and the part of the file.
-
-    Args:
-        checkpoint: The file, or None.
-        without: What is said of the file where there is none.
-    """
+    """Return the answer to a text that no row knows: what was seen in it, and the part of the file."""
     raised = pasted.raised[0] if pasted.raised else None
     scene = read_scene(pasted, raised)
     if checkpoint is None or scene.step not in _OF_LOADING:

@@ -88,13 +88,7 @@ class Saying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Everything that a row may look at to tie a message to a file.
-
-    Attributes:
-        groups: As in `Told`, and so are the next three.
-        target: The machine, or None.
-        findings: The findings of the file on that machine, by id.
-    """
+    """Everything that a row may look at to tie a message to a file."""
 
     groups: Mapping[str, str]
     text: str
@@ -108,14 +102,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tied:
-    """What a message has to do with a file; the fields are those of `Explanation`.
-
-    Attributes:
-        count: How many they are, where `paths` does not name them all.
-        fix: What the window can do, if it differs from what the row says.
-        advice: What to do, if it differs from what the row says.
-        finding: The id of the finding that speaks of it, if it is another than the row's.
-    """
+    """What a message has to do with a file, as in `Explanation`; what is empty is as the row says."""
 
     fits: Fit
     here: str

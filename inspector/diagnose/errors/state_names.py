@@ -22,11 +22,7 @@ _MOST_STEPS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDict:
-    """One state dict of a file.
-
-    Attributes:
-        path: Where it stands; empty at the root.
-    """
+    """One state dict of a file."""
 
     path: str
     tensors: Mapping[str, Tensor]

@@ -39,12 +39,7 @@ _UNPICKLER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
-    """What loading a file takes.
-
-    Attributes:
-        form: The format: `pickle` or `joblib`.
-        packing: How the file is compressed; empty where it is not.
-    """
+    """What loading a file takes."""
 
     form: str
     packing: str = ""
