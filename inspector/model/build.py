@@ -149,7 +149,7 @@ def build_checkpoint(
         on_walked(found)
     for stream, form in container.objects:
         note_strangers(found.uses, stream, is_legacy=format_of(form).is_stream)
-    note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
+    note_program_uses(found.uses, container.programs, work.look, limits.ends_s)
     others: list[list[Parameters]] = []
     if beside and found.optimizers and not any(model.rows for model in found.models):
         from inspector.model.beside import read_models_beside  # noqa: PLC0415 - few files are an optimizer's

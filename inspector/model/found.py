@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import Encoding, HiddenDevice, Key, KeyFault, Tensor, ValueRow
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.uses import Uses
@@ -50,7 +49,7 @@ class Found:
         places: Where the containers stand that were entered, by their `id`.
         holders: Those containers, but for tensors, for those who need more of them than their leaves.
         leaves: Where the objects stand that are shown as one leaf, by their `id`.
-        faults: What stops torch in a dictionary, see `model.arguments.keys`.
+        faults: What stops torch in a dictionary, see `model.walk.KeyFaults`.
         embedded: Bytes that may be checkpoints of their own, with their places.
         too_deep: How many values are nested too deeply to be shown.
         encodings: How values come out of elements, by row, where not simply by their type.
@@ -67,7 +66,6 @@ class Found:
     hidden_devices: list[HiddenDevice] = field(default_factory=list)
     hidden_sources: list[Value] = field(default_factory=list)
     uses: Uses = field(default_factory=set)
-    arguments: Arguments = field(default_factory=Arguments)
     places: dict[int, str] = field(default_factory=dict)
     holders: list[Value] = field(default_factory=list)
     leaves: dict[int, str] = field(default_factory=dict)

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from inspector.containers.formats import format_of
 from inspector.containers.notes import AMBIGUOUS, NoteKind
 from inspector.containers.zip.directory import MinizError, miniz_words
-from inspector.model.arguments.check import is_judged
-from inspector.model.arguments.kinds import UNKNOWN, kind_of_name
+from inspector.model.arguments import UNKNOWN, kind_of_name
 from inspector.model.checkpoint import Checkpoint, Fault, GlobalUse, KeyFault, Storage, Tensor, Verb
 from inspector.model.once import once
 from inspector.model.tensors.views import PAST, end_of, torch_words
@@ -303,7 +302,11 @@ def _words_of_use(checkpoint: Checkpoint, name: str, verb: Verb, *, restricted: 
     if verb is Verb.LOAD and not format_of(checkpoint.format).is_stream:
         return "AssertionError"
     if verb is Verb.CALL and not name:  # of what a listed name makes, nothing can be called
-        return _CALLED_WRONGLY if all(is_judged(present_name(use.name)) for use in checkpoint.globals) else ""
+        return (
+            _CALLED_WRONGLY
+            if UNKNOWN not in {kind_of_name(present_name(use.name)) for use in checkpoint.globals}
+            else ""
+        )
     if verb is Verb.APPEND and kind != UNKNOWN and name != "builtins.bytearray":
         return "AttributeError"
     is_mapping = present_name(name) in {"collections.OrderedDict", "collections.Counter"}

@@ -13,8 +13,7 @@ from typing import cast
 
 from inspector.errors import ModelError
 from inspector.limits import Limits, Work, written_chars
-from inspector.model.arguments.check import is_plain
-from inspector.model.arguments.kinds import UNHASHABLE_KINDS, kind_of, listed_name
+from inspector.model.arguments import UNHASHABLE_KINDS, is_plain, kind_of, listed_name
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, KeyFault, Role, Tensor, ValueRow
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
@@ -343,8 +342,7 @@ class _Walk:
         found.tensors.append(tuple.__new__(Tensor, row))  # Tensor(...) would take four times as long
         found.sources.append(value)
         if type(value) is Call and not is_plain(value, facts.dtype):
-            self._work.look(breadth_of(value))
-            note_fault(found.uses, listed_name(value.func), value, found.arguments)
+            note_fault(found.uses, listed_name(value.func), value, self._work.look)
         if facts.parts or facts.state is not None or facts.encoding is not None:
             self._enter_tensor(frame, keys, path, value, facts)
 
@@ -511,7 +509,7 @@ class _Walk:
                 self._found.hidden_devices.append(device)
                 self._found.hidden_sources.append(source)
         if isinstance(value, Call):
-            note_use(self._found.uses, value, self._found.arguments)
+            note_use(self._found.uses, value)
             devices = hidden_devices(value)
             if devices:
                 self._devices[id(value)] = devices

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
 from inspector.model.agents import loader_of
-from inspector.model.arguments.check import RANDOM_TYPES
+from inspector.model.arguments import RANDOM_TYPES
 from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
 from inspector.model.obstacles import ObstacleKind, find_obstacle, is_ambiguous
 from inspector.model.programs.uses import PERSISTENT_ID
@@ -231,7 +231,7 @@ def _misuse(name: str, verb: Verb) -> str | None:
     if name == PERSISTENT_ID:
         return _BAD_IDS if verb is Verb.MISREAD else _OTHER_IDS
     if verb is Verb.MISCALL:
-        return f"{name} is called with arguments that it does not take."
+        return f"{name} is called with arguments that neither torch nor Python writes."
     return _misfit(name, verb)
 
 

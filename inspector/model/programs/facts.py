@@ -11,8 +11,7 @@ from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.programs import Program, count_globals
 from inspector.containers.rebuilds import JUDGED, REBUILDS
 from inspector.errors import CheckpointError
-from inspector.model.arguments.check import Arguments, is_judged
-from inspector.model.arguments.kinds import UNKNOWN, kind_of, listed_name
+from inspector.model.arguments import UNKNOWN, kind_of, kind_of_name, listed_name
 from inspector.model.checkpoint import (
     CallUse,
     Checkpoint,
@@ -66,7 +65,7 @@ def _handed(args: Value) -> tuple[str, ...]:
     return tuple(item.dotted for item in items if isinstance(item, Global))
 
 
-def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Callable[[int], None]) -> None:
+def note_calls(uses: Uses, calls: Iterable[Call], look: Callable[[int], None]) -> None:
     """Note what is done in calls: of each name and verb once, and every call whose arguments are not taken.
 
     That a function makes a tensor is no news, unless it cannot.
@@ -80,18 +79,16 @@ def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Ca
         if name is None:
             name = names[number] = listed_name(call.func)
         if name in JUDGED:
-            look(breadth_of(call))
-            note_fault(uses, name, call, arguments)
+            note_fault(uses, name, call, look)
         if name in JUDGED or is_rebuild(call.func):
             continue
         kind = (number, call.items is None, call.pairs is None, call.state is None)
         if kind not in known or (isinstance(call.func, Global) and call.func.package == "numpy"):
             known.add(kind)
             look(breadth_of(call))
-            note_use(uses, call, arguments)
-        elif is_judged(name):
-            look(breadth_of(call))
-            note_fault(uses, name, call, arguments)
+            note_use(uses, call)
+        elif kind_of_name(name) != UNKNOWN:
+            note_fault(uses, name, call, look)
 
 
 def is_rebuild(func: Value) -> bool:
@@ -204,7 +201,6 @@ def _count_nothing(_parts: int) -> None:
 def note_program_uses(
     uses: Uses,
     programs: Iterable[Program],
-    arguments: Arguments,
     look: Callable[[int], None],
     ends_s: float,
 ) -> None:
@@ -215,7 +211,7 @@ def note_program_uses(
     """
     for program in own_programs(programs):
         stream = program.stream
-        note_calls(uses, stream.calls, arguments, look)
+        note_calls(uses, stream.calls, look)
         note_attributes(uses, stream, ends_s)
         if program.kind == "part" and stream.persistent_ids:
             uses.add((PERSISTENT_ID, Verb.MISREAD))
@@ -361,7 +357,7 @@ def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
     seen = [program for program in error.programs if isinstance(program, Program)]
     programs = [_first_calls(program) for program in seen]
     uses: Uses = set()
-    note_program_uses(uses, programs, Arguments(), _count_nothing, time.thread_time() + _MOST_SECONDS)
+    note_program_uses(uses, programs, _count_nothing, time.thread_time() + _MOST_SECONDS)
     found = list_globals(programs)
     if not found and all(program.is_known for program in programs):
         return None

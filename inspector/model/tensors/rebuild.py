@@ -119,6 +119,8 @@ def _marked(facts: TensorFacts, metadata: Value) -> TensorFacts:
     return facts._replace(encoding=Encoding("conj" in bits, "neg" in bits, is_readable=is_readable))
 
 
+MOST_NAMED = 64
+"""How many arguments by name a jagged tensor has at most; torch writes a dozen."""
 _BITS = frozenset({"conj", "neg"})
 _MOST_BITS = 32  # a zero point is one of the elements' own type
 _SPARSE_PARTS = {
@@ -193,7 +195,8 @@ def _nested(args: tuple[Value, ...], known: Known) -> TensorFacts:
 
 def _jagged(args: tuple[Value, ...], known: Known) -> TensorFacts:
     arguments = args[0].pairs if isinstance(args[0], Dict) else []
-    known.look(len(arguments))
+    if len(arguments) > MOST_NAMED:
+        raise NoTensorError
     parts = tuple((key, item) for key, item in arguments if isinstance(key, str) and looks_like_tensor(item))
     for key, item in parts:
         if key == "values":

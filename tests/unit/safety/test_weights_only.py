@@ -44,7 +44,7 @@ def test_opcodes_are_those_of_torch() -> None:
         (made(("m.List", Verb.APPEND)), "appends to lists only"),
         (made(("m.Dict", Verb.SETITEM)), "plain dicts only"),
         (made(("builtins.set", Verb.MISBUILD)), "no state of builtins.set"),
-        (made(("collections.OrderedDict", Verb.MISCALL)), "arguments that it does not take"),
+        (made(("collections.OrderedDict", Verb.MISCALL)), "arguments that neither torch nor"),
         (made((PERSISTENT_ID, Verb.MISREAD)), "The place of a tensor's bytes"),
         (made(faults=(KeyFault.UNHASHABLE,)), "an unhashable key"),
         (made(faults=(OddityKind.TEXT_INT, KeyFault.ENDLESS)), "torch hangs"),

@@ -8,7 +8,6 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, ProgramKind
 from inspector.errors import CheckpointError, PickleError
 from inspector.limits import Limits
-from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import KeyFault, Verb
 from inspector.model.programs.facts import (
     MOST_OF_ONE_NAME,
@@ -41,7 +40,6 @@ def test_uses_are_those_of_all_programs_that_its_own_loader_runs() -> None:
             program(reach + op("POP") + NONE, kind="nested"),
             program(call("b.F"), kind="rival"),
         ],
-        Arguments(),
         Limits().counted().look,
         math.inf,
     )
@@ -52,9 +50,7 @@ def test_uses_are_those_of_all_programs_that_its_own_loader_runs() -> None:
 def test_no_program_but_the_objects_may_refer_to_storages() -> None:
     for kind, expected in (("part", {(PERSISTENT_ID, Verb.MISREAD)}), ("object", set()), ("nested", set())):
         uses: Uses = set()
-        note_program_uses(
-            uses, [program(storage(), kind=kind)], Arguments(), Limits().counted().look, math.inf
-        )
+        note_program_uses(uses, [program(storage(), kind=kind)], Limits().counted().look, math.inf)
         assert uses == expected
 
 
