@@ -130,7 +130,7 @@ def _no_mmap(path: str, release: Release) -> str:
 
 def _of_container(checkpoint: Checkpoint) -> Failure | None:
     obstacle = file_obstacle(checkpoint)
-    return None if obstacle is None else (obstacle.finding, obstacle.message)
+    return None if obstacle is None else (obstacle.kind.finding, obstacle.message)
 
 
 def _old_torch_failure(checkpoint: Checkpoint, release: Release) -> Failure | None:

@@ -476,7 +476,7 @@ def _of_row(tensor: Tensor, failure: Failure) -> LoadFailure:
 
 def _of_obstacle(obstacle: Obstacle, *, storage: str = "", tensor: str = "") -> LoadFailure:
     return LoadFailure(
-        finding=obstacle.finding, device="", storage=storage, message=obstacle.message, tensor=tensor
+        finding=obstacle.kind.finding, device="", storage=storage, message=obstacle.message, tensor=tensor
     )
 
 

@@ -50,7 +50,7 @@ def test_nothing_counts_as_taken_that_torch_refuses() -> None:
         *(("builtins.set", ([Set([1], frozen=True)],)), ("collections.Counter", (Dict([("a", 1)]),))),
         *(("collections.OrderedDict", ()), ("collections.OrderedDict", ([["a", 1]],))),
         *(("torch.Size", ((2, 3),)), ("torch.device", ("cuda", 1)), ("torch.device", ("cuda:1",))),
-        *(("torch.serialization._get_layout", ("torch.jagged",))),
+        ("torch.serialization._get_layout", ("torch.jagged",)),
         *(("mine.Anything", (1, 2)), ("torch.LongTensor", ()), ("torch.nn.parameter.Parameter", ())),
         (
             "torch._utils._rebuild_wrapper_subclass",

@@ -98,12 +98,12 @@ def test_zip_stops_torch_as_foretold(what: str, tmp_path: Path) -> None:
         return
     assert obstacle is not None
     assert error is not None
-    assert obstacle.finding == finding
+    assert obstacle.kind.finding == finding
     kind, _, words = obstacle.message.partition(": ")
     # What is missing is the line of torch's source, and what a build adds at the end.
     assert error.startswith(kind)
     assert words in error
-    assert obstacle.remedy.endswith(".")
+    assert obstacle.kind.remedy.endswith(".")
 
 
 @table("cut", [1, 21, 22, 60, 500, 800])
@@ -114,7 +114,7 @@ def test_zip_that_ends_early_stops_torch(cut: int, tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(path))
     obstacle = find_obstacle(checkpoint)
     assert obstacle is not None
-    assert obstacle.finding == "truncated"
+    assert obstacle.kind.finding == "truncated"
     assert lost_directory(checkpoint)
     assert is_damaged(checkpoint)
     assert (error_of(path) or "").startswith(obstacle.message)
@@ -197,7 +197,7 @@ def test_old_archive_with_another_folder_for_its_storages() -> None:
     checkpoint = open_checkpoint(str(CORPUS / "old" / "t1.4_py27_zip_cuda_sd.pt"))
     obstacle = find_obstacle(checkpoint)
     assert obstacle is not None
-    assert (obstacle.finding, "torch 1.4" in obstacle.remedy) == ("torch-refuses", True)
+    assert (obstacle.kind.finding, "torch 1.4" in obstacle.kind.remedy) == ("torch-refuses", True)
     assert obstacle.message == error_of(CORPUS / "old" / "t1.4_py27_zip_cuda_sd.pt")
 
 
