@@ -390,8 +390,6 @@ class SafetyVerdict:
 
     Attributes:
         verdict: In one word. `judge` alone says that nothing was left unread.
-        weights_only: Whether `torch.load(weights_only=True)` is expected to take the pickle. Whether torch
-            can read the file around it is another matter, see `model.obstacles`.
         to_allow: Classes to put on torch's list for that, when that is all it takes, see `offers`.
         loader: What loads the file, where `torch.load` does not; it checks nothing.
         packages: Packages that those are from and that nothing is known of: they must be the reader's own, or
@@ -405,12 +403,10 @@ class SafetyVerdict:
     """
 
     verdict: FileVerdict
-    weights_only: bool
-    to_allow: tuple[str, ...]
     reasons: tuple[str, ...]
     globals: tuple[GlobalVerdict, ...]
-    torch_version: str
     answer: Answer
+    to_allow: tuple[str, ...] = ()
     calls: tuple[CallRow, ...] = ()
     calls_made: int = 0
     packages: tuple[str, ...] = ()
@@ -419,6 +415,19 @@ class SafetyVerdict:
     archive: Archive | None = None
     danger: str = _DANGER
     loader: str = ""
+
+    @property
+    def weights_only(self) -> bool:
+        """Whether `torch.load(weights_only=True)` is expected to take the pickle.
+
+        Whether torch can read the file around it is another matter, see `model.obstacles`.
+        """
+        return self.verdict == "weights-only"
+
+    @property
+    def torch_version(self) -> str:
+        """The torch by whose list it was judged."""
+        return self.answer.torch_version
 
     @property
     def may_harm(self) -> bool:
@@ -446,7 +455,6 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     return replace(
         found,
         verdict="unknown",
-        weights_only=False,
         to_allow=(),
         packages=(),
         reasons=(*unread, *found.reasons),
@@ -510,12 +518,10 @@ def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
         verdict = "needs-allow-list" if allowed.takes_names else "runs-code"
     return SafetyVerdict(
         verdict=verdict,
-        weights_only=verdict == "weights-only",
         to_allow=offers.offered if verdict == "needs-allow-list" else (),
         packages=offers.packages if verdict == "needs-allow-list" else (),
         reasons=(*reasons, *doubts),
         globals=verdicts,
-        torch_version=allowed.torch_version,
         answer=answer,
         calls=call_rows(checkpoint),
         calls_made=checkpoint.needs.calls_made,
@@ -530,11 +536,8 @@ def _of_archive(own: ArchiveVerdict, checkpoint: Checkpoint, allowed: AllowList)
     rows = call_rows(checkpoint) if own.archive.is_imported else ()
     return SafetyVerdict(
         verdict="dangerous" if own.danger else "runs-code",
-        weights_only=False,
-        to_allow=(),
         reasons=own.reasons,
         globals=own.globals,
-        torch_version=version,
         answer=Answer(kind="errors", reason=own.archive.refusal, torch_version=version),
         calls=rows,
         calls_made=checkpoint.needs.calls_made if rows else 0,
@@ -559,11 +562,8 @@ def _unrestricted(checkpoint: Checkpoint, own: frozenset[str], allowed: AllowLis
         verdict = "dangerous"
     return SafetyVerdict(
         verdict=verdict,
-        weights_only=verdict == "weights-only",
-        to_allow=(),
         reasons=(*reasons, *doubts),
         globals=tuple(verdict for _, verdict in named),
-        torch_version=allowed.torch_version,
         answer=Answer(
             kind="errors",
             reason=f"It is for {loader_of(checkpoint)}, not for torch.load.",
@@ -614,11 +614,8 @@ def _unchecked(checkpoint: Checkpoint, loader: str, allowed: AllowList) -> Safet
     is_dangerous = bool(dangerous) or OddityKind.BUILD_ON_NAME in faults
     return SafetyVerdict(
         verdict="dangerous" if is_dangerous else "runs-code",
-        weights_only=False,
-        to_allow=(),
         reasons=(*reasons, *_doubts(checkpoint)),
         globals=verdicts,
-        torch_version=allowed.torch_version,
         answer=replace(answer_for(checkpoint, allowed), kind="errors", reason=_NOT_TORCH_S),
         calls=call_rows(checkpoint, partial(_judge_call, checkpoint)),
         calls_made=checkpoint.needs.calls_made,
