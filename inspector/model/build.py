@@ -221,8 +221,8 @@ def _name_slots(
 ) -> list[Names]:
     """Name the parameter of every optimizer slot, where it is known."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
-    work.look(2 * len(found.slots.rows))
-    for row, number, owner in found.slots.all():
+    work.look(2 * len(found.slots))
+    for row, number, owner in found.slots:
         slots[number][owner].append(found.tensors[row])
     work.look(sum(len(model.rows) for model in found.models))
     models = read_models(found.models, found.tensors)
@@ -232,7 +232,7 @@ def _name_slots(
         rows.clear()  # they are made anew below
     others = others if not models else _ways_of(models, found.values)
     names = _name_by_others(owned, others) if others else name_parameters(owned, models)
-    for row, number, owner in found.slots.all():
+    for row, number, owner in found.slots:
         name = names[number].by_id.get(owner)
         if name is not None:
             work.write(written_chars(name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,27 +13,6 @@ from inspector.model.roles.roles import NOWHERE, Context, ModelDraft
 from inspector.model.tensors.storages import Views
 from inspector.pickles.values import Value
 from inspector.records import dataclass, field
-
-
-class Slots:
-    """The slots of optimizers, in columns."""
-
-    __slots__ = ("_numbers", "_owners", "rows")
-
-    def __init__(self) -> None:
-        self.rows = array("L")
-        self._numbers = array("L")
-        self._owners: list[Key] = []
-
-    def add(self, row: int, number: int, owner: Key) -> None:
-        """Add a slot: its row, its optimizer, and the optimizer's own number or name of the parameter."""
-        self.rows.append(row)
-        self._numbers.append(number)
-        self._owners.append(owner)
-
-    def all(self) -> Iterator[tuple[int, int, Key]]:
-        """Yield them all, each with its row, its optimizer and its owner."""
-        return zip(self.rows, self._numbers, self._owners, strict=True)
 
 
 @dataclass(slots=True)
@@ -57,7 +35,7 @@ class Found:
 
     tensors: list[Tensor] = field(default_factory=list)
     sources: list[Value] = field(default_factory=list)
-    slots: Slots = field(default_factory=Slots)
+    slots: list[tuple[int, int, Key]] = field(default_factory=list)
     views: Views = field(default_factory=Views)
     values: list[ValueRow] = field(default_factory=list)
     leaf_values: list[Value] = field(default_factory=list)

@@ -381,7 +381,7 @@ class _Walk:
     def _add_slot(self, number: int, owner: Key, slot: str, facts: TensorFacts) -> bool:
         """Note a slot of an optimizer's state; return whether it is on the CPU by design."""
         found = self._found
-        found.slots.add(len(found.tensors), number, owner)
+        found.slots.append((len(found.tensors), number, owner))
         return found.optimizers[number].is_kept_on_cpu(owner, slot, facts.shape)
 
     @staticmethod

@@ -348,5 +348,5 @@ def _failure(
     for place in sorted(places):
         missing = send_failure(place, target)
         if missing is not None:
-            return LoadFailure(finding=missing[0], device=place, storage="", message=missing[1])
+            return LoadFailure(finding=missing[0], device=place, message=missing[1])
     return None

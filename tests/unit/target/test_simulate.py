@@ -112,7 +112,6 @@ def test_what_reads_no_data(form: str, target: Profile, how: LoadCall, skips: bo
 
 def test_a_mapped_file_s_records_are_not_measured() -> None:
     landing = Landing("zip", CPU_ONLY, LoadCall(mmap=True))
-    assert landing.reads_records
     assert not landing.meets(SIZE)
     assert landing.meets(MISSING)
 
