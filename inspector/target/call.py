@@ -322,7 +322,6 @@ class LoadCall:
     map_location: MapLocation = None
     weights_only: bool | None = None
     mmap: bool = False
-    by_path: bool = True
     current: int = 0
     by_loader: bool = False
     refusal: Refusal | None = None
