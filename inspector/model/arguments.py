@@ -172,7 +172,6 @@ def random_type(call: Call) -> str | None:
 
 
 def _bit_type(value: Value) -> str | None:
-    """Return the class that a bit generator's name or class stands for."""
     if isinstance(value, str):
         return _BIT_TYPES.get(value)
     name = _dotted(value)
@@ -471,14 +470,12 @@ def _takes_sparse(args: Args) -> bool:
 
 
 def _sizes_of(value: Value) -> Sequence[Value] | None:
-    """Return the sizes that a value lists; None for what nobody writes as such."""
     if isinstance(value, Call) and listed_name(value.func) == "torch.Size":
         value = value.args[0] if isinstance(value.args, tuple) and value.args else ()
     return value if isinstance(value, list | tuple) and are_sizes(value) else None
 
 
 def _fit_together(sizes: Sequence[Value], indices: Value, values: Value, is_coalesced: Value = None) -> bool:
-    """Return whether indices, values and size are those of one tensor of coordinates."""
     if kind_of(is_coalesced) not in {"bool", "None"}:
         return False
     where, what = _facts_of(indices), _facts_of(values)
@@ -537,7 +534,6 @@ def _rebuilds_type(args: Args) -> bool:
 
 
 def _are_named(given: Args) -> bool:
-    """Return whether arguments are one dictionary of arguments by name."""
     pairs = given[0].pairs if len(given) == 1 and isinstance(given[0], Dict) else None
     return pairs is not None and len(pairs) <= MOST_NAMED and all(type(key) is str for key, _ in pairs)
 

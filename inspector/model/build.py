@@ -202,7 +202,6 @@ def build_checkpoint(
 
 
 def _bounds(limits: Limits, container: Container) -> Limits:
-    """Return limits with that of rows: more of them where they are cheap."""
     return limits if container.programs else replace(limits, rows=limits.header_rows)
 
 
@@ -219,7 +218,6 @@ def _check_problems(tensors: list[Tensor], limits: Limits) -> None:
 def _name_slots(
     found: Found, others: list[list[Parameters]], work: Work, held: list[dict[Key, View]]
 ) -> list[Names]:
-    """Name the parameter of every optimizer slot, where it is known."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
     work.look(2 * len(found.slots))
     for row, number, owner in found.slots:
@@ -306,7 +304,6 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
 
 
 def _inside(found: Found, data: bytes, limits: Limits, progress: Progress) -> Iterator[HiddenDevice]:
-    """Yield the devices of files of torch that are bytes in this one."""
     if found.embedded:
         from inspector.model.inside import devices_inside  # noqa: PLC0415 - few files hold others
 

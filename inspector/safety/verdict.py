@@ -236,7 +236,6 @@ def _misuse(name: str, verb: Verb) -> str | None:
 
 
 def _misfit(name: str, verb: Verb) -> str | None:
-    """Return what is done to an object that torch does to other types only."""
     if verb is Verb.APPEND:
         return f"weights_only=True appends to lists only, and this pickle appends to {name}."
     if verb is Verb.SETITEM and name not in _DICTIONARIES:
@@ -474,7 +473,6 @@ def _unread(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...]:
 
 
 def _judge_read(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
-    """Judge what was read of a file."""
     form = format_of(checkpoint.format)
     names = form.own_names
     if form.unchecked and (checkpoint.safety is not None or not form.runs_with):
@@ -487,7 +485,6 @@ def _judge_read(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
 
 
 def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
-    """Return the verdict on what `torch.load` opens."""
     answer = answer_for(checkpoint, allowed)
     rivals = checkpoint.needs.rivals
     verdicts = tuple(_judge_use(checkpoint, use.name) for use in checkpoint.globals)
@@ -531,7 +528,6 @@ def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
 
 
 def _of_archive(own: ArchiveVerdict, checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
-    """Return the verdict on what another function opens."""
     version = allowed.torch_version
     rows = call_rows(checkpoint) if own.archive.is_imported else ()
     return SafetyVerdict(
@@ -586,13 +582,11 @@ def _judge_own(checkpoint: Checkpoint, name: str, own: frozenset[str]) -> Global
 
 
 def _is_member(name: str, own: frozenset[str]) -> bool:
-    """Return whether a name is that of a member of an enumeration."""
     holder, _, member = name.rpartition(".")
     return holder in own and holder.endswith("_ENCODING") and member.isupper()
 
 
 def _asking(checkpoint: Checkpoint, names: set[str]) -> list[str]:
-    """Return which files of several ask for these names."""
     parts = dict.fromkeys(use.part for use in checkpoint.globals if use.part and use.name in names)
     return [f"Asked for in {listed(tuple(parts))}."] if parts else []
 
@@ -640,7 +634,6 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
 
 
 def _elsewhere(checkpoint: Checkpoint) -> list[str]:
-    """Return the names that only what other readers unpickle asks for."""
     return [use.name for use in checkpoint.globals if use.elsewhere]
 
 

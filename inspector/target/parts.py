@@ -229,7 +229,6 @@ class Sorter:
         return self._in_folder(row, above)
 
     def _optimizer(self, row: Tensor) -> Place | None:
-        """Return the optimizer that a row belongs to: one whose path the row's begins with."""
         for length in _places_of(row, _OPTIMIZER_KEYS):
             start = _start(row.path, length)
             if start in self._objects:
@@ -274,7 +273,6 @@ def sorter_of(checkpoint: Checkpoint) -> Sorter:
 
 
 def _places_of(row: Tensor, names: frozenset[str]) -> Iterator[int]:
-    """Return where these names stand among the keys of a row, the first few."""
     found = (at for at, key in enumerate(row.keys) if key in names)
     return islice(found, _MOST_NESTED)
 

@@ -348,7 +348,6 @@ def _refused(
 
 
 def _storages_before(checkpoint: Checkpoint, failure: LoadFailure) -> int:
-    """Return how many storages are loaded before the one that fails, or before the tensor that does."""
     order = {storage.key: place for place, storage in enumerate(checkpoint.storages)}
     if failure.storage:
         return order[failure.storage]
@@ -357,7 +356,6 @@ def _storages_before(checkpoint: Checkpoint, failure: LoadFailure) -> int:
 
 
 def _named(checkpoint: Checkpoint, failure: LoadFailure | None) -> LoadFailure | None:
-    """Name the first tensor that waits for the storage that failed."""
     if failure is None or failure.tensor or not failure.storage:
         return failure
     rows = (row.path for row in checkpoint.tensors if row.storage == failure.storage)

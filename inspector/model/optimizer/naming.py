@@ -132,7 +132,6 @@ def name_parameters(owned: Sequence[Owned], models: Sequence[Parameters]) -> lis
 
 
 def _find_whole(owned: Owned, models: Sequence[Parameters], room: _Room) -> list[Parameters] | None:
-    """Find the models all of whose parameters an optimizer has; None where there are too many to compare."""
     found = []
     for model in models:
         if not room.spend(owned.optimizer.listed.parameters):
@@ -188,7 +187,6 @@ def _name_part(owned: Owned, models: Sequence[Parameters], room: _Room) -> Names
 
 
 def _agreed(owned: Owned, models: Iterable[Parameters], room: _Room) -> Names | None:
-    """Return what all models that fit say; None where none does."""
     listed = owned.optimizer.listed.parameters + len(owned.optimizer.listed.groups)
     outcome: Names | None = None
     for model in models:
@@ -213,7 +211,6 @@ def _joined(models: Sequence[Parameters], count: int) -> Iterator[Parameters]:
 
 
 def _that_count(groups: Iterable[tuple[Parameters, ...]], count: int) -> Iterator[Parameters]:
-    """Yield those groups of models that have so many parameters together."""
     for group in groups:
         if sum(len(model.names) for model in group) == count:
             yield join_parameters(group)
@@ -238,7 +235,6 @@ def _names_in_file(owned: Owned) -> Names | None:
 
 
 def _names_of_held(owned: Owned, models: Sequence[Parameters], room: _Room) -> Names:
-    """Name the parameters that an optimizer holds by the first model that has them itself."""
     best: dict[Key, str] = {}
     where: Parameters | None = None
     for model in models:

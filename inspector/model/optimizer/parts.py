@@ -49,7 +49,6 @@ def _fits(told: Shape | None, shape: Shape) -> bool:
 
 
 def _parts(keys: Sequence[Key], models: Sequence[Parameters]) -> Iterator[Parameters]:
-    """Yield what the optimizer may train."""
     last = keys[-1] if keys else ""
     named = _OWNER.match(last) if isinstance(last, str) else None
     name = named[1] if named is not None else ""
@@ -66,7 +65,6 @@ def _parts(keys: Sequence[Key], models: Sequence[Parameters]) -> Iterator[Parame
 
 
 def _branches(model: Parameters) -> dict[str, list[int]]:
-    """Return the places of a model's parameters by the first step of their names."""
     found: dict[str, list[int]] = {}
     for place, name in enumerate(model.names):
         found.setdefault(name.partition(".")[0], []).append(place)

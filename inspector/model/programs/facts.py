@@ -146,7 +146,6 @@ def _is_plain_state(state: Value) -> bool:
 
 
 def _arguments(call: Call, made: dict[str, None]) -> list[Value]:
-    """Return the arguments that the callee may call, and note the class among them."""
     args, func = call.args, call.func
     place = _CLASS_AT.get(func.dotted) if isinstance(func, Global) else None
     if place is None or not isinstance(args, tuple) or not place < len(args) <= _MOST_ARGS:
@@ -241,7 +240,6 @@ def list_globals(
 
 
 def _parts_by_name(programs: Sequence[Program]) -> dict[str, str]:
-    """Return, by name, the first file that asks for it."""
     found: dict[str, str] = {}
     for program in programs:
         part = program.name.partition(": ")[0]
@@ -251,7 +249,6 @@ def _parts_by_name(programs: Sequence[Program]) -> dict[str, str]:
 
 
 def _storages_before(stream: Stream) -> dict[str, int]:
-    """Return, by name, how many storages a stream loads before it asks for the name."""
     loaded = _storages_loaded(stream, max((node.after for node in stream.globals), default=0))
     return {node.dotted: loaded[node.after] for node in stream.globals}
 

@@ -152,7 +152,6 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
 
 
 def _pieces(container: Container, key: str) -> tuple[Piece, ...]:
-    """Return what a storage in chunks is put together from."""
     found = container.gathered.get(key)
     if found is None:
         return ()
