@@ -11,6 +11,9 @@ from typing import NamedTuple
 from inspector.containers.formats import format_of
 from inspector.model.checkpoint import Checkpoint
 
+AGENT = "stable-baselines3"
+"""The name of the format."""
+
 _OWN, _CONTRIB = "stable_baselines3", "sb3_contrib"
 _POLICY, _ATTRIBUTES = "policy_class", "data"
 
