@@ -29,7 +29,6 @@ class Found:
         leaves: Where the objects stand that are shown as one leaf, by their `id`.
         faults: What stops torch in a dictionary, see `model.walk.KeyFaults`.
         embedded: Bytes that may be checkpoints of their own, with their places.
-        too_deep: How many values are nested too deeply to be shown.
         encodings: How values come out of elements, by row, where not simply by their type.
     """
 
@@ -59,7 +58,6 @@ class Frame(NamedTuple):
 
     Attributes:
         children: What is still to come of it; the root comes under the key None.
-        part_of: Index of the composite tensor that it is a part of, or None.
         pinned: Keys below which tensors are on the CPU by design.
         weight: What the way to it costs each row below, in bytes beyond the text of its path.
     """

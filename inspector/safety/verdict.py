@@ -394,7 +394,6 @@ class SafetyVerdict:
         packages: Packages that those are from and that nothing is known of: they must be the reader's own, or
             trusted.
         globals: The verdict on each name, in the order of the checkpoint's globals.
-        answer: What `torch.load(weights_only=True)` of that version will do with the whole file.
         calls: What `weights_only=False` would call besides what makes plain data, the worst first.
         is_unrestricted: Whether a loader of its own runs the pickles, which restricts nothing.
         calls_made: How many calls the pickle makes besides those that make plain tensors.

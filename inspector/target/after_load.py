@@ -39,7 +39,6 @@ class At(NamedTuple):
     """Where a tensor is.
 
     Attributes:
-        dtype: Its dtype, torch's name without `torch.`.
         is_number: Whether it has no dimensions: such a tensor on the CPU may meet those of any device.
     """
 

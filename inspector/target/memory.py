@@ -234,7 +234,6 @@ class Forecast:
 
     Attributes:
         failure: The error that stops the first rank it stops, or None. After one there are no stages.
-        stages: The steps in order.
     """
 
     failure: LoadFailure | None
@@ -257,12 +256,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """Whether what a device needs fits into it.
-
-    Attributes:
-        device: Its name, or `host`.
-        memory_nbytes: What it has, or None where that is not known.
-    """
+    """Whether what a device needs fits into it."""
 
     device: str
     needed_nbytes: int

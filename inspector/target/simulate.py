@@ -263,10 +263,8 @@ class LoadOutcome:
     """What a call of `torch.load` comes to.
 
     Attributes:
-        failure: The error that stops it, or None.
         weights_only: Whether the restricted unpickler did it: the default is torch's.
         tensors: Where each tensor lands, in the order of the checkpoint's rows; empty after a failure.
-        storages: The same for each storage.
     """
 
     failure: LoadFailure | None

@@ -62,7 +62,6 @@ class Names:
     """The outcome for one optimizer.
 
     Attributes:
-        by_id: The parameter's name for each number or name of the optimizer's own, where it is known.
         by_place: Whether their order alone tells apart parameters of one shape.
     """
 

@@ -203,11 +203,7 @@ def note_program_uses(
     look: Callable[[int], None],
     ends_s: float,
 ) -> None:
-    """Add what the programs do with the names that they import, wherever the results end.
-
-    Args:
-        look: Counts the work, see `Work`.
-    """
+    """Add what the programs do with the names that they import, wherever the results end."""
     for program in own_programs(programs):
         stream = program.stream
         note_calls(uses, stream.calls, look)
@@ -294,7 +290,6 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
 
     Args:
         uses: What they do with names, see `model.programs.uses`.
-        look: Counts the work, see `Work`.
         places: Paths of the values that have a row, by their `id`.
     """
     streams = [program.stream for program in programs]

@@ -57,10 +57,7 @@ class Context(NamedTuple):
     """What is known of a place from the way to it.
 
     Attributes:
-        role: The role of everything below, or None while nothing says.
-        model: The parameters being collected, or None.
         kind: Inside a whole module, `parameter` or `buffer`, as its dictionaries say, or `other` beside them.
-        optimizer: Index of the optimizer state dict around, or None.
         steps: Inside of that, 0 at its top, 1 in its `state`, 2 in a parameter's, and so on; -1 elsewhere.
         owner: The parameter of its own that the state around belongs to, by number or name, or None.
         slot: The way from the parameter to here, as text with a slash behind.

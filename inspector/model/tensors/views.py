@@ -71,15 +71,9 @@ class TensorFacts(NamedTuple):
     """What a rebuild call says of its tensor.
 
     Attributes:
-        stride: Steps by dimension in elements, or None.
-        offset: First element in the storage, or None.
-        storage: The storage viewed, or None.
         span: First byte viewed and the one behind the last, holes of a strided view included.
         parts: Tensors it is made of, by torch's names for them.
         state: Attributes set on it, to be looked through for more tensors.
-        is_parameter: Whether it was an `nn.Parameter`.
-        problem: Why the description cannot be true, or None.
-        encoding: How values come out of elements, where that is not simply by their type; else None.
     """
 
     device: str
