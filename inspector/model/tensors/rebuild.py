@@ -90,15 +90,7 @@ def _tensor(args: tuple[Value, ...], known: Known) -> TensorFacts:
 
 
 def _tensor_v2(args: tuple[Value, ...], known: Known) -> TensorFacts:
-    node = args[0]
-    # The ids that torch 1.6 and later write: all but a few in a file, so looked up without being parsed.
-    if type(node) is PersistentId and type(node.pid) is tuple and len(node.pid) == 5:
-        key = node.pid[2]
-        storage = known.storages.get(key) if type(key) is str else None
-        if storage is not None and storage.numel and storage.location != "meta" and node.pid[4]:
-            facts = strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
-            return facts if len(args) < 7 else _marked(facts, args[6])
-    storage = storage_of(node, known)
+    storage = storage_of(args[0], known)
     facts = strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
     return facts if len(args) < 7 else _marked(facts, args[6])
 

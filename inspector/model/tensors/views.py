@@ -163,10 +163,6 @@ def _extent(shape: tuple[Any, ...], stride: tuple[Any, ...]) -> tuple[int, int]:
     """Return the number of elements (-1 if the numbers are none) and the way from the first to the last."""
     if len(shape) != len(stride) or len(shape) > _MOST_DIMENSIONS:
         return -1, 0
-    if len(shape) == 1:  # as the loop below, which takes thrice as long
-        (size,), (step,) = shape, stride
-        is_plain = type(size) is int and type(step) is int and 0 <= size <= _MOST and 0 <= step <= _MOST
-        return (size, (size - 1) * step) if is_plain else (-1, 0)
     numel, reach = 1, 0
     for size, step in zip(shape, stride, strict=False):
         if type(size) is not int or type(step) is not int or not (0 <= size <= _MOST and 0 <= step <= _MOST):

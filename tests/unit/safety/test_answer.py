@@ -49,12 +49,6 @@ def test_answer_keeps_what_it_rests_on() -> None:
     )
 
 
-def test_long_lists_are_cut_in_sentences() -> None:
-    found = answer(by_hand(list_(*(new(f"m.C{number_}") for number_ in range(11)))))
-    assert len(found.names) == 11
-    assert found.sentence.endswith("m.C7 and 3 more.")
-
-
 def test_old_torch_has_no_list_of_the_users() -> None:
     found = answer_for(by_hand(new("m.C")), allow_list("2.3"))
     assert found.kind == "allow"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import pytest
 
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.model.checkpoint import Encoding
-from inspector.model.tensors.rebuild import describe_tensor, device_text, looks_like_tensor
-from inspector.model.tensors.views import Known, is_call_to
+from inspector.model.tensors.rebuild import describe_tensor, device_text
+from inspector.model.tensors.views import Known
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
 from tests.builders.pickles import name, number, op, text, tuple_
 from tests.sweep import table
@@ -171,13 +170,6 @@ def test_tensor_sent_as_a_numpy_array(tmp_path: Path) -> None:
     assert (tensor.device, tensor.shape, tensor.nbytes, tensor.problem) == ("cpu", (2, 3), 24, None)
 
 
-def test_first_id_of_a_storage_counts() -> None:
-    rows = by_hand(
-        pairs(a=view(storage("0", device="cuda:0")), b=view(storage("0", device="cuda:1", kind="IntStorage")))
-    )
-    assert [(row.device, row.dtype) for row in rows.tensors] == [("cuda:0", "float32")] * 2
-
-
 @pytest.mark.parametrize("first", [{"device": "meta"}, {"numel": 0}])
 def test_storages_without_an_address_are_not_remembered(first: dict[str, Any]) -> None:
     geometry = {"size": numbers(0)}
@@ -202,24 +194,6 @@ def test_view_of_a_legacy_storage_is_a_storage_of_its_own() -> None:
 
 
 # --- old generations ----------------------------------------------------------------------------------------
-
-
-def test_rebuild_without_gradient() -> None:
-    tensor = only(by_hand(call("torch._utils._rebuild_tensor", storage(), number(1), numbers(3), numbers(1))))
-    assert (tensor.storage_offset, tensor.requires_grad) == (1, False)
-
-
-def test_rebuild_with_an_explicit_type() -> None:
-    arguments = (
-        storage(kind="storage.UntypedStorage", numel=8),
-        number(0),
-        numbers(4),
-        numbers(1),
-        NO,
-        op("NONE"),
-    )
-    tensor = only(by_hand(call("torch._utils._rebuild_tensor_v3", *arguments, name("torch.uint16"))))
-    assert (tensor.dtype, tensor.nbytes, tensor.problem) == ("uint16", 8, None)
 
 
 def test_tensor_made_empty_and_then_set() -> None:
@@ -301,19 +275,6 @@ def test_what_is_nested_too_often_is_an_object() -> None:
     assert describe_tensor(value) is None
 
 
-def test_plain_values_are_no_tensors() -> None:
-    for value in (None, 1, "x", [], Dict([]), Global("a", "b"), PersistentId("x")):
-        assert describe_tensor(value) is None
-
-
-def test_what_looks_like_a_tensor() -> None:
-    assert looks_like_tensor(root_of(view()))
-    assert looks_like_tensor(root_of(storage()))
-    assert not looks_like_tensor(root_of(call("mine._rebuild_tensor_v2")))
-    assert not looks_like_tensor(Call("x", (), "reduce"))
-    assert not looks_like_tensor(1)
-
-
 # --- devices ------------------------------------------------------------------------------------------------
 
 
@@ -334,23 +295,6 @@ def test_what_looks_like_a_tensor() -> None:
 )
 def test_device_texts(made: bytes, expected: str | None) -> None:
     assert device_text(root_of(made)) == expected
-
-
-def test_calls_are_told_by_module_and_name() -> None:
-    value = root_of(call("torch.Size", numbers(1)))
-    assert is_call_to(value, "torch", "Size")
-    assert not is_call_to(value, "torch", "device")
-    assert not is_call_to(Call(1, (), "reduce"), "torch", "Size")
-
-
-def test_known_storages_are_looked_up_without_being_parsed() -> None:
-    checkpoint = by_hand(pairs(w=view()))
-    assert only(checkpoint).storage == "0"
-    value = root_of(view())
-    unknown = describe_tensor(value, Known({}))
-    assert unknown is not None
-    assert unknown.storage is not None
-    assert OrderedDict(a=unknown.storage.key) == {"a": "0"}
 
 
 # --- values made by hand ------------------------------------------------------------------------------------
