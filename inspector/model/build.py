@@ -30,7 +30,6 @@ from inspector.model.optimizer.parameters import Parameters, Shape, View, read_m
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.facts import describe_safety, list_globals, note_program_uses
 from inspector.model.programs.uses import note_strangers
-from inspector.model.roles.cpu_state import is_metadata_on_cpu
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.storages import build_storages, mark_misfits
 from inspector.model.tensors.views import Known
@@ -69,7 +68,7 @@ def read_within(container: Container, look: Callable[[int], None]) -> tuple[str,
     return tuple(sorted(found))
 
 
-__all__ = ["build_checkpoint", "collector_paused", "is_metadata_on_cpu", "open_checkpoint"]
+__all__ = ["build_checkpoint", "collector_paused", "open_checkpoint"]
 
 _MODEL_TYPE = "config.json/model_type"
 _DEEP = 2  # as far as the state of an optimizer lies below the root

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from inspector.model.checkpoint import Encoding, HiddenDevice, Key, KeyFault, Tensor, ValueRow
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.uses import Uses
-from inspector.model.roles.cpu_state import NONE_PINNED
-from inspector.model.roles.roles import NOWHERE, Context, ModelDraft
+from inspector.model.roles.roles import NONE_PINNED, NOWHERE, Context, ModelDraft
 from inspector.model.tensors.storages import Views
 from inspector.pickles.values import Value
 from inspector.records import dataclass, field

@@ -18,8 +18,6 @@ from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, KeyFault,
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
-from inspector.model.roles.contents import holds_averages, holds_data, is_module, looks_like_model
-from inspector.model.roles.cpu_state import NONE_PINNED, is_metadata_on_cpu, pinned_keys
 from inspector.model.roles.hidden import (
     DEVICE_CLASS,
     GENERATOR,
@@ -27,7 +25,20 @@ from inspector.model.roles.hidden import (
     hidden_devices,
     is_of_generator,
 )
-from inspector.model.roles.roles import Context, ModelDraft, enter, is_averaged_parameter, role_of_tensor
+from inspector.model.roles.roles import (
+    NONE_PINNED,
+    Context,
+    ModelDraft,
+    enter,
+    holds_averages,
+    holds_data,
+    is_averaged_parameter,
+    is_metadata_on_cpu,
+    is_module,
+    looks_like_model,
+    pinned_keys,
+    role_of_tensor,
+)
 from inspector.model.tensors.rebuild import describe_tensor, device_text
 from inspector.model.tensors.views import NOTHING_KNOWN, Known, TensorFacts
 from inspector.model.values.children import (
