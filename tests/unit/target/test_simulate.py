@@ -208,70 +208,49 @@ def test_against_torch() -> None:
             assert said is None or said.startswith(ours or ""), (case.name, said, ours)
 
 
-def test_the_first_storage_that_fails_is_named() -> None:
-    made = checkpoint(storage("0"), storage("1", "cuda:3"), storage("2", "mps"))
-    failure = simulate_load(made, CPU_ONLY)
-    assert failure is not None
-    assert (failure.finding, failure.device, failure.storage) == ("cuda-unavailable", "cuda:3", "1")
-    assert (
-        simulate_load(
-            made,
-            Profile(
-                id="x",
-                label="x",
-                accelerators=(("cuda", 4), ("mps", 1)),
-            ),
-        )
-        is None
-    )
+FOUR = Profile(id="x", label="x", accelerators=(("cuda", 4), ("mps", 1)))
+XLA = {"device": "xla:0", "stride": None, "storage_offset": None}
+TAGGED = checkpoint(storage("0"), storage("1", "cuda:3"), storage("2", "mps"))
+SENT_ON = checkpoint(storage("0"), tensor("w", storage="0", **XLA), tensor("n", storage=None, **XLA))
+SENT_THERE = tensor("n", device="cuda:0", stride=None, storage_offset=None, storage="0")
+HIDDEN, PLAIN_DEVICE = (
+    HiddenDevice(path=path, device="cuda:0", what=what)
+    for path, what in (("g", HiddenPlace.GENERATOR), ("d", HiddenPlace.DEVICE))
+)
 
 
-def test_tensors_sent_while_loading_fail_after_their_storage() -> None:
-    sent = {"device": "xla:0", "stride": None, "storage_offset": None}
-    made = checkpoint(storage("0"), tensor("w", storage="0", **sent), tensor("n", storage=None, **sent))
-    failure = simulate_load(made, CPU_ONLY)
-    assert failure is not None
-    assert (failure.finding, failure.device, failure.storage) == ("unknown-device", "xla:0", "0")
-    only_array = checkpoint(tensor("n", storage=None, **sent))
-    assert simulate_load(only_array, CPU_ONLY) is not None
-    assert list(device_failures(made, CPU_ONLY)) == ["xla:0"]
+@table(
+    ("made", "target", "failure"),
+    [
+        (TAGGED, CPU_ONLY, ("cuda-unavailable", "cuda:3", "1")),
+        (TAGGED, FOUR, None),
+        # Tensors that are sent while loading fail after their storage.
+        (SENT_ON, CPU_ONLY, ("unknown-device", "xla:0", "0")),
+        (checkpoint(tensor("n", storage=None, **XLA)), CPU_ONLY, ("unknown-device", "xla:0", "")),
+        (checkpoint(storage("0"), SENT_THERE), FOUR, None),
+        # What torch says to the file comes first, generators last.
+        (
+            checkpoint(storage("0", "cuda:0"), versions=(("version", "11"),)),
+            CPU_ONLY,
+            ("newer-format", "", ""),
+        ),
+        (checkpoint(hidden_devices=(PLAIN_DEVICE, HIDDEN)), CPU_ONLY, ("cuda-unavailable", "cuda:0", "")),
+        (checkpoint(hidden_devices=(PLAIN_DEVICE,)), CPU_ONLY, None),
+        (
+            checkpoint(storage("0", missing=True), versions=(("version", "3"),)),
+            CPU_ONLY,
+            ("truncated", "", "0"),
+        ),
+        (checkpoint(storage("0", missing=True), format="legacy"), CPU_ONLY, ("truncated", "", "")),
+    ],
+)
+def test_the_first_failure(made: Checkpoint, target: Profile, failure: tuple[str, str, str] | None) -> None:
+    found = simulate_load(made, target)
+    assert (None if found is None else (found.finding, found.device, found.storage)) == failure
 
 
-def test_generators_fail_last() -> None:
-    hidden = HiddenDevice(path="g", device="cuda:0", what=HiddenPlace.GENERATOR)
-    plain = HiddenDevice(path="d", device="cuda:0", what=HiddenPlace.DEVICE)
-    failure = simulate_load(checkpoint(hidden_devices=(plain, hidden)), CPU_ONLY)
-    assert failure is not None
-    assert failure.message == "RuntimeError: Cannot get CUDA generator without ATen_cuda library."
-    assert simulate_load(checkpoint(hidden_devices=(plain,)), CPU_ONLY) is None
-
-
-def test_what_torch_says_to_the_file_comes_first() -> None:
-    made = checkpoint(storage("0", "cuda:0"), versions=(("version", "11"),))
-    failure = simulate_load(made, CPU_ONLY)
-    assert failure is not None
-    assert failure.finding == "newer-format"
-
-
-def test_records_that_are_missing_or_short() -> None:
-    missing = checkpoint(storage("0", missing=True), versions=(("version", "3"),))
-    failure = simulate_load(missing, CPU_ONLY)
-    assert failure is not None
-    assert (failure.finding, failure.storage) == ("truncated", "0")
-
-
-def test_a_cut_legacy_file() -> None:
-    failure = simulate_load(checkpoint(storage("0", missing=True), format="legacy"), CPU_ONLY)
-    assert failure is not None
-    assert failure.message == "RuntimeError: unexpected EOF"
-
-
-def test_tensors_sent_to_a_device_that_is_there_load() -> None:
-    sent = tensor("n", device="cuda:0", stride=None, storage_offset=None, storage="0")
-    assert (
-        simulate_load(checkpoint(storage("0"), sent), Profile(id="x", label="x", accelerators=(("cuda", 1),)))
-        is None
-    )
+def test_devices_that_fail_are_listed() -> None:
+    assert list(device_failures(SENT_ON, CPU_ONLY)) == ["xla:0"]
 
 
 # --- calls with arguments -----------------------------------------------------------------------------------
