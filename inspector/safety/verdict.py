@@ -5,7 +5,7 @@ A verdict is never better than the truth: whatever is not known to be harmless c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -40,6 +40,8 @@ class Archive(NamedTuple):
         otherwise: What `torch.load` does with it, behind the name of that function.
         refusal: What it says with `weights_only=True`, for the answer about that.
         own: What the names begin with that its loader looks up in the archive, and not in Python.
+        runs: What its loader runs, in a sentence.
+        noted: Notes that say more of that.
     """
 
     loader: str
@@ -47,43 +49,18 @@ class Archive(NamedTuple):
     otherwise: str
     refusal: str
     own: tuple[str, ...]
-    reasons: Callable[[Checkpoint], Iterator[str]]
+    runs: str
+    noted: tuple[NoteKind, ...]
     is_imported: bool
     maps: bool = True
 
 
-def _script_reasons(checkpoint: Checkpoint) -> Iterator[str]:
-    yield (
-        "torch.jit.load imports no Python and calls none, but the file is a program: its code runs when the "
-        "model is called, with all that the operators of torch can do."
-    )
-    for note in checkpoint.notes:
-        if note.kind is NoteKind.RUNS_AT_LOAD:
-            yield f"Some of it, __setstate__ in {note.values[0]}, runs as soon as the file is loaded."
-        elif note.kind is NoteKind.FILE_ACCESS:
-            yield f"It reads or writes files: {note.values[0]}."
-
-
-def _package_reasons(checkpoint: Checkpoint) -> Iterator[str]:
-    yield (
-        "torch.package imports what its pickles name, from the package itself or from what is installed; no "
-        "list restricts it."
-    )
-    for note in checkpoint.notes:
-        if note.kind is NoteKind.PYTHON_INSIDE:
-            yield f"The file holds Python, which runs as soon as it is imported: {note.values[0]}."
-
-
-def _export_reasons(checkpoint: Checkpoint) -> Iterator[str]:
-    yield (
-        "torch.export.load unpickles what stands beside the graph, sample inputs among it: where "
-        "weights_only=True refuses that, it goes on with weights_only=False."
-    )
-    for note in checkpoint.notes:
-        if note.kind is NoteKind.MACHINE_CODE:
-            yield f"The file holds machine code, which runs as soon as it is loaded: {note.values[0]}."
-
-
+_NOTED = {
+    NoteKind.RUNS_AT_LOAD: "Some of it, __setstate__ in {}, runs as soon as the file is loaded.",
+    NoteKind.FILE_ACCESS: "It reads or writes files: {}.",
+    NoteKind.PYTHON_INSIDE: "The file holds Python, which runs as soon as it is imported: {}.",
+    NoteKind.MACHINE_CODE: "The file holds machine code, which runs as soon as it is loaded: {}.",
+}
 ARCHIVES: dict[str, Archive] = {
     "torchscript": Archive(
         loader="torch.jit.load",
@@ -91,7 +68,11 @@ ARCHIVES: dict[str, Archive] = {
         otherwise="does so only with weights_only=False",
         refusal="It refuses every TorchScript file, and hands it to torch.jit.load with weights_only=False.",
         own=("__torch__.", "torch.jit._pickle."),
-        reasons=_script_reasons,
+        runs=(
+            "torch.jit.load imports no Python and calls none, but the file is a program: its code runs when "
+            "the model is called, with all that the operators of torch can do."
+        ),
+        noted=(NoteKind.RUNS_AT_LOAD, NoteKind.FILE_ACCESS),
         is_imported=False,
     ),
     "pt2": Archive(
@@ -100,7 +81,11 @@ ARCHIVES: dict[str, Archive] = {
         otherwise="does not read it",
         refusal="It finds no data.pkl in it: an exported program is read by torch.export.load alone.",
         own=(),
-        reasons=_export_reasons,
+        runs=(
+            "torch.export.load unpickles what stands beside the graph, sample inputs among it: where "
+            "weights_only=True refuses that, it goes on with weights_only=False."
+        ),
+        noted=(NoteKind.MACHINE_CODE,),
         is_imported=True,
         maps=False,
     ),
@@ -110,7 +95,11 @@ ARCHIVES: dict[str, Archive] = {
         otherwise="does not read it",
         refusal="It finds no data.pkl in it: a package is read by torch.package alone.",
         own=(),
-        reasons=_package_reasons,
+        runs=(
+            "torch.package imports what its pickles name, from the package itself or from what is "
+            "installed; no list restricts it."
+        ),
+        noted=(NoteKind.PYTHON_INSIDE,),
         is_imported=True,
     ),
 }
@@ -143,7 +132,9 @@ def judge_archive(checkpoint: Checkpoint) -> ArchiveVerdict | None:
         use.name for use, verdict in zip(checkpoint.globals, verdicts, strict=True) if verdict == "dangerous"
     ]
     reasons = [_naming(dangerous, archive)] if dangerous else []
-    reasons += archive.reasons(checkpoint)
+    reasons.append(archive.runs)
+    noted = [note for note in checkpoint.notes if note.kind in archive.noted]
+    reasons += [_NOTED[note.kind].format(note.values[0]) for note in noted]
     if is_ambiguous(checkpoint) or checkpoint.needs.oddities:
         reasons.append(_AMBIGUOUS)
     danger = _danger(archive, checkpoint, is_named=bool(dangerous))
