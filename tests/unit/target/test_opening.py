@@ -29,7 +29,6 @@ def target(version: str) -> Profile:
 
 
 def said(found: tuple[str, str] | None) -> str:
-    assert found is not None
     return found[1]
 
 
@@ -45,7 +44,6 @@ def said(found: tuple[str, str] | None) -> str:
 def test_a_zip_is_too_new_for_an_old_torch(version: str, words: str) -> None:
     failure = opening_failure(ZIP, target(version), LoadCall())
     assert words in said(failure)
-    assert failure is not None
     assert failure[0] == "newer-format"
     assert opening_failure(LEGACY, target(version), LoadCall()) is None
 
@@ -169,7 +167,6 @@ def test_safetensors(given: object, map_location: MapLocation) -> None:
     try:
         torch.load(CORPUS / "safetensors" / "all.safetensors", map_location=given)
     except RuntimeError as error:
-        assert ours is not None
         assert ours[1] == f"RuntimeError: {error}"  # noqa: PT017 - it may also load
     else:
         assert ours is None
@@ -185,7 +182,6 @@ def test_safetensors_are_taken_for_a_pickle_where_the_name_says_nothing_or_torch
         (other, CPU_ONLY, LoadCall(weights_only=False), "UnpicklingError: invalid load key"),
     ):
         failure = opening_failure(found, target, how)
-        assert failure is not None
         assert failure[0] == OTHER_LOADER
         assert failure[1].startswith(message)
         assert opening_failure(found, target, replace(how, by_loader=True)) is None
@@ -200,7 +196,6 @@ def test_the_container_comes_before_the_arguments(tmp_path: Path) -> None:
         for name in before.namelist():
             after.writestr(name, b"11\n" if name.endswith("/version") else before.read(name))
     failure = opening_failure(open_checkpoint(str(path)), CPU_ONLY, LoadCall(mmap=True))
-    assert failure is not None
     assert failure[0] == "newer-format"
 
 
@@ -240,7 +235,6 @@ def test_plain_pickles() -> None:
         for how, words in rows:
             failure = opening_failure(plain, CPU_ONLY, how)
             assert said(failure).startswith(words), how
-            assert failure is not None
             assert failure[0] == OTHER_LOADER, how
 
 

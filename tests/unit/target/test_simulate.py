@@ -124,7 +124,6 @@ def test_what_has_no_device_goes_where_the_loader_is_told() -> None:
     assert landed(TorchDevice(text="meta")) == ("", (BAD_MAP, "SafetensorError: device meta is invalid"))
     device, failure = landed("cuda:1")
     assert device == ""
-    assert failure is not None
     assert failure[0] == "cuda-unavailable"
 
 
@@ -152,7 +151,6 @@ def test_meta_against_torch(kind: str, tmp_path: Path) -> None:
     try:
         torch.load(tmp_path / "file.pt", map_location="meta", weights_only=False)
     except NotImplementedError as error:  # torch has no such function for meta: what we foretell
-        assert ours is not None
         assert ours[0].path == "b"
         assert ours[1][0] == BAD_MAP
         assert f"NotImplementedError: {error}".startswith(ours[1][1])  # noqa: PT017 - it may also load
@@ -168,7 +166,6 @@ def test_a_generator_s_state_belongs_on_the_cpu() -> None:
         hidden_devices=(GENERATOR,),
     )
     failure = failure_of(found, GPU, map_location="cuda")
-    assert failure is not None
     assert (failure[0].path, failure[1][0]) == ("g/.state/2", "rng-off-cpu")
     assert failure_of(found, GPU) is None
     assert failure_of(found, CPU_ONLY, map_location="cuda") is None  # stopped before, by the storage
@@ -270,7 +267,6 @@ def test_where_everything_lands() -> None:
     assert outcome == LoadOutcome(failure=None, weights_only=True, tensors=("cpu",), storages=("cpu",))
     assert outcome.devices == ("cpu",)
     stopped = simulate(made, CPU_ONLY, LoadCall(weights_only=False))
-    assert stopped.failure is not None
     assert (stopped.failure.tensor, stopped.weights_only, stopped.devices) == ("w", False, ())
 
 
@@ -289,7 +285,6 @@ def test_a_refusal_or_a_device_whichever_comes_first(
     made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))
     refusal = replace(REFUSED, storages_before=storages_before)
     outcome = simulate(made, CPU_ONLY, LoadCall(weights_only=weights_only, refusal=refusal))
-    assert outcome.failure is not None
     assert outcome.failure.finding == finding
 
 
@@ -299,13 +294,11 @@ def test_a_refusal_or_a_tensor_that_is_sent_to_its_device(storages_before: int, 
     made = checkpoint(storage("0"), tensor("w", storage="0"), sent)
     refusal = replace(REFUSED, storages_before=storages_before)
     failure = simulate(made, CPU_ONLY, LoadCall(weights_only=True, refusal=refusal)).failure
-    assert failure is not None
     assert failure.finding == finding
 
 
 def test_what_is_known_before_the_file_is_read() -> None:
     outcome = simulate(checkpoint(format="legacy"), CPU_ONLY, LoadCall(mmap=True))
-    assert outcome.failure is not None
     assert outcome.failure.finding == "bad-load-option"
 
 
@@ -321,14 +314,12 @@ def test_a_wrapper_is_made_after_its_parts() -> None:
         tensor("c", device="npu:0", storage="2"),
     )
     outcome = simulate(made, CPU_ONLY, LoadCall(map_location=Function()))
-    assert outcome.failure is not None
     assert (outcome.failure.finding, outcome.failure.tensor) == ("bad-map-location", "w")
 
 
 def test_a_tensor_that_cannot_be_made_where_it_lands() -> None:
     made = checkpoint(storage("0"), tensor("q", dtype="qint8", storage="0"))
     outcome = simulate(made, CPU_ONLY, LoadCall(map_location="meta"))
-    assert outcome.failure is not None
     assert (outcome.failure.finding, outcome.failure.tensor) == ("bad-map-location", "q")
 
 
@@ -385,10 +376,8 @@ def test_ways(made: Checkpoint, version: str | None, expected: tuple[str, bool, 
 
 def test_what_stops_the_code_is_asked_apart() -> None:
     load = judge_load(checkpoint(*ON_GPU, globals=names("m.Net")), CPU_ONLY)
-    assert load.failure is not None
     assert load.failure.finding == "needs-allow-list"
     assert load.last_error is load.stop
-    assert load.stop is not None
     assert load.stop.device == "cuda:0"
 
 

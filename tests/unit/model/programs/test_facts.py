@@ -80,7 +80,6 @@ def test_file_that_cannot_be_read_is_what_its_programs_do() -> None:
     assert unread_checkpoint(error) is None
     error.programs = (program(EVIL), program(NONE, is_whole=False))
     seen = unread_checkpoint(error)
-    assert seen is not None
     assert ([use.name for use in seen.globals], seen.tensors) == (["posix.system"], ())
     assert seen.notes == (Note(NoteKind.BROKEN_OFF),)
 
@@ -106,6 +105,5 @@ def test_of_many_calls_the_first_of_each_name_are_looked_at_once_an_error_was_me
     many = b"".join(call("mine.make", number(place)) + op("POP") for place in range(20))
     error.programs = (program(many + EVIL, is_whole=False),)
     seen = unread_checkpoint(error)
-    assert seen is not None
     assert [use.name for use in seen.safety.calls].count("mine.make") == MOST_OF_ONE_NAME
     assert "posix.system" in {use.name for use in seen.safety.calls}

@@ -324,10 +324,8 @@ def test_the_first_id_of_a_storage_counts() -> None:
     first = parse_storage_id(node)
     assert first is not None
     facts = describe_tensor(tensor(), Known({"0": first}))
-    assert facts is not None
     assert facts.device == "cpu"
     other = describe_tensor(made("_rebuild_tensor", stored_id(), 0, (2,), (1,)), Known({"0": first}))
-    assert other is not None
     assert other.device == "cpu"
 
 
@@ -335,7 +333,6 @@ def test_attributes_set_on_a_tensor_are_its_state() -> None:
     value = tensor()
     value.state = Dict([("a", 1)])
     facts = describe_tensor(value)
-    assert facts is not None
     assert facts.state is value.state
 
 
@@ -345,14 +342,12 @@ def test_quantized() -> None:
     whole = describe_tensor(
         made("_rebuild_qtensor", stored_id(cls=qint8), 0, (6,), (1,), (scheme, 0.1, 3), False, None)
     )
-    assert whole is not None
     assert (whole.dtype, whole.parts) == ("qint8", ())
     assert whole.encoding == Encoding(scale=0.1, zero_point=3)
     scales, zeros = tensor("1", (6,), (1,)), tensor("2", (6,), (1,))
     channels = describe_tensor(
         made("_rebuild_qtensor", stored_id(cls=qint8), 0, (6,), (1,), (scheme, scales, zeros, 0), False, None)
     )
-    assert channels is not None
     assert channels.parts == (("scales", scales), ("zero_points", zeros))
     assert channels.encoding == Encoding(axis=0)
 
@@ -362,8 +357,6 @@ def test_scales_that_are_not_understood_are_no_encoding() -> None:
     for qparams in (None, (), ("scheme", 1, 3), ("scheme", 0.1, 1 << 40), ("s", 1, 2, 1), ("s", 1, 2, True)):
         value = made("_rebuild_qtensor", stored_id(cls=qint8), 0, (6,), (1,), qparams, False, None)
         facts = describe_tensor(value)
-        assert facts is not None
-        assert facts.encoding is not None
         assert not facts.encoding.is_readable, qparams
 
 
@@ -383,24 +376,20 @@ def test_lazy_bits_are_read() -> None:
                 "_rebuild_tensor_v2", stored_id(location=location), 0, (3,), (1,), False, None, metadata
             )
             facts = describe_tensor(value)
-            assert facts is not None
             assert facts.encoding == expected
         byte = stored_id(cls=Global("torch.storage", "UntypedStorage"))
         newest = describe_tensor(
             made("_rebuild_tensor_v3", byte, 0, (3,), (1,), False, None, DTYPE, metadata)
         )
-        assert newest is not None
         assert newest.encoding == expected
 
 
 def test_nested_and_jagged() -> None:
     parts = [tensor(key) for key in "0123"]
     facts = describe_tensor(made("_rebuild_nested_tensor", *parts))
-    assert facts is not None
     assert [name for name, _ in facts.parts] == ["buffer", "sizes", "strides", "offsets"]
     arguments = Dict([("values", parts[0]), ("offsets", parts[1]), ("ragged_idx", 1), (5, parts[2])])
     jagged = describe_tensor(made("_rebuild_njt", arguments))
-    assert jagged is not None
     assert (jagged.layout, [name for name, _ in jagged.parts]) == ("jagged", ["values", "offsets"])
 
 
@@ -414,7 +403,6 @@ def test_elements_that_loading_would_cast_are_not_those_of_the_row() -> None:
     }
     for title, (inner, dtype, encoding) in cases.items():
         facts = describe_tensor(made("_rebuild_xla_tensor", inner, dtype, "xla:0", False))
-        assert facts is not None
         assert facts.encoding == encoding, title
 
 
@@ -422,5 +410,4 @@ def test_meta() -> None:
     facts = describe_tensor(
         made("_rebuild_meta_tensor_no_storage", DTYPE, (1 << 40, 1 << 20), (1 << 20, 1), False)
     )
-    assert facts is not None
     assert (facts.device, facts.nbytes, facts.storage) == ("meta", 1 << 61, None)
