@@ -9,6 +9,8 @@ from __future__ import annotations
 from inspector.records import dataclass
 
 Version = tuple[int, int]
+Packages = tuple[tuple[str, tuple[str, ...]], ...]
+Environment = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,5 +156,5 @@ class Evidence:
     dxg: bool = False
     toolkits: tuple[str, ...] = ()
     nvcc: str | None = None
-    packages: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
+    packages: Packages = ()
+    environment: Environment = ()

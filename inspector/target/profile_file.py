@@ -40,17 +40,15 @@ _RECORDS = {
     record.__name__: record
     for record in (System, Python, TorchFound, TorchDevice, Nvidia, Smi, SmiGpu, Libcuda, Node, Evidence)
 }
-_MAPPINGS = {
-    "tuple[tuple[str, tuple[str, ...]], ...]": "tuple[str, ...]",
-    "tuple[tuple[str, str], ...]": "str",
-}
+_MAPPINGS = {"Packages": "tuple[str, ...]", "Environment": "str"}
+_LISTS = {f"tuple[{name}, ...]": name for name in ("str", *_RECORDS)}
 _UNKNOWN: dict[str, object] = {"str": "", "bool": False}
 """What stands for a field that is missing or null, where that is not None."""
 
 
 def _read(kind: str, value: object, place: str) -> Any:  # noqa: ANN401 - as the field is declared
     """Return the value of a field, read by the type that it is declared with."""
-    base = kind.removesuffix(" | None")
+    base = kind.partition("|")[0].strip()
     if base in _RECORDS:
         found = _object(value, place)
         return _RECORDS[base](
@@ -64,11 +62,11 @@ def _read(kind: str, value: object, place: str) -> Any:  # noqa: ANN401 - as the
             (cut_text(escape_text(name), _MOST_LABEL_CHARS), _read(_MAPPINGS[base], inner, _at(place, name)))
             for name, inner in found.items()
         )
-    if base.startswith("tuple["):
+    if base in _LISTS:
         items = [] if value is None else value
         if not isinstance(items, list) or len(items) > _MOST_ITEMS:
             raise _refusal(place, f"a list of at most {_MOST_ITEMS}")
-        inner = base.removeprefix("tuple[").removesuffix(", ...]")
+        inner = _LISTS[base]
         return tuple(
             _read(inner, {} if item is None else item, f"{place}[{at}]") for at, item in enumerate(items)
         )
