@@ -335,7 +335,12 @@ def _may_be_state(state: Value) -> bool:
 # --- Python's own types -------------------------------------------------------------------------------------
 
 
+_ATOMS = frozenset({type(None), bool, int, float, str, bytes})  # told first: there can be millions
+
+
 def _is_hashable(value: Value) -> bool:
+    if type(value) in _ATOMS:
+        return True
     if isinstance(value, tuple):
         is_flat = len(value) <= _MOST_DIMENSIONS and not any(isinstance(item, tuple) for item in value)
         return is_flat and all(map(_is_hashable, value))
@@ -349,7 +354,12 @@ def _takes_members(args: Args) -> bool:
 def _takes_pairs(args: Args) -> bool:
     """Check what Python 2 makes an OrderedDict of: a list of lists of two."""
     items = args[0] if args and isinstance(args[0], list) else ()
-    return all(isinstance(item, list | tuple) and len(item) == 2 and _is_hashable(item[0]) for item in items)
+    return all(
+        isinstance(item, list | tuple)
+        and len(item) == 2
+        and (type(item[0]) in _ATOMS or _is_hashable(item[0]))
+        for item in items
+    )
 
 
 def _takes_text(args: Args) -> bool:
