@@ -129,11 +129,7 @@ def has_elements(row: Tensor) -> bool:
 
 
 def elements_of(row: Tensor, marks: Marks = UNMARKED) -> Elements:
-    """Return where the elements of a row are.
-
-    Args:
-        marks: What its elements are only said to be.
-    """
+    """Return where the elements of a row are."""
     if row.problem is not None:
         raise ContainerError(row.problem, where=row.path)
     storage = row.storage or ""
@@ -235,11 +231,7 @@ class Equalities:
     def compare(
         self, one: Tensor, other: Tensor, marks: tuple[Marks, Marks] = (UNMARKED, UNMARKED)
     ) -> Equality:
-        """Compare two tensors of one dtype and as many elements.
-
-        Args:
-            marks: What the elements of each are only said to be.
-        """
+        """Compare two tensors of one dtype and as many elements."""
         try:
             first, second = _once(elements_of(one, marks[0]), elements_of(other, marks[1]))
             if first.storage not in self._tied[0] and second.storage not in self._tied[1]:
@@ -459,11 +451,7 @@ class Differences:
         progress: Progress,
         marks: tuple[Marks, Marks] = (UNMARKED, UNMARKED),
     ) -> Numbers:
-        """Compare two tensors of as many elements.
-
-        Args:
-            marks: What the elements of each are only said to be.
-        """
+        """Compare two tensors of as many elements."""
         first, second = elements_of(one, marks[0]), elements_of(other, marks[1])
         blocks = side_by_side(
             read_elements(self._a, first, progress),
@@ -479,7 +467,6 @@ class Differences:
         return self._ask(_Asked((one.element.dtype, other.element.dtype), one.shape, path), blocks, progress)
 
     def _ask(self, asked: _Asked, pairs: Iterator[tuple[bytes, bytes]], progress: Progress) -> Numbers:
-        """Have the child compare pairs of blocks."""
         head = {
             "a": asked.dtypes[0],
             "b": asked.dtypes[1],

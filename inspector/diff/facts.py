@@ -50,7 +50,6 @@ def compare_rows(
     What a file does not say is no difference: formats without a pickle name neither devices nor gradients.
 
     Args:
-        other: That of the second.
         has_roles: Whether both files say themselves what a tensor is for. Elsewhere that is told by its
             place and by what stands beside it.
     """
@@ -134,7 +133,6 @@ def compare_unsaid(one: Value, other: Value, one_tokens: Tokens, other_tokens: T
 
 
 def _is_plain(value: Value) -> bool:
-    """Return whether a value is what nearly all tensors are."""
     return (
         type(value) is Call
         and type(value.func) is Global
@@ -197,11 +195,7 @@ _METADATA = "._metadata/"
 
 @dataclass(slots=True, kw_only=True)
 class Values:
-    """What became of values.
-
-    Attributes:
-        removed: Those that only the first file has, by number.
-    """
+    """What became of values."""
 
     removed: tuple[int, ...]
     added: tuple[int, ...]
@@ -255,7 +249,6 @@ def _listed(rows: Sequence[ValueRow], side: Side, other: Side) -> list[int]:
 
 
 def _outside(places: Sequence[str], names: list[str], rows: list[int]) -> list[int]:
-    """Return the rows that stand in none of some places."""
     starts = tuple(f"{place}/" if place else "" for place in places)
     return [row for row in rows if not names[row].startswith(starts)]
 
@@ -318,7 +311,6 @@ def _rest(left: Left, found: list[tuple[int, int]]) -> Left:
 def _change(
     first: int, second: int, sides: tuple[Side, Side], tokens: tuple[Tokens, Tokens]
 ) -> ValueChange | None:
-    """Return how two values differ; None for equal ones."""
     a, b = sides
     one, other = a.checkpoint.values[first], b.checkpoint.values[second]
     value, another = a.values[first], b.values[second]
@@ -346,7 +338,6 @@ def _change(
 
 
 def _array_change(change: ValueChange, one: StoredArray, other: StoredArray) -> ValueChange | None:
-    """Return how two arrays differ; None for equal ones under equal keys."""
     facts = compare_arrays(one, other)
     if not facts and not change.what:
         return None
@@ -434,7 +425,6 @@ class _Run(NamedTuple):
     is_dense: bool
 
     def overlaps(self, other: _Run) -> bool:
-        """Return whether they have a byte in common."""
         return self.storage == other.storage and self.start < other.end and other.start < self.end
 
 

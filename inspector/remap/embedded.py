@@ -43,11 +43,7 @@ def embedded_edits(
     rewrite: Rewrite,
     progress: Progress,
 ) -> list[Edit]:
-    """Return what changes in a pickle so that files within it have other devices.
-
-    Args:
-        moves: Where they go, by their index in that.
-    """
+    """Return what changes in a pickle so that files within it have other devices."""
     rules: dict[bytes, dict[str, str]] = {}
     for index, (row, value) in enumerate(inside):
         own = rules.setdefault(contents_of(value, data), {})

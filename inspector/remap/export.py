@@ -55,11 +55,7 @@ _COPIED_BY_NAME = frozenset({"darwin", "win32"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """A copy that was written.
-
-    Attributes:
-        compared_nbytes: How many of the copied bytes were compared with the original's, one by one ...
-    """
+    """A copy that was written."""
 
     destination: Path
     nbytes: int
@@ -137,7 +133,6 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
 
 
 def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> frozenset[str]:
-    """Open the copy again and compare; return the devices it names."""
     progress.start("waiting for the disk")
     out.settle()
     progress.start("checking the copy")
@@ -148,7 +143,6 @@ def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) 
 
 
 def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
-    """Compare what was copied, or samples of it; return how many bytes."""
     if verify == "none" or (writer.source.gzipped and verify != "full"):  # it had to be inflated again
         return 0
     spans = writer.copied if verify == "full" else sample_spans(writer.copied, SAMPLE_NBYTES)
@@ -176,7 +170,6 @@ def _ask_torch(
 
 
 def _cloner(source: Source, out: OutFile, progress: Progress) -> Callable[[], bool] | None:
-    """Return what has the system copy the whole file, where it does that by name."""
     fd = source.fileno()
     if fd is None or sys.platform not in _COPIED_BY_NAME:
         return None
@@ -206,11 +199,7 @@ def export_folder(
     verify: Verify = "quick",
     progress: Progress | None = None,
 ) -> Export:
-    """Write a copy of a folder with the devices of a plan.
-
-    Args:
-        verify: How each file is checked, see `export_copy`.
-    """
+    """Write a copy of a folder with the devices of a plan."""
     progress = progress or Progress()
     root = _root_of(checkpoint.path)
     if not can_relabel(checkpoint):

@@ -228,7 +228,6 @@ class _Unpacked(FileSource):
     """The inside of a gzip file, in a file without a name."""
 
     def __init__(self, packed: Source, fd: int) -> None:
-        """Take over the descriptor of the file that holds the inside of `packed`."""
         self._packed = packed
         super().__init__(packed.path, fd)
         self.status, self.file_nbytes = packed.status, packed.file_nbytes
@@ -257,6 +256,5 @@ def _plain_source(path: str, folder: Path, progress: Progress) -> Iterator[Sourc
 
 
 def _vanishing(folder: Path) -> IO[bytes]:
-    """Return a new file that is gone once it is closed."""
     with explained(folder):
         return tempfile.TemporaryFile(dir=folder)

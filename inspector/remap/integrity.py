@@ -28,11 +28,7 @@ _ASK_EACH = 8192
 
 
 class Lost(NamedTuple):
-    """One tensor that cannot be saved.
-
-    Attributes:
-        shape: Sizes by dimension, in elements.
-    """
+    """One tensor that cannot be saved."""
 
     path: str
     why: str
@@ -46,7 +42,6 @@ class Rows(NamedTuple):
     """The tensors of a checkpoint, sorted into what is saved and what is not.
 
     Attributes:
-        kept: The rows that are whole, parts of composites among them.
         lost: The tensors that are not; a composite counts as one.
         lost_values: What these are in the pickle, by identity.
     """
@@ -112,7 +107,6 @@ class _LeavingOut:
         return root
 
     def _enter(self, value: Value) -> None:
-        """Mend what is inside a value; a tuple was mended with what holds it."""
         if isinstance(value, list):
             value[:] = map(self._mended, value)
         elif isinstance(value, Set):
@@ -179,8 +173,6 @@ class FileCheck:
 
     Attributes:
         unchecked: How many are as long as they should be, while the file tells no checksum.
-        lost: The tensors that are not whole, in the order of the file.
-        findings: The same as findings: `truncated` and `bad-crc`.
     """
 
     path: str

@@ -150,9 +150,7 @@ class Taken(NamedTuple):
     """The entries of a state dict.
 
     Attributes:
-        entries: Name and value of each, in order; a value is a tensor, or plain data.
         facts: What each of the tensors is, by its place; None for plain data.
-        metadata: What torch keeps beside the names (the version of each module), or None.
     """
 
     entries: list[tuple[str, Value]]
@@ -204,7 +202,6 @@ def tensors_in(value: Value) -> tuple[int, int]:
 
 
 def _inside(value: Value) -> list[Value]:
-    """Return what is in a value; what is in a tensor is counted with it."""
     return [] if looks_like_tensor(value) else _children(value)
 
 
@@ -422,7 +419,6 @@ def _others(pairs: list[tuple[Value, Value]], numbers: set[int]) -> list[tuple[V
 
 
 def _placed_children(value: Value) -> list[tuple[Key, Value, _Place | None]]:
-    """Return what is inside a value as `children_of` does, each with its place."""
     children = children_of(value)
     places: list[_Place | None] = [None] * len(children)
     if isinstance(value, Dict | list):

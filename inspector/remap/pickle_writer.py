@@ -59,7 +59,6 @@ class StorageName(NamedTuple):
     """What the pickle says of a storage.
 
     Attributes:
-        cls: The class's module and name; it tells the element type.
         numel: How many elements it has; bytes for untyped ones.
     """
 
@@ -160,9 +159,7 @@ class Writing:
     """How values are written.
 
     Attributes:
-        legacy: Whether persistent ids have the legacy container's six parts.
         names_are_present: Whether names must not be taken for those of Python 2; see `names_are_present`.
-        rebuilt: Returns the call that rebuilds a tensor of a format without a pickle.
     """
 
     naming: Naming = field(default_factory=NoStorages)
@@ -245,7 +242,6 @@ class Rebuilding:
     """Makes the calls, one for each tensor however often it is met, so that what is shared stays shared."""
 
     def __init__(self, storage_ids: Mapping[str, StorageId]) -> None:
-        """Make calls for tensors of these storages, by key."""
         self._storage_ids = storage_ids
         self._calls: dict[int, tuple[StoredTensor, Call]] = {}
         self._nodes: dict[str, PersistentId] = {}
@@ -273,7 +269,6 @@ class Rebuilding:
         return Call(self._name("torch._utils", name), args, "reduce")
 
     def _name(self, module: str, name: str) -> Global:
-        """Return one node for each name, which all calls share."""
         return self._names.get((module, name)) or self._names.setdefault((module, name), Global(module, name))
 
     def _node(self, storage: StorageId) -> PersistentId:
@@ -362,7 +357,6 @@ class _Writer:
     # --- the memo -------------------------------------------------------------------------------------------
 
     def finish(self, item: _Later) -> None:
-        """Write what comes behind a value, remember the value, and have it filled."""
         self._out += item.code
         if not item.is_memoized:
             return
@@ -401,15 +395,12 @@ class _Writer:
     # --- plain values ---------------------------------------------------------------------------------------
 
     def none(self, _: Value) -> None:
-        """Write None."""
         self._out += b"N"
 
     def boolean(self, value: bool) -> None:  # noqa: FBT001 - it is the value to write
-        """Write True or False."""
         self._out += b"\x88" if value else b"\x89"
 
     def integer(self, value: int) -> None:
-        """Write a whole number."""
         if 0 <= value < 1 << 16:
             self._out += b"K" + bytes([value]) if value < 256 else b"M" + _U2.pack(value)
         elif -(1 << 31) <= value < 1 << 31:
@@ -420,11 +411,9 @@ class _Writer:
             self._out += (b"\x8a" if len(data) < 256 else b"\x8b") + size + data
 
     def real(self, value: float) -> None:
-        """Write a floating-point number."""
         self._out += b"G" + _F8.pack(value)
 
     def text(self, value: str) -> None:
-        """Write a text."""
         if not self._get(value):
             data = value.encode("utf-8", "surrogatepass")
             self._out += b"X" + _U4.pack(len(data)) + data
@@ -464,7 +453,6 @@ class _Writer:
         self._put(id(value))
 
     def blob(self, value: Blob) -> None:
-        """Write what was left in the stream for its length."""
         if self._get(id(value)):
             return
         data = self._how.bytes_of(value)
@@ -477,7 +465,6 @@ class _Writer:
     # --- names ----------------------------------------------------------------------------------------------
 
     def name(self, name: tuple[str, str]) -> None:
-        """Write a name to import."""
         if not self._get(name):
             refuse_name(*name)
             self._out += f"c{name[0]}\n{name[1]}\n".encode()
@@ -496,19 +483,16 @@ class _Writer:
     # --- containers -----------------------------------------------------------------------------------------
 
     def sequence(self, value: list[Value]) -> None:
-        """Write a list."""
         if self._begin(value):
             self.finish(_Later(b"]", value, is_memoized=True))
             self.fill(_Fill(value, b"e"))
 
     def mapping(self, value: Dict) -> None:
-        """Write a dictionary."""
         if self._begin(value):
             self.finish(_Later(b"}", value, is_memoized=True))
             self.fill(_Fill(self._how.edits.entries(value, value.pairs), b"u", in_pairs=True))
 
     def group(self, value: tuple[Value, ...]) -> None:
-        """Write a tuple."""
         if not value:
             self._out += b")"
         elif self._begin(value):
@@ -529,7 +513,6 @@ class _Writer:
             self.fill(_Fill(value.items, b"e"))
 
     def fill(self, fill: _Fill) -> None:
-        """Write what an object is filled with."""
         items = fill.items
         if items:
             self._out += b"("
@@ -565,7 +548,6 @@ class _Writer:
             self._todo += (_Later(code, value, is_memoized=True, rest=rest), args, value.func)
 
     def stored(self, value: StoredTensor) -> None:
-        """Write a tensor of a format without a pickle."""
         self.call(self._how.rebuilt(value))
 
     def _view(self, value: Call, node: PersistentId) -> bool:
@@ -591,7 +573,6 @@ class _Writer:
         return True
 
     def persistent(self, value: PersistentId) -> None:
-        """Write a persistent id."""
         name = self._how.naming.name_storage(value)
         if name is not None:
             self._storage(name)
@@ -648,5 +629,4 @@ _LARGE = {"buffer": "a buffer that is not in the pickle"}
 
 
 def _read_line(instruction: bytes) -> Value:
-    """Read a text that is written with escapes."""
     return read_pickle(instruction + b"\n.", limits=_ENDLESS).root

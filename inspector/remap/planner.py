@@ -67,12 +67,6 @@ class Content(NamedTuple):
     """What is to be written.
 
     Attributes:
-        format: `zip`, `legacy` or `safetensors`.
-        pickle: The object; empty for safetensors.
-        pieces: Its storages, in the order of their keys.
-        safetensors: What a safetensors file holds, or None.
-        model: The path of the model that is taken; None when everything is.
-        expected: What the tensors of the copy look like, in order.
         values: What tells its object from others, but for its tensors; empty where that is not compared.
     """
 
@@ -153,7 +147,6 @@ class Deciding:
         return "big" if ("byteorder", "big") in self.container.versions else "little"
 
     def _refuse_too_late(self) -> None:
-        """Refuse to put into a legacy file what torch cannot read from one."""
         names = {node.name for stream, _ in self.container.objects for node in stream.globals}
         if names & _ASK_DATA and not self.form.takes_model:
             raise ExportError(
@@ -197,7 +190,6 @@ class Deciding:
         return made._replace(model=model.path, prefix=prefix, left_out=left_out, expected=expected)
 
     def _check(self, name: str, facts: TensorFacts) -> None:
-        """Refuse a tensor that the file does not hold whole."""
         stored = self.container.stored.get(facts.storage.key) if facts.storage is not None else None
         is_short = facts.span[1] > (0 if stored is None else stored.nbytes)
         if facts.problem or is_short:
@@ -287,7 +279,6 @@ class Deciding:
         return {SOURCE: self.form.cast} if self.form.cast else {}
 
     def _written(self, root: Value, edits: Edits, container: Container) -> Content:
-        """Write the pickle of an object, and name the storages that it needs."""
         viewed = Viewed(container)
         how = Writing(
             naming=viewed,
@@ -312,7 +303,6 @@ class Deciding:
         return Content(container, self.format, self._byteorder, pickle, pieces, values=values)
 
     def _owner(self, key: str) -> str:
-        """Name a tensor that views a storage."""
         found = (row.path for row in self.checkpoint.tensors if row.storage == key)
         return next(found, f"storage {escape_text(key[:_MOST_CHARS])}")
 

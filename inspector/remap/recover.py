@@ -60,7 +60,6 @@ class Numbering:
     """
 
     def __init__(self, container: Container, crcs: Mapping[str, int]) -> None:
-        """Number the storages of a container, of which those in `crcs` are whole."""
         self._container = container
         self._crcs = crcs
         self._names: dict[str, StorageName] = {}
@@ -153,7 +152,6 @@ class Recovery:
     Attributes:
         tensors: How many tensors were saved; one that stands in two places counts twice.
         unchecked: How many of them the file has no checksum of: they are as long as they should be.
-        lost: The tensors that are not whole, in the order of the file.
         verdict: What loading the new file would do: what is saved of the objects may run code as before.
         is_cut: Whether more stood in the file behind what is left, nobody knows what.
     """
@@ -248,7 +246,6 @@ def _write_objects(
 
 
 def _verify(out: OutFile, rows: Rows, values: bytes, progress: Progress) -> Checkpoint:
-    """Open what was written, compare its tensors and values with those that were kept, and return it."""
     progress.start("waiting for the disk")
     out.settle()
     progress.start("checking the new file")

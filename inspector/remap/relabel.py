@@ -111,7 +111,6 @@ def storage_alignment(source: Source, records: Records) -> int:
 
 
 def _central_around(source: Source, records: Records, entry: ZipEntry) -> tuple[bytes, bytes]:
-    """Return the directory's bytes before a record's header and behind it."""
     directory = records.directory
     own_end = _central_end(source, entry)
     last_end = _central_end(source, directory.entries[-1])
@@ -135,8 +134,6 @@ class CopyWriter:
     """Writes one copy.
 
     Attributes:
-        target: Descriptor of the empty file to write.
-        clone: Has the system copy the whole file where it does that by name; returns whether it did.
         copied: Which bytes were copied as they are, filled while that is done.
     """
 
@@ -248,7 +245,6 @@ class CopyWriter:
         write_zip(rows, storage_alignment(self.source, records), partial(write_bytes, self.target))
 
     def _copy_record(self, entry: ZipEntry) -> int:
-        """Copy the contents of a record to the target's position; return their checksum as it was told."""
         pos = os.lseek(self.target, 0, os.SEEK_CUR)
         span = Span(payload_offset(self.source, entry), pos, entry.stored_nbytes)
         self.source.copy_to(self.target, span.offset, span.nbytes, self.progress)
@@ -312,7 +308,6 @@ def archive_pieces(container: Container, source: Source, plan: Plan, progress: P
 
 
 def _relocated(container: Container, plan: Plan, _progress: Progress) -> Container:
-    """Return a container with the locations of a plan; what its pickles say is left alone."""
     ids = container.storage_ids.items()
     moved = {key: one._replace(location=plan.storages.get(key, one.location)) for key, one in ids}
     return replace(container, storage_ids=moved)
@@ -389,7 +384,6 @@ def _no_room(source: Source, *, is_longer: bool) -> ExportError:
 
 
 def _new_pickle(container: Container, plan: Plan, progress: Progress) -> bytes | None:
-    """Return the object's pickle with the devices of a plan; None where nothing changes."""
     old = container.pickle()
     pickle = rewrite_pickle(old, plan, progress=progress)
     return None if old.data[: old.end] == pickle else pickle

@@ -60,7 +60,6 @@ def _first_push(trace: Trace, push: Push[str]) -> Push[str]:
 
 
 def _text_instruction(code: int, text: str) -> bytes:
-    """Write a device's text with one of the opcodes for texts."""
     encoded = text.encode("ascii")
     if code in _SHORT:
         return bytes([code, len(encoded)]) + encoded
@@ -298,7 +297,6 @@ class _Rewrite:
         return self._plan.storages.get(storage.viewed().key, storage.location)
 
     def send_own_devices(self, sources: Sequence[Value]) -> None:
-        """Want the planned device for each tensor that names its own."""
         planned: dict[int, tuple[OwnDevice, str | None]] = {}
         for own, to in planned_own_devices(sources, self._plan):
             if planned.setdefault(id(own.args), (own, to))[1] != to:
@@ -396,14 +394,12 @@ class _Rewrite:
             self._texts[item.start] = to
 
     def _want_text(self, owner: tuple[Value, ...], index: int, new: str) -> None:
-        """Note what an element of a tuple, a str, is to be."""
         place = self._trace.place_of(owner, index)
         if place not in self._trace.texts:
             raise unchangeable(owner[index])
         self._texts[place] = new
 
     def _want_device(self, owner: tuple[Value, ...], index: int, new: str) -> None:
-        """Note what an element of a tuple, a `torch.device`, is to be."""
         place = self._trace.place_of(owner, index)
         if place not in self._trace.devices:
             raise unchangeable(owner[index])
@@ -412,13 +408,11 @@ class _Rewrite:
     # --- how the bytes change -------------------------------------------------------------------------------
 
     def made(self) -> bytes:
-        """Return the new bytes."""
         self._edit_devices()
         self._edits += text_edits(self._data, self._trace, self._texts)
         return apply_edits(self._data, self._edits + mend_frames(self._data, self._trace.frames, self._edits))
 
     def _edit_devices(self) -> None:
-        """Make each push of a `torch.device` leave what its user wants."""
         left: dict[int, str | None] = {}
         for start, push in self._trace.devices.items():
             text = left[start] = self._devices.get(start, device_text(push.value))

@@ -43,7 +43,6 @@ class Model(NamedTuple):
     """A model in a checkpoint.
 
     Attributes:
-        path: The same as text; empty for the root.
         is_module: Whether it is a module with its class, not a dictionary of tensors.
         is_program: Whether its modules are mappings within mappings: names are the ways to the tensors.
     """

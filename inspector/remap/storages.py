@@ -46,7 +46,6 @@ class Piece(NamedTuple):
 
     Attributes:
         ranges: Which bytes of the source's storage it is made of, in order.
-        dtype: torch's name of its element type; `uint8` for untyped storages.
     """
 
     source: str
@@ -243,14 +242,9 @@ _TIMEOUT_S = 300.0  # before the first answer torch is imported
 
 
 class Caster:
-    """A child process that casts, started with the first chunk.
-
-    Attributes:
-        dtype: The dtype that elements become.
-    """
+    """A child process that casts, started with the first chunk."""
 
     def __init__(self, dtype: str, python: str | None = None) -> None:
-        """Prepare a caster to a dtype, in the Python that a text names, or the one that counts."""
         self.dtype = dtype
         self.overflowed = 0
         self._python = python
@@ -299,16 +293,11 @@ SMALL_NBYTES = 1 << 16
 
 
 class Stock:
-    """Reads the bytes of a container's storages.
-
-    Attributes:
-        caster: Casts what is to have another type, or None.
-    """
+    """Reads the bytes of a container's storages."""
 
     def __init__(
         self, source: Source, container: Container, folder: Path, caster: Caster | None = None
     ) -> None:
-        """Prepare to read; `folder` takes what must be unpacked, under no name."""
         self.caster = caster
         self.source = source
         self.container = container
@@ -392,7 +381,6 @@ class Buffered:
     """Writes small pieces together, and has large ones copied by the kernel behind them."""
 
     def __init__(self, stock: Stock, target: int, progress: Progress) -> None:
-        """Write to the descriptor `target`."""
         self._stock = stock
         self._target = target
         self._progress = progress

@@ -40,13 +40,7 @@ Submit = Callable[[Callable[[bytes, int], int], bytes, int], "Future[int]"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchFile:
-    """A file of torch's to write.
-
-    Attributes:
-        pieces: Its storages, by the order of their keys.
-        byteorder: How numbers are stored: `little` or `big`.
-        target: Descriptor of the empty file.
-    """
+    """A file of torch's to write."""
 
     pickle: bytes
     pieces: Sequence[Piece]

@@ -169,7 +169,6 @@ def _common(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _are_equal(a: Array, b: Array) -> Array:
-    """Return which elements of one type are the same number, NaN among them."""
     if a.dtype.kind == _COMPLEX:
         return _are_equal(a.real, b.real) & _are_equal(a.imag, b.imag)
     return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
@@ -213,7 +212,6 @@ def _apart(a: Array, b: Array) -> Array:
 
 
 def _other_bits(block: bytes, other: bytes, numel: int, dtype: str) -> Array:
-    """Return which elements have other bits."""
     if dtype in PACKED:
         return np.asarray(codes_of(block, dtype) != codes_of(other, dtype))
     one, another = np.frombuffer(block, np.uint8), np.frombuffer(other, np.uint8)

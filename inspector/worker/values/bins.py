@@ -39,7 +39,6 @@ class LinearBins:
     """Counts values in bins of one width."""
 
     def __init__(self, *, whole: bool) -> None:
-        """Count integers, or floating-point numbers."""
         self._whole = whole
         self._exponent: int | None = None  # a bin is 2 ** this wide
         self._base = 0  # the number of the first bin: it begins at this times the width

@@ -30,7 +30,6 @@ class Plane:
     """Two dimensions of a tensor at one index of all others."""
 
     def __init__(self, request: Request, opened: TensorBytes, choice: dict[str, Any]) -> None:
-        """Choose the dimensions of rows and columns, None for a single index, and the other indices."""
         view = view_of(request)
         if "layout" in request:
             raise ValuesError("a sparse tensor has no slices to show: its values are a part of it, below it")

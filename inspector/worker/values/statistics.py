@@ -24,7 +24,6 @@ class Statistics:
     """Reads a tensor to its end and keeps what was counted."""
 
     def __init__(self, request: Request, opened: TensorBytes) -> None:
-        """Prepare to read."""
         self._request = request
         self._opened = opened
         self._view = view_of(request)
@@ -103,7 +102,6 @@ class _Rows:
         self._alive = np.zeros(view.shape[0], np.bool_) if is_small else None
 
     def add(self, piece: Piece) -> None:
-        """Note the rows of a piece, if its elements stand in their order."""
         if self._alive is None:
             return
         if piece.steps != (1,) or piece.flat.size != piece.codes.size:
@@ -122,5 +120,4 @@ class _Rows:
         )
 
     def dead(self) -> int | None:
-        """Return how many rows are zeros and nothing else; None where that is not known."""
         return None if self._alive is None else int(self._alive.size - self._alive.sum())

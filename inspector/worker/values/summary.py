@@ -390,7 +390,6 @@ def _counts_of(codes: Array, bits: int) -> npt.NDArray[np.int64]:
 
 
 def _bits_of(codes: Array) -> npt.NDArray[np.intp]:
-    """Return elements as the numbers of their codes."""
     kind: npt.DTypeLike = np.uint8 if codes.dtype.itemsize == 1 else np.uint16
     bits = codes.view(kind) if codes.dtype != kind else codes
     return bits.astype(np.intp)
