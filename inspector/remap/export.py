@@ -39,8 +39,7 @@ from inspector.records import dataclass
 from inspector.remap.files import OutFile, explained, refuse_destination, writing
 from inspector.remap.forms import refuse_suffix
 from inspector.remap.plan import Plan, device_texts, plan_moves, with_viewed, without_nowhere
-from inspector.remap.relabel import RELABELINGS, CopyWriter, relabeling_of
-from inspector.remap.rewrite import rewrite_pickle
+from inspector.remap.relabel import RELABELINGS, CopyWriter, relabeling_of, write_relabeled
 from inspector.remap.rules import format_rule
 from inspector.remap.verify import check_copy
 from inspector.units import escape_text
@@ -93,25 +92,15 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
     progress = progress or Progress()
     refuse_suffix(destination, "same")
     refuse_destination(path, destination, overwrite=overwrite)
-    limits = DEFAULT_LIMITS
-    with open_path(path, limits) as source:
-        with collector_paused():
-            container = read_container(source, limits, progress)
-            relabeling = relabeling_of(container)
-            plan = with_viewed(plan, container.storage_ids.values())
-            # Of an archive of several pickles, each is rewritten when it is its turn.
-            several = bool(container.pickles) or not relabeling.is_one_pickle
-            pickle = b"" if several else rewrite_pickle(container.pickle(), plan, progress=progress)
+    with open_path(path, DEFAULT_LIMITS) as source, collector_paused():
+        container = read_container(source, DEFAULT_LIMITS, progress)
+        plan = with_viewed(plan, container.storage_ids.values())
+        relabeling_of(container)  # refuses what cannot be changed before anything is written
         with writing(destination, like=source.status, overwrite=overwrite) as out:
             writer = CopyWriter(
-                source=source,
-                target=out.fd,
-                pickle=pickle,
-                limits=limits,
-                progress=progress,
-                clone=_cloner(source, out, progress),
+                source=source, target=out.fd, progress=progress, clone=_cloner(source, out, progress)
             )
-            in_one_piece = relabeling.write(container, writer, plan)
+            in_one_piece = write_relabeled(container, writer, plan)
             source.refuse_changed("copied")
             devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
             compared_nbytes = _compare_bytes(writer, out, verify)

@@ -103,7 +103,7 @@ ROWS: tuple[Row, ...] = (
         devices=("cpu",),
         roles=("buffer", "parameter"),
         code="torch.load(",
-        in_place="a file of this format has no room for them",
+        in_place="everything behind them would move",
     ),
     Row(
         name="safetensors",

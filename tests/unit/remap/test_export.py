@@ -21,7 +21,7 @@ from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap import cloning, export, files, torch_check
+from inspector.remap import cloning, export, files, relabel, torch_check
 from inspector.remap import rare as tar_edits
 from inspector.remap.export import Export, export_copy, make_receipt, refuse_receipt, write_receipt
 from inspector.remap.in_place import patch_in_place, undo_patch
@@ -578,7 +578,7 @@ def test_there_and_back_is_the_identity(source: Path, tmp_path: Path, there: str
 def test_a_copy_that_is_not_as_planned_does_not_appear(
     source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: stream.data[: stream.end])
+    monkeypatch.setattr(relabel, "rewrite_pickle", lambda stream, plan, **more: stream.data[: stream.end])
     monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: data)
     with pytest.raises(ExportError, match=r"the copy is not as planned: a is not as planned\."):
         exported(source, tmp_path / "out.pt", CPU)
@@ -588,7 +588,7 @@ def test_a_copy_that_is_not_as_planned_does_not_appear(
 def test_a_copy_that_cannot_be_read_does_not_appear(
     source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02R.")
+    monkeypatch.setattr(relabel, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02R.")
     monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: b"\x80\x02nonsense")
     with pytest.raises(ExportError, match="the copy cannot be read: "):
         exported(source, tmp_path / "out.pt", CPU)

@@ -111,7 +111,7 @@ def test_genuine_files_are_changed_and_given_back(tmp_path: Path) -> None:
             try:
                 done = patch_in_place(str(path), planned(path, rule))
             except ExportError:
-                refused(path, rule, "a file of this format has no room")
+                refused(path, rule, "everything behind them would move")
                 continue
             rows = open_checkpoint(str(path)).storages
             assert [(row.key, row.file_offset, row.nbytes) for row in rows] == places
@@ -139,7 +139,7 @@ def test_a_tag_that_becomes_a_byte_shorter_has_nothing_to_fill_the_place(tmp_pat
     refused(
         path,
         "*=cuda:1",
-        "a byte shorter than the old ones, and a file of this format has nothing to fill that with",
+        "everything behind them would move",
     )
 
 
@@ -205,7 +205,7 @@ def refused(path: Path, rule: str, what: str, *, force: bool = False) -> ExportE
 
 def test_a_legacy_file_has_no_room_for_longer_names(tmp_path: Path) -> None:
     error = refused(
-        written(tmp_path, legacy_of(OBJECT, STORAGES)), LONGER, "a file of this format has no room"
+        written(tmp_path, legacy_of(OBJECT, STORAGES)), LONGER, "everything behind them would move"
     )
     assert error.remedy == "write a copy instead, with -o"
 

@@ -15,25 +15,25 @@ from inspector.errors import CancelledError, PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace
 from inspector.pickles.instructions import CODES
-from inspector.pickles.machine import Stream, read_pickle
+from inspector.pickles.machine import read_pickle
 from inspector.pickles.trace import Built, trace_pickle
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.embedded import _literals, embedded_edits
 from inspector.remap.export import export_copy
 from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, could_move, plan_remap, with_hidden
+from inspector.remap.relabel import _literals, embedded_edits
 from inspector.remap.rewrite import (
     Edit,
     apply_edits,
     fit_pickle,
+    fitted_pickle,
     index_edit,
     index_instruction,
     index_of,
     literal_of,
     pad_pickle,
     rewrite_pickle,
-    unfit_pickle,
     unpad_pickle,
 )
 from inspector.remap.rules import parse_rule
@@ -140,9 +140,9 @@ def test_a_number_that_was_made_wider_is_made_narrow_again(protocol: int) -> Non
         longer = fit_pickle(data, len(data) + more)
         assert longer is not None
         assert fit_pickle(longer, len(data)) == data
-        assert unfit_pickle(longer) == (longer if more == 1 else data)
-    assert unfit_pickle(data) == data
-    assert unfit_pickle(pickle.dumps(VALUE, 0)) == pickle.dumps(VALUE, 0)
+        assert fitted_pickle(longer, 0) == (longer if more == 1 else data)
+    assert fitted_pickle(data, 0) == data
+    assert fitted_pickle(pickle.dumps(VALUE, 0), 0) == pickle.dumps(VALUE, 0)
 
 
 def test_wide_numbers_of_another_writer_stay_as_they_are() -> None:
@@ -705,11 +705,7 @@ def test_only_what_moves_is_written(tmp_path: Path) -> None:
 
 def edits(data: bytes, contents: bytes) -> list[Edit]:
     row = HiddenDevice(path="a", device="cuda:0", what=HiddenPlace.NESTED)
-
-    def rewrite(stream: Stream, plan: Plan) -> bytes:
-        return rewrite_pickle(stream, plan)
-
-    return embedded_edits(data, [(row, contents)], {0: "cpu"}, rewrite, Progress())
+    return embedded_edits(data, [(row, contents)], {0: "cpu"}, Progress())
 
 
 def test_what_cannot_be_written_is_refused() -> None:
