@@ -78,36 +78,6 @@ class Naming(Protocol):
         """Return the offset, in elements, at which a view of a storage begins there; None to leave it."""
 
 
-class NoStorages:
-    """The naming of values that hold no storages."""
-
-    def name_storage(self, _node: PersistentId) -> StorageName | None:
-        """Leave a persistent id as it is."""
-
-    def move_view(self, _call: Call) -> int | None:
-        """Leave a view as it is."""
-
-
-@dataclass(slots=True)
-class Edits:
-    """What of mappings is written under another name.
-
-    Attributes:
-        prefixes: What is removed from the front of a mapping's keys, by its identity.
-    """
-
-    prefixes: dict[int, str] = field(default_factory=dict)
-
-    def entries(self, owner: Value, pairs: Sequence[tuple[Value, Value]]) -> Sequence[tuple[Value, Value]]:
-        """Return the pairs of a mapping as they are written."""
-        prefix = self.prefixes.get(id(owner))
-        if prefix:
-            pairs = [
-                (key.removeprefix(prefix) if isinstance(key, str) else key, value) for key, value in pairs
-            ]
-        return pairs
-
-
 def filled_pairs(call: Call) -> tuple[Value, list[tuple[Value, Value]]]:
     """Return the arguments that an object is made with, and the pairs that it is filled with.
 
@@ -159,16 +129,24 @@ class Writing:
     """How values are written.
 
     Attributes:
+        prefixes: What is removed from the front of a mapping's keys, by its identity.
         names_are_present: Whether names must not be taken for those of Python 2; see `names_are_present`.
     """
 
-    naming: Naming = field(default_factory=NoStorages)
-    edits: Edits = field(default_factory=Edits)
+    naming: Naming | None = None
+    prefixes: Mapping[int, str] = field(default_factory=dict)
     data: bytes = b""
     legacy: bool = False
     names_are_present: bool = False
     rebuilt: Callable[[StoredTensor], Call] = refuse_stored
     progress: Progress = field(default_factory=Progress)
+
+    def entries(self, owner: Value, pairs: Sequence[tuple[Value, Value]]) -> Sequence[tuple[Value, Value]]:
+        """Return the pairs of a mapping as they are written."""
+        prefix = self.prefixes.get(id(owner))
+        if not prefix:
+            return pairs
+        return [(key.removeprefix(prefix) if isinstance(key, str) else key, value) for key, value in pairs]
 
     def bytes_of(self, value: Blob) -> bytes:
         """Return what was left in the stream for its length."""
@@ -490,7 +468,7 @@ class _Writer:
     def mapping(self, value: Dict) -> None:
         if self._begin(value):
             self.finish(_Later(b"}", value, is_memoized=True))
-            self.fill(_Fill(self._how.edits.entries(value, value.pairs), b"u", in_pairs=True))
+            self.fill(_Fill(self._how.entries(value, value.pairs), b"u", in_pairs=True))
 
     def group(self, value: tuple[Value, ...]) -> None:
         if not value:
@@ -527,13 +505,13 @@ class _Writer:
         if (node is not None and self._view(value, node)) or not self._begin(value):
             return
         args, pairs = filled_pairs(value)
-        offset = None if node is None else self._how.naming.move_view(value)
+        offset = None if node is None else self._moved(value)
         if offset is not None and isinstance(args, tuple):
             args = (args[0], offset, *args[2:])
             self._kept.append(args)
         rest: list[Any] = [] if value.state is None else [_Later(b"b"), value.state]
         if pairs:
-            rest.append(_Fill(self._how.edits.entries(value, pairs), b"u", in_pairs=True))
+            rest.append(_Fill(self._how.entries(value, pairs), b"u", in_pairs=True))
         if value.items:
             rest.append(_Fill(value.items, b"e"))
         if value.kwargs is not None:
@@ -547,6 +525,9 @@ class _Writer:
             code = b"\x81" if value.kind == "newobj" else b"R"
             self._todo += (_Later(code, value, is_memoized=True, rest=rest), args, value.func)
 
+    def _moved(self, view: Call) -> int | None:
+        return None if self._how.naming is None else self._how.naming.move_view(view)
+
     def stored(self, value: StoredTensor) -> None:
         self.call(self._how.rebuilt(value))
 
@@ -555,7 +536,7 @@ class _Writer:
         args: tuple[Any, ...] = value.args if isinstance(value.args, tuple) else ()
         if value.state is not None or not is_usual(args) or id(value) in self._slots:
             return False
-        offset = self._how.naming.move_view(value)
+        offset = self._moved(value)
         self.imported(cast("Global", value.func))
         self._out += b"("
         self.persistent(node)
@@ -573,7 +554,7 @@ class _Writer:
         return True
 
     def persistent(self, value: PersistentId) -> None:
-        name = self._how.naming.name_storage(value)
+        name = None if self._how.naming is None else self._how.naming.name_storage(value)
         if name is not None:
             self._storage(name)
             return

@@ -24,7 +24,6 @@ from inspector.records import dataclass, replace
 from inspector.remap.forms import EXCLUDED, NO_TENSORS, NO_WEIGHTS, Form, LeftOut, Patterns, lineage_of
 from inspector.remap.objects import Taken, leave_out, metadata_of, strip_metadata, take_entries, value_at
 from inspector.remap.pickle_writer import (
-    Edits,
     Rebuilding,
     Writing,
     names_are_present,
@@ -207,7 +206,7 @@ class Deciding:
             for (name, _), facts in zip(taken.entries, taken.facts, strict=True)
             if facts is not None
         )
-        made = self._written(root, Edits(), self.container)
+        made = self._written(root, {}, self.container)
         return made._replace(model=model.path, prefix=prefix, left_out=left_out, expected=expected)
 
     # --- everything -----------------------------------------------------------------------------------------
@@ -219,27 +218,27 @@ class Deciding:
         patterns.refuse_unused(self.checkpoint.path)
         if self.checkpoint.tensors and not kept:
             raise PlanError(NO_TENSORS, where=self.checkpoint.path, remedy="leave out less")
-        edits, prefix, path = Edits(), "", None
+        prefixes: dict[int, str] = {}
+        prefix, path = "", None
         if self.form.strip_prefix is not None:
             model = select_model(self.checkpoint, self.form)
-            path, prefix = model.path, self._strip(edits, value_at(root, model.keys), model)
+            path, prefix = model.path, self._strip(prefixes, value_at(root, model.keys), model)
         expected = tuple(describe_row(row, named=False) for row in kept)
-        made = self._written(root, edits, container)
+        made = self._written(root, prefixes, container)
         return made._replace(model=path, prefix=prefix, left_out=left_out, expected=expected)
 
-    def _strip(self, edits: Edits, mapping: Value, model: Model) -> str:
+    def _strip(self, prefixes: dict[int, str], mapping: Value, model: Model) -> str:
         """Have the prefix removed from a state dict's keys, and from what torch keeps beside them."""
         pairs = mapping_pairs(mapping)
         if pairs is None or model.is_module:
             raise PlanError(
                 "the names of a whole module cannot be changed", remedy="ask for --format state-dict as well"
             )
-        pairs = list(edits.entries(mapping, pairs))
         prefix = find_prefix(self.form, [key for key, _ in pairs if isinstance(key, str)])
-        edits.prefixes[id(mapping)] = prefix
+        prefixes[id(mapping)] = prefix
         metadata = metadata_of(mapping)
         if metadata is not None:
-            edits.prefixes[id(metadata)] = prefix
+            prefixes[id(metadata)] = prefix
         return prefix
 
     def _left_out(
@@ -278,11 +277,11 @@ class Deciding:
     def _dtypes(self) -> dict[str, str]:
         return {SOURCE: self.form.cast} if self.form.cast else {}
 
-    def _written(self, root: Value, edits: Edits, container: Container) -> Content:
+    def _written(self, root: Value, prefixes: dict[int, str], container: Container) -> Content:
         viewed = Viewed(container)
         how = Writing(
             naming=viewed,
-            edits=edits,
+            prefixes=prefixes,
             data=container.object_data,
             legacy=format_of(self.format).is_stream,
             names_are_present=any(names_are_present(one) for one, _ in container.objects),
@@ -298,7 +297,7 @@ class Deciding:
         for piece in pieces:
             check_length(piece, self._owner)
         # With other keys, there is none before that it could be told from.
-        is_compared = self.verify and not edits.prefixes
+        is_compared = self.verify and not prefixes
         values = digest_values(container, root, self.progress) if is_compared else b""
         return Content(container, self.format, self._byteorder, pickle, pieces, values=values)
 

@@ -1,13 +1,15 @@
-"""The new archive of what was saved, as torch.save of today lays it out, whatever the damaged file was.
+"""What is whole in a damaged file, saved as a checkpoint that torch loads.
 
-Bytes are summed once more while they are copied: what was whole when it was checked must be so still.
+All bytes are read and their checksums compared first, so that nothing damaged passes for whole. The objects
+are then written again without the tensors that are lost: an entry of a dictionary is left out, so that
+`load_state_dict(strict=False)` names it, and in lists and tuples None stands in its place.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -61,7 +63,7 @@ class Numbering:
 
     def __init__(self, container: Container, crcs: Mapping[str, int]) -> None:
         self._container = container
-        self._crcs = crcs
+        self.crcs = crcs
         self._names: dict[str, StorageName] = {}
 
     @property
@@ -77,7 +79,7 @@ class Numbering:
         viewed = own.viewed()
         name = self._names.get(viewed.key)
         if name is None:
-            if viewed.key not in self._crcs:
+            if viewed.key not in self.crcs:
                 raise ExportError(
                     "a lost tensor is nested so deeply that it cannot be left out",
                     where=f"storage {viewed.key[:40]!a}",
@@ -94,53 +96,35 @@ class Numbering:
         """Leave offsets as they are: storages are kept whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
-    """Writes one archive."""
+def _write_archive(
+    target: int, pickle: bytes, numbering: Numbering, source: Source, extents: Extents, *, progress: Progress
+) -> None:
+    """Write the objects and their storages, summed once more: what was whole must be so still."""
+    reader, whole, keys = ExtentReader(source), extents.whole, numbering.keys
 
-    source: Source
-    extents: Extents
-    crcs: Mapping[str, int]
-    progress: Progress
-
-    def write(self, target: int, pickle: bytes, keys: Sequence[str]) -> None:
-        """Write the objects and their storages, by their old keys in the order of the new ones."""
-        whole = self.extents.whole
-        reader = ExtentReader(self.source)
-        storages = [
-            (str(number), whole[key].nbytes, partial(self._copy, target, key, reader))
-            for number, key in enumerate(keys)
-        ]
-        if self.source.gzipped:  # read forwards only
-            storages.sort(key=lambda storage: whole[keys[int(storage[0])]].offset)
-        byteorder = dict(self.extents.container.versions).get("byteorder")
-        records = torch_records(
-            FOLDER,
-            pickle,
-            storages,
-            byteorder="big" if byteorder == "big" else "little",
-            serialization_id=b"%040d" % zlib.crc32(pickle),
-            is_in_order_of_use=not self.source.gzipped,
-        )
-        self.progress.start("copying", sum(whole[key].nbytes for key in keys))
-        write_zip(records, DEFAULT_ALIGNMENT, partial(write_bytes, target))
-
-    def _copy(self, target: int, key: str, reader: ExtentReader) -> int:
+    def copy(key: str) -> int:
         crc = 0
-        for data in reader.contents(self.extents.whole[key]):
+        for data in reader.contents(whole[key]):
             crc = zlib.crc32(data, crc)
-            self.progress.advance(write_bytes(target, data))
-        if crc != self.crcs[key]:
-            raise self.source.changed("read")
+            progress.advance(write_bytes(target, data))
+        if crc != numbering.crcs[key]:
+            raise source.changed("read")
         return crc
 
+    storages = [(str(number), whole[key].nbytes, partial(copy, key)) for number, key in enumerate(keys)]
+    if source.gzipped:  # read forwards only
+        storages.sort(key=lambda storage: whole[keys[int(storage[0])]].offset)
+    records = torch_records(
+        FOLDER,
+        pickle,
+        storages,
+        byteorder=dict(extents.container.versions).get("byteorder", "little"),
+        serialization_id=b"%040d" % zlib.crc32(pickle),
+        is_in_order_of_use=not source.gzipped,
+    )
+    progress.start("copying", sum(whole[key].nbytes for key in keys))
+    write_zip(records, DEFAULT_ALIGNMENT, partial(write_bytes, target))
 
-# ------------------------------------------------------------------------------------------------------------
-# What is whole in a damaged file, saved as a checkpoint that torch loads.
-#
-# All bytes are read and their checksums compared first, so that nothing damaged passes for whole. The objects
-# are then written again without the tensors that are lost: an entry of a dictionary is left out, so that
-# `load_state_dict(strict=False)` names it, and in lists and tuples None stands in its place.
 
 _NOT_WRITTEN = "what is left cannot be written"
 
@@ -199,8 +183,7 @@ def recover(
         numbering = Numbering(extents.container, sums.crcs)
         pickle, values = _write_objects(extents, rows, numbering, progress)
         with writing(destination, like=source.status, overwrite=overwrite, what=_NOT_WRITTEN) as out:
-            archive = Archive(source=source, extents=extents, crcs=sums.crcs, progress=progress)
-            archive.write(out.fd, pickle, numbering.keys)
+            _write_archive(out.fd, pickle, numbering, source, extents, progress=progress)
             source.refuse_changed("read")
             verdict = judge(_verify(out, rows, values, progress)).verdict
             nbytes = os.fstat(out.fd).st_size
