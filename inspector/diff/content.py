@@ -247,8 +247,6 @@ class Equalities:
 
     def _compare(self, one: Elements, other: Elements, dtype: str) -> Equality:
         is_alike = one.view.shape == other.view.shape and one.view.stride == other.view.stride
-        if one.nbytes <= PLAIN_NBYTES and one.is_plain and other.is_plain:
-            return self._compare_small(one, other, dtype)
         if is_alike and not one.is_plain:
             answer = self._blocks(
                 read_span(self._a, one, self._progress), read_span(self._b, other, self._progress), dtype
@@ -258,18 +256,6 @@ class Equalities:
         return self._blocks(
             read_elements(self._a, one, self._progress), read_elements(self._b, other, self._progress), dtype
         )
-
-    def _compare_small(self, one: Elements, other: Elements, dtype: str) -> Equality:
-        """Compare what one read takes; files can have a million of these."""
-        size = one.itemsize
-        block = self._a.reader.read(one.storage, one.view.first * size, one.nbytes)
-        another = self._b.reader.read(other.storage, other.view.first * size, other.nbytes)
-        if self._a.is_swapped or one.signs:
-            block = as_meant(self._a, one, block)
-        if self._b.is_swapped or other.signs:
-            another = as_meant(self._b, other, another)
-        self._count(len(block))
-        return judge(block, another, dtype)
 
     def _blocks(self, blocks: Iterator[bytes], others: Iterator[bytes], dtype: str) -> Equality:
         found = Equality("equal")

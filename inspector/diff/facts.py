@@ -224,10 +224,8 @@ def compare_values(
         listed = Left(_outside(places, names[0], listed.a), _outside(others, names[1], listed.b))
     pairs, left = pair_names(*names, listed)
     for rule in rules:
-        if left.a and left.b and _is_place(rule):
-            pairs, left = _moved(rule, names, pairs, left)
-        elif left.a and left.b and _is_module(rule):
-            pairs, left = _versions(rule, names, pairs, left)
+        found = _renamed(rule, names, left) if left.a and left.b else []
+        pairs, left = [*pairs, *found], _rest(left, found)
     pairs, left = _shared(a, b, pairs, left)
     tokens = Tokens(a.data, look), Tokens(b.data, look)
     changed = []
@@ -253,42 +251,29 @@ def _outside(places: Sequence[str], names: list[str], rows: list[int]) -> list[i
     return [row for row in rows if not names[row].startswith(starts)]
 
 
-def _is_place(rule: Rule) -> bool:
-    return all(part == "" or part.endswith("/") for part in (rule.a, rule.b))
-
-
-def _is_module(rule: Rule) -> bool:
-    return all(part == "" or part.endswith(".") for part in (rule.a, rule.b))
-
-
-def _versions(
-    rule: Rule, names: tuple[list[str], list[str]], pairs: list[tuple[int, int]], left: Left
-) -> tuple[list[tuple[int, int]], Left]:
-    """Pair the versions that a state dict keeps of modules that have another name."""
+def _renamed(rule: Rule, names: tuple[list[str], list[str]], left: Left) -> list[tuple[int, int]]:
+    """Pair values that went along with the tensors beside them, and the versions of renamed modules."""
     others = {names[1][row]: row for row in left.b}
     found = []
     for row in left.a:
-        place, _, rest = names[0][row].partition(_METADATA)
-        module, _, leaf = rest.rpartition("/")
-        if rest and f"{module}.".startswith(rule.a):
-            renamed = (rule.b + f"{module}."[len(rule.a) :]).removesuffix(".")
-            partner = others.pop(f"{place}{_METADATA}{renamed}/{leaf}", None)
-            if partner is not None:
-                found.append((row, partner))
-    return [*pairs, *found], _rest(left, found)
-
-
-def _moved(
-    rule: Rule, names: tuple[list[str], list[str]], pairs: list[tuple[int, int]], left: Left
-) -> tuple[list[tuple[int, int]], Left]:
-    own = [row for row in left.a if names[0][row].startswith(rule.a)]
-    others = {names[1][row]: row for row in left.b}
-    found = []
-    for row in own:
-        partner = others.pop(rule.b + names[0][row][len(rule.a) :], None)
+        name = _new_name(rule, names[0][row])
+        partner = None if name is None else others.pop(name, None)
         if partner is not None:
             found.append((row, partner))
-    return [*pairs, *found], _rest(left, found)
+    return found
+
+
+def _new_name(rule: Rule, name: str) -> str | None:
+    parts = (rule.a, rule.b)
+    if all(part == "" or part.endswith("/") for part in parts):
+        return rule.b + name[len(rule.a) :] if name.startswith(rule.a) else None
+    place, _, rest = name.partition(_METADATA)
+    module, _, leaf = rest.rpartition("/")
+    is_of_modules = all(part == "" or part.endswith(".") for part in parts)
+    if not is_of_modules or not rest or not f"{module}.".startswith(rule.a):
+        return None
+    renamed = (rule.b + f"{module}."[len(rule.a) :]).removesuffix(".")
+    return f"{place}{_METADATA}{renamed}/{leaf}"
 
 
 def _shared(a: Side, b: Side, pairs: list[tuple[int, int]], left: Left) -> tuple[list[tuple[int, int]], Left]:

@@ -12,7 +12,8 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +22,7 @@ from inspector.containers.container import Container
 from inspector.containers.copying import write_bytes
 from inspector.containers.formats import refuse_step
 from inspector.containers.opening import open_path, read_container
-from inspector.containers.source import FileSource, Source
+from inspector.containers.source import FileSource
 from inspector.diff.same_bytes import (
     SAMPLE_NBYTES,
     find_difference,
@@ -36,7 +37,7 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.files import OutFile, explained, refuse_destination, writing
+from inspector.remap.files import OutFile, clone_by_name, explained, refuse_destination, writing
 from inspector.remap.forms import refuse_suffix
 from inspector.remap.plan import Plan, device_texts, plan_moves, with_viewed, without_nowhere
 from inspector.remap.relabel import RELABELINGS, CopyWriter, relabeling_of, write_relabeled
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 Verify = Literal["none", "quick", "full", "torch"]
 """How thoroughly a copy is checked, see `export_copy`."""
-_COPIED_BY_NAME = frozenset({"darwin", "win32"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +97,9 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
         plan = with_viewed(plan, container.storage_ids.values())
         relabeling_of(container)  # refuses what cannot be changed before anything is written
         with writing(destination, like=source.status, overwrite=overwrite) as out:
-            writer = CopyWriter(
-                source=source, target=out.fd, progress=progress, clone=_cloner(source, out, progress)
-            )
+            fd = source.fileno() if sys.platform == "darwin" else None
+            clone = None if fd is None else partial(clone_by_name, fd, out)
+            writer = CopyWriter(source=source, target=out.fd, progress=progress, clone=clone)
             in_one_piece = write_relabeled(container, writer, plan)
             source.refuse_changed("copied")
             devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
@@ -156,15 +156,6 @@ def _ask_torch(
     if found.is_bad:
         raise ExportError(f"torch does not load the copy as planned: {found.detail}", where=found.call)
     return found
-
-
-def _cloner(source: Source, out: OutFile, progress: Progress) -> Callable[[], bool] | None:
-    fd = source.fileno()
-    if fd is None or sys.platform not in _COPIED_BY_NAME:
-        return None
-    from inspector.remap.cloning import Original, clone_by_name  # noqa: PLC0415 - ctypes takes 5 ms
-
-    return lambda: clone_by_name(Original(fd=fd, path=source.path), out, progress)
 
 
 # ------------------------------------------------------------------------------------------------------------

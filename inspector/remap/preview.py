@@ -26,8 +26,7 @@ from inspector.remap.forms import (
     check_form,
     lineage_of,
 )
-from inspector.remap.safetensors import find_tied, refusal_of
-from inspector.remap.selection import (
+from inspector.remap.objects import (
     Model,
     find_prefix,
     left_beside,
@@ -36,6 +35,7 @@ from inspector.remap.selection import (
     why_unwanted,
     without_choice,
 )
+from inspector.remap.safetensors import find_tied, refusal_of
 from inspector.remap.storages import SOURCE
 
 _RECORD_NBYTES = 300  # both headers of a zip record, with their padding

@@ -224,7 +224,9 @@ def _changed(
     container: Container, source: Source, records: Records, plan: Plan, progress: Progress
 ) -> list[tuple[ZipEntry, bytes]]:
     """Return the records of the pickles that change with the devices of a plan, and their new contents."""
-    pickles = container.pickles or (PickleRecord(find_pickle(records, source.path).name, container.pickle()),)
+    pickles = container.pickles
+    if container.stream is not None and not pickles:
+        pickles = (PickleRecord(find_pickle(records, source.path).name, container.stream),)
     new: dict[str, bytes] = {}
     for one in pickles:
         pickle = rewrite_pickle(one.stream, _own_plan(plan, one), progress=progress)

@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import errno
@@ -21,10 +19,9 @@ from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap import cloning, export, files, relabel, torch_check
+from inspector.remap import export, files, relabel, torch_check
 from inspector.remap import rare as tar_edits
 from inspector.remap.export import Export, export_copy, make_receipt, refuse_receipt, write_receipt
-from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.remap.torch_check import TorchCheck
@@ -182,32 +179,20 @@ def test_torch_is_asked_for_its_word(
     assert listing(tmp_path) == ["in.pt", "out"]
 
 
-@pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_systems_that_copy_by_name_are_asked_to(
-    tmp_path: Path, platform: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_macos_is_asked_to_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, zip_of(OBJECT, STORAGES))
     plan = planned(path, CPU)
     exported(path, tmp_path / "wanted", CPU)
-    monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
-    monkeypatch.setattr(export.sys, "platform", platform)
 
-    def by_name(original: cloning.Original, made: Path, progress: Progress) -> bool:
-        shutil.copyfile(original.path, made)
-        return True
+    def clone(source: int, out: files.OutFile) -> bool:
+        os.pwrite(out.fd, path.read_bytes(), 0)
+        return os.fstat(source).st_size > 0
 
-    monkeypatch.setitem(cloning._WAYS, platform, by_name)
+    monkeypatch.setattr(export.sys, "platform", "darwin")
+    monkeypatch.setattr(export, "clone_by_name", clone)
     monkeypatch.setattr(copying, "copy_bytes", None)
     export_copy(str(path), tmp_path / "out", plan)
     assert (tmp_path / "out").read_bytes() == (tmp_path / "wanted").read_bytes()
-    assert listing(tmp_path) == ["in.pt", "out", "wanted"]
-
-
-def test_a_copy_may_be_read_by_those_who_may_read_the_source(zip_source: Path, tmp_path: Path) -> None:
-    for mode in (0o644, 0o600, 0o444, 0o640):
-        zip_source.chmod(mode)
-        exported(zip_source, tmp_path / f"{mode:o}", CPU)
-        assert (tmp_path / f"{mode:o}").stat().st_mode & 0o777 == mode
 
 
 def test_storages_known_by_views_only_go_along(tmp_path: Path) -> None:
@@ -297,23 +282,6 @@ def test_impossible_destinations_are_told_before_any_work(zip_source: Path, name
 # --- what the system refuses --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [CPU, LONGER])
-def test_a_read_only_folder_is_told(
-    zip_source: Path, tmp_path: Path, rule: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, plan = os.open, planned(zip_source, rule)
-
-    def refused(path: object, flags: int, *args: object) -> int:
-        if flags & os.O_RDWR:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        return real(path, flags, *args)
-
-    monkeypatch.setattr(os, "open", refused)
-    with pytest.raises(ExportError, match="cannot be written: Permission denied"):
-        export_copy(str(zip_source), tmp_path / "out.pt", plan)
-    assert listing(tmp_path) == ["in.pt"]
-
-
 def full(after: int) -> Callable[..., int]:
     """A disk that takes so many calls and is full then."""
     left = [after]
@@ -361,22 +329,6 @@ def writes_of(source: Path, plan: Plan, destination: Path) -> int:
     return count[0]
 
 
-@pytest.mark.parametrize("name", ["copy_file_range", "write"])
-def test_a_disk_that_is_full_for_the_kernel_is_told(
-    tmp_path: Path, way: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = written(tmp_path, zip_of(OBJECT, STORAGES))
-    plan = planned(path, CPU)
-
-    def refused(*args: object, **named: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, name, refused, raising=False)
-    with pytest.raises(ExportError, match="No space left on device"):
-        export_copy(str(path), tmp_path / "out.pt", plan)
-    assert listing(tmp_path) == ["in.pt"]
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MB, where this process may mount one."""
@@ -399,40 +351,6 @@ def test_a_disk_that_is_truly_full_is_told(tmp_path: Path, small_disk: Path, mak
     assert listing(small_disk) == []
     exported(written(tmp_path, make(OBJECT, STORAGES)), small_disk / "out.pt", rule)
     assert listing(small_disk) == ["out.pt"]
-
-
-def test_a_disk_that_is_truly_read_only_is_told(tmp_path: Path, small_disk: Path) -> None:
-    path = written(small_disk, zip_of(OBJECT, STORAGES))
-    before, plan = path.read_bytes(), planned(path, CPU)
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    with pytest.raises(ExportError, match="the copy cannot be written: Read-only file system"):
-        exported(path, small_disk / "out.pt", CPU)
-    with pytest.raises(ExportError, match="the file cannot be changed: Read-only file system"):
-        patch_in_place(str(path), plan)
-    exported(path, tmp_path / "out.pt", CPU)
-    assert listing(small_disk) == ["in.pt"]
-    assert path.read_bytes() == before
-
-
-def test_a_file_that_cannot_grow_in_place_is_as_it_was(small_disk: Path) -> None:
-    """Whatever is left on the disk, the change is done or undone."""
-    path = written(small_disk, zip_of(OBJECT, STORAGES))
-    before, plan = path.read_bytes(), planned(path, LONGER)
-    page = os.statvfs(small_disk).f_frsize
-    filler = small_disk / "filler"
-    filler.write_bytes(bytes(os.statvfs(small_disk).f_bavail * page))
-    outcomes = set()
-    for _ in range(4):
-        try:
-            patch_in_place(str(path), plan)
-            outcomes.add("done")
-            undo_patch(str(path))
-        except ExportError as error:
-            outcomes.add(error.what)
-        assert path.read_bytes() == before
-        assert listing(small_disk) == ["filler", "in.pt"]
-        os.truncate(filler, filler.stat().st_size - page)
-    assert outcomes == {"done", "the undo record cannot be written: No space left on device"}
 
 
 # --- cancelling ---------------------------------------------------------------------------------------------
@@ -540,20 +458,6 @@ def test_a_source_that_is_replaced_meanwhile_is_copied_as_it_was(
     assert (tmp_path / "out.pt").read_bytes() == (tmp_path / "wanted.pt").read_bytes()
 
 
-@pytest.mark.parametrize("names", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
-def test_a_source_that_shrinks_under_each_way_of_copying_is_told(
-    tmp_path: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = written(tmp_path, legacy_of(OBJECT, STORAGES))
-    plan = planned(path, CPU)
-    for name in names:
-        monkeypatch.delattr(os, name, raising=False)
-    meddler = Meddler("copying", lambda: truncate(path))
-    with pytest.raises(ExportError, match="ended while it was copied"):
-        export_copy(str(path), tmp_path / "out.pt", plan, progress=meddler)
-    assert listing(tmp_path) == ["in.pt"]
-
-
 def test_a_plan_of_another_file_is_noticed(tmp_path: Path) -> None:
     path = written(tmp_path, zip_of(OBJECT, STORAGES))
     plan = planned(path, CPU)
@@ -603,37 +507,7 @@ def test_what_is_no_file_is_not_replaced(zip_source: Path, tmp_path: Path) -> No
     assert pipe.is_fifo()
 
 
-@pytest.mark.parametrize("error", [ValueError("a mistake of ours"), MemoryError(), KeyboardInterrupt()])
-def test_whatever_is_raised_while_checking_leaves_nothing(
-    zip_source: Path, tmp_path: Path, way: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: object) -> None:
-        raise error
-
-    monkeypatch.setattr(export, "check_copy", fail)
-    with pytest.raises(type(error)):
-        exported(zip_source, tmp_path / "out.pt", CPU)
-    assert listing(tmp_path) == ["in.pt"]
-
-
 # --- ways of copying ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("refused", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
-@pytest.mark.parametrize("rule", [CPU, LONGER])
-def test_every_way_of_copying_gives_the_same_copy(
-    source: Path, tmp_path: Path, refused: tuple[str, ...], rule: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    exported(source, tmp_path / "one.pt", rule)
-
-    def refuse(*args: object, **named: object) -> int:
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-
-    monkeypatch.setattr(copying, "clone_file", lambda source, target: False)
-    for name in refused:
-        monkeypatch.setattr(os, name, refuse, raising=False)
-    exported(source, tmp_path / "two.pt", rule)
-    assert (tmp_path / "one.pt").read_bytes() == (tmp_path / "two.pt").read_bytes()
 
 
 @pytest.fixture

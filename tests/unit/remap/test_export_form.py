@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import gzip
@@ -13,9 +11,7 @@ from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap import export_form as form_check
 from inspector.remap import export_form as form_export
-from inspector.remap import planner
 from inspector.remap import storages as form_bytes
 from inspector.remap.export_form import export_form
 from inspector.remap.forms import Form
@@ -42,17 +38,26 @@ FORMS = [
 ]
 
 
-def spoil(monkeypatch: pytest.MonkeyPatch, wanted: bytes) -> None:
-    """Changes the last byte of these wherever they stand in the file."""
+def damaged(monkeypatch: pytest.MonkeyPatch, spoil) -> None:
+    """Spoils what was written before it is checked."""
     write = form_export._write
 
     def write_and_spoil(content, stock, target, *more) -> None:
         write(content, stock, target, *more)
+        spoil(target)
+
+    monkeypatch.setattr(form_export, "_write", write_and_spoil)
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, wanted: bytes) -> None:
+    """Changes the last byte of these wherever they stand in the file."""
+
+    def change(target: int) -> None:
         data = os.pread(target, 1 << 20, 0)
         assert data.count(wanted) == 1
         os.pwrite(target, b"\xee", data.index(wanted) + len(wanted) - 1)
 
-    monkeypatch.setattr(form_export, "_write", write_and_spoil)
+    damaged(monkeypatch, change)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -75,13 +80,13 @@ def test_every_run_that_is_left_is_looked_at(tmp_path, monkeypatch) -> None:
 
 def test_checking_can_be_cancelled(tmp_path, monkeypatch) -> None:
     source = file_of(tmp_path, ROOT)
-    read = form_check.read_container
+    read = form_export.read_container
 
     def read_and_cancel(path, limits, progress):
         progress.cancel()
         return read(path, limits, progress)
 
-    monkeypatch.setattr(form_check, "read_container", read_and_cancel)
+    monkeypatch.setattr(form_export, "read_container", read_and_cancel)
     with pytest.raises(CancelledError):
         export_form(str(source), tmp_path / "out.pt", None, FORMS[0], Progress())
     assert not (tmp_path / "out.pt").exists()
@@ -92,13 +97,13 @@ def test_a_value_that_was_damaged_while_it_was_written_is_noticed(tmp_path, monk
     long = "x" * 9000
     body = samples.mapping(t=samples.tensor(samples.text("cpu")), note=samples.text(long))
     source = samples.written(tmp_path, samples.zip_of(samples.stream(body), {"0": bytes(samples.NBYTES)}))
-    real = planner.write_pickle
+    real = form_export.write_pickle
 
     def damaged(root, how) -> bytes:
         return real(root, how).replace(b"x" * 5000, b"x" * 4999 + b"y", 1)
 
     export_form(str(source), tmp_path / "good.pt", None, Form(container="legacy"))
-    monkeypatch.setattr(planner, "write_pickle", damaged)
+    monkeypatch.setattr(form_export, "write_pickle", damaged)
     with pytest.raises(ExportError, match="not as planned: values other than tensors"):
         export_form(str(source), tmp_path / "bad.pt", None, Form(container="legacy"))
     assert not (tmp_path / "bad.pt").exists()
@@ -304,17 +309,6 @@ def _message(work) -> str:
 # --- the check ----------------------------------------------------------------------------------------------
 
 
-def damaged(monkeypatch: pytest.MonkeyPatch, spoil) -> None:
-    """Spoils what was written before it is checked."""
-    write = form_export._write
-
-    def write_and_spoil(content, stock, target, *more) -> None:
-        write(content, stock, target, *more)
-        spoil(target)
-
-    monkeypatch.setattr(form_export, "_write", write_and_spoil)
-
-
 def test_copies_are_opened_again(tmp_path, monkeypatch) -> None:
     source = file_of(tmp_path, TRAINING)
     damaged(monkeypatch, lambda fd: os.pwrite(fd, b"\x00" * 30, 0) and os.ftruncate(fd, 100))
@@ -323,26 +317,16 @@ def test_copies_are_opened_again(tmp_path, monkeypatch) -> None:
     assert (tmp_path / "out.pt").stat().st_size == 100
 
 
-def test_copies_that_are_otherwise_are_no_copies(tmp_path, monkeypatch) -> None:
-    other, _ = exported(file_of(tmp_path, mapping({"x": tensor(), "y": tensor("1")})), WEIGHTS, "other.pt")
-    data = other.read_bytes()
+@table(
+    ("other", "said"),
+    [
+        ({"x": tensor(), "y": tensor("1")}, "the copy is not as planned: x"),
+        ({"a": tensor("0"), "b": tensor("1", numel=5)}, "a tensor of the copy is damaged: b"),
+        ({"a": tensor("0")}, "the copy is not as planned: their number"),
+    ],
+)
+def test_copies_that_are_otherwise_are_no_copies(tmp_path, monkeypatch, other, said) -> None:
+    data = file_of(tmp_path, mapping(other)).read_bytes()
     source = file_of(tmp_path, TRAINING)
     damaged(monkeypatch, lambda fd: (os.ftruncate(fd, 0), os.pwrite(fd, data, 0)))
-    assert "the copy is not as planned: x" in refused(source)
-
-
-def test_damaged_tensors_of_a_copy_are_noticed(tmp_path, monkeypatch) -> None:
-    source = file_of(tmp_path, TRAINING)
-    odd = file_of(tmp_path, mapping({"a": tensor("0", numel=5), "b": tensor("1")})).read_bytes()
-    source = file_of(tmp_path, TRAINING)
-    damaged(monkeypatch, lambda fd: (os.ftruncate(fd, 0), os.pwrite(fd, odd, 0)))
-    assert "a tensor of the copy is damaged: a" in refused(source)
-
-
-def test_fewer_tensors_are_noticed(tmp_path, monkeypatch) -> None:
-    root = mapping({"model": mapping({"a": tensor("0"), "b": tensor("1")})})
-    few, _ = exported(file_of(tmp_path, root), replace(WEIGHTS, exclude=("model/b",)), "few.pt")
-    data = few.read_bytes()
-    source = file_of(tmp_path, root)
-    damaged(monkeypatch, lambda fd: (os.ftruncate(fd, 0), os.pwrite(fd, data, 0)))
-    assert "the copy is not as planned: their number" in refused(source)
+    assert said in refused(source)

@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -12,9 +10,9 @@ from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.progress import Progress
+from inspector.remap.export_form import Content, Deciding
 from inspector.remap.forms import Form, LeftOut
 from inspector.remap.plan import plan_remap
-from inspector.remap.planner import Content, Deciding
 from inspector.remap.rules import parse_rule
 from tests.builders import pickles, scripts
 from tests.builders.archives import archive, directory_of

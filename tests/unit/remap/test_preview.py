@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -12,8 +10,8 @@ from inspector.errors import PlanError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.remap.forms import DROPPED, KEPT, NEVER, NO_TENSORS, NO_WEIGHTS, Form, FormPreview, LeftOut
+from inspector.remap.objects import Model, find_prefix, left_beside, name_in, select_model
 from inspector.remap.preview import known_by, preview_form
-from inspector.remap.selection import Model, find_prefix, left_beside, name_in, select_model
 from tests.builders import pickles, scripts
 from tests.sweep import table
 from tests.unit.remap.form_samples import exported, file_of, mapping, module, opened, tensor

@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import zipfile
@@ -15,12 +13,10 @@ from inspector.containers.zip.records import read_zip_record
 from inspector.errors import ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.remap import export_form as form_export
-from inspector.remap import storages, torch_file
 from inspector.remap.forms import Form
 from inspector.remap.pickle_writer import StorageName, storage_class
-from inspector.remap.storages import Piece
-from inspector.remap.torch_file import check_length
-from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, torch_records, write_zip
+from inspector.remap.storages import Piece, check_length
+from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, write_zip
 from tests.corpus import cases
 from tests.unit.remap.form_samples import Halved, exported, file_of, mapping, numbers, tensor
 from tests.unit.remap.samples import stream, written, zip_of
@@ -102,23 +98,6 @@ def test_many_records_are_counted_in_the_large_end(tmp_path: Path) -> None:
     write_sparsely(path, {f"a/{number}": 0 for number in range(70_000)}, alignment=1)
     with zipfile.ZipFile(path) as archive:
         assert len(archive.infolist()) == 70_000
-
-
-STORAGES = [(str(number), 4, bytes(4)) for number in range(2)]
-NAMES = ["data.pkl", ".format_version", ".storage_alignment", "byteorder", "data/0", "data/1"]
-NAMES += ["version", ".data/serialization_id"]
-
-
-def records(*, is_in_order_of_use: bool = True) -> dict[str, object]:
-    made = torch_records(
-        "net",
-        b"the object",
-        STORAGES,
-        byteorder="big",
-        serialization_id=b"1" * 40,
-        is_in_order_of_use=is_in_order_of_use,
-    )
-    return {record.name: record.contents for record in made}
 
 
 ROOT = mapping({"a": tensor("0"), "b": tensor("1"), "e": tensor("2", numel=0)})
@@ -221,17 +200,3 @@ def test_storages_are_as_long_as_they_say() -> None:
     check_length(piece(4, None), str)
     with pytest.raises(ExportError, match="not what the pickle says: the owner of 0"):
         check_length(piece(15), lambda key: f"the owner of {key}")
-
-
-def test_checksums_of_large_storages_are_computed_beside_the_copying(tmp_path, monkeypatch) -> None:
-    """Of several steps each, so that one sum goes on where the last ended."""
-    monkeypatch.setattr(torch_file, "_LARGE_NBYTES", 1 << 10)
-    monkeypatch.setattr(storages, "STEP_NBYTES", 3000)
-    payload = bytes(range(256)) * 40
-    header = b'{"a":{"dtype":"U8","shape":[10240],"data_offsets":[0,10240]}}'
-    source = tmp_path / "a.safetensors"
-    source.write_bytes(len(header).to_bytes(8, "little") + header + payload)
-    destination, _ = exported(source, WEIGHTS)
-    with zipfile.ZipFile(destination) as archive:
-        assert archive.testzip() is None
-        assert archive.read("out/data/0") == payload
