@@ -195,14 +195,14 @@ def export_folder(
     try:
         with explained(destination):
             made.mkdir()
-        done = list(_write(checkpoint, plan, made, verify=verify, progress=progress))
-        others = _compare_others(checkpoint, made, verify, progress)
+        written = list(_write(checkpoint, plan, made, verify=verify, progress=progress))
         with explained(destination):
             made.rename(destination)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
     files = [file for file in destination.rglob("*") if file.is_file()]
+    done = [one for *_, one in written if one is not None]
     return Export(
         destination=destination,
         nbytes=sum(file.stat().st_size for file in files),
@@ -211,8 +211,8 @@ def export_folder(
         kept_tensors=len(plan.kept),
         in_one_piece=all(one.in_one_piece for one in done),
         verified=all(one.verified for one in done),
-        compared_nbytes=others[0] + sum(one.compared_nbytes for one in done),
-        copied_nbytes=others[1] + sum(one.copied_nbytes for one in done),
+        compared_nbytes=sum(compared for compared, *_ in written),
+        copied_nbytes=sum(copied for _, copied, _ in written),
     )
 
 
@@ -232,8 +232,8 @@ def _refuse(root: Path, destination: Path) -> None:
 
 def _write(
     checkpoint: Checkpoint, plan: Plan, made: Path, *, verify: Verify, progress: Progress
-) -> Iterator[Export]:
-    """Write every file, and yield what became of those of torch's."""
+) -> Iterator[tuple[int, int, Export | None]]:
+    """Write every file; yield how many bytes were compared and copied, and what became of torch's own."""
     parts = {
         os.path.realpath(part.path): part.path for part in checkpoint.parts if part.format in RELABELINGS
     }
@@ -251,36 +251,24 @@ def _write(
                     "only regular files are copied", where=str(file), remedy="take it out first"
                 )
             if part is None:
-                with explained(target / name):
-                    shutil.copyfile(file, target / name)
+                yield *_copy_other(file, target / name, verify, progress), None
                 continue
-            own = open_checkpoint(part, progress=progress)
-            yield export_copy(
-                part, target / name, _own_plan(checkpoint, plan, own), verify=verify, progress=progress
-            )
+            own = _own_plan(checkpoint, plan, open_checkpoint(part, progress=progress))
+            done = export_copy(part, target / name, own, verify=verify, progress=progress)
+            yield done.compared_nbytes, done.copied_nbytes, done
 
 
-def _compare_others(
-    checkpoint: Checkpoint, made: Path, verify: Verify, progress: Progress
-) -> tuple[int, int]:
-    """Compare the files that were copied as they are; return how many bytes, and of how many."""
-    root = _root_of(checkpoint.path)
-    rewritten = {os.path.realpath(part.path) for part in checkpoint.parts if part.format in RELABELINGS}
-    compared = copied = 0
-    for copy in made.rglob("*"):
-        file = root / copy.relative_to(made)
-        if not copy.is_file() or os.path.realpath(file) in rewritten:
-            continue
-        with FileSource(str(file)) as source, FileSource(str(copy)) as other:
-            spans = whole_spans(source, other, progress)
-            copied += total_nbytes(spans)
-            if verify == "none":
-                continue
-            spans = spans if verify == "full" else sample_spans(spans, SAMPLE_NBYTES)
-            compared += total_nbytes(spans)
-            if find_difference(source.read, other.read, spans, progress) is not None:
-                raise ExportError("the bytes of a copied file differ from the original's", where=str(file))
-    return compared, copied
+def _copy_other(file: Path, copy: Path, verify: Verify, progress: Progress) -> tuple[int, int]:
+    """Copy a file as it is and compare; return how many bytes were compared, and how many copied."""
+    with explained(copy):
+        shutil.copyfile(file, copy)
+    with FileSource(str(file)) as source, FileSource(str(copy)) as other:
+        spans = whole_spans(source, other, progress)
+        some = [] if verify == "none" else sample_spans(spans, SAMPLE_NBYTES)
+        compared = spans if verify == "full" else some
+        if find_difference(source.read, other.read, compared, progress) is not None:
+            raise ExportError("the bytes of a copied file differ from the original's", where=str(file))
+    return total_nbytes(compared), total_nbytes(spans)
 
 
 def _own_plan(checkpoint: Checkpoint, plan: Plan, own: Checkpoint) -> Plan:

@@ -510,17 +510,13 @@ def list_left_out(
     path: str, plan: Plan | None, form: Form, progress: Progress | None = None
 ) -> tuple[LeftOut, ...]:
     """Return what an export in a form would not hold, decided as the export itself decides it."""
-    progress = progress or Progress()
     with collector_paused():
-        container = read_container(path, DEFAULT_LIMITS, progress)
-        checkpoint = build_checkpoint(container, progress=progress)
-        deciding = Deciding(
-            container=container, checkpoint=checkpoint, form=form, plan=plan, progress=progress
-        )
-        return deciding.decide().left_out
+        return _decided(path, plan, form, progress or Progress(), verify=False).left_out
 
 
-def _decided(source: Source, plan: Plan | None, form: Form, progress: Progress, *, verify: bool) -> Content:
+def _decided(
+    source: Source | str, plan: Plan | None, form: Form, progress: Progress, *, verify: bool
+) -> Content:
     """Decide what is written; of what was read only the places of bytes are kept, so that memory is free."""
     container = read_container(source, DEFAULT_LIMITS, progress)
     checkpoint = build_checkpoint(container, progress=progress)

@@ -145,25 +145,17 @@ def refuse_suffix(destination: Path, shape: Shape) -> None:
             where=str(destination),
             remedy="choose another suffix",
         )
-    if suffix in _OTHER_SUFFIXES:
+    by_suffix = {SAFETENSORS_SUFFIX: "safetensors", **dict.fromkeys(TORCH_SUFFIXES, "torch.load")}
+    said = (_OTHER_SUFFIXES | by_suffix).get(suffix)
+    is_safe = shape == "safetensors"
+    reader = "safetensors" if is_safe else "torch.load"
+    if said is not None and said != reader:
+        name = destination.with_suffix(SAFETENSORS_SUFFIX if is_safe else ".pth").name
         raise PlanError(
-            f"the file name is one for {_OTHER_SUFFIXES[suffix]}, but the file would be for "
-            f"{'safetensors' if shape == 'safetensors' else 'torch.load'}",
+            f"the file name is one for {said}, but the file would be for {reader}",
             where=str(destination),
-            remedy=f"name it {_renamed(destination, shape)}",
+            remedy=f"name it {name}",
         )
-    says_safetensors = suffix == SAFETENSORS_SUFFIX
-    if (says_safetensors or suffix in TORCH_SUFFIXES) and says_safetensors != (shape == "safetensors"):
-        said, other = ("safetensors", "torch.load") if says_safetensors else ("torch.load", "safetensors")
-        raise PlanError(
-            f"the file name is one for {said}, but the file would be for {other}",
-            where=str(destination),
-            remedy=f"name it {_renamed(destination, shape)}",
-        )
-
-
-def _renamed(destination: Path, shape: Shape) -> str:
-    return destination.with_suffix(SAFETENSORS_SUFFIX if shape == "safetensors" else ".pth").name
 
 
 def check_form(form: Form) -> None:

@@ -460,7 +460,8 @@ def embedded_edits(
 def _relabeled(contents: bytes, rules: list[Rule], progress: Progress) -> bytes:
     source = BytesSource(contents, "the bytes within")
     container = read_container(source, DEFAULT_LIMITS, progress)
-    if container.format not in {"zip", "legacy"}:
+    found = RELABELINGS.get(container.format)
+    if found is None or found.mapped is not _pickle_mapped:
         raise PlanError("a file within bytes is of a format whose devices cannot be changed there")
     plan = plan_remap(build_checkpoint(container, progress=progress), rules)
     plan = with_viewed(plan, container.storage_ids.values())

@@ -185,12 +185,56 @@ def opcodes(data: bytes) -> set[str]:
     return {opcode.name for opcode, _, _ in pickletools.genops(data)}
 
 
+PLAIN = name("torch._utils", "_rebuild_tensor_v2")
+ARGS = tensor(A).removeprefix(PLAIN).removesuffix(b"R")
+BARE = name("torch._utils", "_rebuild_wrapper_subclass") + wrapper_args(CUDA_0) + b"R"
+SPEC_MESH = call(name("mine", "Mesh")) + mapping(_rank_map=tensor(HOST, "5")) + b"b"
+SPEC = call(name("mine", "Spec")) + mapping(mesh=SPEC_MESH) + b"b"
+DTYPE = call(name("numpy", "dtype"), text("f4"))
+ARRAY = call(name("numpy._core.multiarray", "_reconstruct"))
+ARRAY += group(b"K\x01", b"K\x01\x85", DTYPE, b"\x89", b"C\x04abcd") + b"b"
+SENT = sent(ARRAY, text("maia:0"), "_rebuild_device_tensor_from_numpy")
+MOVES = {
+    "the device meant": (mapping(a=tensor(A, "0"), b=tensor(B, "1")), "cuda:1=cpu", ["cuda:0", "cpu"]),
+    "every id of a storage": (group(tensor(A), tensor(A), storage(A)), "*=cpu", ["cpu"] * 3),
+    "a parameter, and one bare": (mapping(p=parameter(wrapper(CUDA_0)), b=BARE), "*=cpu", ["cpu", "cpu"]),
+    "a device that is a text": (mapping(w=wrapper(A)), "*=cpu", ["cpu"]),
+    "one of two wrappers": (
+        mapping(a=wrapper(CUDA_0), b=wrapper(CUDA_0)),
+        "path:b@cpu",
+        ["cuda:0", "cpu"],
+    ),
+    "a renamed backend": (
+        mapping(w=wrapper(device(text("mine"), b"K\x00"), i=tensor(text("mine:0")))),
+        "mine:*=cpu",
+        ["cpu", "cpu"],
+    ),
+    "a container that is shown elsewhere": (
+        mapping(first=b"]" + put(4) + tensor(A) + b"a", w=wrapper(CUDA_0, parts=get(4))),
+        "cuda:0=cpu",
+        ["cpu", "cpu"],
+    ),
+    "a subclass with data of its own": (
+        call(name("torch._tensor", "_rebuild_from_type_v2"), PLAIN, name("mine", "T"), ARGS, b"N"),
+        "*=cpu",
+        ["cpu"],
+    ),
+    "a wrapper that holds what stays on the CPU": (
+        mapping(w=wrapper(CPU, i=tensor(HOST), scale=tensor(B, "6"), spec=SPEC), other=tensor(B, "7")),
+        "cpu=cuda:0",
+        ["cuda:0", "cuda:0", "cuda:1", "cpu", "cuda:1"],
+    ),
+    "an array that is sent": (mapping(a=SENT, b=SENT), "path:b@cpu", ["maia:0", "cpu"]),
+}
+
+
+@table("case", MOVES)
+def test_devices_are_those_of_the_plan(case: str) -> None:
+    body, rule, devices = MOVES[case]
+    assert [row.device for row in changed(body, rule).tensors] == devices
+
+
 # --- locations and the memo ---------------------------------------------------------------------------------
-
-
-def test_only_the_devices_meant_change() -> None:
-    body = mapping(a=tensor(A, "0"), b=tensor(B, "1"))
-    assert [row.device for row in changed(body, "cuda:1=cpu").tensors] == ["cuda:0", "cpu"]
 
 
 @table("again", [get(7), b"j\x07\x00\x00\x00", b"g7\n"])
@@ -252,11 +296,6 @@ def test_no_instruction_comes_in_that_weights_only_refuses() -> None:
             "BININT1",
             "REDUCE",
         }
-
-
-def test_every_id_of_a_storage_follows_its_first() -> None:
-    body = group(tensor(A), tensor(A), storage(A))
-    assert [row.device for row in changed(body, "*=cpu").tensors] == ["cpu"] * 3
 
 
 def test_a_stranger_s_persistent_id_is_left_alone() -> None:
@@ -359,36 +398,10 @@ def test_a_device_may_be_written_as_one_text(after: str) -> None:
     assert [row.device for row in data.tensors] == [after, after]
 
 
-def test_a_wrapper_may_be_a_parameter_or_stand_bare() -> None:
-    bare = name("torch._utils", "_rebuild_wrapper_subclass") + wrapper_args(CUDA_0) + b"R"
-    body = mapping(p=parameter(wrapper(CUDA_0)), b=bare)
-    assert [row.device for row in changed(body, "*=cpu").tensors] == ["cpu", "cpu"]
-
-
-def test_a_wrapper_s_device_may_be_a_text() -> None:
-    assert changed(mapping(w=wrapper(A)), "*=cpu").tensors[0].device == "cpu"
-
-
-def test_one_of_two_wrappers_moves() -> None:
-    body = mapping(a=wrapper(CUDA_0), b=wrapper(CUDA_0))
-    assert [row.device for row in changed(body, "path:b@cpu").tensors] == ["cuda:0", "cpu"]
-
-
 @pytest.mark.parametrize("function", ["_rebuild_device_tensor_from_cpu_tensor", "_rebuild_xla_tensor"])
 def test_a_tensor_that_is_sent_goes_elsewhere_and_its_storage_stays(function: str) -> None:
     data = remapped(stream(sent(tensor(HOST), text("xla:0"), function)), "xla:0=cuda:1")
     assert data == stream(sent(tensor(HOST), B, function))
-
-
-def test_a_tensor_of_an_array_is_sent_elsewhere() -> None:
-    dtype = call(name("numpy", "dtype"), text("f4"))
-    made = call(name("numpy._core.multiarray", "_reconstruct"))
-    array = made + group(b"K\x01", b"K\x01\x85", dtype, b"\x89", b"C\x04abcd") + b"b"
-    body = mapping(
-        a=sent(array, text("maia:0"), "_rebuild_device_tensor_from_numpy"),
-        b=sent(array, text("maia:0"), "_rebuild_device_tensor_from_numpy"),
-    )
-    assert [row.device for row in changed(body, "path:b@cpu").tensors] == ["maia:0", "cpu"]
 
 
 # --- devices that are values of their own -------------------------------------------------------------------
@@ -459,11 +472,6 @@ def test_a_device_whose_number_is_remembered_is_not_guessed_at() -> None:
         remapped(stream(group(wrapper(odd), get(9))), "*=cpu")
 
 
-def test_a_device_of_a_renamed_backend_moves() -> None:
-    own = device(text("mine"), b"K\x00")
-    assert changed(mapping(w=wrapper(own, i=tensor(text("mine:0")))), "mine:*=cpu").tensors[0].device == "cpu"
-
-
 def test_a_device_that_is_made_in_another_way_is_not_guessed_at() -> None:
     odd = wrapper(b"(" + text("cuda") + b"K\x00itorch\ndevice\n")
     data = stream(mapping(w=odd, a=tensor(B)))
@@ -506,27 +514,6 @@ def test_a_wrapper_is_not_torn_from_storages_that_no_row_shows() -> None:
     assert [row.device for row in changed(body, "path:other@cpu").tensors] == ["cuda:0", "cpu"]
     with pytest.raises(PlanError, match="a tensor on cuda:0 and the storages it is made of"):
         remapped(stream(body), "path:w@cpu")
-
-
-def test_a_wrapper_may_hold_what_stays_on_the_cpu() -> None:
-    mesh = call(name("mine", "Mesh")) + mapping(_rank_map=tensor(HOST, "5")) + b"b"
-    spec = call(name("mine", "Spec")) + mapping(mesh=mesh) + b"b"
-    body = mapping(w=wrapper(CPU, i=tensor(HOST), scale=tensor(B, "6"), spec=spec), other=tensor(B, "7"))
-    after = changed(body, "cpu=cuda:0")
-    assert [row.device for row in after.tensors] == ["cuda:0", "cuda:0", "cuda:1", "cpu", "cuda:1"]
-
-
-def test_a_tensor_subclass_with_data_of_its_own_names_no_device() -> None:
-    plain = name("torch._utils", "_rebuild_tensor_v2")
-    args = tensor(A).removeprefix(plain).removesuffix(b"R")
-    body = call(name("torch._tensor", "_rebuild_from_type_v2"), plain, name("mine", "T"), args, b"N")
-    assert changed(body, "*=cpu").tensors[0].device == "cpu"
-
-
-def test_a_wrapper_is_not_torn_from_a_container_that_is_shown_elsewhere() -> None:
-    parts = b"]" + put(4) + tensor(A) + b"a"
-    body = mapping(first=parts, w=wrapper(CUDA_0, parts=get(4)))
-    assert [row.device for row in changed(body, "cuda:0=cpu").tensors] == ["cpu", "cpu"]
 
 
 def test_a_tensor_reached_by_two_paths_goes_one_way() -> None:
