@@ -334,8 +334,11 @@ def test_file_that_changes_meanwhile_is_refused(
 
     def changing(*given: object, **named: object) -> object:
         found = real(*given, **named)
+        before = path.stat()
         path.write_bytes(ZIP[:place] + b"?" + ZIP[place + 1 :])
-        os.utime(path, ns=(1, 1))
+        # Between the sums and the copy, what is copied tells; behind it, the time of the file.
+        is_late = name == "_write_archive"
+        os.utime(path, ns=(1, 1) if is_late else (before.st_atime_ns, before.st_mtime_ns))
         return found
 
     monkeypatch.setattr(module, name, changing)
