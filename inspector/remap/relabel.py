@@ -226,7 +226,10 @@ def _changed(
     """Return the records of the pickles that change with the devices of a plan, and their new contents."""
     pickles = container.pickles
     if container.stream is not None and not pickles:
-        pickles = (PickleRecord(find_pickle(records, source.path).name, container.stream),)
+        only = find_pickle(records, source.path)
+        refuse_doubles(source, records, only)
+        read_zip_record(source, only, DEFAULT_LIMITS.pickle_nbytes)  # which refuses a damaged one
+        pickles = (PickleRecord(only.name, container.stream),)
     new: dict[str, bytes] = {}
     for one in pickles:
         pickle = rewrite_pickle(one.stream, _own_plan(plan, one), progress=progress)

@@ -18,7 +18,7 @@ from inspector.containers.packed import open_source
 from inspector.containers.zip.archive import find_pickle
 from inspector.containers.zip.directory import read_directory
 from inspector.containers.zip.records import Records
-from inspector.errors import CancelledError, ExportError
+from inspector.errors import CancelledError, CheckpointError, ExportError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.progress import Progress
@@ -168,10 +168,17 @@ def test_a_compressed_pickle_is_written_plain_and_the_rest_as_it_was(tmp_path: P
     assert records(made)["data/0"] == bytes(4000)
 
 
-def test_an_archive_that_two_readers_understand_differently_is_refused(tmp_path: Path) -> None:
+@table("rule", ["*=cpu", "xpu:3=cpu"])
+def test_what_two_readers_understand_differently_is_refused_even_where_nothing_changes(
+    tmp_path: Path, rule: str
+) -> None:
     data = zip_of(CUDA, STORAGES_WRITERS, **{"DATA.PKL": CPU})
     with pytest.raises(ExportError, match=r"several records are named archive/data\.pkl"):
-        copy(written(tmp_path, data))
+        copy(written(tmp_path, data), rule)
+    folder = bytearray(zip_of(CUDA, STORAGES_WRITERS))
+    folder[folder.rindex(b"archive/data.pkl") - 46 + 38] = 0x10  # an attribute, which makes it one
+    with pytest.raises(CheckpointError, match="torch takes a record for a folder"):
+        copy(written(tmp_path, bytes(folder)), rule)
 
 
 def test_records_that_overlap_are_not_multiplied(tmp_path: Path) -> None:
