@@ -155,7 +155,7 @@ def _loading(load: DefaultLoad, findings: Sequence[Finding], where: str, works: 
 def damage_among(checkpoint: Checkpoint, findings: Sequence[Finding]) -> Finding | None:
     """Return the damage that keeps a file from loading anywhere."""
     obstacle = find_obstacle(checkpoint)
-    named = (one for one in findings if obstacle is not None and one.id == obstacle.finding)
+    named = (one for one in findings if obstacle is not None and one.id == obstacle.kind.finding)
     return next((one for one in named if one.severity == "error"), None)
 
 
