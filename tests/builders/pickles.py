@@ -12,6 +12,17 @@ from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 
+
+class As:
+    """What Python's pickler writes as a call of a function with these arguments, and maybe a state."""
+
+    def __init__(self, *reduced: Any) -> None:
+        self._reduced = reduced
+
+    def __reduce__(self) -> Any:
+        return self._reduced
+
+
 # ------------------------------------------------------------------------------------------- instructions
 
 STOP = b"."

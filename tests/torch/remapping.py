@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -38,7 +39,7 @@ def tagged(tag_of: Callable[[torch.UntypedStorage], str]) -> Iterator[None]:
         torch.serialization.location_tag = real
 
 
-def loaded(path: Path) -> tuple[object, list[str]]:
+def loaded(path: Path, *, weights_only: bool = False) -> tuple[Any, list[str]]:
     """What torch loads, and the tags it asks for, in order."""
     tags: list[str] = []
 
@@ -46,7 +47,7 @@ def loaded(path: Path) -> tuple[object, list[str]]:
         tags.append(tag)
         return storage
 
-    return torch.load(path, map_location=note, weights_only=False), tags
+    return torch.load(path, map_location=note, weights_only=weights_only), tags
 
 
 def pickle_of(path: Path) -> bytes:
