@@ -17,8 +17,8 @@ from inspector.remap.export import export_copy
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import Rule, Rules
 from tests.sweep import tries
-from tests.torch.pictures import picture
 from tests.torch.remapping import loaded, tagged
+from tests.torch.sameness import assert_same
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -115,7 +115,7 @@ def test_we_agree_with_map_location(saved: Saved, rules: list[Rule]) -> None:
         copy, _ = remap(path, rules)
         after, moved = loaded(copy)
         assert moved == [Rules(rules).by_device(tag) or tag for tag in tags]
-        assert picture(after) == picture(before)
+        assert_same(before, after)
         rows = open_checkpoint(str(copy)).storages
         assert {row.device for row in rows} == set(moved)
 
@@ -131,7 +131,7 @@ def test_there_and_back_is_the_identity(saved: Saved, device: str) -> None:
         before, tags = loaded(path)
         after, again = loaded(back)
         assert again == tags
-        assert picture(after) == picture(before)
+        assert_same(before, after)
         assert open_checkpoint(str(back)).tensors == open_checkpoint(str(path)).tensors
         copy, plan = remap(path, [Rule(device="hpu:77", to="cpu")])
         assert plan.is_empty
@@ -159,4 +159,4 @@ def test_a_branch_moves_and_the_rest_stays(saved: Saved, pattern: str, to: str) 
                 other.storage == was.storage and rule.matches("", [other.path]) for other in original.tensors
             )
             assert row.device == (to if named else was.device)
-        assert picture(loaded(copy)[0]) == picture(loaded(path)[0])
+        assert_same(loaded(path)[0], loaded(copy)[0])

@@ -1,4 +1,4 @@
-"""The remap of a file in one call, for tests that load what comes out."""
+"""The remap of a file in one call, what torch makes of it, and the classes that genuine files name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,6 +17,19 @@ from inspector.model.build import open_checkpoint
 from inspector.remap.export import Export, export_copy
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
+
+
+class Point(NamedTuple):
+    x: int
+    y: Any
+
+
+class Net(torch.nn.Module):
+    """Only its class is needed: what is in it comes from the file."""
+
+
+class SubT(torch.Tensor):
+    """A subclass with data of its own."""
 
 
 def remap(path: Path, *rules: str, move_all: bool = False) -> Path:

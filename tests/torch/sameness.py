@@ -153,7 +153,9 @@ class Comparison:
             return parts
         if one.is_nested:
             return [*parts, (f"{path}.parts", list(one.unbind()), list(other.unbind()))]
-        return parts if one.device.type == "meta" else parts + self._strided(path, one, other)
+        if one.device.type == "meta" or hasattr(type(one), "__tensor_flatten__"):
+            return parts  # the tensors that a wrapper holds are its attributes
+        return parts + self._strided(path, one, other)
 
     def _strided(self, path: str, one: torch.Tensor, other: torch.Tensor) -> list[Part]:
         storages = one.untyped_storage(), other.untyped_storage()
@@ -196,6 +198,11 @@ class Comparison:
 def differences(one: Any, other: Any, *, compact: bool = False) -> list[str]:
     """Return where two loaded values differ."""
     return list(Comparison(compact=compact).differences(one, other))
+
+
+def assert_same(one: Any, other: Any, *, compact: bool = False) -> None:
+    found = differences(one, other, compact=compact)
+    assert not found, "\n".join(found[:9])
 
 
 def _itself(value: Any) -> Any:

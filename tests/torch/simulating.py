@@ -14,11 +14,13 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import serialization
 from torch.testing._internal.two_tensor import TwoTensor  # noqa: F401 - a class that files name
+
+from tests.torch.remapping import Net, Point, SubT  # noqa: F401 - what files name as being of __main__
 
 MAPS: dict[str, Any] = {
     "None": None,
@@ -47,22 +49,6 @@ MAPS: dict[str, Any] = {
     "0": 0,
     "['cpu']": ["cpu"],
 }
-
-
-# --- classes that files name as being of __main__ -----------------------------------------------------------
-
-
-class Point(NamedTuple):
-    x: int
-    y: Any
-
-
-class Net(torch.nn.Module):
-    pass
-
-
-class SubT(torch.Tensor):
-    pass
 
 
 # --- the machine that is played -----------------------------------------------------------------------------

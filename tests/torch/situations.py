@@ -379,8 +379,8 @@ def page() -> str:
         "# Situations",
         "",
         "Who opens a file, where, and what they must read first. `tests/torch/situations.py` makes each file",
-        "of `tests/data/situations.toml` with torch, runs the command and looks, also for what must not stand",
-        "there; `python -m tests.torch.situations` writes this page.",
+        "of `tests/data/situations.toml` with torch, runs the command and looks, also for what must not",
+        "stand there; `python -m tests.torch.situations` writes this page.",
     ]
     for story in TABLE:
         rows = [row for row in ROWS if row.story == story]

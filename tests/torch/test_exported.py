@@ -20,6 +20,7 @@ from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
 from inspector.target.call import LoadCall
 from inspector.target.simulate import simulate
+from tests.builders.pickles import As
 from tests.torches import here
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -51,14 +52,6 @@ class Net(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.a(x) @ self.tied + self.mean + self.part + self.constant + torch.zeros(3, device="cpu")
-
-
-class Payload:
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
-        return Path.touch, (self.mark,)  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +137,7 @@ def test_sample_inputs_are_unpickled_without_a_list(
     monkeypatch.setattr(serialize.log, "warning", lambda *_args, **_more: None)  # its own call is broken
     mark = tmp_path / "mark"
     buffer = io.BytesIO()
-    torch.save(Payload(mark), buffer)
+    torch.save(As(Path.touch, (mark,)), buffer)
 
     def evil(name: str, data: bytes) -> bytes:
         return buffer.getvalue() if "sample_inputs" in name else data

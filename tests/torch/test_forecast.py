@@ -23,6 +23,7 @@ from tests.builders import legacy, zips
 from tests.builders.pickles import (
     MARK,
     NONE,
+    As,
     call,
     dict_,
     legacy_storage,
@@ -260,7 +261,7 @@ def test_of_what_stops_it_the_first_is_told(tmp_path: Path, title: str) -> None:
 def test_what_other_readers_would_run_stops_no_load_and_is_dangerous_all_the_same(tmp_path: Path) -> None:
     """An array of objects beside the pickle: numpy.load runs it, torch.load never opens it."""
     data = io.BytesIO()
-    np.save(data, np.array([Evil()], dtype=object), allow_pickle=True)
+    np.save(data, np.array([As(os.system, ("true",))], dtype=object), allow_pickle=True)
     state = state_dict(a=tensor(storage(), 2))
     path = tmp_path / "a.pt"
     path.write_bytes(
@@ -277,10 +278,3 @@ def test_what_other_readers_would_run_stops_no_load_and_is_dangerous_all_the_sam
     assert verdict_words(safety).startswith("dangerous: archive/x.npy, which numpy.load reads, can run comm")
     said = load_verdict(Judged(checkpoint=found, target=HERE, load=judge_load(found, HERE)), (), "here")
     assert (said.does, said.why) == ("loads", "torch.load runs nothing of that")
-
-
-class Evil:
-    """What runs a command when it is unpickled."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return os.system, ("true",)

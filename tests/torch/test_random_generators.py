@@ -13,18 +13,9 @@ from numpy.random import _pickle as makers
 
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
+from tests.builders.pickles import As
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
-
-
-class As:
-    """What is written as a call of this function with these arguments, and a state."""
-
-    def __init__(self, *reduced: Any) -> None:
-        self._reduced = reduced
-
-    def __reduce__(self) -> Any:
-        return self._reduced
 
 
 def old(name: str, *more: Any) -> As:

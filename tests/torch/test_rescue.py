@@ -20,6 +20,7 @@ import torch
 from inspector.rescue.journal import read_journal
 from inspector.rescue.running import Hook, hooked
 from inspector.target.wish import parse_wish
+from tests.builders.pickles import As
 from tests.pythons import VERSIONS, find_python
 from tests.torch.remapping import tagged
 
@@ -57,9 +58,7 @@ if __name__ == "__main__":
 """
 
 
-class Attack:
-    def __reduce__(self) -> tuple[object, ...]:
-        return os.system, ("touch ran",)
+ATTACK = As(os.system, ("touch ran",))
 
 
 @pytest.fixture
@@ -178,7 +177,7 @@ def test_what_the_program_asks_for_itself_is_left_alone(start) -> None:
 
 def test_nothing_more_may_run_than_before(start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    both = {"weights": torch.ones(2), "attack": Attack()}
+    both = {"weights": torch.ones(2), "attack": ATTACK}
 
     def refusals() -> list[str]:
         said = []
@@ -475,7 +474,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with tagged(lambda _: "cuda:1"):
         Path("tensors.pkl").write_bytes(pickle.dumps({"x": torch.ones(3)}))
         np.save("array.npy", np.array({"y": torch.zeros(2)}, dtype=object), allow_pickle=True)
-    torch.save({"attack": Attack()}, "attack.pth")
+    torch.save({"attack": ATTACK}, "attack.pth")
     return tmp_path
 
 

@@ -12,22 +12,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.builders.pickles import As, call, text
 from tests.torches import run_with_torch
 
 MARK = "payload-ran"
 """The folder, or the file, that a payload makes where the loader runs."""
 
 
-class Payload:
-    """Makes the mark when it is unpickled, as `pickle.dumps(Payload())` or within other values."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return eval, (f"__import__('os').makedirs({MARK!r}, exist_ok=True)",)
+CODE = f"__import__('os').makedirs({MARK!r}, exist_ok=True)"
+EVIL = call("builtins.eval", text(CODE))
+"""Instructions that make the mark."""
 
 
 def payload(protocol: int = 2) -> bytes:
-    """Return a pickle that makes the mark."""
-    return pickle.dumps(Payload(), protocol=protocol)
+    """Return a pickle that makes the mark, as Python writes it."""
+    return pickle.dumps(As(eval, (CODE,)), protocol=protocol)
 
 
 class Case(NamedTuple):
