@@ -161,10 +161,7 @@ def describe(path: Path, truth: Truth, container: str) -> dict[str, Any]:
         safe = False
     rows = [_row(keys, tensor, truth, loaded) for keys, tensor in tensors_of(value)]
     storages = {
-        key: {
-            "location": location,
-            "nbytes": bare.nbytes(),
-        }
+        key: {"location": location, "nbytes": bare.nbytes()}
         for bare in loaded.alive
         for key, location in [loaded.by_pointer[bare._cdata]]
     }

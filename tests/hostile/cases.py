@@ -37,7 +37,8 @@ class Case:
 CASES: tuple[Case, ...] = tuple(
     Case(group=group, name=name, build=build, says=says)
     for table in (streams.CASES, archives.CASES, tensors.CASES, names.CASES)
-    for group, name, build, says in table
+    for group, rows in table.items()
+    for name, (build, says) in rows.items()
 )
 
 ELSEWHERE: dict[int, str] = {

@@ -33,10 +33,7 @@ def right_calls() -> dict[str, tuple[tuple[bytes, ...], ...]]:
     scales = made("s-double")
     channels = tuple_(name("torch.per_channel_affine"), scales, made("s-long"), number(0))
     listed = tuple_(
-        name("torch.per_channel_affine"),
-        list_(*[floating(0.5)] * 4),
-        list_(*[number(0)] * 4),
-        number(0),
+        name("torch.per_channel_affine"), list_(*[floating(0.5)] * 4), list_(*[number(0)] * 4), number(0)
     )
     csr = tuple_(made("s-long", 3), made("s-long", 4), made(), tuple_(number(2), number(4)))
     plain = tuple_(floats, number(0), _FOUR, _ONE)
@@ -85,10 +82,7 @@ def right_calls() -> dict[str, tuple[tuple[bytes, ...], ...]]:
         "torch._utils._rebuild_nested_tensor": ((made(), table, table, made("s-long", 1)),),
         "torch._utils._rebuild_meta_tensor_no_storage": ((name("torch.float32"), _FOUR, _ONE, FALSE),),
         "torch._utils._rebuild_wrapper_subclass": (
-            (
-                *(name("torch.Tensor"), name("torch.float32"), _FOUR, _ONE),
-                *(number(0), strided, cpu, FALSE),
-            ),
+            (*(name("torch.Tensor"), name("torch.float32"), _FOUR, _ONE), *(number(0), strided, cpu, FALSE)),
         ),
         "torch._utils._rebuild_device_tensor_from_cpu_tensor": (
             (made(), name("torch.float32"), text("cpu"), FALSE),

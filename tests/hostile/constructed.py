@@ -271,9 +271,7 @@ def geometries() -> Files:
         TRUE,
         floating(1.0),
     ]
-    shapes = [
-        *((), (4,), (2, 2), (5,), (0,), (-1,), (big,), (huge, 4), (1, 1, 4), (4, 0), (1,) * 70),
-    ]
+    shapes = [*((), (4,), (2, 2), (5,), (0,), (-1,), (big,), (huge, 4), (1, 1, 4), (4, 0), (1,) * 70)]
     strides = [(), (1,), (2, 1), (0,), (-1,), (1, 1), (big,), (1,) * 70, (4, 4, 1), (1, 4)]
     chance = random.Random(SEED)
     grid = [(offset, shape, stride) for offset in offsets for shape in shapes for stride in strides]

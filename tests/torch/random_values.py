@@ -305,13 +305,7 @@ class Maker:
         return made
 
     def derived(self, depth: int) -> Any:
-        made: Any = self.rng.choice(
-            [
-                MyList(self.values(depth)),
-                MyDict({"k": self.value(depth)}),
-                MyInt(7),
-            ]
-        )
+        made: Any = self.rng.choice([MyList(self.values(depth)), MyDict({"k": self.value(depth)}), MyInt(7)])
         made.note = self.value(depth)
         return made
 
@@ -385,13 +379,7 @@ _LEAVES: list[Make] = [
         [np.float32(1.5), np.int64(-3), np.bool_(True), np.dtype(">i2"), np.str_("s")]
     ),
     lambda maker, _: maker.rng.choice(
-        [
-            torch.float16,
-            torch.device("cpu"),
-            torch.device("meta"),
-            torch.Size([2, 3]),
-            torch.strided,
-        ]
+        [torch.float16, torch.device("cpu"), torch.device("meta"), torch.Size([2, 3]), torch.strided]
     ),
     lambda maker, _: {maker.rng.choice(INTS), maker.rng.choice(TEXTS), 2.5},
     lambda maker, _: frozenset([maker.rng.choice(INTS), (1, "x"), frozenset()]),

@@ -40,11 +40,7 @@ def _value(a: Path, b: Path) -> set[Label]:
     other["epoch"] = 2
     torch.save(one, a)
     torch.save(other, b)
-    return {
-        ("model/0.weight", "values"),
-        ("optimizer/param_groups/0/lr", "value"),
-        ("epoch", "value"),
-    }
+    return {("model/0.weight", "values"), ("optimizer/param_groups/0/lr", "value"), ("epoch", "value")}
 
 
 def _steps(a: Path, b: Path) -> set[Label]:
