@@ -38,8 +38,7 @@ from tests.builders.pickles import (
     text,
     tuple_,
 )
-from tests.hostile.constructed import legacy_file, zip_file
-from tests.hostile.palette import FALSE, OD, floating, stored
+from tests.hostile.palette import FALSE, OD, floating, legacy_file, stored, zip_file
 from tests.sweep import tries
 from tests.torch.forecast import HERE, LOADS, rows, table
 from tests.torch.forecast_files import Made, made
