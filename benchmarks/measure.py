@@ -38,6 +38,20 @@ class Figures:
     turns: tuple[float, ...] = ()
 
 
+def put(document: Path, mark: str, text: str) -> None:
+    """Put a table into a document, between the two comments that begin with a word."""
+    before, rest = document.read_text(encoding="utf-8").split(f"<!-- {mark}: ")
+    begin, after = rest.split("-->", 1)[0], rest.split(f"<!-- end of {mark} -->")[1]
+    whole = f"{before}<!-- {mark}: {begin}-->\n\n{text}\n\n<!-- end of {mark} -->{after}"
+    document.write_text(whole, encoding="utf-8")
+
+
+def table_in(document: Path, mark: str) -> list[str]:
+    """Return the lines of the table that stands there."""
+    rest = document.read_text(encoding="utf-8").split(f"<!-- {mark}: ")[1]
+    return rest.split("-->", 1)[1].split(f"<!-- end of {mark} -->")[0].strip().splitlines()
+
+
 def compare(
     commands: Sequence[Sequence[str]], *, runs: int, out: Path | None = None, rotate: bool = False
 ) -> list[Figures]:
