@@ -60,7 +60,6 @@ def draw_all(names: Iterable[str] = LINES) -> dict[Path, str]:
 
 
 def _run(line: str, folder: str, palette: Palette) -> list[str]:
-    """Return what the program writes, line by line, with its colors."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "inspector", *line.split(), "--color", "always"],
         cwd=folder,
@@ -113,7 +112,6 @@ def _runs(lines: list[str], palette: Palette) -> Iterator[tuple[int, Run]]:
 
 
 def main() -> None:
-    """Write the drawings."""
     for path, text in draw_all().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -8,7 +8,6 @@ from tests.frameworks.cases import every, measure_names
 
 
 def main() -> int:
-    """Print right, unnamed and wrong for each file, and over all."""
     measured = measure_names(every())
     for name, counts in measured.counts.items():
         sys.stdout.write(f"{counts['right']:5} {counts['unnamed']:5} {counts['wrong']:5}  {name}\n")

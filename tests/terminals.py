@@ -127,7 +127,6 @@ EVIL = "a\x1b]0;owned\x07\x1b[41;5mb\x9b2J\u202egnp.exe\r\nz"
 
 
 def make_files(folder: Path) -> None:
-    """Write the files of the pictures, and the demo beside them."""
     data = demo_path().read_bytes()
     (folder / "demo.pth").write_bytes(data)
     (folder / "cut.pth").write_bytes(data[: len(data) // 2])
@@ -301,7 +300,6 @@ def _styled(codes: list[int], style: Style, plain: Style, palette: Palette) -> S
 
 
 def paint(lines: list[str], width: int, palette: Palette, path: Path) -> None:
-    """Paint captured lines as a picture."""
     from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter
 
     font = QFont("DejaVu Sans Mono")
@@ -329,7 +327,6 @@ def paint(lines: list[str], width: int, palette: Palette, path: Path) -> None:
 
 
 def main(out: str, *scenes: str) -> None:
-    """Take the pictures."""
     from PySide6.QtGui import QGuiApplication
 
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")

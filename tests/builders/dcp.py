@@ -145,17 +145,14 @@ class Saved:
         self.entries[flat] = tensor_entry(sizes, [(start, extents) for _, start, extents in chunks])
 
     def value(self, flat: str, push: bytes, file: str = "__0_0.distcp") -> None:
-        """Add a value that is no tensor."""
         self.put(file, saved_value(push), flat)
         self.entries[flat] = new(f"{METADATA}.BytesStorageMetadata")
 
     def metadata(self) -> bytes:
-        """The pickle that describes it."""
         paths = {flat: self.paths.get(flat, (flat,)) for flat in self.entries}
         return metadata(self.entries, self.places, paths)
 
     def write(self, folder: Path) -> Path:
-        """Write the folder."""
         folder.mkdir(exist_ok=True)
         (folder / ".metadata").write_bytes(self.metadata())
         for file, data in self.files.items():

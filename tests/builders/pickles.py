@@ -41,7 +41,6 @@ CPU_IN_EVERY_WAY = (
 
 
 def op(name: str, operand: bytes = b"") -> bytes:
-    """One instruction."""
     return bytes([CODES[name]]) + operand
 
 
@@ -92,7 +91,6 @@ def new(dotted: str, *state: tuple[bytes, bytes]) -> bytes:
 
 
 def stream(*parts: bytes) -> bytes:
-    """A whole stream, without a declaration of its protocol."""
     return b"".join(parts) + STOP
 
 
@@ -154,7 +152,6 @@ def root(*parts: bytes, **limits: Any) -> Any:
 
 
 def kinds(*parts: bytes) -> list[str]:
-    """The kinds of the notes on a stream."""
     return [oddity.kind for oddity in read(*parts).oddities]
 
 

@@ -163,7 +163,6 @@ def zip_bytes(value: Any, *, byteorder: str = "little", version: bytes = b"3\n")
 
 
 def save_zip(path: Path, value: Any, **more: Any) -> str:
-    """Write it; returns the path."""
     path.write_bytes(zip_bytes(value, **more))
     return str(path)
 

@@ -148,7 +148,6 @@ class ZipBuilder:
 
 
 def build_zip(*records: Record, comment: bytes = b"", zip64: bool = False, start: int | None = None) -> bytes:
-    """A whole zip file."""
     builder = ZipBuilder()
     for record in records:
         builder.add(record)
@@ -162,7 +161,6 @@ def checkpoint(
     folder: str = "archive/",
     version: bytes | None = b"3\n",
 ) -> bytes:
-    """A zip as torch.save writes it."""
     records = [Record(name=f"{folder}data.pkl", data=pickle)]
     records += [Record(name=f"{folder}data/{key}", data=data) for key, data in (storages or {}).items()]
     if version is not None:

@@ -22,7 +22,6 @@ FILES = Path(__file__).parents[1] / "data" / "frameworks"
 
 
 def every() -> list[Case]:
-    """List the files."""
     return cases(root=FILES)
 
 
@@ -37,7 +36,6 @@ def opened(path: Path) -> Checkpoint | CheckpointError:
 
 @cache
 def document(path: Path) -> Document:
-    """Return the document of `show --json` as plain values."""
     checkpoint = opened(path)
     if isinstance(checkpoint, CheckpointError):
         return {"error": {"message": str(checkpoint)}}
@@ -74,7 +72,6 @@ class Measured:
 
     @property
     def total(self) -> Counter[str]:
-        """The counts over all files."""
         return sum(self.counts.values(), Counter())
 
 

@@ -148,7 +148,6 @@ class _Loaded:
 
 
 def describe(path: Path, truth: Truth, container: str) -> dict[str, Any]:
-    """Return the oracle of a file that torch loads."""
     loaded = _Loaded()
     try:
         value = torch.load(path, map_location=loaded, weights_only=False)

@@ -103,7 +103,6 @@ class Row(NamedTuple):
 
     @property
     def explanation(self) -> str | None:
-        """Why the two disagree, where that is known."""
         known = EXPLAINED.get(self.name) or EXPLAINED.get(self.ours)
         whole = f"{self.folder}: {self.name}"
         return known or next((why for pattern, why in PATTERNS if re.search(pattern, whole)), None)
@@ -156,7 +155,6 @@ def _ours(path: Path) -> tuple[str, str, tuple[str, ...]]:
 
 
 def table(found: Iterable[Row]) -> str:
-    """Count agreements by folder, and the disagreements by their reason, as Markdown."""
     found = list(found)
     counts = Counter((row.folder, row.agrees) for row in found)
     lines = ["| files | agree | disagree |", "| --- | ---: | ---: |"]

@@ -43,7 +43,6 @@ AMBIGUOUS = {
 
 
 def archive(*records: Record, version: Record | None = None) -> bytes:
-    """A zip of these records and a version."""
     return build_zip(*records, version or Record(name="archive/version", data=b"3\n"))
 
 
@@ -143,7 +142,6 @@ def _prefixed() -> bytes:
 
 
 def _overlapping() -> bytes:
-    """A thousand records that all stand for the same bytes."""
     first = archive(pickled(), STORED)
     at = first.index(b"archive/data/0") - 30
     return archive(

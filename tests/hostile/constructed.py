@@ -175,7 +175,6 @@ def receivers() -> Files:
 
 
 def keys() -> Files:
-    """A value of each kind as a key."""
     for color, push in palette().items():
         yield f"{color} as key", zip_file(dict_((push, NONE)))
         yield f"{color} in a tuple as key", zip_file(dict_((tuple_(push), NONE)))
@@ -209,7 +208,6 @@ def _storages(form: str, wrap: Callable[[bytes], bytes], tail: list[bytes]) -> F
 
 
 def opcodes() -> Files:
-    """Each opcode of pickle in each form, under each protocol."""
     pushes = {**OPCODES}
     for version in (None, 0, 1, 2, 3, 4, 5, 6, 255):
         yield f"protocol {version}", zip_file(number(1), protocol=version)
@@ -252,7 +250,6 @@ def protocols() -> Files:
 
 
 def names() -> Files:
-    """Names in each spelling, listed ones and others."""
     spelled = [
         *(
             "collections\nOrderedDict",

@@ -17,7 +17,6 @@ MANY = 8_000_000
 
 
 def wrapped(*parts: bytes) -> bytes:
-    """A zip whose pickle is made of these parts."""
     return zips.checkpoint(stream(proto(), *parts))
 
 
@@ -87,14 +86,12 @@ def _entries(count: int) -> bytes:
 
 
 def _listed(count: int, shape: Callable[[int], bytes]) -> bytes:
-    """The header of a safetensors file that names as many tensors."""
     row = b'"l.%07d":{"dtype":"F32","shape":[%b],"data_offsets":[%d,%d]}'
     rows = b",".join(row % (at, shape(at), 16 * at, 16 * at + 16) for at in range(count))
     return struct.pack("<Q", len(rows) + 2) + b"{" + rows + b"}" + bytes(4096)
 
 
 def _many_devices(count: int) -> bytes:
-    """As many tensors, each on a device of its own."""
     head = text("storage") + op("BINPUT", b"\1") + name("torch.FloatStorage") + op("BINPUT", b"\2")
     head += op("EMPTY_LIST") + MARK
     parts = (b"(h\1h\2X\x08\0\0\0%08dX\x0d\0\0\0cuda:%08dK\4tQ" % (at, at) for at in range(count))
@@ -102,7 +99,6 @@ def _many_devices(count: int) -> bytes:
 
 
 def _many_optimizers(count: int) -> bytes:
-    """As many state dicts of optimizers, each with one group of one parameter."""
     group = op("EMPTY_DICT") + text("params") + op("EMPTY_LIST") + number(0) + op("APPEND") + op("SETITEM")
     groups = op("EMPTY_LIST") + group + op("APPEND")
     state = text("state") + op("EMPTY_DICT") + text("param_groups") + groups

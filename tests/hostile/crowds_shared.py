@@ -34,28 +34,23 @@ GET = op("BINGET", bytes([SLOT]))
 
 
 def packed(*parts: bytes) -> bytes:
-    """A zip with a deflated pickle of these parts."""
     record = zips.Record(name="archive/data.pkl", data=stream(proto(), *parts), method=zips.DEFLATED)
     return zips.build_zip(record, zips.Record(name="archive/version", data=b"3\n"))
 
 
 def numbers(count: int) -> bytes:
-    """The items of a wide tuple or list."""
     return MARK + b"K\1" * count
 
 
 def wide_tuple(count: int = WIDE) -> bytes:
-    """A tuple of numbers."""
     return numbers(count) + op("TUPLE")
 
 
 def wide_list(count: int = WIDE) -> bytes:
-    """A list of numbers."""
     return op("EMPTY_LIST") + numbers(count) + op("APPENDS")
 
 
 def wide_dict(count: int = WIDE) -> bytes:
-    """A dictionary with numbers as keys."""
     items = b"".join(b"M" + struct.pack("<H", at % 65536) + NONE for at in range(count))
     return op("EMPTY_DICT") + MARK + items + op("SETITEMS")
 
@@ -84,12 +79,10 @@ def below(inside: bytes, depth: int = 254) -> bytes:
 
 
 def built(made: bytes, state: bytes) -> bytes:
-    """An object with its state."""
     return made + state + op("BUILD")
 
 
 def optimizers(count: int, state: bytes, groups: bytes) -> bytes:
-    """Optimizers of one state and of the same groups."""
     head = state + op("BINPUT", b"\1") + groups + op("BINPUT", b"\2") + text("state") + op("BINPUT", b"\3")
     head += text("param_groups") + op("BINPUT", b"\4") + op("POP") * 4
     one = op("EMPTY_DICT") + b"(h\3h\1h\4h\2u"
@@ -97,7 +90,6 @@ def optimizers(count: int, state: bytes, groups: bytes) -> bytes:
 
 
 def numbered_group(count: int) -> bytes:
-    """The groups of an optimizer: one of so many parameters."""
     ids = op("EMPTY_LIST") + MARK + b"".join(map(number, range(count))) + op("APPENDS")
     return list_(dict_((text("params"), ids)))
 
@@ -109,17 +101,14 @@ def numbered_state(count: int) -> bytes:
 
 
 def scalar_of(dtype: bytes) -> bytes:
-    """A NumPy scalar of a type."""
     return name("numpy.core.multiarray.scalar") + dtype
 
 
 def dtype_named(code: str) -> bytes:
-    """A NumPy type."""
     return call("numpy.dtype", text(code), op("NEWFALSE"), op("NEWTRUE"))
 
 
 def dropped(count: int) -> bytes:
-    """Scalars of one long type that are made and dropped."""
     head = name("numpy.core.multiarray.scalar") + op("BINPUT", b"\1") + op("POP")
     head += dtype_named("f" + "9" * WIDE) + op("BINPUT", bytes([SLOT])) + op("POP")
     return head + (b"h\1" + GET + NONE + b"\x86R0") * count + NONE
@@ -151,7 +140,6 @@ def models_and_optimizers(count: int, parameters: int) -> bytes:
 
 
 def tagged(count: int, chars: int) -> bytes:
-    """Storages with a long tag each."""
     parts = (tensor(storage(f"{at}", location=f"{at:0{chars}d}", numel=1), 1) for at in range(count))
     return op("EMPTY_LIST") + MARK + b"".join(parts) + op("APPENDS")
 
@@ -199,14 +187,12 @@ def gzipped(count: int, nbytes: int) -> bytes:
 
 
 def object_array(count: int) -> bytes:
-    """A NumPy array of objects."""
     made = call("numpy.core.multiarray._reconstruct", name("numpy.ndarray"), tuple_(number(0)), text("b"))
     items = op("EMPTY_LIST") + MARK + b"K\1" * count + op("APPENDS")
     return built(made, tuple_(number(1), tuple_(number(count)), dtype_named("O8"), op("NEWFALSE"), items))
 
 
 def mesh(count: int) -> bytes:
-    """A DeviceMesh whose state is wide."""
     made = op("EMPTY_TUPLE")
     head = name("torch.distributed.device_mesh.DeviceMesh") + made + op("NEWOBJ")
     items = b"".join(text(f"a{at}") + NONE for at in range(count))

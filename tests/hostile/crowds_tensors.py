@@ -25,8 +25,6 @@ class _Kind:
 
 
 class _Storage:
-    """What a persistent id is written for."""
-
     __slots__ = ("pid",)
 
     def __init__(self, key: int) -> None:
@@ -34,8 +32,6 @@ class _Storage:
 
 
 class _Tensor:
-    """What a call of `_rebuild_tensor_v2` is written for."""
-
     __slots__ = ("args",)
 
     def __init__(self, key: int, shape: tuple[int, ...], strides: tuple[int, ...], *, grad: bool) -> None:

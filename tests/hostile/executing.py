@@ -46,7 +46,6 @@ def _run(path: str) -> dict[str, object]:
 
 
 def main() -> int:
-    """Answer line by line."""
     import torch  # noqa: F401 - once, for all forks
 
     for line in sys.stdin:
@@ -56,7 +55,6 @@ def main() -> int:
 
 
 def load_all(paths: list[Path]) -> list[dict[str, object]]:
-    """Have torch load these files, each in a process of its own."""
     done = run_with_torch("-m", "tests.hostile.executing", given="".join(f"{path}\n" for path in paths))
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -158,7 +158,6 @@ def _call(dotted: str, args: tuple[bytes, ...], verb: str = "REDUCE") -> bytes:
 
 
 def asked(wanted: Iterable[Combination]) -> list[tuple[Combination, str]]:
-    """What torch does with each combination."""
     wanted = list(wanted)
     with tempfile.TemporaryDirectory() as folder:
         files = [(Path(folder) / f"{number}.pt", ()) for number, _ in enumerate(wanted)]
@@ -209,7 +208,6 @@ def recorded() -> list[tuple[Combination, bool]]:
 
 
 def main() -> int:
-    """Write the table and the answers."""
     answers = asked(combinations())
     for path, document in ((TABLE, table(answers)), (ANSWERS, packed(answers))):
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -13,7 +13,6 @@ Rows = dict[int, dict[str, tuple[Callable[[], bytes], dict[str, Any]]]]
 
 
 def named(key: str) -> Callable[[], bytes]:
-    """A checkpoint whose tensor has this name."""
     data = stream(proto(), dict_((text(key), tensor(storage(), 2)), (text("v"), text(key))))
     return lambda: zips.checkpoint(data, {"0": bytes(8)})
 

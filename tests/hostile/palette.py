@@ -44,28 +44,23 @@ STORAGES: dict[str, tuple[str, int, int]] = {
 
 
 def floating(value: float) -> bytes:
-    """A float."""
     return op("BINFLOAT", struct.pack(">d", value))
 
 
 def stored(key: str, *, legacy: bool = False) -> bytes:
-    """A storage."""
     cls, numel, _ = STORAGES[key]
     return (legacy_storage if legacy else storage)(key, cls=cls, numel=numel)
 
 
 def made(key: str = "s-float", *shape: int, legacy: bool = False) -> bytes:
-    """A tensor of it."""
     return tensor(stored(key, legacy=legacy), *(shape or (STORAGES[key][1],)))
 
 
 def floats() -> bytes:
-    """A parameter of four floats."""
     return call("torch._utils._rebuild_parameter", made(), TRUE, OD)
 
 
 def palette(*, legacy: bool = False) -> dict[str, bytes]:
-    """All kinds, by what they are."""
     return {
         "None": NONE,
         "True": TRUE,
@@ -150,7 +145,6 @@ def zip_file(push: bytes, *, protocol: int | None = 2, **facts: bytes) -> bytes:
 
 
 def zip_of(data: bytes, **facts: bytes) -> bytes:
-    """A zip of a pickle."""
     parts = {"data.pkl": data}
     parts |= {
         f"data/{key}": bytes(nbytes)
@@ -162,7 +156,6 @@ def zip_of(data: bytes, **facts: bytes) -> bytes:
 
 
 def legacy_file(push: bytes, *, begin: int | None = 2, **given: object) -> bytes:
-    """A legacy file of one value."""
     head = b"" if begin is None else proto(begin)
     return legacy_of(stream(head, push), **given)
 

@@ -34,17 +34,14 @@ MODULUS = 2**61 - 1
 
 
 def zipped(*parts: bytes, version: int = 2) -> bytes:
-    """A zip whose pickle is made of these parts."""
     return zips.checkpoint(stream(proto(version), *parts))
 
 
 def made(*parts: bytes, version: int = 2) -> Callable[[], bytes]:
-    """The same, made when it is needed."""
     return lambda: zipped(*parts, version=version)
 
 
 def long_int(value: int) -> bytes:
-    """An integer as LONG1."""
     data = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
     return op("LONG1", bytes([len(data)]) + data)
 

@@ -31,14 +31,12 @@ def view(
     size: bytes = tuple_(number(2)),
     stride: bytes = tuple_(number(1)),
 ) -> bytes:
-    """A tensor with whatever geometry."""
     return call(
         "torch._utils._rebuild_tensor_v2", data or storage(), offset, size, stride, op("NEWFALSE"), ORDERED
     )
 
 
 def beside(bad: bytes, storages: dict[str, bytes] | None = None) -> Callable[[], bytes]:
-    """A checkpoint that holds an honest tensor and another."""
     honest = tensor(storage("9"), 2)
     data = stream(proto(), dict_((text("bad"), bad), (text("good"), honest)))
     return lambda: zips.checkpoint(

@@ -226,7 +226,6 @@ def test_shapes_are_paid_for(dimensions: int, tmp_path: Path) -> None:
 
 
 def main() -> None:
-    """Try every pair at both depths, and print the worst."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         cost_of_crowd(Path(folder), "dtype", "dtypes of scalars", 0)

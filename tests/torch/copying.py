@@ -82,7 +82,6 @@ FORMS: dict[str, tuple[Write, Expect]] = {
 
 
 def load(path: Path, encoding: str) -> Any:
-    """Return what torch loads, or its error."""
     try:
         return torch.load(path, map_location="cpu", weights_only=False, encoding=encoding)
     except Exception as error:  # noqa: BLE001 - whatever it is, a copy must do the same

@@ -60,7 +60,6 @@ class Made(NamedTuple):
 
 
 def made(count: int, seed: int) -> Iterator[Made]:
-    """Make files, each from a seed of its own."""
     for each in range(count):
         yield _made(random.Random(f"{seed}-{each}"), f"{seed}-{each}")
 
@@ -218,8 +217,6 @@ _LEAVES: list[tuple[Callable[[random.Random], Any], int]] = [
 
 
 class Step(NamedTuple):
-    """One instruction."""
-
     name: str
     arg: Any
     raw: bytes
@@ -348,7 +345,6 @@ _ANY = (
 
 
 def spoil_pickle(chance: random.Random, data: bytes) -> tuple[str, bytes]:
-    """Change one instruction of a pickle, or its bytes."""
     steps = steps_of(data)
     behind = data[sum(len(step.raw) for step in steps) :]
     what = chance.choice(

@@ -182,7 +182,6 @@ class Maker:
         self.storages: list[torch.Tensor] = []
 
     def checkpoint(self) -> dict[Any, Any]:
-        """Return a dictionary with a model, something to leave out, and anything else."""
         model = collections.OrderedDict(
             (self.text_key(), self.tensor() if self.protocol else 1) for _ in range(self.rng.randint(1, 4))
         )
@@ -229,7 +228,6 @@ class Maker:
     # --- tensors --------------------------------------------------------------------------------------------
 
     def base(self) -> torch.Tensor:
-        """Return a flat tensor over a whole storage."""
         if self.storages and self.rng.random() < 0.4:
             return self.rng.choice(self.storages)
         dtype = self.rng.choice(DTYPES)
@@ -242,7 +240,6 @@ class Maker:
         return made
 
     def tensor(self) -> torch.Tensor:
-        """Return a view of a storage."""
         base = self.base()
         count = base.numel()
         start = self.rng.randrange(count)

@@ -33,7 +33,6 @@ class SubT(torch.Tensor):
 
 
 def remap(path: Path, *rules: str, move_all: bool = False) -> Path:
-    """Write a copy beside a file."""
     plan = plan_remap(open_checkpoint(str(path)), [parse_rule(rule) for rule in rules], move_all=move_all)
     destination = path.with_name(f"{path.stem}-{len(list(path.parent.iterdir()))}.pt")
     done: Export = export_copy(str(path), destination, plan)
@@ -64,7 +63,6 @@ def loaded(path: Path, *, weights_only: bool = False) -> tuple[Any, list[str]]:
 
 
 def pickle_of(path: Path) -> bytes:
-    """The object's pickle."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return next(archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))
@@ -73,8 +71,6 @@ def pickle_of(path: Path) -> bytes:
 
 
 class Name:
-    """What a pickle imports."""
-
     def __init__(self, dotted: str) -> None:
         self.dotted = dotted
 

@@ -43,8 +43,6 @@ class Net(nn.Module):
 
 
 class Masked(Net):
-    """A net with a tensor that is neither parameter nor buffer."""
-
     def __init__(self) -> None:
         super().__init__()
         self.mask = torch.ones(8)
@@ -131,7 +129,6 @@ def parallel(net: nn.Module) -> nn.Module:
 
 
 def make(folder: Path, files: list[dict[str, Any]]) -> None:
-    """Write files whose storages carry the tags that are asked for."""
     for file in files:
         with tagged(Tagging(file["tags"], file["numbers"])):
             torch.save(content(file), folder / file["name"])
@@ -289,7 +286,6 @@ def faked() -> Iterator[None]:
 
 
 def answer(folder: Path, cell: dict[str, Any]) -> dict[str, Any]:
-    """Load a file, restore a part of it and use that."""
     said: dict[str, Any] = {"places": {}, "error": "", "warning": "", "failure": ""}
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())

@@ -60,7 +60,6 @@ class Loadable:
 
 
 def stand_ins(code: str) -> dict[str, Any]:
-    """Return a stand-in for each variable that a snippet leaves to its reader."""
     return {name: Loadable() for name in free_names(code)}
 
 

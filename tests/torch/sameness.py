@@ -74,7 +74,6 @@ class Comparison:
         self._kept: list[Any] = []
 
     def differences(self, one: Any, other: Any) -> Iterator[str]:
-        """Return where they differ, and how."""
         todo: list[Part] = [("", one, other)]
         while todo:
             path, first, second = todo.pop()
@@ -196,7 +195,6 @@ class Comparison:
 
 
 def differences(one: Any, other: Any, *, compact: bool = False) -> list[str]:
-    """Return where two loaded values differ."""
     return list(Comparison(compact=compact).differences(one, other))
 
 

@@ -50,8 +50,6 @@ class Found(NamedTuple):
 
 
 class Devices(TorchFunctionMode):
-    """Notes where tensors would be."""
-
     def __init__(self, machine: Machine) -> None:
         super().__init__()
         self.machine = machine

@@ -141,7 +141,6 @@ class Machine:
 
 
 def _index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """As torch's own: the number, or that of the current device."""
     index = torch.device(device).index
     return 0 if index is None or index == -1 else index
 
@@ -150,7 +149,6 @@ def _index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
 
 
 def answer(machine: Machine, cell: dict[str, Any]) -> dict[str, Any]:
-    """Load, and say what came of it."""
     machine.places.clear()
     machine.kept.clear()
     machine.restored = 0

@@ -88,7 +88,6 @@ _TAGS: dict[int, str] = {}
 
 
 def on(device: str, value: Any) -> Any:
-    """Let all tensors of a value be on a device."""
     for tensor in _tensors(value):
         if tensor.layout is torch.strided:
             _TAGS[tensor.untyped_storage().data_ptr()] = device
@@ -146,7 +145,6 @@ def training(device: str, *, with_rng: bool = False) -> None:
 
 
 def split(devices: tuple[str, ...]) -> None:
-    """A model whose layers were spread over devices."""
     layers = {}
     for number, device in enumerate(devices):
         for name, value in on(device, nn.Linear(2, 2).state_dict()).items():
@@ -159,7 +157,6 @@ def written(path: str, data: bytes) -> None:
 
 
 def truncated() -> None:
-    """The first half of a download."""
     torch.save({f"{n}.weight": torch.randn(64, 64) for n in range(4)}, "best.pth")
     os.truncate("best.pth", Path("best.pth").stat().st_size // 2)
 
@@ -199,7 +196,6 @@ def whole_module(device: str) -> None:
 
 
 def apex_optimizer() -> None:
-    """An object of a compiled extension."""
     with _exported("apex.optimizers.fused_adam", "FusedAdam", object) as made:
         optimizer = made()
         optimizer.slots = on("cuda:0", {"exp_avg": torch.zeros(2)})
@@ -316,7 +312,6 @@ class Answer(NamedTuple):
 
 
 def prepare(row: Situation) -> None:
-    """Make the files of a row in the working folder."""
     _TAGS.clear()
     if row.make:
         eval(row.make, NAMES)
@@ -328,7 +323,6 @@ def prepare(row: Situation) -> None:
 
 
 def answer(row: Situation) -> Answer:
-    """Run the command of a row."""
     words = shlex.split(row.run.replace("PROFILES", str(DATA / "profiles")))
     arguments = [row.text if word == "TEXT" else word for word in words]
     out, err, stdin = io.StringIO(), io.StringIO(), sys.stdin
@@ -351,7 +345,6 @@ def answer(row: Situation) -> Answer:
 
 
 def wrong(row: Situation) -> Iterator[str]:
-    """Yield what is wrong with the answer to a row."""
     prepare(row)
     found = answer(row)
     if found.code != row.code:
@@ -374,7 +367,6 @@ def wrong(row: Situation) -> Iterator[str]:
 
 
 def page() -> str:
-    """Return docs/situations.md."""
     lines = [
         "# Situations",
         "",

@@ -37,8 +37,6 @@ MAPS = (None, "cpu", "cuda:1", {"cuda:1": "cuda:0"})
 
 
 class Cell(NamedTuple):
-    """One file, how it is loaded, and what code does then."""
-
     kind: str
     what: str
     tags: tuple[str, ...]
@@ -70,7 +68,6 @@ class Cell(NamedTuple):
 
 
 def cells() -> Iterator[Cell]:
-    """Yield all cells."""
     yield from states()
     yield from modules()
     yield from optimizers()
@@ -132,7 +129,6 @@ def predict(made: Checkpoint, cell: Cell) -> Course:
 
 
 def compare(made: Checkpoint, ours: Course, said: dict[str, Any]) -> str:
-    """Return what differs; nothing where all agrees."""
     for name in ("error", "warning", "failure"):
         mine, real = getattr(ours, name) or "", said[name]
         if mine not in real or bool(mine) != bool(real):
@@ -157,7 +153,6 @@ class Result(NamedTuple):
 
 
 def ask(folder: Path, wanted: Iterable[Cell]) -> list[Result]:
-    """Let torch restore and use everything, and compare."""
     wanted = list(wanted)
     child = run_with_torch(
         Path(__file__).with_name("restoring.py"),

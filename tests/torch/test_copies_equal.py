@@ -20,7 +20,6 @@ REFUSALS = ("torch cannot read untyped storages", "no weights stand at model")
 
 
 def save(path: Path, seed: int, *, protocol: int, legacy: bool, old: bool) -> bool:
-    """Save a random checkpoint, unless torch refuses to."""
     value = Maker(seed, old=old, protocol=protocol, legacy=legacy).checkpoint()
     how: dict[str, Any] = {"pickle_module": OLD_PICKLE} if old else {}
     new = not legacy

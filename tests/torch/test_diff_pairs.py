@@ -19,7 +19,6 @@ Label = tuple[str, str]
 
 
 def trained(steps: int = 1) -> dict[str, Any]:
-    """A model and its optimizer after a few steps."""
     torch.manual_seed(7)
     net = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 3))
     optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)

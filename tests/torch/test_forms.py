@@ -60,8 +60,6 @@ def module() -> Encoder:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., tuple[Path, FormExport]]:
-    """Saves a value and exports it in a form."""
-
     def write(value: Any, form: Form, *rules: str, legacy: bool = False) -> tuple[Path, FormExport]:
         source, destination = tmp_path / "source.pt", tmp_path / "made.pt"
         torch.save(value, source, _use_new_zipfile_serialization=not legacy)
@@ -77,7 +75,6 @@ def write(tmp_path: Path) -> Callable[..., tuple[Path, FormExport]]:
 
 
 def training(module: nn.Module, prefix: str = "") -> dict[str, Any]:
-    """What a training script saves."""
     optimizer = torch.optim.AdamW(module.parameters())
     module.embed(torch.tensor([1, 2])).sum().backward()
     optimizer.step()

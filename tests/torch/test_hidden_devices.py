@@ -223,7 +223,6 @@ def are_same(*paths: Path) -> bool:
 
 
 def wrong_about(name: str, place: Place, folder: Path) -> Iterator[str]:
-    """Yield what is not as the table says, and as torch says."""
     path, truth = write(folder / "in.pt", place, CUDA), write(folder / "cpu.pt", place, "cpu")
     checkpoint = open_checkpoint(str(path))
     found = outside(path)

@@ -56,7 +56,6 @@ def training() -> dict:
 
 
 def many() -> dict:
-    """A hundred small tensors, as deep models have them."""
     return {f"blocks.{number}.attn.weight": noise(16, 16 + number % 5) for number in range(100)}
 
 
@@ -104,7 +103,6 @@ def flat(value: object, path: str = "", above: tuple[int, ...] = ()) -> Iterator
 
 
 def parts(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """What of a tensor has bytes in the file."""
     return [tensor._indices(), tensor._values()] if tensor.is_sparse else [tensor]
 
 
@@ -323,7 +321,6 @@ def _is_renamed(made: Sample, damaged: bytes, path: str) -> bool:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
-    """Every file with every damage."""
     folder = tmp_path_factory.mktemp("recovery")
     return [
         outcome(folder, made, damage)
@@ -463,7 +460,6 @@ def test_genuine_files_of_all_generations_give_back_what_is_whole(genuine: Genui
 
 
 def dense(tensor: torch.Tensor) -> bytes:
-    """Return what is compared bit for bit."""
     if tensor.is_meta:
         return repr(tensor.shape).encode()
     plain = tensor.int_repr() if tensor.is_quantized else tensor
@@ -489,7 +485,6 @@ def test_the_table_is_the_documents(
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """The files of one container together, a row for each damage."""
     heads = ("Container", "Damage", "Tensors", "Intact", "Saved", "Byte-equal")
     rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     kinds = dict.fromkeys((row.file.rpartition(", ")[2], row.damage) for row in outcomes)

@@ -465,7 +465,6 @@ def test_the_hook_starts_in_every_python(version: str, tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files of every kind from two GPUs that are not here."""
     monkeypatch.chdir(tmp_path)
     with tagged(lambda _: "cuda:0"):
         torch.save({"weight": torch.ones(2, 3)}, "model.pth")

@@ -109,8 +109,6 @@ SAME_DEVICE = {"cuda": "cuda:0", "xpu": "xpu:0", "mps:0": "mps"}
 
 
 class Cell(NamedTuple):
-    """One call of `torch.load`."""
-
     kind: str
     path: str
     target: Profile
@@ -120,7 +118,6 @@ class Cell(NamedTuple):
 
 
 def made(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Make files of kinds that the corpus lacks."""
     from torch.testing._internal.two_tensor import TwoTensor
 
     wrapper = {"w": TwoTensor(torch.ones(2), torch.ones(2)), "b": torch.ones(2)}
@@ -158,7 +155,6 @@ def cells_of(kinds: dict[str, tuple[str, ...]], targets: tuple[Profile, ...] = T
 def said_by_torch(
     cells: list[Cell], opened: dict[str, Checkpoint], *, is_real: bool = False
 ) -> dict[Cell, dict[str, Any]]:
-    """Ask the child, machine by machine."""
     by_target: dict[Profile, list[Cell]] = {}
     for cell in cells:
         by_target.setdefault(cell.target, []).append(cell)
@@ -213,8 +209,6 @@ def compare(ours: LoadOutcome, theirs: dict[str, Any], checkpoint: Checkpoint) -
 
 
 class Answers(NamedTuple):
-    """All cells with their comparison."""
-
     results: dict[Cell, str]
     torch: dict[Cell, dict[str, Any]]
     ours: dict[Cell, LoadOutcome]

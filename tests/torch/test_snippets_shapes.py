@@ -40,7 +40,6 @@ def weights(width: int = 3) -> dict[str, Any]:
 
 
 def adam(*models: Any) -> Any:
-    """Return an optimizer that has taken a step."""
     optimizer = torch.optim.Adam(itertools.chain(*(model.parameters() for model in models)))
     sum(parameter.sum() for model in models for parameter in model.parameters()).backward()
     optimizer.step()

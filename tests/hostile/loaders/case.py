@@ -54,7 +54,6 @@ class Case(NamedTuple):
 
 
 def file(name: str, data: bytes) -> Callable[[Path], Path]:
-    """Return what writes a file."""
     return partial(_write, name, data)
 
 

@@ -49,7 +49,6 @@ def _safetensors(opcode: int) -> bytes:
 
 
 def _with(**records: bytes) -> bytes:
-    """A zip of torch with more records."""
     parts = {"archive/data.pkl": stream(proto(), b"}"), **records, "archive/version": b"3\n"}
     return zips.build_zip(*(zips.Record(name=name, data=data) for name, data in parts.items()), zip64=True)
 
