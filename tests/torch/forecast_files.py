@@ -81,6 +81,9 @@ def _made(chance: random.Random, name: str) -> Made:
 # --- honest files -------------------------------------------------------------------------------------------
 
 
+_true_tag = torch.serialization.location_tag
+
+
 def _saved(chance: random.Random, form: str, protocol: int) -> bytes:
     value = _value(chance)
     out = io.BytesIO()
@@ -88,19 +91,12 @@ def _saved(chance: random.Random, form: str, protocol: int) -> bytes:
         return pickle.dumps(value, protocol)
     tag, share = chance.choice(TAGS), chance.choice((0, 0, 0, 0.3, 1))
     with (
-        tagged(lambda storage: tag if chance.random() < share else torch.serialization.location_tag(storage))
+        tagged(lambda storage: tag if chance.random() < share else "cpu")
         if share
-        else _nothing()
+        else contextlib.nullcontext()
     ):
         torch.save(value, out, pickle_protocol=protocol, _use_new_zipfile_serialization=form == "zip")
     return out.getvalue()
-
-
-def _nothing() -> Any:
-    return tagged(_true_tag)
-
-
-_true_tag = torch.serialization.location_tag
 
 
 def _value(chance: random.Random) -> Any:

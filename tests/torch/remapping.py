@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,14 +41,26 @@ def remap(path: Path, *rules: str, move_all: bool = False) -> Path:
 
 
 @contextmanager
-def tagged(tag_of: Callable[[torch.UntypedStorage], str]) -> Iterator[None]:
-    """Let torch.save write other location tags than the truth, by the very way it writes that."""
-    real = torch.serialization.location_tag
-    torch.serialization.location_tag = lambda storage: tag_of(getattr(storage, "_untyped_storage", storage))
+def replaced(rows: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Put values in the place of others: objects, names of attributes, values."""
+    rows = list(rows)
+    before = [(place, name, getattr(place, name)) for place, name, _ in rows]
+    for place, name, value in rows:
+        setattr(place, name, value)
     try:
         yield
     finally:
-        torch.serialization.location_tag = real
+        for place, name, value in before:
+            setattr(place, name, value)
+
+
+def tagged(tag_of: Callable[[torch.UntypedStorage], str]) -> AbstractContextManager[None]:
+    """Let torch.save write other location tags than the truth, by the very way it writes that."""
+
+    def tag(storage: Any) -> str:
+        return tag_of(getattr(storage, "_untyped_storage", storage))
+
+    return replaced([(torch.serialization, "location_tag", tag)])
 
 
 def loaded(path: Path, *, weights_only: bool = False) -> tuple[Any, list[str]]:

@@ -27,6 +27,8 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim import swa_utils
 from torch.overrides import TorchFunctionMode
 
+from tests.torch.remapping import replaced, tagged
+
 GPUS = 2
 
 
@@ -81,12 +83,8 @@ def lazy() -> nn.Module:
 
 def average() -> nn.Module:
     """An `AveragedModel` of a net that need not be copied."""
-    real = swa_utils.deepcopy
-    swa_utils.deepcopy = lambda model: model
-    try:
+    with replaced([(swa_utils, "deepcopy", lambda model: model)]):
         return swa_utils.AveragedModel(Net())
-    finally:
-        swa_utils.deepcopy = real
 
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
@@ -192,16 +190,6 @@ def step(optimizer: Any, parameters: list[Any]) -> None:
     optimizer.step(closure) if isinstance(optimizer, torch.optim.LBFGS) else optimizer.step()
 
 
-@contextmanager
-def tagged(tag_of: Callable[[Any], str]) -> Iterator[None]:
-    real = torch.serialization.location_tag
-    torch.serialization.location_tag = lambda storage: tag_of(getattr(storage, "_untyped_storage", storage))
-    try:
-        yield
-    finally:
-        torch.serialization.location_tag = real
-
-
 # --- the machine that is played -----------------------------------------------------------------------------
 
 
@@ -261,7 +249,7 @@ def faked() -> Iterator[None]:
         found = torch.device(device).index
         return 0 if found is None or found == -1 else found
 
-    replaced = [
+    rows = [
         (torch.cuda, "is_available", lambda: True),
         (torch.cuda, "device_count", lambda: GPUS),
         (torch.cuda, "current_device", lambda: 0),
@@ -270,16 +258,9 @@ def faked() -> Iterator[None]:
         (torch.optim.Optimizer, "_accelerator_graph_capture_health_check", lambda optimizer: None),
         (torch.utils.weakref, "getweakrefs", lambda tensor: []),
     ]
-    before = [(place, name, getattr(place, name)) for place, name, _ in replaced]
     mode = FakeTensorMode()  # made first: it asks whether there is a GPU that it could use
-    for place, name, value in replaced:
-        setattr(place, name, value)
-    try:
-        with mode, Played():
-            yield
-    finally:
-        for place, name, value in before:
-            setattr(place, name, value)
+    with replaced(rows), mode, Played():
+        yield
 
 
 # --- cells --------------------------------------------------------------------------------------------------

@@ -13,14 +13,14 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import serialization
 from torch.testing._internal.two_tensor import TwoTensor  # noqa: F401 - a class that files name
 
-from tests.torch.remapping import Net, Point, SubT  # noqa: F401 - what files name as being of __main__
+from tests.torch.remapping import Net, Point, SubT, replaced  # noqa: F401 - the classes are those of files
 
 MAPS: dict[str, Any] = {
     "None": None,
@@ -83,18 +83,9 @@ class Machine:
                 return device
         return str(storage.device)
 
-    @contextmanager
-    def played(self) -> Iterator[None]:
+    def played(self) -> AbstractContextManager[None]:
         """Put the machine in the place of the real one, unless it is that."""
-        replaced = [] if self.is_real else [*self._movers(), *self._askers()]
-        before = [(place, name, getattr(place, name)) for place, name, _ in replaced]
-        for place, name, value in replaced:
-            setattr(place, name, value)
-        try:
-            yield
-        finally:
-            for place, name, value in before:
-                setattr(place, name, value)
+        return replaced([] if self.is_real else [*self._movers(), *self._askers()])
 
     def _movers(self) -> list[tuple[Any, str, Any]]:
         """What moves data, and what is told of each storage before that."""
