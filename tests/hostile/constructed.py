@@ -249,62 +249,36 @@ def protocols() -> Files:
             yield f"legacy {title} all in protocol {version}", legacy_of(data, protocol=version)
 
 
+_SPELLED = """
+    collections|OrderedDict __builtin__|set builtins|set builtins|list builtins|dict __builtin__|long
+    __builtin__|unicode copy_reg|_reconstructor itertools|imap torch|float32 torch|float torch.|float32
+    torch|torch.float32 torch|Size torch|Tensor torch._utils|_rebuild_tensor_v2
+    torch|_utils._rebuild_tensor_v2 torch._utils|_rebuild_x torch.storage|_LegacyStorage
+    torch.storage|UntypedStorage torch|UntypedStorage torch.nn|Parameter torch.nn.parameter|Parameter
+    torch.nn.parameter|Buffer torch.cuda|FloatStorage torch.cuda|UntypedStorage torch|DoubleStorage
+    torch|QInt8Storage torch|ComplexFloatStorage torch|strided torch|sparse_coo torch|per_tensor_affine
+    torch.serialization|_get_layout torch._C|Generator torch|uint7 torch|int8 torch|bits8
+    torch|float8_e4m3fn torch|float4_e2m1fn_x2 torch.utils|_rebuild_tensor _codecs|encode codecs|encode
+    os|system os.path|join posix|system nt|system sys|exit OS|system builtins|eval builtins|getattr
+    __builtin__|eval subprocess|Popen torch.nested._internal.nested_tensor|_rebuild_njt
+    torch._dynamo.decorators|_DimRange torch.distributed.device_mesh|DeviceMesh
+    torch.distributed.tensor|DTensor torchevil._utils|_rebuild_tensor_v2 collections|ordereddict
+    collections.abc|Set __builtin__|reduce __builtin__|xrange UserDict|UserDict Queue|Queue
+    StringIO|StringIO mine|<lambda> mine|A.B.C
+"""
+
+
 def names() -> Files:
-    spelled = [
-        *(
-            "collections\nOrderedDict",
-            "__builtin__\nset",
-            "builtins\nset",
-            "builtins\nlist",
-            "builtins\ndict",
-        ),
-        *("__builtin__\nlong", "__builtin__\nunicode", "copy_reg\n_reconstructor", "itertools\nimap"),
-        *("torch\nfloat32", "torch\nfloat", "torch\n float32", "torch\nfloat32 ", "torch.\nfloat32"),
-        *("torch\ntorch.float32", "\ntorch.float32", "torch\n", "\n", "torch\nSize", "torch\nTensor"),
-        *("torch._utils\n_rebuild_tensor_v2", "torch\n_utils._rebuild_tensor_v2", "torch._utils\n_rebuild_x"),
-        *("torch.storage\n_LegacyStorage", "torch.storage\nUntypedStorage", "torch\nUntypedStorage"),
-        *("torch.nn\nParameter", "torch.nn.parameter\nParameter", "torch.nn.parameter\nBuffer"),
-        *(
-            "torch.cuda\nFloatStorage",
-            "torch.cuda\nUntypedStorage",
-            "torch\nDoubleStorage",
-            "torch\nQInt8Storage",
-        ),
-        *("torch\nComplexFloatStorage", "torch\nstrided", "torch\nsparse_coo", "torch\nper_tensor_affine"),
-        *(
-            "torch.serialization\n_get_layout",
-            "torch._C\nGenerator",
-            "torch\nuint7",
-            "torch\nint8",
-            "torch\nbits8",
-        ),
-        *(
-            "torch\nfloat8_e4m3fn",
-            "torch\nfloat4_e2m1fn_x2",
-            "torch.utils\n_rebuild_tensor",
-            "_codecs\nencode",
-        ),
-        *(
-            "codecs\nencode",
-            "os\nsystem",
-            "os.path\njoin",
-            "posix\nsystem",
-            "nt\nsystem",
-            "sys\nexit",
-            "sys \nexit",
-        ),
-        *("OS\nsystem", "builtins\neval", "builtins\ngetattr", "__builtin__\neval", "subprocess\nPopen"),
-        *("torch.nested._internal.nested_tensor\n_rebuild_njt", "torch._dynamo.decorators\n_DimRange"),
-        *("torch.distributed.device_mesh\nDeviceMesh", "torch.distributed.tensor\nDTensor"),
-        *("torchevil._utils\n_rebuild_tensor_v2", "collections\nordereddict", "collections.abc\nSet"),
-        *(
-            "__builtin__\nreduce",
-            "__builtin__\nxrange",
-            "UserDict\nUserDict",
-            "Queue\nQueue",
-            "StringIO\nStringIO",
-        ),
-        *("\u00e9\n\u20ac", "mine\n<lambda>", "mine\nA.B.C", "a" * 300 + "\nb"),
+    spelled = [word.replace("|", "\n") for word in _SPELLED.split()]
+    spelled += [
+        "torch\n float32",
+        "torch\nfloat32 ",
+        "\ntorch.float32",
+        "torch\n",
+        "\n",
+        "sys \nexit",
+        "\xe9\n\u20ac",
+        "a" * 300 + "\nb",
     ]
     for spelling in spelled:
         push = op("GLOBAL", f"{spelling}\n".encode())

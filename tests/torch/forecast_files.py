@@ -230,26 +230,16 @@ def steps_of(data: bytes) -> list[Step]:
     return [Step(name, arg, data[at:end]) for (name, arg, at), end in zip(found, [*ends, last], strict=False)]
 
 
+_SIZES = (0, 1, 2, 3, 5, -1, -7, 255, 1 << 20, 1 << 31, 1 << 40, 1 << 62, 1 << 63)
+_VALUES = (
+    *map(number, _SIZES),
+    *(NONE, op("NEWTRUE"), op("NEWFALSE"), floating(2.0), text("cpu"), tuple_(), list_(), op("EMPTY_DICT")),
+    *(tuple_(number(2)), tuple_(number(1), number(2)), call("collections.OrderedDict")),
+)
+
+
 def _values(chance: random.Random) -> bytes:
-    return chance.choice(
-        (
-            *(
-                number(value)
-                for value in (0, 1, 2, 3, 5, -1, -7, 255, 1 << 20, 1 << 31, 1 << 40, 1 << 62, 1 << 63)
-            ),
-            *(
-                NONE,
-                op("NEWTRUE"),
-                op("NEWFALSE"),
-                floating(2.0),
-                text("cpu"),
-                tuple_(),
-                list_(),
-                op("EMPTY_DICT"),
-            ),
-            *(tuple_(number(2)), tuple_(number(1), number(2)), call("collections.OrderedDict")),
-        )
-    )
+    return chance.choice(_VALUES)
 
 
 def _number(chance: random.Random, step: Step) -> bytes:
@@ -258,16 +248,8 @@ def _number(chance: random.Random, step: Step) -> bytes:
 
 
 def _text(chance: random.Random, step: Step) -> bytes:
-    return chance.choice(
-        (
-            text(chance.choice(TAGS)),
-            text(f"{step.arg}x"),
-            text("storage"),
-            text("0"),
-            text("1"),
-            _values(chance),
-        )
-    )
+    texts = (chance.choice(TAGS), f"{step.arg}x", "storage", "0", "1")
+    return chance.choice((*map(text, texts), _values(chance)))
 
 
 def _old_text(chance: random.Random, step: Step) -> bytes:
@@ -283,6 +265,7 @@ def _slot(chance: random.Random, step: Step) -> bytes:
     return step.raw[:1] + bytes([chance.choice((0, 1, 2, 5, 200, step.raw[1] ^ 1))]) + step.raw[2:]
 
 
+_DEEDS = ["REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ"]
 _NUMBERS = frozenset({"BININT", "BININT1", "BININT2", "LONG1"})
 _TEXTS = frozenset({"BINUNICODE", "SHORT_BINUNICODE"})
 _EDITS: dict[str, tuple[frozenset[str], Callable[[random.Random, Step], bytes]]] = {
@@ -303,40 +286,12 @@ _EDITS: dict[str, tuple[frozenset[str], Callable[[random.Random, Step], bytes]]]
         frozenset({"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}),
         lambda chance, _: op(chance.choice(("TUPLE1", "TUPLE2", "TUPLE3", "TUPLE", "LIST"))),
     ),
-    "deed": (
-        frozenset({"REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ"}),
-        lambda chance, _: op(
-            chance.choice(
-                ("REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ", "POP")
-            )
-        ),
-    ),
+    "deed": (frozenset(_DEEDS), lambda chance, _: op(chance.choice((*_DEEDS, "POP")))),
 }
 _ANY = (
-    *(
-        op(name)
-        for name in (
-            "DUP",
-            "POP",
-            "EMPTY_SET",
-            "EMPTY_DICT",
-            "POP_MARK",
-            "MEMOIZE",
-            "REDUCE",
-            "BUILD",
-            "TUPLE1",
-        )
-    ),
-    *(
-        MARK,
-        NONE,
-        b"\xff",
-        b"\0",
-        b"I1\n",
-        b"L1L\n",
-        op("SHORT_BINBYTES", b"\1a"),
-        op("FRAME", b"\x04" + bytes(7)),
-    ),
+    *map(op, ["DUP", "POP", "EMPTY_SET", "EMPTY_DICT", "POP_MARK", "MEMOIZE", "REDUCE", "BUILD", "TUPLE1"]),
+    *(MARK, NONE, b"\xff", b"\0", b"I1\n", b"L1L\n"),
+    *(op("SHORT_BINBYTES", b"\1a"), op("FRAME", b"\x04" + bytes(7))),
 )
 
 

@@ -129,38 +129,11 @@ TEXTS = [
 ]
 FLOATS = [0.0, -0.0, 1.5, math.inf, -math.inf, 5e-324, 1e308, math.nan]
 ODD_NAN = struct.unpack(">d", bytes.fromhex("fff80000deadbeef"))[0]
-INTS = [
-    0,
-    1,
-    -1,
-    255,
-    256,
-    65535,
-    65536,
-    2**31 - 1,
-    -(2**31),
-    2**31,
-    -(2**63),
-    2**63,
-    2**2040,
-    -(2**3000),
-    10**50,
-]
+INTS = [0, 1, -1, 255, 256, 65535, 65536, 2**31 - 1, -(2**31), 2**31, -(2**63), 2**63, 2**2040, 10**50]
+INTS.append(-(2**3000))
 RAW = [b"", b"plain", b"caf\xe9", bytes(range(256)), b"\xff" * 300, "ключ".encode(), b'it\'s "quoted"\n\\x41']
-DTYPES = [
-    torch.float32,
-    torch.float64,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.int16,
-    torch.int8,
-    torch.uint8,
-    torch.bool,
-    torch.complex64,
-    torch.complex128,
-]
+_DTYPES = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 complex128"
+DTYPES = [getattr(torch, name) for name in _DTYPES.split()]
 
 
 class Maker:
