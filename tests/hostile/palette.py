@@ -56,10 +56,6 @@ def made(key: str = "s-float", *shape: int, legacy: bool = False) -> bytes:
     return tensor(stored(key, legacy=legacy), *(shape or (STORAGES[key][1],)))
 
 
-def floats() -> bytes:
-    return call("torch._utils._rebuild_parameter", made(), TRUE, OD)
-
-
 def palette(*, legacy: bool = False) -> dict[str, bytes]:
     return {
         "None": NONE,

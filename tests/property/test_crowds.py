@@ -120,6 +120,14 @@ FOUND = [
     ("integer", "keys of a dict"),
     ("mesh", "items of lists"),
     ("array of objects", "items of a list"),
+    ("OrderedDict of arguments", "items of a list"),
+    ("list", "items of a list"),
+    ("list", "arguments of sets"),
+    ("set", "items of a list"),
+    ("tuple", "keys of a dict"),
+    ("tuple", "all arguments of objects"),
+    ("dict of numbers", "states of objects"),
+    ("tuple", "shapes and strides"),
 ]
 
 

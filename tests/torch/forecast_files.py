@@ -90,11 +90,7 @@ def _saved(chance: random.Random, form: str, protocol: int) -> bytes:
     if form == "pickle":
         return pickle.dumps(value, protocol)
     tag, share = chance.choice(TAGS), chance.choice((0, 0, 0, 0.3, 1))
-    with (
-        tagged(lambda storage: tag if chance.random() < share else "cpu")
-        if share
-        else contextlib.nullcontext()
-    ):
+    with tagged(lambda storage: tag if chance.random() < share else _true_tag(storage)):
         torch.save(value, out, pickle_protocol=protocol, _use_new_zipfile_serialization=form == "zip")
     return out.getvalue()
 
