@@ -61,11 +61,7 @@ print(calls, flush=True)
 
 
 class Trial:
-    """One file that is exported again and again.
-
-    Attributes:
-        counts: How often each outcome was seen.
-    """
+    """One file that is exported again and again."""
 
     def __init__(self, path: Path, seed: int) -> None:
         self.path = path
@@ -77,11 +73,7 @@ class Trial:
         self._known: dict[tuple[str, str], tuple[float, int]] = {}  # seconds and calls that one takes
 
     def run(self, way: str, rule: str) -> str:
-        """Start one export, kill it, look, clean up; gives the outcome.
-
-        Raises:
-            AssertionError: Something was lost or left.
-        """
+        """Start one export, kill it, look, clean up; nothing may be lost or left."""
         if (way, rule) not in self._known:
             self._known[way, rule] = self._work(way, rule)
             self._settle(way, rule)

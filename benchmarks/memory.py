@@ -74,16 +74,7 @@ ASSIGN = "with torch.device('meta'): net = model()\n{}\nnet.load_state_dict(chec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """One way to load.
-
-    Attributes:
-        what: Its name.
-        kind: The file, see `make_files.py`.
-        arguments: Those of `torch.load` but for the path.
-        how: The same for the forecast.
-        around: The statements, with the load in the middle.
-        routine: The same for the forecast.
-    """
+    """One way to load a file of a kind, in Python and for the forecast."""
 
     what: str
     kind: str

@@ -38,14 +38,7 @@ _FONTS = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospac
 
 
 class Palette(NamedTuple):
-    """The colors of a terminal.
-
-    Attributes:
-        text: The color of text.
-        back: The color behind it.
-        colors: Its sixteen colors.
-        said: What COLORFGBG says of it.
-    """
+    """The colors of a terminal, and what COLORFGBG says of it."""
 
     text: str
     back: str

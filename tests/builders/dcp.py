@@ -114,14 +114,7 @@ def place_of(path: str, offset: int, length: int, transforms: Sequence[str] = ()
 
 @dataclass(slots=True, kw_only=True)
 class Saved:
-    """What is in a folder, while it is put together.
-
-    Attributes:
-        files: The files of the ranks.
-        entries: Names, with what `.metadata` says of them.
-        places: Where everything is, as keys and values of `storage_data`.
-        paths: The keys that names lead to.
-    """
+    """What is in a folder, while it is put together: files, and what `.metadata` says of names and places."""
 
     files: dict[str, bytearray] = field(default_factory=dict)
     entries: dict[str, bytes] = field(default_factory=dict)

@@ -60,12 +60,7 @@ def _name(keys: list[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How the slots of optimizers are named, over many files.
-
-    Attributes:
-        counts: How many are `right`, `unnamed` and `wrong`, by file.
-        wrong: Each wrong one: file, way, the truth, and what was said.
-    """
+    """How many slots of optimizers are named `right`, `unnamed` and `wrong`, by file, and each wrong one."""
 
     counts: dict[str, Counter[str]]
     wrong: list[tuple[str, str, str, str]]

@@ -74,16 +74,7 @@ PATTERNS = (
 
 
 class Row(NamedTuple):
-    """One file.
-
-    Attributes:
-        folder: Where it comes from.
-        name: The file.
-        ours: Our answer's kind; `refused` where the file is not opened.
-        sentence: The same in words.
-        theirs: What torch did: `accepts`, `hangs`, `crashes` or its error.
-        when_allowed: The same with the names allowed that we say are all it takes.
-    """
+    """One file: our answer, what torch did, and what with the names allowed that we say are all it takes."""
 
     folder: str
     name: str
@@ -121,12 +112,7 @@ def _is_for_torch(path: Path) -> bool:
 
 
 def rows(folder: Path, *, quick: bool = False) -> list[Row]:
-    """Ask both about the corpus, the hostile files and the constructed ones.
-
-    Args:
-        folder: For the files that are made.
-        quick: Leave out what takes torch seconds, or crashes it, and most of the constructed files.
-    """
+    """Ask both about the corpus, the hostile files and the constructed ones, or what of them is quick."""
     made: list[tuple[str, str, Path]] = [
         ("corpus", case.name, case.path) for case in cases() if _is_for_torch(case.path)
     ]

@@ -16,14 +16,7 @@ from tests.hostile import archives, names, streams, tensors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One hostile file.
-
-    Attributes:
-        group: Its number in the list.
-        name: What it is.
-        build: Makes its bytes.
-        says: What the program must say.
-    """
+    """One hostile file: how it is built, and what the program must say of it."""
 
     group: int
     name: str

@@ -33,13 +33,7 @@ _FOUR, _ONE = tuple_(number(4)), tuple_(number(1))
 
 
 class Combination(NamedTuple):
-    """One call.
-
-    Attributes:
-        callable: What is called, dotted.
-        what: What is done to the right arguments.
-        push: The instructions.
-    """
+    """One call: of what, what is done to the right arguments, and the instructions."""
 
     callable: str
     what: str

@@ -29,15 +29,7 @@ LOADS, REFUSED, UNSURE = "loads", "refused", "unsure"
 
 
 class Row(NamedTuple):
-    """One call.
-
-    Attributes:
-        title: The file.
-        weights_only: The argument.
-        ours: `loads`, `unsure` where programs read different things or nobody should load it, `refused` where
-            we do not open it, or the error that we foretell.
-        theirs: `loads`, or the error.
-    """
+    """One call: torch says `loads` or an error, we also `refused`, and `unsure` of what nobody should load."""
 
     title: str
     weights_only: bool

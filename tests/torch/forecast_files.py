@@ -46,13 +46,7 @@ NAMES = (
 
 
 class Made(NamedTuple):
-    """A file.
-
-    Attributes:
-        title: Its number, form, and what was done to it.
-        data: Its bytes.
-        honest: Whether nothing was done to it.
-    """
+    """A file: what was done to it, its bytes, and whether that was nothing."""
 
     title: str
     data: bytes

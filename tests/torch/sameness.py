@@ -60,11 +60,7 @@ Part = tuple[str, Any, Any]
 
 
 class Comparison:
-    """Compares one value with another.
-
-    Attributes:
-        compact: Whether the copy may lack bytes of storages that no tensor views.
-    """
+    """Compares one value with another, which if `compact` may lack bytes that no tensor views."""
 
     def __init__(self, *, compact: bool = False) -> None:
         self.compact = compact

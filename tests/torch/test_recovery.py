@@ -79,14 +79,7 @@ MAKERS: dict[str, Callable[[], dict]] = {"training": training, "100 tensors": ma
 
 
 class Sample(NamedTuple):
-    """A file that torch saved.
-
-    Attributes:
-        name: What the table calls it.
-        data: Its bytes.
-        tensors: What torch loads from it, by path.
-        places: Where the bytes of each tensor are, by path.
-    """
+    """A file that torch saved, what it loads from it, and where the bytes of each tensor are."""
 
     name: str
     data: bytes
@@ -241,19 +234,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 class Outcome(NamedTuple):
-    """What became of one damaged file.
-
-    Attributes:
-        file: What the table calls it.
-        damage: What was done to it.
-        tensors: How many tensors the whole file has.
-        intact: Those whose bytes are in their place still.
-        saved: Those that torch loads from the recovered file.
-        equal: Those of them that equal the original bit for bit.
-        lost: Those that recover says are lost.
-        nbytes: Bytes of the tensors saved.
-        error: Why nothing was saved.
-    """
+    """What became of a damaged file, by the paths of tensors; of the `intact` the bytes are in place."""
 
     file: str
     damage: str
@@ -405,14 +386,9 @@ def storages_of(data: bytes) -> dict[str, tuple[int, int]]:
 
 
 class Genuine(NamedTuple):
-    """What became of the genuine files.
+    """What became of the genuine files, each cut four times: storages that are whole, and are saved.
 
-    Attributes:
-        files: How many there are; each is cut four times.
-        nameless: How many cuts left nothing that has a name, or no whole tensor.
-        intact: Storages that are whole after the other cuts.
-        saved: Those of them that were saved.
-        parted: Files where some were not: parts of tensors of which another part is lost.
+    `nameless` cuts leave nothing with a name; files are `parted` where parts of tensors lost another part.
     """
 
     files: int

@@ -81,7 +81,7 @@ def test_no_file_is_read_otherwise_than_by_torch(tmp_path: Path) -> None:
 
 
 def test_hostile_zips_are_judged_by_what_torch_would_run(tmp_path: Path) -> None:
-    zips = [case for case in CASES if case.group in {18, 19, 20, 21} and "bomb" not in case.name]
+    zips = [case for case in CASES if case.group in {18, 19, 21}]  # bombs take their time
     for number, case in enumerate(zips):
         data = case.build()
         if data.startswith(b"PK\3\4"):  # others are told by the legacy reader
