@@ -29,7 +29,7 @@ LOADS, REFUSED, UNSURE = "loads", "refused", "unsure"
 
 
 class Row(NamedTuple):
-    """One call: torch says `loads` or an error, we also `refused`, and `unsure` of what nobody should load."""
+    """One call: torch says `loads` or an error, we also `refused`, and `unsure` where nobody should."""
 
     title: str
     weights_only: bool

@@ -82,6 +82,23 @@ def pickle_of(path: Path) -> bytes:
     return stream.data[: stream.end]
 
 
+def rezipped(path: Path, out: Path, change: Callable[[str, bytes], bytes]) -> Path:
+    """Write an archive with other records in the place of its own."""
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as made:
+        for name in old.namelist():
+            made.writestr(name, change(name, old.read(name)))
+    return out
+
+
+def retagged(path: Path, tag: str, out: Path) -> Path:
+    """A file of TorchScript as a machine with this device would have saved it."""
+    new = b"X" + len(tag).to_bytes(4, "little") + tag.encode()
+    return rezipped(
+        *(path, out),
+        lambda name, data: data.replace(b"X\x03\0\0\0cpu", new) if name.endswith(".pkl") else data,
+    )
+
+
 class Name:
     def __init__(self, dotted: str) -> None:
         self.dotted = dotted

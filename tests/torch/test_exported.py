@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from inspector.safety.verdict import judge
 from inspector.target.call import LoadCall
 from inspector.target.simulate import simulate
 from tests.builders.pickles import As
+from tests.torch.remapping import rezipped
 from tests.torches import here
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -60,13 +59,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     torch.export.save(torch.export.export(Net(), (torch.randn(2, 3),)), path)
     return path
-
-
-def changed(path: Path, out: Path, change: Callable[[str, bytes], bytes]) -> Path:
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as made:
-        for info in old.infolist():
-            made.writestr(info.filename, change(info.filename, old.read(info)))
-    return out
 
 
 def test_numbers_are_those_of_torch() -> None:
@@ -120,7 +112,7 @@ def test_what_torch_says_to_a_device_that_is_not_there(
             row["tensor_meta"]["device"] = {"type": name, "index": int(index) if index else None}
         return json.dumps(rows).encode()
 
-    path = changed(program, tmp_path / "moved.pt2", moved)
+    path = rezipped(program, tmp_path / "moved.pt2", moved)
     outcome = simulate(open_checkpoint(str(path)), here(), LoadCall(weights_only=False, by_loader=True))
     assert outcome.failure is not None
     with pytest.raises((AssertionError, RuntimeError, ModuleNotFoundError)) as caught:
@@ -142,7 +134,7 @@ def test_sample_inputs_are_unpickled_without_a_list(
     def evil(name: str, data: bytes) -> bytes:
         return buffer.getvalue() if "sample_inputs" in name else data
 
-    path = changed(program, tmp_path / "evil.pt2", evil)
+    path = rezipped(program, tmp_path / "evil.pt2", evil)
     assert judge(open_checkpoint(str(path))).verdict in {"runs-code", "dangerous"}
     with pytest.raises(Exception):  # noqa: B017, PT011 - whatever it says, the payload has run by then
         torch.export.load(path)

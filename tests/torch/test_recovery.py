@@ -21,6 +21,7 @@ from inspector.errors import CheckpointError, DamagedError
 from inspector.remap.recover import Recovery, recover
 from tests.corpus import Case, varied
 from tests.sweep import IS_SWEEP
+from tests.torch.sameness import differences
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -255,15 +256,6 @@ def is_intact(before: bytes, after: bytes, places: list[tuple[int, int]]) -> boo
     )
 
 
-def same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    looks = [(t.dtype, t.shape, t.layout, t.requires_grad, type(t)) for t in (one, other)]
-    if looks[0] != looks[1]:
-        return False
-    return all(
-        raw(a) == raw(b) and a.stride() == b.stride() for a, b in zip(parts(one), parts(other), strict=True)
-    )
-
-
 def outcome(folder: Path, made: Sample, damage: str) -> Outcome:
     damaged = DAMAGES[damage](made.data)
     path, out = folder / "damaged.pt", folder / "saved.pt"
@@ -286,7 +278,9 @@ def outcome(folder: Path, made: Sample, damage: str) -> Outcome:
         tensors=frozenset(made.tensors),
         intact=intact,
         saved=frozenset(found),
-        equal=frozenset(path for path, tensor in found.items() if same(made.tensors[path], tensor)),
+        equal=frozenset(
+            path for path, tensor in found.items() if not differences(made.tensors[path], tensor)
+        ),
         lost=frozenset(f"/{row.path}" for row in done.lost),
         nbytes=done.storage_nbytes,
         error="",
@@ -353,7 +347,7 @@ def test_damaged_files_stop_torch_or_give_wrong_numbers(tmp_path: Path) -> None:
                 torch.load(path, weights_only=True)
     path.write_bytes(flipped(sample("training", "zip").data))
     found = dict(flat(torch.load(path, weights_only=True)))
-    assert [name for name, tensor in found.items() if not same(made.tensors[name], tensor)]
+    assert [name for name, tensor in found.items() if differences(made.tensors[name], tensor)]
 
 
 # --- genuine files ------------------------------------------------------------------------------------------

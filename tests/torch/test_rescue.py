@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from inspector.rescue.running import Hook, hooked
 from inspector.target.wish import parse_wish
 from tests.builders.pickles import As
 from tests.pythons import VERSIONS, find_python
-from tests.torch.remapping import tagged
+from tests.torch.remapping import retagged, tagged
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -353,12 +352,7 @@ def test_a_failure_of_the_hook_is_torchs_own_answer(start, machine, monkeypatch:
 def test_torchscript_goes_to_one_device(start, tmp_path: Path) -> None:
     plain, path = tmp_path / "plain.pt", tmp_path / "script.pt"
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), plain)
-    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w") as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name.endswith(".pkl"):
-                data = data.replace(b"X\x03\0\0\0cpu", b"X\x06\0\0\0cuda:1")
-            new.writestr(name, data)
+    retagged(plain, "cuda:1", path)
     with pytest.raises(RuntimeError, match=r"CUDA|NVIDIA"):
         torch.jit.load(path)
     hook = start()
