@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 import torch._dynamo
-import torch.distributed as dist
 import torch.distributed.tensor
 
 from inspector.model.build import open_checkpoint
@@ -23,26 +22,21 @@ pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 DYNAMO, TENSOR = "torch._dynamo", "torch.distributed.tensor"
 
 
-@pytest.fixture
-def values(caplog: pytest.LogCaptureFixture) -> Iterator[dict[str, tuple[Any, str]]]:
+def values() -> dict[str, tuple[Any, str]]:
     """What is saved, with the module that it wants."""
     from torch.distributed.tensor import DeviceMesh, DTensor, Replicate, Shard
-    from torch.testing._internal.distributed.fake_pg import FakeStore
 
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
     mesh = DeviceMesh("cpu", [0, 1])
     jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
     marked = torch.ones(3, 3)
     torch._dynamo.mark_dynamic(marked, 0, min=2, max=9)
-    yield {
+    return {
         "sharded": (DTensor.from_local(torch.ones(2, 3), mesh, [Shard(0)], run_check=False), TENSOR),
         "replicated": (DTensor.from_local(torch.ones(2), mesh, [Replicate()], run_check=False), TENSOR),
         "mesh": (mesh, TENSOR),
         "jagged": (jagged, DYNAMO),
         "a tensor that was marked dynamic": (marked, DYNAMO),
     }
-    dist.destroy_process_group()
-    caplog.clear()  # torch warns of meshes that are loaded before there are groups
 
 
 def wrong_about(value: Any, module: str, path: Path) -> Iterator[str]:
@@ -72,10 +66,10 @@ def wrong_about(value: Any, module: str, path: Path) -> Iterator[str]:
     torch.load(path, weights_only=True)
 
 
-def test_the_error_and_the_import_are_told(values: dict[str, tuple[Any, str]], tmp_path: Path) -> None:
+def test_the_error_and_the_import_are_told(process_group: None, tmp_path: Path) -> None:
     wrong = {
         name: found
-        for name, (value, module) in values.items()
+        for name, (value, module) in values().items()
         if (found := list(wrong_about(value, module, tmp_path / "x.pt")))
     }
     assert wrong == {}
@@ -83,11 +77,8 @@ def test_the_error_and_the_import_are_told(values: dict[str, tuple[Any, str]], t
 
 def test_the_names_are_those_that_the_modules_allow() -> None:
     allowed = {f"{one.__module__}.{one.__name__}" for one in torch.serialization.get_safe_globals()}
-    allowed |= (
-        {"torch.distributed.tensor.DTensor"}
-        if torch.distributed.tensor.DTensor in (torch.serialization.get_safe_globals())
-        else set()
-    )
+    if torch.distributed.tensor.DTensor in torch.serialization.get_safe_globals():
+        allowed.add("torch.distributed.tensor.DTensor")
     assert IMPORTS.keys() <= allowed
     assert IMPORT_ERRORS.keys() <= IMPORTS.keys()
     assert imports_for([*IMPORTS, "a.B"]) == (TENSOR, DYNAMO)
