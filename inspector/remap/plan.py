@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.errors import PlanError
-from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Tensor
 from inspector.model.once import once
 from inspector.model.roles.devices import (
@@ -20,6 +19,7 @@ from inspector.model.roles.devices import (
     split_device,
 )
 from inspector.model.roles.hidden import CHANGED_IN, DEVICE_CLASS, MOVABLE
+from inspector.model.roles.roles import is_metadata_on_cpu
 from inspector.model.totals import device_totals
 from inspector.quoting import command, file_word
 from inspector.records import dataclass, field, replace

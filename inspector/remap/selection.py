@@ -13,8 +13,7 @@ from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint, Key, Role, Tensor, ValueRow
 from inspector.model.once import once
-from inspector.model.roles.contents import COUNT_OF_AVERAGES
-from inspector.model.roles.roles import DICTIONARIES, WRAPPER_PREFIXES
+from inspector.model.roles.roles import COUNT_OF_AVERAGES, DICTIONARIES, WRAPPER_PREFIXES
 from inspector.remap.forms import Form, LeftOut
 from inspector.units import cut_text
 
@@ -33,7 +32,7 @@ _WHY: dict[Role, str] = {
 _NO_TENSOR = "no tensor"
 # Beside the averages, which Lightning's `WeightAveraging` saves as the state dict.
 _BEFORE_AVERAGING = ("current_model_state",)
-_GRAPH = "edge_index"  # of data, see `model.roles.contents`
+_GRAPH = "edge_index"  # of data, see `model.roles.roles`
 _NO_WEIGHT = "an attribute or a constant of the program, which a state dict does not hold"
 
 _PACKED = "its module packs it in its own way"

@@ -1,10 +1,7 @@
-"""Writes `model/arguments/arguments.json`: what each listed name takes, as torch says when it is called.
-
-It also writes which calls torch accepted, so that tests without torch know it.
+"""Writes which calls of listed names torch accepts, so that tests without torch know it.
 
 `python -m tests.hostile.making_arguments` loads files of calls of every name on torch's list, right ones and
-ones with one argument exchanged, left out or added, with the installed torch in a child. For a name and a
-number of arguments the table holds, by position, the types that torch took there while the others were right.
+ones with one argument exchanged, left out or added, with the installed torch in a child.
 """
 
 from __future__ import annotations
@@ -17,16 +14,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from inspector.model.arguments.kinds import kind_of
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call
 from tests.builders.pickles import NONE, call, list_, name, number, op, stream, text, tuple_
 from tests.hostile.asking_torch import ask_torch
 from tests.hostile.palette import FALSE, OD, TRUE, floating, made, palette, stored, zip_file
 
-_ROOT = Path(__file__).parents[2]
-TABLE = _ROOT / "inspector" / "model" / "arguments" / "arguments.json"
-ANSWERS = _ROOT / "tests" / "data" / "arguments.json"
+ANSWERS = Path(__file__).parents[1] / "data" / "arguments.json"
 
 
 _FOUR, _ONE = tuple_(number(4)), tuple_(number(1))
@@ -167,22 +161,6 @@ def call_in(combination: Combination) -> Call:
     return call
 
 
-def table(answers: Iterable[tuple[Combination, str]]) -> dict[str, dict[str, list[str]]]:
-    """By name and number of arguments, the types taken at each position, in one line each."""
-    found: dict[str, dict[str, list[set[str]]]] = {}
-    for one, said in answers:
-        call = call_in(one)
-        rows = found.setdefault(one.callable, {})
-        if said == "accepts" and call.kind == "reduce" and isinstance(call.args, tuple):
-            places = rows.setdefault(str(len(call.args)), [set() for _ in call.args])
-            for place, value in zip(places, call.args, strict=True):
-                place.add(kind_of(value))
-    return {
-        name: {count: [" ".join(sorted(kinds)) for kinds in places] for count, places in sorted(rows.items())}
-        for name, rows in sorted(found.items())
-    }
-
-
 def packed(answers: Iterable[tuple[Combination, str]]) -> dict[str, str]:
     """Which of a name's calls are accepted, in their order: four to a hexadecimal digit."""
     bits: dict[str, str] = defaultdict(str)
@@ -202,10 +180,7 @@ def recorded() -> list[tuple[Combination, bool]]:
 
 
 def main() -> int:
-    answers = asked(combinations())
-    for path, document in ((TABLE, table(answers)), (ANSWERS, packed(answers))):
-        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        sys.stdout.write(f"{path}\n")
+    ANSWERS.write_text(json.dumps(packed(asked(combinations())), indent=1) + "\n", encoding="utf-8")
     return 0
 
 
