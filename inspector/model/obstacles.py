@@ -35,7 +35,7 @@ _NOT_IN_LEGACY = {
     "torch._utils._rebuild_nested_tensor": "RuntimeError",
 }
 _HANGS = "(no message: it does not come back)"
-_CALLED_WRONGLY = "TypeError"
+CALLED_WRONGLY = "TypeError"
 _PRESENT_NAMES = 3  # from this protocol on Python takes names of Python 2 as they are
 # What the restricted unpickler says, and Python's.
 _OF_FAULT: dict[Fault, tuple[str, str]] = {
@@ -269,7 +269,7 @@ def pickle_obstacle(checkpoint: Checkpoint, *, restricted: bool) -> Obstacle | N
 
 def _words_of_use(checkpoint: Checkpoint, name: str, verb: Verb, *, restricted: bool) -> str:
     if verb in {Verb.MISCALL, Verb.MISBUILD, Verb.MISREAD}:
-        return _CALLED_WRONGLY
+        return CALLED_WRONGLY
     if restricted:
         return ""  # an error of its own, which torch wraps
     kind = kind_of_name(present_name(name))
@@ -277,14 +277,14 @@ def _words_of_use(checkpoint: Checkpoint, name: str, verb: Verb, *, restricted: 
         return "AssertionError"
     if verb is Verb.CALL and not name:  # of what a listed name makes, nothing can be called
         return (
-            _CALLED_WRONGLY
+            CALLED_WRONGLY
             if UNKNOWN not in {kind_of_name(present_name(use.name)) for use in checkpoint.globals}
             else ""
         )
     if verb is Verb.APPEND and kind != UNKNOWN and name != "builtins.bytearray":
         return "AttributeError"
     is_mapping = present_name(name) in {"collections.OrderedDict", "collections.Counter"}
-    return _CALLED_WRONGLY if verb is Verb.SETITEM and kind != UNKNOWN and not is_mapping else ""
+    return CALLED_WRONGLY if verb is Verb.SETITEM and kind != UNKNOWN and not is_mapping else ""
 
 
 def find_obstacle(checkpoint: Checkpoint) -> Obstacle | None:

@@ -20,6 +20,7 @@ from inspector.report.words.formats import before, is_about_machine
 from inspector.report.words.verdicts import (
     Verdict,
     assumed,
+    is_unforeseen,
     load_verdict,
     overflow_among,
     place,
@@ -248,6 +249,8 @@ def _verdict(check: Check, *, is_full: bool) -> Iterator[Block]:
     if not first:
         yield from prose(_way_out(check), _INDENT)
     speaker = _call(check) if check.checkpoint.parts else load.loader
+    if is_unforeseen(check.judged):
+        return
     if is_full:
         for failure in dict.fromkeys(failures):
             yield Line(f"{speaker} says:", indent=_INDENT)

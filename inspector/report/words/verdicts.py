@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.findings import Finding
-from inspector.model.obstacles import find_obstacle
+from inspector.model.obstacles import CALLED_WRONGLY, find_obstacle
 from inspector.model.roles.devices import device_type
 from inspector.report.colors import device_names
 from inspector.safety.words import IMPORTS, LEVELS, imports_for, shouted, verdict_words
@@ -21,9 +21,10 @@ from inspector.target.profile import CPU_ONLY, Profile
 from inspector.target.simulate import DefaultLoad, Judged, LoadFailure, device_failures
 from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
 from inspector.target.wish import MOST_GPUS
-from inspector.units import escape_text, format_count
+from inspector.units import cut_text, escape_text, format_count
 
 _DAMAGED = "the file is damaged, so other programs may make something else of it"
+_MOST_NAME = 80
 _MOST_NAMED = 3
 _SUGGESTION = re.compile(
     r" Please use `torch\.serialization\.add_safe_globals\(.*?class/function\.", re.DOTALL
@@ -81,7 +82,7 @@ class Verdict(NamedTuple):
     """What becomes of a load: one sentence, of which the window leaves out where.
 
     Attributes:
-        does: What the file does: `loads`, `does not load`, `does not fit`.
+        does: What the file does: `loads`, `does not load`, `does not fit`, `is not known to load`.
         where: The machine, or `any machine`.
     """
 
@@ -111,6 +112,10 @@ def load_verdict(judged: Judged, findings: Sequence[Finding], where: str, call: 
     load = judged.load
     if load.way == "never" and load.failure is not None and not load.failure.device:
         return Verdict("does not load", where, f"{load.loader} refuses it, and rightly", "bad")
+    if is_unforeseen(judged):
+        name = next(name for name, verb in judged.checkpoint.needs.uses if verb is Verb.MISCALL)
+        why = f"neither torch nor Python writes such arguments of {escape_text(cut_text(name, _MOST_NAME))}"
+        return Verdict("is not known to load", where, why, "bad")
     if load.last_error is not None:
         return _stopped(judged, findings, load.last_error, where)
     if load.failure is not None:
@@ -120,6 +125,13 @@ def load_verdict(judged: Judged, findings: Sequence[Finding], where: str, call: 
         why = full.detail.partition(": ")[0] if full.id == "does-not-fit" else _small(full.title)
         return Verdict("does not fit", where, why, "bad")
     return _loading(load, findings, where, f"{call or load.loader} works there")
+
+
+def is_unforeseen(judged: Judged) -> bool:
+    """Return whether a load meets arguments of which nobody can tell what comes: it counts as none."""
+    stop = judged.load.last_error
+    verbs = {verb for _, verb in judged.checkpoint.needs.uses}
+    return stop is not None and stop.message == CALLED_WRONGLY and Verb.MISCALL in verbs
 
 
 def _stopped(judged: Judged, findings: Sequence[Finding], stop: LoadFailure, where: str) -> Verdict:

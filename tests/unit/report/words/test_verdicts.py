@@ -7,7 +7,7 @@ from typing import get_args
 from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.run import diagnose
 from inspector.model.build import open_checkpoint
-from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety
+from inspector.model.checkpoint import Checkpoint, GlobalUse, Safety, Verb
 from inspector.pythons import Python
 from inspector.records import replace
 from inspector.report.words.verdicts import (
@@ -43,6 +43,11 @@ def asking(*names: str, called: tuple[str, ...] = (), rows: tuple[object, ...] =
     safety = replace(BLANK.safety, constructed=names, called=called)
     uses = tuple(GlobalUse(name=name, count=1) for name in (*names, *called))
     return checkpoint(*rows, globals=uses, safety=safety)
+
+
+def miscalled() -> Checkpoint:
+    uses = (("collections.Counter", Verb.MISCALL),)
+    return checkpoint(safety=replace(BLANK.safety, uses=uses))
 
 
 DTENSOR = "torch.distributed.tensor.DTensor"
@@ -95,6 +100,11 @@ def said(made: Checkpoint, version: str | None = None, target: Profile = CPU_ONL
             checkpoint(refusal="RuntimeError: no"),
             None,
             "LOAD on any machine: torch.load refuses this",
+        ),
+        (  # torch makes a Counter of a text, and we do not know that
+            miscalled(),
+            None,
+            "IS NOT KNOWN TO LOAD on a node: neither torch nor Python writes such arguments of ",
         ),
     ],
 )
