@@ -59,7 +59,7 @@ def _table() -> dict[str, Any]:
 
 
 def _choice(rows: list[str]) -> dict[str, Any]:
-    """Return the schema of several documents: `KEY NAME` for those that have a key, `KEY=VALUE NAME`, the last by name."""
+    """Return the schema of several documents: `KEY NAME`, `KEY=VALUE NAME` by a key, and `NAME` for all others."""
     condition, _, name = rows[0].rpartition(" ")
     if not condition:
         return {"$ref": f"#/$defs/{name}"}
@@ -68,7 +68,7 @@ def _choice(rows: list[str]) -> dict[str, Any]:
     return {"if": asked, "then": _choice([name]), "else": _choice(rows[1:])}
 
 
-def _definitions(schema: Any) -> dict[str, Any]:
+def _definitions(schema: object) -> dict[str, Any]:
     """Return all definitions that a schema refers to, those that its definitions refer to included."""
     found: dict[str, Any] = {}
     waiting = _references(schema)
@@ -80,7 +80,7 @@ def _definitions(schema: Any) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def _references(node: Any) -> list[str]:
+def _references(node: object) -> list[str]:
     if isinstance(node, list):
         return [name for part in node for name in _references(part)]
     if not isinstance(node, dict):
@@ -117,12 +117,17 @@ def _type(text: str) -> dict[str, Any]:
         return {"type": "array", "items": _type(text[1:-1])}
     if text[0] + text[-1] == "{}":
         return {"type": "object", "additionalProperties": _type(text[1:-1])}
-    if text.endswith("|null"):
-        kind = _type(text.removesuffix("|null"))
-        return kind | {"type": [kind["type"], "null"]} if "type" in kind else {"anyOf": [kind, _TYPES["null"]]}
     if "|" in text:
-        kinds = [_type(part) for part in text.split("|")]
-        return {"enum": [kind["const"] for kind in kinds]} if "const" in kinds[0] else {"anyOf": kinds}
+        return _either(text)
     if text.startswith("$"):
         return {"$ref": f"#/$defs/{text[1:]}"}
     return {"const": text.strip("'") if text.startswith("'") else json.loads(text)}
+
+
+def _either(text: str) -> dict[str, Any]:
+    first, _, last = text.rpartition("|")
+    if last == "null":
+        kind = _type(first)
+        return kind | {"type": [kind["type"], last]} if "type" in kind else {"anyOf": [kind, _type(last)]}
+    kinds = [_type(part) for part in text.split("|")]
+    return {"enum": [kind["const"] for kind in kinds]} if "const" in kinds[0] else {"anyOf": kinds}
