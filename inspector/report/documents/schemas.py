@@ -59,7 +59,7 @@ def _table() -> dict[str, Any]:
 
 
 def _choice(rows: list[str]) -> dict[str, Any]:
-    """Return the schema of several documents: `KEY NAME`, `KEY=VALUE NAME` by a key, and `NAME` for all others."""
+    """Return the schema of several documents: `KEY NAME`, `KEY=VALUE NAME`, and `NAME` for all others."""
     condition, _, name = rows[0].rpartition(" ")
     if not condition:
         return {"$ref": f"#/$defs/{name}"}
@@ -101,7 +101,7 @@ def _object(name: str) -> dict[str, Any]:
 
 
 def _keys(name: str) -> dict[str, str]:
-    row = _table()[name]
+    row: dict[str, str] = _table()[name]
     return _keys(row["_like"]) | row if "_like" in row else row
 
 
