@@ -109,7 +109,6 @@ def _write_line(text: str) -> None:
 
 
 def _columns() -> int:
-    """Return how wide the terminal of stderr is; 0 where that is not known."""
     said = plain_number(os.environ.get("COLUMNS", ""))
     if said > 0:
         return said

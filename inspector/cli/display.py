@@ -54,13 +54,11 @@ class Display:
         self._has_shown = False
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write what was kept back for the pager, and take the progress bar away."""
         if self._writer is not None:
             self._writer.close()
         hide_bars()

@@ -65,5 +65,4 @@ def rules_of(
 
 
 def _machine(options: argparse.Namespace, target: Wish) -> Machine | None:
-    """Return what describes the machine of --target; None without one."""
     return None if options.target is None else lambda: profile_of(target, options)

@@ -32,7 +32,6 @@ def require_display(files: Sequence[str] = ()) -> None:
 
 
 def _without_a_window(files: Sequence[str]) -> str:
-    """Return the command that answers without a window."""
     from inspector.quoting import command, file_word
 
     return f"use: {command('show', *map(file_word, files))}" if files else f"name a file: {PROGRAM} show"

@@ -89,7 +89,6 @@ def format_removal(startup_id: str) -> list[bytes]:
 
 
 def _send(xlib: ctypes.CDLL, display: ctypes.c_void_p, chunks: list[bytes]) -> None:
-    """Send the pieces to the root window, from a window of our own that tells one message from another."""
     root = ctypes.c_ulong(xlib.XDefaultRootWindow(display))
     ours = xlib.XCreateSimpleWindow(display, root, -100, -100, 1, 1, 0, ctypes.c_ulong(0), ctypes.c_ulong(0))
     kind = b"_NET_STARTUP_INFO_BEGIN"
@@ -258,7 +257,6 @@ def _is_path(said: object) -> bool:
 
 
 def _is_token(said: str) -> bool:
-    """Return whether a text can stand in the environment, where Qt looks for it."""
     return len(said) <= _MOST_TOKEN_CHARS and said.isascii() and said.isprintable()
 
 

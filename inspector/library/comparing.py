@@ -10,8 +10,7 @@ from inspector.diff.content import Tolerance
 from inspector.diff.records import Diff as Found
 from inspector.diff.records import Mode
 from inspector.errors import PlanError
-from inspector.library.opened import telling_what_runs
-from inspector.library.sources import CheckpointLike, path_of, shown
+from inspector.library.sources import CheckpointLike, path_of, shown, telling_what_runs
 from inspector.library.telling import Told, told
 from inspector.model.checkpoint import Checkpoint
 from inspector.overriding import override
@@ -125,8 +124,6 @@ def diff(  # noqa: PLR0913 - the command line's options
 
 
 class _Chooser:
-    """Finds the rows that a query asks for; what can find nothing in any file is refused."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._query = parse_query(text)

@@ -50,7 +50,6 @@ _MOST_CHARS = 1 << 22
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `check`."""
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - is standard input"
     )
@@ -75,7 +74,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the answer; 1 means that it is no, see `NOTES`."""
     from inspector.cli.streams import refuse_twice
     from inspector.pythons import name_python
     from inspector.target.wish import parse_wish
@@ -131,7 +129,6 @@ def _title(options: argparse.Namespace, path: str) -> bool:
 
 
 def _error_text(options: argparse.Namespace) -> str | None:
-    """Return the error text to explain; None without one."""
     if options.error_file is None:
         given: str | None = options.error_text
         return given
@@ -150,7 +147,6 @@ def _error_text(options: argparse.Namespace) -> str | None:
 
 
 def _script(path: str | None) -> tuple[str, str] | None:
-    """Return the name and text of the script; None without one."""
     if path is None:
         return None
     from inspector.diagnose.script.read import parse_script, read_script
@@ -192,7 +188,6 @@ def _look(
 def _judge(
     script: tuple[str, str] | None, options: argparse.Namespace, checkpoint: Checkpoint, machine: Profile
 ) -> ScriptAnswer | None:
-    """Judge a script with the file."""
     if script is None:
         return None
     from inspector.diagnose.script.answer import answer_script
@@ -203,7 +198,6 @@ def _judge(
 
 
 def _examine(machine: Profile) -> tuple[Diagnosis, ...]:
-    """Return what the GPU doctor says of a machine; nothing of one that was not probed."""
     if machine.evidence is None:
         return ()
     from inspector.doctor.examine import examine
@@ -214,7 +208,6 @@ def _examine(machine: Profile) -> tuple[Diagnosis, ...]:
 def _refused(
     path: str, options: argparse.Namespace, error: CheckpointError, text: str | None, target: Wish
 ) -> int:
-    """Report why the file cannot be read, and what the error text means all the same."""
     from inspector.records import as_document
     from inspector.report.checking import explanation_document, explanation_lines, machine_lines
     from inspector.report.jsonable import error_document
@@ -246,7 +239,6 @@ def _refused(
 def _causes(
     explanation: Explanation | None, target: Wish, options: argparse.Namespace
 ) -> tuple[Diagnosis, ...]:
-    """Return what the GPU doctor says where an error is about a device that is missing."""
     from inspector.report.words.formats import is_about_machine
 
     if not is_about_machine(explanation):

@@ -38,7 +38,6 @@ _MODES = {"facts": "none", "equal": "equal", "numbers": "numbers"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `diff`."""
     parser.add_argument(
         "files",
         nargs="+",
@@ -82,7 +81,6 @@ def _tolerance(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what differs; 1 means that anything does."""
     from inspector.cli.streams import refuse_twice
     from inspector.errors import CancelledError, PlanError
 

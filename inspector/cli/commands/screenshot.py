@@ -28,7 +28,6 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `screenshot`."""
     parser.add_argument("file", metavar="FILE", help="the checkpoint")
     parser.add_argument("output", metavar="OUT.png", help="the picture")
     parser.add_argument(
@@ -72,7 +71,6 @@ def _edge(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Render the window on a file, or the file's small picture, which appears whole or not at all."""
     from inspector.cli.streams import refuse_stdin
 
     refuse_stdin("a picture shows the file by its name", options.file)

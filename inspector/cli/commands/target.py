@@ -17,14 +17,12 @@ NOTES = f"For another machine: {PROGRAM} target --probe-script | ssh HOST python
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `target`."""
     parser.add_argument("--json", action="store_true", help="one JSON document")
     add_target_options(parser, "this")
     parser.add_argument("--probe-script", action="store_true", help="print the script that probes a machine")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Describe a machine, or print the script that describes any other one."""
     if options.probe_script:
         from inspector.resources import PROBE, resource_path
 

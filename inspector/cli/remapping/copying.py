@@ -67,7 +67,6 @@ def _copied(
 
 
 def _still_refused(options: argparse.Namespace, checkpoint: Checkpoint) -> Iterator[Line]:
-    """Yield that other devices do not make torch.load take a file, and the line that does."""
     from inspector.report.page import Line, prose
     from inspector.report.remedies import weights_remedies
     from inspector.report.words.formats import BEFORE
@@ -83,7 +82,6 @@ def _still_refused(options: argparse.Namespace, checkpoint: Checkpoint) -> Itera
 
 
 def _copy_folder(options: argparse.Namespace, checkpoint: Checkpoint, plan: Plan) -> Answer:
-    """Write a copy of a folder, whole or not at all."""
     from inspector.remap.export import export_folder
 
     if options.receipt is not None or options.keep_times or options.verify == "torch":
@@ -154,7 +152,6 @@ def undo(options: argparse.Namespace) -> Answer:
 
 
 def _remark_on_safety(path: str) -> None:
-    """Write to stderr what loading a file would run that was restored although its record looked wrong."""
     from inspector.model.build import open_checkpoint
     from inspector.safety.verdict import judge
     from inspector.safety.words import shouted, words_of

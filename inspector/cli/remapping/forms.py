@@ -129,7 +129,6 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
 
 
 def _preview(checkpoint: Checkpoint, form: Form) -> FormPreview:
-    """Return what would be written."""
     from inspector.remap.preview import preview_form
 
     found = preview_form(checkpoint, form)
@@ -141,7 +140,6 @@ def _preview(checkpoint: Checkpoint, form: Form) -> FormPreview:
 def _preview_lines(
     checkpoint: Checkpoint, form: Form, found: FormPreview, left: tuple[LeftOut, ...]
 ) -> list[Line]:
-    """Return what would be written, and line by line what would not."""
     from inspector.report.page import Line
     from inspector.report.words.results import form_contents, left_out
 

@@ -58,7 +58,6 @@ def _unpacked(name: str) -> str:
 
 
 def _stem(name: str) -> str:
-    """Return a name without the suffix that says a format; `model.v1` has none."""
     stem, suffix = os.path.splitext(name)  # noqa: PTH122 - a text
     if suffix.lower() == _TAR:
         stem, suffix = os.path.splitext(stem)  # noqa: PTH122 - `best.pth.tar`

@@ -100,8 +100,6 @@ def _whole() -> Column:
 
 
 class _Amount(ProgressColumn):
-    """How much of how much, and how fast."""
-
     def __init__(self) -> None:
         super().__init__(_whole())
 
@@ -111,8 +109,6 @@ class _Amount(ProgressColumn):
 
 
 class _Left(ProgressColumn):
-    """How long it has taken, or will still take."""
-
     def __init__(self) -> None:
         super().__init__(_whole())
 

@@ -87,7 +87,6 @@ def _verdict(line: Line, paint: Paint) -> Iterator[str]:
 
 
 def _signed(line: Line, paint: Paint, sign: str, lead: str) -> Iterator[str]:
-    """Yield a sentence behind a sign; its first words are in the sign's color, or all of it is bold."""
     indent = 2 + (len(line.indent) if line.role in _VERDICTS else 0)
     first, *rest = wrap(line.text, columns_for(paint, indent)) or [""]
     is_verdict = line.role in _VERDICTS
@@ -171,8 +170,6 @@ def _ascii_bars(counts: Sequence[int], width: int) -> str:
 
 
 class _Pair(NamedTuple):
-    """A path, and what is said of it."""
-
     mark: str
     indent: int
     path: str
@@ -202,7 +199,6 @@ def lay_pointed(blocks: Sequence[Pointed], paint: Paint) -> Iterator[str]:
 
 
 def _pairs(pairs: Sequence[_Pair], paint: Paint) -> Iterator[str]:
-    """Yield pairs, their texts below each other where short paths leave room for that."""
     fit = (width_of(one.path) for one in pairs if one.text and _is_beside(one, width_of(one.path), paint))
     aligned = max((width for width in fit if width <= _MOST_ALIGNED), default=0)
     for one in pairs:

@@ -63,7 +63,6 @@ _Merge = Callable[[list[str], Sequence[str]], list[str]]
 
 
 def _edit(text: str, section: str, rows: Mapping[str, Sequence[str]], merge: _Merge) -> str:
-    """Merge programs into the lines of a section, and add the lines that it lacks at its end."""
     lines = text.splitlines(keepends=True)
     missing = dict(rows)
     last = None  # the last line of the section that says anything

@@ -100,11 +100,9 @@ class FreedesktopRegistration:
         return self.config_home / "mimeapps.list"
 
     def _kept(self) -> dict[str, str]:
-        """Read from the launcher what an earlier `install` wrote for programs of others."""
         return offers.parse_kept(entry.read_kept(_decode(read_if_there(self._launcher) or b"")))
 
     def _edit_defaults(self, types: list[str]) -> tuple[bytes, str]:
-        """Return the new list, and what the launcher keeps for `remove`."""
         try:
             text = _decode(read_if_there(self._defaults) or b"")
             kept = self._kept()
@@ -115,7 +113,6 @@ class FreedesktopRegistration:
         return _encode(text), offers.format_kept(kept | added)
 
     def _without_us(self, before: bytes) -> bytes | None:
-        """Return the list without our lines; None when nothing else is in it, as when there was none."""
         after = _encode(default_apps.remove_everywhere(_decode(before), ENTRY_NAME, self._kept()))
         return after if after == before or after.strip() else None
 

@@ -54,7 +54,6 @@ class MacRegistration:
         return [bundle]
 
     def _find_bundle(self) -> Path:
-        """Return the bundle that the program is in."""
         for folder in self.program.parents:
             if folder.suffix == ".app" and (folder / "Contents" / "Info.plist").is_file():
                 return folder

@@ -31,7 +31,6 @@ class Canvas:
     """A square of pixels, transparent at first; places are measured from its upper left corner."""
 
     def __init__(self, edge: int) -> None:
-        """Begin with nothing on it."""
         self.edge = edge
         self._pixels = bytearray(edge * edge * _CHANNELS)
 
@@ -92,7 +91,6 @@ class Canvas:
 
 
 def _cover_segment(cover: dict[tuple[int, int], float], start: Point, end: Point, radius: float) -> None:
-    """Add the pixels near a segment, each with the share of it that lies within the radius."""
     (x0, y0), (x1, y1) = start, end
     dx, dy = x1 - x0, y1 - y0
     length = dx * dx + dy * dy or 1.0
@@ -203,7 +201,6 @@ def _draw_bars(canvas: Canvas, bars: tuple[Bar, ...], palette: dict[str, Color],
 
 
 def _draw_sign(canvas: Canvas, palette: dict[str, Color], unit: float) -> None:
-    """Draw a red triangle with an exclamation mark over the upper right corner."""
     x, top, bottom, half = 53 * unit, 4 * unit, 15 * unit, 6.5 * unit
     corners = [(x, top), (x + half, bottom), (x - half, bottom), (x, top)]
     inner = [
@@ -230,7 +227,6 @@ def _read_theme() -> dict[str, str]:
 
 
 def _palette() -> dict[str, Color]:
-    """Return the colors of the window's light theme."""
     return {
         name: (int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16))
         for name, text in _read_theme().items()

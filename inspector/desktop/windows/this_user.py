@@ -31,7 +31,6 @@ class Registry:
     """
 
     def __init__(self, winreg: Any) -> None:  # noqa: ANN401 - the module has no stubs but on Windows
-        """Work with the module of the standard library, which only Windows has."""
         self._winreg = winreg
 
     def read(self, key: str, name: str) -> str | None:
@@ -163,7 +162,6 @@ class WindowsRegistration:
 
 
 def _values(command: str, icon: str) -> Iterator[Value]:
-    """Return all that stands in the registry."""
     capabilities = rf"{_OWN}\Capabilities"
     for kind in KINDS:
         program = _program_id(kind.id)
@@ -193,7 +191,6 @@ def _program_id(kind: str) -> str:
 
 
 def _format_command(command: Sequence[str]) -> str:
-    """Write a command line with the place for a file."""
     line = subprocess.list2cmdline(command)
     if _PLACEHOLDER.search(line):
         raise ExportError(
@@ -205,7 +202,6 @@ def _format_command(command: Sequence[str]) -> str:
 
 
 def _places(values: list[Value]) -> list[Path]:
-    """Return the keys, each once, as the registry's editor shows them."""
     keys = dict.fromkeys(value.key for value in values)
     return [Path(os.fspath(PureWindowsPath(_HIVE, key))) for key in keys]
 

@@ -10,8 +10,8 @@ import pytest
 
 import inspector
 from inspector.child import Answer
-from inspector.library.arrays import read_array
-from inspector.library.opened import Opened
+from inspector.library.numbers import read_array
+from inspector.library.sources import Opened
 from inspector.progress import Progress
 from inspector.values.asking import ValueReader
 from inspector.values.request import Requests

@@ -4,7 +4,7 @@ import pytest
 
 import inspector
 from inspector.diagnose.run import diagnose
-from inspector.library.opened import Opened, telling_what_runs
+from inspector.library.sources import Opened, telling_what_runs
 from inspector.resources import demo_path
 from tests.unit.remap.samples import call, name, stream, tensor, text
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import inspector
-from inspector.library.copies import remapping
+from inspector.library import copies
 from inspector.resources import demo_path
 from tests.corpus import CORPUS
 from tests.schemas import complaint
@@ -112,7 +112,7 @@ def test_safetensors_have_no_device_to_map_to(tmp_path) -> None:
 
 
 def test_what_torch_says_of_the_copy_is_an_error_where_it_is_bad(demo, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(remapping, "unchecked_by_torch", lambda done: "torch did not check the copy")
+    monkeypatch.setattr(copies, "unchecked_by_torch", lambda done: "torch did not check the copy")
     with pytest.raises(inspector.ExportError, match="torch did not check the copy"):
         inspector.remap(demo, tmp_path / "out.pth", verify="quick")
     assert (tmp_path / "out.pth").exists()

@@ -139,7 +139,6 @@ def tree_lines(tree: Tree) -> Iterator[str]:
 
 
 def _shown(tree: Tree) -> dict[int, list[int]]:
-    """Return which rows are shown below each row that is shown, nearest to the root first."""
     shown: dict[int, list[int]] = {}
     waiting, count = deque([0]), 0
     while waiting and count < MOST_ROWS:
@@ -187,7 +186,6 @@ def _below(tree: Tree, shown: dict[int, list[int]], unfolded: set[int]) -> Itera
 
 
 def _within(tree: Tree, id_: int, shown: dict[int, list[int]], level: int) -> list[tuple[int, int] | str]:
-    """Return what stands below a row, the last first: how many are left out, the rows with their level."""
     rows = shown.get(id_, [])
     more = len(tree.nodes[id_].children) - len(rows)
     words = f"{more:,} more" if rows else f"{format_count(more, 'row')}, not listed here"
@@ -219,7 +217,6 @@ def _device(tree: Tree, node: Node) -> str:
 
 
 def _order(color: int) -> tuple[bool, int]:
-    """Return where a color stands among others: devices in their order, then what is neutral."""
     return color == NEUTRAL, color
 
 

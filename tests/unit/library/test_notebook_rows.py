@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from inspector.library.notebook.page import MOST_BESIDE, MOST_ROWS, text_of, tree_lines
+from inspector.library.notebook import MOST_BESIDE, MOST_ROWS, text_of, tree_lines
 from inspector.report.colors import device_colors
 from inspector.report.outline.node import Tree
 from inspector.report.tree import build_tree
-from tests.unit.library.notebook.parsing import Page
+from tests.unit.library.notebook_parsing import Page
 from tests.unit.report.rows import checkpoint, tensor, value
 
 

@@ -1,4 +1,4 @@
-"""`inspector.remap`: a copy of a checkpoint with other devices, or in another form."""
+"""`inspector.remap`, `undo`, `verify` and `recover`: what is written, and whether it is as planned."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ from typing import Any, Literal, NamedTuple, get_args
 from inspector.containers.formats import refuse_step
 from inspector.errors import ExportError, PlanError
 from inspector.library import answers
-from inspector.library.opened import Opened, telling_what_runs
 from inspector.library.sources import (
     CheckpointLike,
     Map,
+    Opened,
     Path,
     machine_of,
+    opened_of,
     path_of,
     rules_of,
+    telling_what_runs,
     texts_of,
 )
 from inspector.library.telling import Told, told
 from inspector.progress import Progress
 from inspector.records import dataclass
+from inspector.remap import recover as saving
 from inspector.remap.describe import PlanRow, describe_plan, format_hidden, format_plan
 from inspector.remap.export import Verify, export_copy, export_folder
 from inspector.remap.export_form import export_form, list_left_out
 from inspector.remap.files import refuse_destination
 from inspector.remap.forms import Cast, ContainerName, Form, LeftOut, Shape, check_form, choose_shape
 from inspector.remap.in_place import patch_in_place, undo_patch
-from inspector.remap.plan import Plan, plan_for
+from inspector.remap.plan import Plan, plan_for, rules_for
 from inspector.remap.preview import preview_form
+from inspector.remap.verify import compare_files
+from inspector.report.documents.others import recover_document, verify_document
 from inspector.report.documents.remapping import (
     copy_document,
     form_document,
@@ -40,13 +45,19 @@ from inspector.report.documents.remapping import (
 )
 from inspector.report.words.results import (
     as_lines,
+    compared,
     converted,
     copied,
     form_contents,
+    lost,
+    lost_row,
     patched,
+    recovered,
+    recovered_safety,
     unchecked_by_torch,
     undone,
 )
+from inspector.safety.verdict import FileVerdict
 from inspector.target.wish import parse_wish
 
 
@@ -68,9 +79,9 @@ class Remapped:
     output: pathlib.Path | None
     format: str
     nbytes: int
-    moves: tuple[PlanRow, ...]
-    left_out: tuple[LeftOut, ...]
-    verified: bool
+    moves: tuple[PlanRow, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    verified: bool = False
     record: pathlib.Path | None = None
     _document: dict[str, Any]
     _text: str
@@ -82,8 +93,6 @@ class Remapped:
 
 
 class _How(NamedTuple):
-    """How a copy is written."""
-
     force: bool
     verify: Verify
     python: str | None
@@ -218,7 +227,6 @@ def _refuse_wrong(form: Form, only: str | None, verify: str, *, in_place: bool) 
 
 
 def _planned(opened: Opened, named: str | None, plan: Plan, form: Form) -> Remapped:
-    """Return what would be written."""
     facts = opened.facts
     if form.is_plain:
         rows = describe_plan(facts, plan)
@@ -227,8 +235,6 @@ def _planned(opened: Opened, named: str | None, plan: Plan, form: Form) -> Remap
             format=facts.format,
             nbytes=facts.file_nbytes,
             moves=rows,
-            left_out=(),
-            verified=False,
             _document=plan_document(facts, named, plan, rows),
             _text=(format_plan(rows) + format_hidden(facts, plan)).rstrip("\n"),
         )
@@ -244,14 +250,12 @@ def _planned(opened: Opened, named: str | None, plan: Plan, form: Form) -> Remap
         nbytes=found.nbytes,
         moves=rows,
         left_out=left_out,
-        verified=False,
         _document=plan_document(facts, named, plan, rows, (form, found, left_out)),
         _text="\n".join(as_lines(form_contents(found, made))),
     )
 
 
 def _converted(opened: Opened, out: pathlib.Path, plan: Plan, form: Form, how: _How) -> Remapped:
-    """Write another form."""
     done = export_form(
         opened.file,
         out,
@@ -266,7 +270,6 @@ def _converted(opened: Opened, out: pathlib.Path, plan: Plan, form: Form, how: _
         output=out,
         format=done.format,
         nbytes=done.nbytes,
-        moves=(),
         left_out=done.left_out,
         verified=done.verified,
         _document=form_document(opened.facts.path, str(out), done),
@@ -275,7 +278,6 @@ def _converted(opened: Opened, out: pathlib.Path, plan: Plan, form: Form, how: _
 
 
 def _copied(opened: Opened, out: pathlib.Path, plan: Plan, _form: Form, how: _How) -> Remapped:
-    """Write a copy of a file or of a folder with other devices."""
     facts = opened.located
     if facts.parts:
         if how.verify == "torch":
@@ -300,7 +302,6 @@ def _copied(opened: Opened, out: pathlib.Path, plan: Plan, _form: Form, how: _Ho
         format=facts.format,
         nbytes=done.nbytes,
         moves=describe_plan(facts, plan),
-        left_out=(),
         verified=done.verified,
         _document=copy_document(opened.facts.path, str(out), done),
         _text="\n".join(as_lines(copied(done))),
@@ -308,7 +309,6 @@ def _copied(opened: Opened, out: pathlib.Path, plan: Plan, _form: Form, how: _Ho
 
 
 def _changed(opened: Opened, plan: Plan, how: _How) -> Remapped:
-    """Change the devices in the file itself."""
     done = patch_in_place(
         opened.file, plan, force=how.force, verify=how.verify != "none", progress=how.progress
     )
@@ -317,7 +317,6 @@ def _changed(opened: Opened, plan: Plan, how: _How) -> Remapped:
         format=opened.facts.format,
         nbytes=done.nbytes,
         moves=describe_plan(opened.facts, plan),
-        left_out=(),
         verified=done.verified,
         record=done.record,
         _document=patch_document(opened.facts.path, done),
@@ -366,4 +365,132 @@ def undo(source: CheckpointLike, *, force: bool = False, progress: Told = None) 
         nbytes=nbytes,
         _document=undo_document(path, nbytes),
         _text="\n".join(as_lines([undone(nbytes)])),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What comparing a copy with its original found. It is true where nothing is wrong.
+
+    Attributes:
+        same: Whether both hold the same tensors, values and bytes, on the devices that were planned.
+        differences: What is not as it should be, a sentence each, at most twenty.
+        tensors: How many tensors the original has.
+        compared_nbytes: How many bytes were compared one by one.
+    """
+
+    same: bool
+    differences: tuple[str, ...]
+    tensors: int
+    compared_nbytes: int
+    _document: dict[str, Any]
+    _text: str
+
+    def __bool__(self) -> bool:
+        """Return whether nothing is wrong."""
+        return self.same
+
+    to_dict = answers.to_dict
+    __str__ = answers.text_of
+    __repr__ = answers.repr_of
+    _repr_pretty_ = answers.show_in_notebook
+
+
+def verify(  # noqa: PLR0913 - the command line's options
+    output: CheckpointLike,
+    against: CheckpointLike,
+    *,
+    map: Map = (),  # noqa: A002 - the command line's word
+    target: str | None = None,
+    python: Path | None = None,
+    move_all: bool = False,
+    hidden_devices: bool = False,
+    progress: Told = None,
+) -> Verified:
+    """Compare a copy with the file that it was made from: tensors, values, devices and bytes.
+
+    Args:
+        output: The copy.
+        against: The file that it was made from.
+        map: The map that it was made by; without one and without a target, any devices are accepted.
+        target: The machine that it was made for.
+        python: The Python whose torch `this` means.
+        move_all: Whether state that torch keeps on the CPU was to move as well.
+        hidden_devices: Whether devices outside of tensors were to change as well.
+        progress: Called with each `Step` of the work; what it raises ends the work.
+
+    Raises:
+        PlanError: A rule or the target is wrong.
+        CheckpointError: One of the files cannot be read.
+    """
+    said = rules_of(map)
+    wish = None if target is None else parse_wish(target)
+    with told(progress) as steps, telling_what_runs():
+        rules = None
+        if said or wish is not None:
+            machine = None if wish is None else lambda: machine_of(wish, python)
+            rules = rules_for(opened_of(path_of(against), steps).facts, said, machine, hidden=hidden_devices)
+        found = compare_files(
+            path_of(output), path_of(against), rules, move_all=move_all, hidden=hidden_devices, progress=steps
+        )
+    return Verified(
+        same=found.is_same,
+        differences=found.differences,
+        tensors=found.tensors,
+        compared_nbytes=found.compared_nbytes,
+        _document=verify_document(path_of(output), path_of(against), found),
+        _text="\n".join(as_lines(compared(found, planned=rules is not None))),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """What was saved of a damaged file.
+
+    Attributes:
+        output: The new file.
+        tensors: How many tensors were saved; one that stands in two places counts twice.
+        lost: The paths of those that are not whole, in the order of the file.
+        verdict: What loading the new file runs, as `Checkpoint.verdict`.
+    """
+
+    output: pathlib.Path
+    tensors: int
+    lost: tuple[str, ...]
+    verdict: FileVerdict
+    _document: dict[str, Any]
+    _text: str
+
+    to_dict = answers.to_dict
+    __str__ = answers.text_of
+    __repr__ = answers.repr_of
+    _repr_pretty_ = answers.show_in_notebook
+
+
+def recover(source: CheckpointLike, output: Path, *, force: bool = False, progress: Told = None) -> Recovered:
+    """Save what is intact in a damaged file as a new one; the file itself is only read.
+
+    Args:
+        source: The damaged file, or an open checkpoint, whose file is read again.
+        output: The new file.
+        force: Whether a file that stands there may be replaced.
+        progress: Called with each `Step` of the work. What it raises ends it, and nothing is left behind.
+
+    Raises:
+        PlanError: The new file is named as one of another format.
+        ExportError: It cannot be written. Nothing is left behind.
+        CheckpointError: Nothing in the file can be saved.
+    """
+    path = path_of(source)
+    with told(progress) as steps, telling_what_runs():
+        done = saving.recover(path, pathlib.Path(os.fsdecode(output)), overwrite=force, progress=steps)
+    safety = recovered_safety(done)
+    words = [*recovered(done), *([f"the new file: {safety}"] if safety else []), lost(done)]
+    return Recovered(
+        output=done.destination,
+        tensors=done.tensors,
+        lost=tuple(row.path for row in done.lost),
+        verdict=done.verdict,
+        _document=recover_document(path, str(done.destination), done),
+        _text="\n".join([*as_lines(words), *(f"  {lost_row(row)}" for row in done.lost)]),
     )

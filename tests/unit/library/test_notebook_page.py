@@ -4,7 +4,7 @@ import pytest
 
 import inspector
 from inspector.diagnose.run import diagnose
-from inspector.library.notebook.page import SCOPE, page_of
+from inspector.library.notebook import SCOPE, page_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import finding
 from inspector.records import replace
@@ -12,7 +12,7 @@ from inspector.safety.verdict import judge
 from tests.corpus import cases
 from tests.hostile.cases import CASES
 from tests.sweep import IS_SWEEP
-from tests.unit.library.notebook.parsing import Page
+from tests.unit.library.notebook_parsing import Page
 from tests.unit.report.rows import BLANK, checkpoint, is_harmless, storage, tensor, value
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from inspector.library.notebook.page import SCOPE, mark, style
+from inspector.library.notebook import SCOPE, mark, style
 from inspector.report.colors import NEUTRAL
 from inspector.resources import resource_path
 

@@ -1,21 +1,34 @@
-"""`inspector.stats`: the numbers in tensors, as statistics."""
+"""The numbers in tensors: `inspector.stats`, `inspector.scan`, and arrays of NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
 
+from inspector.diagnose.findings.values import is_sound, value_findings
+from inspector.errors import ValuesError
 from inspector.library import answers
-from inspector.library.opened import Opened
-from inspector.library.sources import CheckpointLike, opened_of, shown
+from inspector.library.sources import CheckpointLike, Opened, opened_of, shown
 from inspector.library.telling import Telling, Told, told
+from inspector.model.findings import Finding
 from inspector.overriding import override
+from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.report.values import choose_tensors, statistics_document, statistics_text
+from inspector.report.values import (
+    choose_tensors,
+    scan_document,
+    scan_text,
+    statistics_document,
+    statistics_text,
+)
 from inspector.values.asking import ValueReader, require_numpy
 from inspector.values.request import Requests, read_nbytes
-from inspector.values.statistics import Number
+from inspector.values.statistics import Number, scan_checkpoint
 from inspector.values.statistics import Statistics as TensorStatistics
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,3 +145,98 @@ def _statistics(opened: Opened, row: int, found: TensorStatistics) -> Statistics
         _document=document,
         _text=statistics_text(opened.facts.tensors[row], found),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """What reading all numbers of a file showed. It is true where it is sound.
+
+    Attributes:
+        sound: Whether all tensors could be read, and none holds NaN or infinities; best scores may.
+        odd: What is odd, by the path of the tensor: `nan`, `inf`, `huge`, `zero`, `constant`, `dead-rows`.
+        unread: Why a tensor could not be read, by its path.
+        findings: The same in groups, worst first, each with what it means.
+        tensors: How many tensors were read.
+        nbytes: How many bytes that were.
+    """
+
+    sound: bool
+    odd: Mapping[str, tuple[str, ...]]
+    unread: Mapping[str, str]
+    findings: tuple[Finding, ...]
+    tensors: int
+    nbytes: int
+    _document: dict[str, Any]
+    _text: str
+
+    def __bool__(self) -> bool:
+        """Return whether it is sound."""
+        return self.sound
+
+    to_dict = answers.to_dict
+    __str__ = answers.text_of
+    __repr__ = answers.repr_of
+    _repr_pretty_ = answers.show_in_notebook
+
+
+def scan(source: CheckpointLike, *, progress: Told = None) -> Scan:
+    """Read all tensors of a file, and list what is odd about them: NaN, infinities, huge numbers, zeros.
+
+    Args:
+        source: A path, or an open checkpoint.
+        progress: Called with each `Step` of the work; what it raises ends the work.
+
+    Raises:
+        ExportError: This Python has no NumPy.
+        CheckpointError: The file cannot be read, or changed since it was opened.
+    """
+    require_numpy()
+    with told(progress) as steps, ValueReader() as reader:
+        opened = opened_of(source, steps)
+        found = scan_checkpoint(opened.located, reader, steps)
+    findings = value_findings(opened.facts, found)
+    document = scan_document(opened.facts, found, findings)
+    return Scan(
+        sound=is_sound(found, findings),
+        odd={one["path"]: tuple(one["what"]) for one in document["odd"]},
+        unread={one["path"]: one["why"] for one in document["unread"]},
+        findings=findings,
+        tensors=document["scanned"],
+        nbytes=found.nbytes,
+        _document=document,
+        _text=scan_text(opened.facts, found),
+    )
+
+
+_NO_MEMORY = "there is not enough memory for its numbers"
+
+
+def read_array(
+    opened: Opened, row: int, reader: ValueReader, progress: Progress | None = None
+) -> NDArray[Any]:
+    """Return all numbers of a tensor by its number, read from just its bytes.
+
+    Raises:
+        ValuesError: It has no numbers, or they make no array.
+        CheckpointError: The file cannot be read, or changed since it was opened.
+    """
+    import numpy as np  # noqa: PLC0415 - few ask, and importing the library is to stay light
+
+    checkpoint, progress = opened.located, progress or Progress()
+    requests = Requests(checkpoint)
+    request = requests.of(row)
+    head = {"what": "rows", **requests.file, "tensor": request}
+    progress.start("reading values", read_nbytes(request))
+    shape, found, done = [0], np.zeros(0), 0
+    for answer in reader.answers(head, progress):
+        if "descr" in answer.head:
+            shape = answer.head["shape"]
+            try:
+                found = np.empty(prod(shape), np.dtype(answer.head["descr"]))
+            except (MemoryError, ValueError):
+                raise ValuesError(_NO_MEMORY, where=checkpoint.tensors[row].path) from None
+        elif answer.block:
+            values = np.frombuffer(answer.block, found.dtype)
+            found[done : done + values.size] = values
+            done += values.size
+    return found.reshape(shape)
