@@ -17,7 +17,7 @@ from inspector.cli.common import (
     remark,
     say_json,
 )
-from inspector.cli.machines import add_target_options, profile_of
+from inspector.cli.mapping import add_target_options, profile_of
 from inspector.cli.several import MANY, answer_each, expand
 from inspector.errors import CancelledError, CheckpointError, ContainerError, PlanError
 from inspector.units import escape_text

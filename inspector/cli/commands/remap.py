@@ -12,7 +12,7 @@ from inspector.cli.several import MANY, answer_each, expand
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:
-    from inspector.cli.remapping.opening import Answer
+    from inspector.cli.remapping import Answer
     from inspector.cli.streams import Given
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
@@ -163,28 +163,26 @@ def _remap_path(options: argparse.Namespace, path: str) -> int:
 
 
 def _remap(options: argparse.Namespace) -> int:
-    from inspector.cli.remapping.opening import give
+    from inspector.cli.remapping import give
 
     return give(_answer(options), options)
 
 
 def _answer(options: argparse.Namespace) -> Answer:
-    from inspector.cli.remapping.forms import convert, describe, read_form
+    from inspector.cli.remapping import change, convert, copy, describe, read_form, undo
 
     form = read_form(options)
     if options.dry_run:
         return describe(options, form)
     if form is not None:
         return convert(options, form)
-    from inspector.cli.remapping.copying import change, copy, undo
-
     if options.undo:
         return undo(options)
     return change(options) if options.in_place else copy(options)
 
 
 def _into(files: list[str], options: argparse.Namespace) -> int:
-    from inspector.cli.remapping.into import remove_empty, write_into
+    from inspector.cli.remapping import remove_empty, write_into
 
     was_there = os.path.lexists(options.into)
     answer = write_into(files, options, _remap)
@@ -196,8 +194,7 @@ def _into(files: list[str], options: argparse.Namespace) -> int:
 
 
 def _to_stdout(path: str, options: argparse.Namespace) -> int:
-    from inspector.cli.remapping.into import copy_name, is_folder_copy
-    from inspector.cli.remapping.opening import give
+    from inspector.cli.remapping import copy_name, give, is_folder_copy
     from inspector.cli.streams import STREAM, named, refuse_stdout, streamed
 
     refuse_stdout(options)

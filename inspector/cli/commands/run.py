@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from inspector.cli.common import PROGRAM, tell
-from inspector.cli.machines import TARGETS
+from inspector.cli.mapping import TARGETS
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, plain_number
-from inspector.cli.machines import add_target_options, profile_of
+from inspector.cli.mapping import add_target_options, profile_of
 from inspector.cli.screen import window_libraries
 from inspector.errors import ContainerError, ExportError, PlanError
 

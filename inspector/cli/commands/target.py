@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from inspector.cli.common import DONE, PROGRAM, say, say_json
-from inspector.cli.machines import add_target_options, profile_of
+from inspector.cli.mapping import add_target_options, profile_of
 
 SUMMARY = "Describe this machine and say why torch can or cannot use its GPUs."
 EXAMPLES = (

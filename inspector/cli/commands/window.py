@@ -6,7 +6,7 @@ import argparse
 
 from inspector import __version__
 from inspector.cli.common import DONE, PROGRAM
-from inspector.cli.machines import PYTHONS
+from inspector.cli.mapping import PYTHONS
 
 SUMMARY = (
     "Open PyTorch checkpoints without executing them, and fix the devices they name.\n"
