@@ -2,8 +2,7 @@
 
 Each row makes its files with torch, runs one command as that person would, and looks at the first thing that
 they read: of `check` the lines down to the first fix, of other commands all they print. A sentence counts by
-what it says, so rows name words that must or must not stand there. `python -m tests.torch.situations` writes
-the table to docs/situations.md.
+what it says, so rows name words that must or must not stand there.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ from tests.torch.situation_files import (
     written,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "situations.md"
 PROFILES = Path(__file__).parents[1] / "data" / "profiles"
 Story = Literal["handed a file", "resumes elsewhere", "publishes", "on a cluster"]
 STORIES: tuple[Story, ...] = ("handed a file", "resumes elsewhere", "publishes", "on a cluster")
@@ -1198,64 +1196,3 @@ def wrong(row: Situation) -> Iterator[str]:
             row.then()
         except Exception as error:  # noqa: BLE001 - told with the rest
             yield f"{type(error).__name__}: {error}"
-
-
-# --- the page -----------------------------------------------------------------------------------------------
-
-
-def page() -> str:
-    """Return docs/situations.md."""
-    lines = [
-        "# Situations",
-        "",
-        "Who opens a file, where, and what they must read first. `tests/torch/situations.py` makes each file",
-        "with torch, runs the command and looks, also for what must not stand there;",
-        "`python -m tests.torch.situations` writes this page.",
-    ]
-    for story in STORIES:
-        rows = [row for row in ROWS if row.story == story]
-        lines += [
-            "",
-            f"## {story.capitalize()}",
-            "",
-            "| situation | command | first answer |",
-            "| --- | --- | --- |",
-        ]
-        lines += [f"| {row.has} | `{_cell(row.run)}` | {_expected(row)} |" for row in rows]
-    return "\n".join([*lines, ""])
-
-
-def _expected(row: Situation) -> str:
-    parts = [*map(_words, row.says)]
-    parts += [f"first fix {_words(row.fix)}"] if row.fix.strip("|") else []
-    parts += [f"further down {_words(pattern)}" for pattern in row.also]
-    parts += ["what is written is right"] if row.then else []
-    return "; ".join(parts) or "-"
-
-
-def _words(pattern: str) -> str:
-    """Return what a pattern looks for as people read it."""
-    text = re.sub(r"\[(?:'\\?\"|\"')\]", '"', pattern).replace(r"\b", "")
-    text = re.sub(r"\[\^[^]]*\][*+]|\.[*+]\??", "\N{HORIZONTAL ELLIPSIS}", text)
-    text = re.sub(r"\(\?[:!=<]+", "(", text)
-    return " or ".join(f"`{_cell(part)}`" for part in _alternatives(text))
-
-
-def _alternatives(text: str) -> list[str]:
-    """Split a pattern at its bars, but not within brackets, and take the backslashes out."""
-    parts, depth = [""], 0
-    for char in re.findall(r"\\?.", text):
-        depth += (char == "(") - (char == ")")
-        if char == "|" and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += char[-1]
-    return parts
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", r"\|")
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
