@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
             "the picture would be a PNG", where=options.output, remedy="name it with the suffix .png"
         )
     if options.thumbnail is not None:
-        from inspector.desktop.thumbnail.picture import draw_file
+        from inspector.desktop.thumbnail import draw_file
 
         picture = draw_file(options.file, options.thumbnail)
         _write(options, lambda part: part.write_bytes(picture), into=_is_waiting(Path(options.output)))

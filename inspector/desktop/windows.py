@@ -1,4 +1,7 @@
-"""The registry and the shell of the Windows that this runs on."""
+"""The registration with Windows: keys below `HKEY_CURRENT_USER`, so that nobody needs to be an administrator.
+
+Untested on real hardware: the tests play the registry.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Tells Launch Services of the application that runs, or to forget it.
+"""The registration with macOS: what `Info.plist` says of the files of the application, and Launch Services.
 
-Finder finds what lies in an Applications folder by itself; this is for a bundle that lies elsewhere.
+Untested on real hardware: the tests read the property list, and play the tool that registers a bundle. The
+packager reads it from here. Types are imported, not exported, since the formats belong to others.
+https://developer.apple.com/documentation/bundleresources/information-property-list/cfbundledocumenttypes
 """
 
 from __future__ import annotations
@@ -8,10 +10,60 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from inspector.child import SAFE_FOLDER
+from inspector.desktop.suffixes import KINDS, Kind
 from inspector.errors import ExportError
 from inspector.records import dataclass
+
+IDENTIFIER = "io.github.checkpoint-inspector"
+ICON = "checkpoint-inspector.icns"
+
+
+def info_plist(version: str) -> dict[str, Any]:
+    """Return the entries of `Info.plist` that the packager does not know by itself."""
+    return {
+        "CFBundleIdentifier": IDENTIFIER,
+        "CFBundleName": "Checkpoint Inspector",
+        "CFBundleDisplayName": "Checkpoint Inspector",
+        "CFBundleIconFile": ICON,
+        "CFBundleShortVersionString": version,
+        "CFBundleVersion": version,
+        "LSApplicationCategoryType": "public.app-category.developer-tools",
+        "LSMinimumSystemVersion": "12.0",
+        "NSHighResolutionCapable": True,
+        "NSRequiresAquaSystemAppearance": False,
+        "CFBundleDocumentTypes": [_document_type(kind) for kind in KINDS],
+        "UTImportedTypeDeclarations": [_declaration(kind) for kind in KINDS],
+    }
+
+
+def _document_type(kind: Kind) -> dict[str, Any]:
+    """Return how files of a kind are opened: `Alternate` stands under Open With, and opens none by itself."""
+    return {
+        "CFBundleTypeName": kind.name,
+        "CFBundleTypeRole": "Viewer",
+        "CFBundleTypeIconFile": ICON,
+        "LSHandlerRank": "Default" if kind.is_own else "Alternate",
+        "LSItemContentTypes": [_type_id(kind)],
+    }
+
+
+def _declaration(kind: Kind) -> dict[str, Any]:
+    return {
+        "UTTypeIdentifier": _type_id(kind),
+        "UTTypeDescription": kind.name,
+        "UTTypeConformsTo": ["public.data"],
+        "UTTypeTagSpecification": {
+            "public.filename-extension": [suffix.removeprefix(".") for suffix in kind.suffixes]
+        },
+    }
+
+
+def _type_id(kind: Kind) -> str:
+    return f"{IDENTIFIER}.{kind.id}"
+
 
 LSREGISTER = Path(
     "/System/Library/Frameworks/CoreServices.framework/Frameworks/LaunchServices.framework/Support/lsregister"

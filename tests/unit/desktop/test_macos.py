@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import plistlib
 from pathlib import Path
 
 import pytest
 
-from inspector.desktop.macos.registration import MacRegistration
+from inspector.desktop.macos import IDENTIFIER, MacRegistration, info_plist
+from inspector.desktop.suffixes import KINDS
 from inspector.errors import ExportError
 
 
@@ -51,3 +53,17 @@ def test_a_program_in_no_bundle_is_told_how_files_open(tmp_path):
         with pytest.raises(ExportError, match="no") as caught:
             MacRegistration(program=program).install([])
         assert "name them to checkpoint-inspector" in str(caught.value.remedy)
+
+
+def test_every_kind_has_a_type_that_is_declared():
+    said = plistlib.loads(plistlib.dumps(info_plist("1.2.3")))
+    assert said["CFBundleShortVersionString"] == "1.2.3"
+    declared = {row["UTTypeIdentifier"]: row for row in said["UTImportedTypeDeclarations"]}
+    assert len(declared) == len(KINDS) == len(said["CFBundleDocumentTypes"])
+    for kind, row in zip(KINDS, said["CFBundleDocumentTypes"], strict=True):
+        (name,) = row["LSItemContentTypes"]
+        assert name.startswith(f"{IDENTIFIER}.")
+        suffixes = declared[name]["UTTypeTagSpecification"]["public.filename-extension"]
+        assert tuple(f".{suffix}" for suffix in suffixes) == kind.suffixes
+        assert (row["LSHandlerRank"] == "Default") == kind.is_own
+        assert row["CFBundleTypeRole"] == "Viewer"
