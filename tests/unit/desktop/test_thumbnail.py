@@ -19,7 +19,7 @@ from inspector.resources import demo_path
 from tests.hostile.cases import CASES
 from tests.sweep import put_through, table
 
-CORPUS = Path(__file__).parents[3] / "data" / "corpus"
+CORPUS = Path(__file__).parents[2] / "data" / "corpus"
 SURFACE, RED = (0xFF, 0xFF, 0xFF), (0xC8, 0x37, 0x2C)
 BLUE, ORANGE, GRAY = (0x1F, 0x77, 0xC9), (0xF0, 0x9A, 0x14), (0x8C, 0x97, 0xA8)
 
@@ -120,7 +120,7 @@ def test_a_picture_may_cost_less_than_a_window(monkeypatch):
         draw_file(str(demo_path()), 64)
 
 
-RED, PURE_BLUE = (200, 0, 0), (0, 0, 200)
+PURE_RED, PURE_BLUE = (200, 0, 0), (0, 0, 200)
 
 
 def read_png(png: bytes) -> tuple[tuple[int, ...], bytes]:
@@ -139,65 +139,65 @@ def read_png(png: bytes) -> tuple[tuple[int, ...], bytes]:
 
 def test_a_png_holds_every_pixel():
     canvas = Canvas(3)
-    canvas.fill((1, 0, 3, 1), 0, RED)
+    canvas.fill((1, 0, 3, 1), 0, PURE_RED)
     head, rows = read_png(canvas.to_png())
     assert head == (3, 3, 8, 6, 0, 0, 0)
-    assert rows == b"\0" + bytes(4) + bytes((*RED, 255)) * 2 + (b"\0" + bytes(12)) * 2
+    assert rows == b"\0" + bytes(4) + bytes((*PURE_RED, 255)) * 2 + (b"\0" + bytes(12)) * 2
 
 
 def test_a_real_reader_reads_it(tmp_path):
     gui = pytest.importorskip("PySide6.QtGui")
     canvas = Canvas(20)
-    canvas.fill((2, 2, 18, 18), 5, RED)
+    canvas.fill((2, 2, 18, 18), 5, PURE_RED)
     image = gui.QImage.fromData(canvas.to_png())
     assert (image.width(), image.height()) == (20, 20)
-    assert image.pixelColor(10, 10).getRgb() == (*RED, 255)
+    assert image.pixelColor(10, 10).getRgb() == (*PURE_RED, 255)
     assert image.pixelColor(0, 0).alpha() == 0
 
 
 def test_corners_are_round_and_smooth():
     canvas = Canvas(20)
-    canvas.fill((0, 0, 20, 20), 8, RED)
+    canvas.fill((0, 0, 20, 20), 8, PURE_RED)
     assert canvas.pixel(0, 0) == (0, 0, 0, 0)
-    assert canvas.pixel(10, 0) == canvas.pixel(0, 10) == canvas.pixel(19, 10) == (*RED, 255)
+    assert canvas.pixel(10, 0) == canvas.pixel(0, 10) == canvas.pixel(19, 10) == (*PURE_RED, 255)
     edges = [canvas.pixel(x, 1) for x in range(20)]
     assert edges == edges[::-1]
     assert any(0 < alpha < 255 for *_, alpha in edges)
     assert all(
-        color[:3] == list(RED) or not color[3] for (*color,) in ([*pixel] for pixel in edges) if color[3]
+        color[:3] == list(PURE_RED) or not color[3] for (*color,) in ([*pixel] for pixel in edges) if color[3]
     )
 
 
 def test_what_reaches_beyond_the_picture_is_cut():
     canvas = Canvas(4)
-    canvas.fill((-5, -5, 50, 2), 3, RED)
+    canvas.fill((-5, -5, 50, 2), 3, PURE_RED)
     canvas.fill((9, 1, 12, 2), 0, PURE_BLUE)
     canvas.stroke([[(-3, 3.5), (9, 3.5)]], 1, PURE_BLUE)
-    assert canvas.pixel(3, 0) == (*RED, 255)
+    assert canvas.pixel(3, 0) == (*PURE_RED, 255)
     assert canvas.pixel(0, 3) == canvas.pixel(3, 3) == (*PURE_BLUE, 255)
 
 
 def test_an_empty_box_draws_nothing():
     canvas = Canvas(4)
-    canvas.fill((3, 3, 1, 1), 5, RED)
+    canvas.fill((3, 3, 1, 1), 5, PURE_RED)
     assert not any(canvas.pixel(x, y)[3] for x in range(4) for y in range(4))
 
 
 def test_a_line_crossed_is_no_darker():
     once, twice = Canvas(12), Canvas(12)
-    once.stroke([[(2, 6), (10, 6)]], 2, RED)
-    twice.stroke([[(2, 6), (10, 6)], [(10, 6), (2, 6)]], 2, RED)
+    once.stroke([[(2, 6), (10, 6)]], 2, PURE_RED)
+    twice.stroke([[(2, 6), (10, 6)], [(10, 6), (2, 6)]], 2, PURE_RED)
     assert once.to_png() == twice.to_png()
     dot = Canvas(12)
-    dot.stroke([[(6, 6)]], 4, RED)
-    assert dot.pixel(5, 5) == dot.pixel(6, 6) == (*RED, 255)
+    dot.stroke([[(6, 6)]], 4, PURE_RED)
+    assert dot.pixel(5, 5) == dot.pixel(6, 6) == (*PURE_RED, 255)
     assert dot.pixel(2, 6) == (0, 0, 0, 0)
 
 
 def test_a_color_over_another_mixes_with_it():
     canvas = Canvas(1)
-    canvas.blend([((0, 0), 0.5)], RED)
-    assert canvas.pixel(0, 0) == (*RED, 128)
-    canvas.fill((0, 0, 1, 1), 0, RED)
+    canvas.blend([((0, 0), 0.5)], PURE_RED)
+    assert canvas.pixel(0, 0) == (*PURE_RED, 128)
+    canvas.fill((0, 0, 1, 1), 0, PURE_RED)
     canvas.blend([((0, 0), 0.5)], PURE_BLUE)
     assert canvas.pixel(0, 0) == (100, 0, 100, 255)

@@ -134,7 +134,6 @@ def test_what_the_user_added_to_an_offer_stays():
     assert remove_everywhere(elsewhere, US, kept) == elsewhere
 
 
-US = "checkpoint-inspector.desktop"
 OFFERED = {
     "application/x-npy": (US,),
     "application/x-python-pickle": (US,),
