@@ -1,7 +1,7 @@
 """What each command says of a set of files, word for word; a change is reviewed as a diff.
 
 A page in `tests/data/golden/pages/` holds command lines behind `$`, each with its answer. To add one, write
-the line and run `pytest --update-golden`.
+the line and run `pytest --update-golden`. A number in front is the width of the terminal.
 """
 
 from __future__ import annotations
@@ -121,13 +121,15 @@ def answers(given: list[str], out: str) -> Iterator[str]:
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("name", PAGES)
-def test_page(cli, golden, name: str) -> None:
+def test_page(cli, golden, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = []
     for line in (GOLDEN / "pages" / f"{name}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("$ "):
             given = shlex.split(line[2:])
+            monkeypatch.setenv("COLUMNS", given.pop(0) if given[0].isdecimal() else "80")
+            monkeypatch.setenv("LINES", "24")
             answer = cli(*given)
             said = [*answers(given, answer.out), *(f"stderr: {text}" for text in answer.err.splitlines())]
             assert not any(text.startswith("$ ") for text in said)
             page += [line, *said, f"exit code {answer.code}", ""]
-    golden(f"pages/{name}.txt", "\n".join(page).replace(f"{Path.cwd()}/", ""))
+    golden(f"pages/{name}.txt", "\n".join(page).replace(f"{Path.cwd()}/", "").replace("\x1b", "ESC"))

@@ -152,22 +152,6 @@ def test_sizes_and_depths_are_numbers() -> None:
     assert parse(["show", "a"]).depth is None
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["shwo", "x.pth"], "there is no command or file 'shwo'; did you mean show?"),
-        (
-            ["nothing"],
-            "there is no command or file 'nothing'; checkpoint-inspector --help lists the commands",
-        ),
-    ],
-)
-def test_an_unknown_word_opens_no_window(cli, given: list[str], said: str) -> None:
-    answer = cli(*given)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err == f"checkpoint-inspector: error: {said}\n"
-
-
 def test_files_are_no_unknown_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shwo").mkdir()
@@ -255,17 +239,6 @@ def test_help_leaves_a_narrow_terminal_room_for_sentences(monkeypatch) -> None:
         line = next(line for line in parser_of("remap").format_help().split("\n") if "  --undo " in line)
         columns[width] = line.index("undo --in-place")
     assert columns == {"60": 20, "80": 28}
-
-
-def test_what_argparse_would_word_oddly(capsys) -> None:
-    said = {
-        ("show", "a.pth", "--json=yes"): "--json takes no value, and 'yes' was given",
-        ("desktop", "status"): "desktop takes no 'status' (it can be install, remove)",
-    }
-    for words, sentence in said.items():
-        with pytest.raises(SystemExit):
-            parse(list(words))
-        assert capsys.readouterr().err == f"checkpoint-inspector: error: {sentence}\n"
 
 
 def test_files_that_are_named_like_options_are_files(

@@ -88,16 +88,6 @@ def test_a_series_takes_a_filter_and_refuses_what_it_has_no_use_for(
         assert f"--series takes no {option.partition('=')[0]}" in capsys.readouterr().err
 
 
-def test_equal_within_a_tolerance_is_not_called_equal_byte_by_byte(
-    files: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["diff", *files, "--atol", "2"]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "Equal, 1 tensor only within the tolerance: 1 tensor, 8 B compared number by number."
-    assert main(["diff", files[0], files[0], "--atol", "2"]) == 0
-    assert "byte by byte" in capsys.readouterr().out
-
-
 def test_numbers_need_numpy_and_nothing_is_read_without(cli, monkeypatch) -> None:
     monkeypatch.setattr("inspector.values.asking.find_spec", lambda _: None)
     for words in (("--values",), ("--rtol", "1"), ("--series",)):

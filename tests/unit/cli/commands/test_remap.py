@@ -32,19 +32,6 @@ def devices(path: Path) -> set[str]:
     return {storage.device for storage in open_checkpoint(str(path)).storages}
 
 
-def test_remap_onto_an_existing_file_needs_force(cli, copy) -> None:
-    out = copy.with_name("out.pth")
-    out.write_bytes(b"precious")
-    answer = cli("remap", copy, "-o", out)
-    assert (answer.code, answer.out) == (4, "")
-    assert answer.err == (
-        f"checkpoint-inspector: error: the file already exists: {out} (choose another name, or use --force)\n"
-    )
-    assert out.read_bytes() == b"precious"
-    assert cli("remap", copy, "-o", out, "--force").code == 0
-    assert devices(out) == {"cpu"}
-
-
 def test_remap_of_what_cannot_be_read_and_to_where_nothing_can_be_written(cli, copy) -> None:
     assert cli("remap", copy.with_name("missing"), "-o", copy.with_name("out")).code == 3
     assert cli("remap", copy, "-o", copy).code == 4
@@ -191,15 +178,6 @@ def test_a_receipt_is_kept(cli, copy) -> None:
     assert "the file already exists" in answer.err
     assert not copy.with_name("out2").exists()
     assert cli("remap", copy, "-o", out, "--receipt", receipt, "--force").code == 0
-
-
-def test_a_receipt_is_no_copy(cli, copy) -> None:
-    out = copy.with_name("out.pth")
-    for options in ([], ["--force"]):
-        answer = cli("remap", copy, "-o", out, "--receipt", f"{out.parent}/./out.pth", *options)
-        assert answer.code == 4
-        assert "the receipt would replace the copy" in answer.err
-        assert not out.exists()
 
 
 def test_times_are_kept_when_asked(cli, copy) -> None:

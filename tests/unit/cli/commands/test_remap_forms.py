@@ -26,13 +26,6 @@ def names(path: Path) -> list[str]:
     return [row.path for row in open_checkpoint(str(path)).tensors]
 
 
-def test_map_and_target_count_for_forms_as_well(cli, out) -> None:
-    cli("remap", DEMO, "-o", out, "--only", "weights", "--map", "cuda:1=cuda:0")
-    assert {row.device for row in open_checkpoint(str(out)).tensors} == {"cuda:0"}
-    cli("remap", DEMO, "-o", out, "--compact", "--target", "mps", "--force")
-    assert {row.device for row in open_checkpoint(str(out)).tensors} == {"mps", "cpu"}
-
-
 def test_the_name_of_the_new_file_tells_its_format(cli, tmp_path) -> None:
     out = tmp_path / "out.SafeTensors"
     answer = cli("remap", DEMO, "-o", out)
@@ -125,33 +118,6 @@ def test_graphs_have_no_weights(name: str, cli, out) -> None:
     assert answer.code == 2
     assert "no weights of a model were recognized" in answer.err
     assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "lost"),
-    [
-        (
-            "torchao/int8_weight_only.pt",
-            "state-dict",
-            "0.weight: its class stores the data in its own way (1",
-        ),
-        (
-            "torchao/dynamic_int8.pt",
-            "safetensors",
-            "0._packed_params._packed_params: neither a tensor nor a str (2",
-        ),
-        ("torchao/dynamic_int8.pt", "state-dict", ""),
-        ("torch/adagrad.pt", "safetensors", ""),
-    ],
-)
-def test_what_a_form_cannot_hold_is_listed_and_strictly_no(
-    name: str, shape: str, lost: str, cli, out
-) -> None:
-    out = out.with_suffix(".safetensors") if shape == "safetensors" else out
-    for options, code in (([], 0), (["--strict"], 1 if lost else 0)):
-        answer = cli("remap", FRAMEWORKS / name, "-o", out, "--format", shape, "--force", *options)
-        assert (answer.code, answer.err) == (code, "")
-        assert lost in answer.out
 
 
 def test_packed_weights_beside_plain_ones_are_no_attributes_of_a_class(cli, out, tmp_path: Path) -> None:

@@ -8,40 +8,8 @@ import pytest
 from inspector.resources import demo_path
 from tests.builders.scripts import evil, script
 from tests.corpus import CORPUS
-from tests.sweep import table
 
 DEMO = demo_path()
-
-
-@table("style", ["plain", "resume"])
-@table(
-    "options",
-    [
-        [],
-        ["--target", "cpu"],
-        ["--target", "this"],
-        ["--target", "2xcuda", "--map", "cuda:1=cpu"],
-        ["--map", "*=cpu"],
-    ],
-)
-def test_snippets_for_maps_and_targets(cli, style, options) -> None:
-    answer = cli("snippet", DEMO, "--style", style, *options)
-    assert answer.code == 0
-    ast.parse(answer.out)
-    assert "cpu" in answer.out or not options or options == ["--target", "this"]
-
-
-def test_code_for_torchscript_takes_one_device(cli) -> None:
-    for options, said in (
-        ([], "map_location=device"),
-        (["--map", "*=cpu"], 'map_location="cpu"'),
-        (["--map", "cpu=cuda:3"], 'map_location="cuda:3"'),
-    ):
-        answer = cli("snippet", CORPUS / "torchscript/conv.pt", *options)
-        assert (answer.code, answer.err) == (0, ""), options
-        ast.parse(answer.out)
-        assert said in answer.out, options
-        assert "torch.jit.load(" in answer.out
 
 
 def test_no_code_for_archives_that_do_harm(cli, tmp_path) -> None:
