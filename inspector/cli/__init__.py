@@ -27,7 +27,6 @@ from inspector.errors import CancelledError, CheckpointError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; no failure leaves as a traceback."""
     prepare_streams()
     options = argparse.Namespace()
     try:

@@ -23,7 +23,6 @@ Color = Literal["auto", "always", "never"]
 
 
 def add_display_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what all commands take."""
     group = parser.add_argument_group("on a terminal")
     group.add_argument(
         "--color",

@@ -25,7 +25,6 @@ PYTHONS = (
 
 
 def add_target_options(parser: argparse._ActionsContainer, default: str | None = None) -> None:
-    """Declare both options."""
     parser.add_argument(
         "--target",
         metavar="T",
@@ -36,7 +35,6 @@ def add_target_options(parser: argparse._ActionsContainer, default: str | None =
 
 
 def add_python_option(parser: argparse._ActionsContainer) -> None:
-    """Declare the option that names the Python whose torch is asked."""
     parser.add_argument("--python", metavar="PATH", help=PYTHONS)
 
 
@@ -54,7 +52,6 @@ def profile_of(wish: Wish, options: argparse.Namespace) -> Profile:
 
 
 def add_map_options(parser: argparse._ActionsContainer) -> None:
-    """Declare `--map`, `--target` and `--python`."""
     parser.add_argument(
         "--map",
         action="append",
@@ -66,7 +63,6 @@ def add_map_options(parser: argparse._ActionsContainer) -> None:
 
 
 def add_plan_options(parser: argparse._ActionsContainer) -> None:
-    """Declare the options that say what else moves."""
     parser.add_argument("--move-all", action="store_true", help="also move state that torch keeps on the CPU")
     parser.add_argument(
         "--hidden-devices",
@@ -87,7 +83,6 @@ def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Wish]:
 def plan_of(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> Plan:
-    """Return the plan of the rules for a file."""
     from inspector.remap.plan import plan_for
 
     machine = _machine(options, target)

@@ -145,7 +145,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(given: list[str]) -> argparse.Namespace:
-    """Read a command line; without a command it means the window."""
     given = _with_files(given)
     name = given[0] if given and given[0] in COMMANDS else ""
     parser = parser_of(name)

@@ -109,7 +109,6 @@ def file_name(options: argparse.Namespace) -> str:
 
 
 def output_name(options: argparse.Namespace) -> str:
-    """Return what the output is called in the answer."""
     stream: str | None = getattr(options, "output_name", None)
     name: str = options.output if stream is None else "standard output"
     return name
@@ -131,7 +130,6 @@ def give(answer: Answer, options: argparse.Namespace) -> int:
 
 
 def open_planned(options: argparse.Namespace) -> tuple[Checkpoint, Plan]:
-    """Read the file, refuse an output that must not be written, and make the plan."""
     said, target = parse_map(options)
     checkpoint = open_checkpoint(options.file, progress=options.display.progress())
     if options.output is not None and not options.dry_run:
@@ -261,7 +259,6 @@ def _remark_on_safety(path: str) -> None:
 
 
 def read_form(options: argparse.Namespace) -> Form | None:
-    """Return the form that is asked for; None for a plain copy."""
     shape, container = choose_shape(options.file, options.output, options.format, in_place=options.in_place)
     form = Form(
         only_weights=options.only == "weights",
@@ -409,7 +406,6 @@ def _stem(name: str) -> str:
 
 
 def refuse_collisions(pairs: Sequence[tuple[str, str]]) -> None:
-    """Refuse files whose copies would have one name."""
     taken: dict[str, str] = {}
     for path, output in pairs:
         key = os.path.normcase(output)
@@ -461,7 +457,6 @@ def has_form(options: argparse.Namespace) -> bool:
 
 
 def copy_name(path: str, options: argparse.Namespace) -> str:
-    """Return what the copy of a file is called where the file's own name is kept."""
     return name_of(path, options.format, is_form=has_form(options))
 
 

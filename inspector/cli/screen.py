@@ -88,6 +88,5 @@ def _missing(error: Exception) -> PlanError:
 
 
 def system_libraries() -> tuple[str, ...]:
-    """Return the packages of Debian that hold what Qt loads from the system."""
     lines = resource_path(LIBRARIES).read_text(encoding="ascii").splitlines()
     return tuple(line.split()[0] for line in lines if not line.startswith("#"))

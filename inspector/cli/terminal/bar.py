@@ -118,7 +118,6 @@ class _Left(ProgressColumn):
 
 
 def amount_text(done: float, total: float | None, speed: float | None, is_counted: bool) -> str:  # noqa: FBT001
-    """Return how much of how much is done, and how fast that goes where units are bytes."""
     if total is None:
         return ""
     if is_counted:

@@ -55,7 +55,6 @@ class _Grid(NamedTuple):
 
 
 def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
-    """Yield the rows of a tree as lines of a terminal."""
     if not block.rows:
         yield from [NOTHING_FOUND] * block.sought
         return
