@@ -120,6 +120,7 @@ def test_graphs_have_no_weights(name: str, cli, out) -> None:
     assert not out.exists()
 
 
+@pytest.mark.torch
 def test_packed_weights_beside_plain_ones_are_no_attributes_of_a_class(cli, out, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))

@@ -52,6 +52,7 @@ def net(torch):
     )
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("name", "style"),
     [
