@@ -144,27 +144,6 @@ def test_what_would_be_done_writes_nothing(cli, two, tmp_path) -> None:
     assert [json.loads(line)["output"] for line in plain] == [None, None]
 
 
-def test_options_for_one_file_are_refused_for_several(cli, two, tmp_path) -> None:
-    said = {
-        ("-o", "x"): "-o is for one file, and 2 are given (use --into and a folder)",
-        ("--into", tmp_path / "o", "--receipt", "r"): "a receipt is for one copy that has a name",
-        (
-            "--into",
-            tmp_path / "o",
-            "--no-verify",
-            "--verify",
-            "full",
-        ): "--no-verify contradicts --verify full",
-        ("--into", tmp_path / "o", "--map", "nonsense"): "the rule 'nonsense' is not understood",
-        (): "remap was not told where to write",
-    }
-    for options, sentence in said.items():
-        answer = cli("remap", *two, *options)
-        assert (answer.code, answer.out) == (2, ""), options
-        assert sentence in answer.err
-    assert names(tmp_path) == ["runs"]
-
-
 def test_several_files_change_in_place_each_with_its_record(cli, two, tmp_path) -> None:
     before = [path.read_bytes() for path in two]
     missing = tmp_path / "missing.pth"

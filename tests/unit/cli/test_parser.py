@@ -94,57 +94,6 @@ def test_files_named_like_a_command_can_be_opened() -> None:
     assert parse(["show", "show", "./remap"]).files == ["show", "./remap"]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["show"], "the following arguments are required: FILE"),
-        (["show", "--depth", "x", "a"], "argument --depth: 'x' is not a number of levels"),
-        (["show", "--depth", "0", "a"], "argument --depth: '0' is not a number of levels"),
-        (["show", "--depth", "-1", "a"], "argument --depth: '-1' is not a number of levels"),
-        (["show", "--depth", "9" * 9, "a"], f"argument --depth: '{'9' * 9}' is not a number of levels"),
-        (["show", "--js", "a"], "show has no option --js; did you mean --json?"),
-        (["remap", "a", "--in-place", "--undo"], "argument --undo: not allowed with argument --in-place"),
-        (["remap", "-o", "b"], "the following arguments are required: FILE"),
-        (["recover", "a"], "the following arguments are required: -o/--output"),
-        (["screenshot", "a"], "the following arguments are required: OUT.png"),
-        (["screenshot", "a", "b", "--size", "big"], "argument --size: 'big' is not a size such as 1280x800"),
-        (
-            ["screenshot", "a", "b", "--size", "1280x"],
-            "argument --size: '1280x' is not a size such as 1280x800",
-        ),
-        (
-            ["screenshot", "a", "b", "--size", "10x10"],
-            "argument --size: '10x10' is not a size such as 1280x800",
-        ),
-        (["screenshot", "a", "b", "--size", "800x9999"], "argument --size: '800x9999' is not a size such as"),
-        (["screenshot", "a", "b", "--size", "٣٣٣x800"], "argument --size: '٣٣٣x800' is not a size such as"),
-        (
-            ["screenshot", "a", "b", "--theme", "pink"],
-            "argument --theme: there is no 'pink' (it can be light, dark, ",
-        ),
-        (
-            ["screenshot", "a", "b", "--page", "moon"],
-            "argument --page: there is no 'moon' (it can be memory, ",
-        ),
-        (["desktop", "paint"], "desktop takes no 'paint' (it can be "),
-        (
-            ["remap", "a", "--only", "wieghts"],
-            "argument --only: there is no 'wieghts' (did you mean weights?",
-        ),
-        (["--nonsense"], "without a command, there is no option --nonsense (checkpoint-inspector --help"),
-        (["a.pth", "--dem"], "without a command, there is no option --dem; did you mean --demo?"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_exit_code_2(capsys, given: list[str], said: str) -> None:
-    with pytest.raises(SystemExit) as stop:
-        parse(given)
-    assert stop.value.code == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"checkpoint-inspector: error: {said}")
-    assert err.count("\n") == 1
-
-
 def test_sizes_and_depths_are_numbers() -> None:
     assert parse(["screenshot", "a", "b", "--size", "640x480"]).size == (640, 480)
     assert parse(["screenshot", "a", "b"]).size == (1280, 800)
