@@ -9,6 +9,7 @@ from inspector.library import copies
 from inspector.resources import demo_path
 from tests.corpus import CORPUS
 from tests.schemas import complaint
+from tests.unit.remap.samples import call, mapping, name, stream, tensor, text, written, zip_of
 
 
 def devices(path) -> set[str]:
@@ -161,3 +162,66 @@ def test_in_place_is_about_devices_alone(tmp_path) -> None:
         with pytest.raises(inspector.PlanError, match="the devices of a file and nothing else"):
             inspector.remap(path, in_place=True, **other)
     assert [one.name for one in tmp_path.iterdir()] == ["best.pth"]
+
+
+@pytest.fixture
+def out(tmp_path):
+    path = tmp_path / "out.pth"
+    inspector.remap(demo_path(), path, map="cuda:*=cpu", verify="none")
+    return path
+
+
+def test_a_copy_is_what_it_was_to_become(out, demo: inspector.Checkpoint) -> None:
+    for arguments in ({}, {"map": "cuda:*=cpu"}, {"target": "cpu"}):
+        found = inspector.verify(out, demo, **arguments)
+        assert found, arguments
+        assert (found.same, found.differences, found.tensors) == (True, (), 283)
+        assert found.compared_nbytes > 0
+        assert complaint("verify", found.to_dict()) == ""
+    assert str(inspector.verify(out, demo, map="cuda:*=cpu")).startswith("Devices as planned.")
+
+
+def test_a_copy_that_is_not(out, demo: inspector.Checkpoint) -> None:
+    planned = inspector.verify(out, demo, map="cuda:1=cuda:0")
+    assert not planned
+    assert planned.differences
+    data = bytearray(out.read_bytes())
+    start = inspector.open(out).storages[0].file_offset
+    assert start is not None
+    data[start] ^= 1
+    out.write_bytes(data)
+    damaged = inspector.verify(out, demo)
+    assert not damaged
+    assert damaged.differences
+    assert str(damaged)
+
+
+def test_what_is_intact_is_saved(tmp_path) -> None:
+    half, out = tmp_path / "half.pth", tmp_path / "rest.pth"
+    half.write_bytes(demo_path().read_bytes()[:-90_000])
+    found = inspector.recover(half, out)
+    assert found.output == out
+    assert found.tensors == len(inspector.open(out)) > 0
+    assert found.lost
+    assert found.verdict == "weights-only"
+    assert found.lost[0] in str(found)
+    assert "lost" in str(found)
+    assert complaint("recover", found.to_dict()) == ""
+    with pytest.raises(inspector.ExportError):
+        inspector.recover(half, out)
+    assert inspector.recover(half, out, force=True).lost == found.lost
+
+
+def test_an_open_checkpoint_is_a_source_like_a_path(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(demo_path().parent)
+    demo = inspector.open("demo.pth")
+    monkeypatch.chdir(tmp_path)
+    assert inspector.recover(demo, "rest.pth").tensors == len(demo)
+
+
+def test_what_loading_the_rest_runs_is_said(tmp_path) -> None:
+    body = mapping(w=tensor(text("cpu")), x=call(name("mine", "Thing"), text("a")))
+    path = written(tmp_path, zip_of(stream(body), {"0": bytes(16)}))
+    found = inspector.recover(path, tmp_path / "rest.pth")
+    assert found.verdict == "runs-code"
+    assert "The new file: " in str(found)
