@@ -94,7 +94,7 @@ from inspector.units import cut_text, escape_text, format_count, format_nbytes
 if TYPE_CHECKING:
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.doctor.diagnosis import Diagnosis
-    from inspector.remap.integrity import FileCheck
+    from inspector.remap.recover import FileCheck
     from inspector.values.statistics import Scan
 
 
