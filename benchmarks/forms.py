@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from measure import put
 from safetensors.torch import load_file
 from torch import nn
 
@@ -21,7 +22,6 @@ from inspector.remap.forms import Form
 from inspector.units import format_nbytes
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "forms.md"
-BEGIN, END = "<!-- sizes: written by benchmarks/forms.py -->", "<!-- end of sizes -->"
 HEAD = (
     "| File | Form | Before | After | Ratio | Tensors | Equal |\n| --- | --- | --- | --- | --- | --- | --- |"
 )
@@ -144,10 +144,7 @@ def main() -> None:
             lines.append(measure(row, Path(folder)))
             print(lines[-1], flush=True)
     if options.update:
-        before, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
-        table = "\n".join(lines)
-        text = f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}"
-        DOCUMENT.write_text(text, encoding="utf-8")
+        put(DOCUMENT, "sizes", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -18,13 +18,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from measure import put
+
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
 from inspector.remap.in_place import record_path, undo_patch
 
 MEGABYTE = 1_000_000
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- kills: written by benchmarks/kill_export.py -->", "<!-- end of kills -->"
 
 # The child says when it is ready, so that the kill falls into the work and not into the start of Python.
 CHILD = """
@@ -60,11 +61,7 @@ print(calls, flush=True)
 
 
 class Trial:
-    """One file that is exported again and again.
-
-    Attributes:
-        counts: How often each outcome was seen.
-    """
+    """One file that is exported again and again."""
 
     def __init__(self, path: Path, seed: int) -> None:
         self.path = path
@@ -76,11 +73,7 @@ class Trial:
         self._known: dict[tuple[str, str], tuple[float, int]] = {}  # seconds and calls that one takes
 
     def run(self, way: str, rule: str) -> str:
-        """Start one export, kill it, look, clean up; gives the outcome.
-
-        Raises:
-            AssertionError: Something was lost or left.
-        """
+        """Start one export, kill it, look, clean up; nothing may be lost or left."""
         if (way, rule) not in self._known:
             self._known[way, rule] = self._work(way, rule)
             self._settle(way, rule)
@@ -180,11 +173,11 @@ def main() -> None:
             print(rows[-1], flush=True)
     print(f"{options.runs} kills, nothing lost, nothing left")
     if options.update:
-        text = DOCUMENT.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        after = rest.split(END)[1]
-        table = "\n".join(["| Killed | What was found | Times |", "| --- | --- | --- |", *rows])
-        DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+        put(
+            DOCUMENT,
+            "kills",
+            "\n".join(["| Killed | What was found | Times |", "| --- | --- | --- |", *rows]),
+        )
 
 
 if __name__ == "__main__":

@@ -23,14 +23,7 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What several runs of one command took.
-
-    Attributes:
-        seconds: The median of their wall clock times.
-        cpu_seconds: The median of the processor's time that they took, which says how busy the machine was.
-        nbytes: The highest peak of resident memory.
-        turns: The wall clock time of each run, in order.
-    """
+    """What several runs of a command took: medians of clock and processor, and the peak."""
 
     seconds: float
     cpu_seconds: float
@@ -38,19 +31,27 @@ class Figures:
     turns: tuple[float, ...] = ()
 
 
+def put(document: Path, mark: str, text: str) -> None:
+    """Put a table into a document, between the two comments that begin with a word."""
+    before, rest = document.read_text(encoding="utf-8").split(f"<!-- {mark}: ")
+    begin, after = rest.split("-->", 1)[0], rest.split(f"<!-- end of {mark} -->")[1]
+    whole = f"{before}<!-- {mark}: {begin}-->\n\n{text}\n\n<!-- end of {mark} -->{after}"
+    document.write_text(whole, encoding="utf-8")
+
+
+def table_in(document: Path, mark: str) -> list[str]:
+    """Return the lines of the table that stands there."""
+    rest = document.read_text(encoding="utf-8").split(f"<!-- {mark}: ")[1]
+    return rest.split("-->", 1)[1].split(f"<!-- end of {mark} -->")[0].strip().splitlines()
+
+
 def compare(
     commands: Sequence[Sequence[str]], *, runs: int, out: Path | None = None, rotate: bool = False
 ) -> list[Figures]:
-    """Run commands in turns, several times each.
+    """Run commands in turns, several times each, after one run that warms the caches up.
 
-    Args:
-        commands: The commands; each has one run that does not count, to warm the caches up.
-        runs: How often each counts.
-        out: A file that they write, removed before each run.
-        rotate: Whether each turn begins with the next command: what follows a large one finds the disk busy.
-
-    Raises:
-        RuntimeError: A command failed.
+    What they write to `out` is removed before each run. With `rotate` each turn begins with the next command:
+    what follows a large one finds the disk busy.
     """
     taken: list[list[Figures]] = [[] for _ in commands]
     for turn in range(runs + 1):
@@ -77,11 +78,7 @@ def summarise(figures: Sequence[Figures]) -> Figures:
 
 
 def run(command: Sequence[str]) -> Figures:
-    """Run a command to its end.
-
-    Raises:
-        RuntimeError: It failed.
-    """
+    """Run a command to its end, which must be a good one."""
     started = time.perf_counter()
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)

@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from measure import put
+
 from inspector.model.build import open_checkpoint
 from inspector.records import dataclass
 from inspector.target.call import Function, LoadCall, MapLocation, TagMap
@@ -23,7 +25,6 @@ from inspector.target.profile import CPU_ONLY
 
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parent / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- memory: written by benchmarks/memory.py -->", "<!-- end of memory -->"
 HEAD = "| Load | Forecast | Measured | Forecast / measured | Within 10 % |\n| --- | --- | --- | --- | --- |"
 MEGABYTE = 1_000_000
 # Where next to nothing is taken, ten per cent of it says nothing: so much is forgiven.
@@ -71,16 +72,7 @@ COPY = "net = model()\n{}\nnet.load_state_dict(checkpoint['model'])"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """One way to load.
-
-    Attributes:
-        what: Its name.
-        kind: The file, see `make_files.py`.
-        arguments: Those of `torch.load` but for the path.
-        how: The same for the forecast.
-        around: The statements, with the load in the middle.
-        routine: The same for the forecast.
-    """
+    """One way to load a file of a kind, in Python and for the forecast."""
 
     what: str
     kind: str
@@ -183,11 +175,7 @@ def main() -> None:
             lines.append(line)
             print(line, flush=True)
     if options.update:
-        text = DOCUMENT.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        table = "\n".join([HEAD, *lines])
-        after = rest.split(END)[1]
-        DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+        put(DOCUMENT, "memory", "\n".join([HEAD, *lines]))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
+from measure import put, table_in
 from tasks import MEGABYTE, TASKS, Bench, Row
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- figures: written by benchmarks/run.py -->", "<!-- end of figures -->"
 COLUMNS = ("What", "Compared with", "Ratio", "Goal", "Peak memory", "Goal", "")
 HEAD = f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}"
 
@@ -81,12 +81,8 @@ def format_ratio(ratio: float) -> str:
 
 def update(row: str) -> None:
     """Put a row into the document, in the place of an older one of the same comparison."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    old, after = rest.split(END)
-    kept = {key(line): line for line in old.strip().splitlines()[2:]} | {key(row): row}
-    table = "\n".join([HEAD, *kept.values()])
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+    kept = {key(line): line for line in table_in(DOCUMENT, "figures")[2:]} | {key(row): row}
+    put(DOCUMENT, "figures", "\n".join([HEAD, *kept.values()]))
 
 
 def key(line: str) -> str:

@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from measure import put, table_in
+
 from inspector.model.build import open_checkpoint
 from inspector.remap.export_form import export_form
 from inspector.remap.forms import Form
@@ -28,7 +30,6 @@ from inspector.remap.forms import Form
 SHARDS, TENSORS = 100, 500
 _LARGE_NBYTES = 20 << 30
 _DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-_BEGIN, _END = "<!-- shards: written by benchmarks/shards.py -->", "<!-- end of shards -->"
 _HEAD = "| What | Compared with | Ratio | Goal | Peak memory | Goal |  |\n|" + " --- |" * 7
 _READERS = {
     "safetensors": "reading the headers one after the other",
@@ -235,12 +236,8 @@ def copies(place: Path, *, is_large: bool) -> list[str]:
 
 def update(rows: list[str]) -> None:
     """Put rows into the document, in the place of older ones of the same comparison."""
-    text = _DOCUMENT.read_text(encoding="utf-8")
-    before, rest = text.split(_BEGIN)
-    old, after = rest.split(_END)
-    kept = {row.split("|")[1]: row for row in [*old.strip().splitlines()[2:], *rows]}
-    table = "\n".join([_HEAD, *kept.values()])
-    _DOCUMENT.write_text(f"{before}{_BEGIN}\n\n{table}\n\n{_END}{after}", encoding="utf-8")
+    kept = {row.split("|")[1]: row for row in [*table_in(_DOCUMENT, "shards")[2:], *rows]}
+    put(_DOCUMENT, "shards", "\n".join([_HEAD, *kept.values()]))
 
 
 def main() -> None:

@@ -39,17 +39,7 @@ SIZES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One comparison.
-
-    Attributes:
-        what: Ours.
-        against: What it is compared with.
-        ours: Our figures.
-        theirs: The other's.
-        most_ratio: The goal: at most so many times the other's seconds ...
-        grace_seconds: ... and so many seconds more.
-        most_nbytes: The goal for peak memory, or None.
-    """
+    """One comparison; the goal is at most `most_ratio` times the other's seconds and `grace_seconds` more."""
 
     what: str
     against: str
@@ -90,11 +80,7 @@ class Bench:
 
     @contextlib.contextmanager
     def file(self, kind: str, copies: int = 0) -> Iterator[Path]:
-        """Make a file, and remove it after use.
-
-        Raises:
-            OSError: It and so many copies of it do not fit on the disk.
-        """
+        """Make a file for which there is room, with so many copies, and remove it after use."""
         needed = int((1 + copies) * SIZES[kind] * 1.05e9)
         if shutil.disk_usage(self.folder).free < needed:
             raise OSError(f"{needed / 1e9:.0f} GB are needed in {self.folder}")

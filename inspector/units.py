@@ -12,6 +12,9 @@ _EXACT = 10_000
 _NEXT = 999.5
 _MOST_BITS = 100
 _MOST_KEPT = 1 << 12
+_DIGITS = 6
+_NUMBERS = frozenset({"float", "complex", "list", "tuple", "set"})
+_LONG_NUMBER = re.compile(r"([0-9]+\.?[0-9]*)(?:e[+-]?[0-9]+)?(?![0-9.\u2026])")
 _ODD_STEP = re.compile(r'(?:^|/)(?:$|["/\s])|\s(?:/|$)')
 
 
@@ -56,6 +59,22 @@ def format_count(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {plural or noun + 's'}"
 
 
+def short_value(kind: str, text: str) -> str:
+    """Return a value with its numbers in six significant digits; `kind` is its type, as it is shown.
+
+    A text in it is left alone, and so is a whole number: what an epoch or a seed is, is exact.
+    """
+    if kind.startswith(("numpy.float", "numpy.complex")) or (kind in _NUMBERS and '"' not in text):
+        return _LONG_NUMBER.sub(_six_digits, text)
+    return text
+
+
+def _six_digits(found: re.Match[str]) -> str:
+    is_whole = found[0].isdigit() or found[1].endswith(".0")
+    is_short = len(found[1].replace(".", "").strip("0")) <= _DIGITS
+    return found[0] if is_whole or is_short else f"{float(found[0]):.{_DIGITS}g}"
+
+
 def format_shape(shape: tuple[int, ...]) -> str:
     """Return a shape as `64 x 3 x 7 x 7`; a tensor without dimensions is a `scalar`."""
     return " \u00d7 ".join(str(size) for size in shape) if shape else "scalar"
@@ -68,6 +87,11 @@ def escape_text(text: str) -> str:
     could disguise a name, and a lone surrogate cannot be encoded at all.
     """
     return text if text.isprintable() else text.translate(_ESCAPES)
+
+
+def unescaped_path(path: str) -> str:
+    """Return a path with its names as they are in the file: for eyes alone, since it can mean two rows."""
+    return path.replace("~1", "/").replace("~0", "~") if "~" in path else path
 
 
 def shown_step(step: str) -> str:

@@ -64,7 +64,6 @@ class Case:
         return self.root / self.name
 
     def oracle(self) -> Document:
-        """What is truly in the file."""
         return json.loads((self.root / self.oracle_name).read_text(encoding="utf-8"))
 
 

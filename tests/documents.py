@@ -12,7 +12,6 @@ from inspector.safety.verdict import SafetyVerdict
 def show_document(
     checkpoint: Checkpoint, safety: SafetyVerdict, findings: tuple[Finding, ...], *, open_seconds: float
 ) -> Document:
-    """Return the document of one file."""
     return {
         **jsonable._head(checkpoint, open_seconds),
         "tensors": [_tensor(tensor) for tensor in checkpoint.tensors],

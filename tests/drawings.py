@@ -22,7 +22,6 @@ from xml.sax.saxutils import escape
 
 from inspector.report.page import width_of
 from inspector.resources import demo_path
-from tests.terminals import PALETTES, Palette, Style, cells_of
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "gallery"
@@ -36,6 +35,38 @@ LINES = {
 _MOST_ROWS = 32
 _STEP, _HEIGHT, _MARGIN, _ASCENT = 8.4, 18, 14, 14
 _FONTS = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+
+
+class Palette(NamedTuple):
+    """The colors of a terminal, and what COLORFGBG says of it."""
+
+    text: str
+    back: str
+    colors: tuple[str, ...]
+    said: str
+
+
+_LIGHT = (
+    "#24292f #cf222e #116329 #4d2d00 #0969da #8250df #1b7c83 #6e7781 "
+    "#57606a #a40e26 #1a7f37 #633c01 #218bff #a475f9 #3192aa #8c959f"
+)
+_DARK = (
+    "#000000 #cd3131 #0dbc79 #e5e510 #2472c8 #bc3fbc #11a8cd #e5e5e5 "
+    "#666666 #f14c4c #23d18b #f5f543 #3b8eea #d670d6 #29b8db #e5e5e5"
+)
+PALETTES = {
+    "light": Palette("#24292f", "#ffffff", tuple(_LIGHT.split()), "0;15"),
+    "dark": Palette("#d4d4d4", "#1e1e1e", tuple(_DARK.split()), "15;0"),
+}
+
+
+class Style(NamedTuple):
+    """How a cell is painted."""
+
+    ink: str
+    paper: str
+    is_bold: bool = False
+    is_dim: bool = False
 
 
 class Run(NamedTuple):
@@ -60,7 +91,6 @@ def draw_all(names: Iterable[str] = LINES) -> dict[Path, str]:
 
 
 def _run(line: str, folder: str, palette: Palette) -> list[str]:
-    """Return what the program writes, line by line, with its colors."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "inspector", *line.split(), "--color", "always"],
         cwd=folder,
@@ -112,8 +142,41 @@ def _runs(lines: list[str], palette: Palette) -> Iterator[tuple[int, Run]]:
             yield row, Run(cells[match.start()][1], match.group(), style)
 
 
+def cells_of(lines: list[str], palette: Palette) -> Iterator[tuple[int, int, str, Style]]:
+    """Yield the row, column, character and style of each cell; a style goes on from line to line."""
+    plain = style = Style(palette.text, palette.back)
+    for row, line in enumerate(lines):
+        column = 0
+        for order, char in re.findall(r"\x1b\[([0-9;]*)m|(.)", line):
+            if char:
+                yield row, column, char, style
+                column += width_of(char)
+            else:
+                style = _styled([int(code or 0) for code in order.split(";")], style, plain, palette)
+
+
+def _styled(codes: list[int], style: Style, plain: Style, palette: Palette) -> Style:
+    rest = iter(codes)
+    for code in rest:
+        known = {
+            0: plain,
+            1: style._replace(is_bold=True),
+            2: style._replace(is_dim=True),
+            7: style._replace(ink=style.paper, paper=style.ink),
+            22: style._replace(is_bold=False, is_dim=False),
+            39: style._replace(ink=plain.ink),
+            49: style._replace(paper=plain.paper),
+        }
+        if code == 38 and next(rest) == 2:
+            style = style._replace(ink=f"#{next(rest):02x}{next(rest):02x}{next(rest):02x}")
+        elif 30 <= code <= 37 or 90 <= code <= 97:
+            style = style._replace(ink=palette.colors[code - 30 if code < 90 else code - 82])
+        else:  # in pink what nobody should have written
+            style = known.get(code, style._replace(paper="#ff00ff"))
+    return style
+
+
 def main() -> None:
-    """Write the drawings."""
     for path, text in draw_all().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

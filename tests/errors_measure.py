@@ -103,12 +103,10 @@ class Text:
 
 @cache
 def kinds() -> dict[str, dict[str, object]]:
-    """Return the table of kinds."""
     return tomllib.loads((FOLDER / "library_kinds.toml").read_text(encoding="utf-8"))
 
 
 def half_of(text: str) -> str:
-    """Return the half that a text belongs to."""
     return HALVES[int(sha256(text.strip().encode()).hexdigest()[:8], 16) % 2]
 
 
@@ -122,7 +120,6 @@ def texts(half: str) -> Iterator[Text]:
 
 @cache
 def claimed() -> dict[str, set[str]]:
-    """Return the kinds that each row of the program speaks of."""
     found: dict[str, set[str]] = {}
     for kind, row in kinds().items():
         for id_ in row.get("ids", ()):
@@ -167,7 +164,6 @@ def judge(text: Text) -> tuple[Mark, str]:
 
 
 def _wrong(text: Text, answer: Explanation) -> Iterator[str]:
-    """Yield what makes an answer without a file wrong."""
     label = text.label
     others = claimed().get(answer.id, set()) - {text.kind}
     is_about = _any(label.about, answer.title) or (not others and _any(label.about, answer.cause))
@@ -188,7 +184,6 @@ def _wrong_fits(label: Label, tied: Mapping[str, Explanation]) -> Iterator[str]:
 
 
 def _missing(label: Label, answer: Explanation) -> Iterator[str]:
-    """Yield what a right answer would have."""
     said = _said(answer)
     yield from (f"nothing of {pattern!r}" for pattern in label.advice if not _any([pattern], said))
     if label.finding and answer.finding not in label.finding:
@@ -217,7 +212,6 @@ def _any(patterns: Sequence[str], said: str) -> bool:
 
 
 def measure(half: str) -> dict[str, Counter[Mark]]:
-    """Return how often each kind got each mark."""
     table: dict[str, Counter[Mark]] = {}
     for text in texts(half):
         table.setdefault(text.kind, Counter())[judge(text)[0]] += 1
@@ -225,12 +219,10 @@ def measure(half: str) -> dict[str, Counter[Mark]]:
 
 
 def total(table: Mapping[str, Counter[Mark]]) -> Counter[Mark]:
-    """Return the sum over all kinds."""
     return sum(table.values(), Counter())
 
 
 def lines_of(half: str) -> Iterator[str]:
-    """Yield the table of one half, kind by kind."""
     table = measure(half)
     yield f"{half:28}" + "".join(f"{mark:>9}" for mark in MARKS)
     for kind, marks in [*sorted(table.items()), ("all", total(table))]:
@@ -247,7 +239,6 @@ def amiss(half: str) -> Iterator[str]:
 
 
 def main(*arguments: str) -> None:
-    """Print the table of the parts that are named, or of all."""
     for half in [name for name in arguments if name in PARTS] or PARTS:
         rows = [*lines_of(half), *(amiss(half) if half != "held" and "--list" in arguments else ())]
         sys.stdout.write("\n".join([*rows, ""]))

@@ -106,13 +106,11 @@ class Remembering(pickle._Unpickler):  # type: ignore[name-defined,misc]
         self.file = file
 
     def find_class(self, module: str, name: str) -> type:
-        """Return a class that remembers, the same for the same name."""
         return self.__dict__.setdefault("found", {}).setdefault(
             (module, name), type(f"{module} {name}", (Made,), {})
         )
 
     def persistent_load(self, pid: Any) -> Any:
-        """Return what is outside."""
         return ("outside", pid)
 
 
@@ -185,7 +183,6 @@ def contents(path: Path) -> Any:
 
 
 def contents_of(data: bytes) -> Any:  # noqa: PLR0911 - one for each format
-    """Return the same of bytes."""
     for magic, unpack in (
         (b"\x1f\x8b", lambda packed: zlib.decompressobj(31).decompress(packed)),
         (b"BZh", bz2.decompress),
@@ -217,7 +214,6 @@ def contents_of(data: bytes) -> Any:  # noqa: PLR0911 - one for each format
 
 
 def _zip(data: bytes) -> Any:
-    """Return the records of a zip by its directory alone: loaders compare neither times nor checksums."""
     found = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for entry in archive.infolist():
@@ -289,7 +285,6 @@ def _verify(path: Path, copy: Path) -> Outcome:
 
 
 def samples(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the checkpoints that are changed, each with its format."""
     for form, names in FILES.items():
         yield from ((form, CORPUS / name) for name in names)
     for form, make in MADE.items():

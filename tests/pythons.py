@@ -14,7 +14,6 @@ THIS = ".".join(map(str, sys.version_info[:2]))
 
 @functools.cache
 def find_python(version: str) -> str | None:
-    """Find a Python on the path, or in the folder that pyenv's shims stand for."""
     if version == THIS:
         return sys.executable
     found = shutil.which(f"python{version}")

@@ -97,7 +97,6 @@ def answer_all(folder: str, hostile: str) -> dict[str, tuple[object, str]]:
 
 
 def ask(checkout: Path, hostile: str) -> subprocess.Popen[str]:
-    """Begin to ask a checkout."""
     code = f"import sys; sys.path.insert(0, {str(checkout)!r}); import inspector, json, runpy, tempfile\n"
     code += f"made = runpy.run_path({__file__!r})['answer_all']\n"
     code += f"with tempfile.TemporaryDirectory() as folder: answers = made(folder, {hostile!r})\n"
@@ -106,7 +105,6 @@ def ask(checkout: Path, hostile: str) -> subprocess.Popen[str]:
 
 
 def answers_of(asked: subprocess.Popen[str], checkout: Path) -> dict[str, list[object]]:
-    """Wait for the answers of a checkout."""
     where, answers = json.loads(asked.communicate()[0])
     assert where.startswith(str(checkout)), where
     return dict(answers)
@@ -130,7 +128,6 @@ def both(old: str, keep: str) -> tuple[dict[str, list[object]], dict[str, list[o
 
 
 def main(old: str, keep: str = "") -> int:
-    """Compare, and return how many answers differ, at most 1."""
     before, now = both(old, keep)
     differing = [name for name in now if before.get(name) != now[name]]
     for name in differing:

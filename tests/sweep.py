@@ -19,7 +19,6 @@ IS_SWEEP = bool(os.environ.get("SWEEP"))
 
 
 def tries(usual: int, sweep: int) -> int:
-    """Return how many examples a test tries."""
     return sweep if IS_SWEEP else usual
 
 

@@ -54,13 +54,11 @@ def _text(node: ast.AST) -> str | None:
 
 
 def modules(*below: str) -> list[Path]:
-    """Return the modules in folders of the package, or named by their path."""
     found = (PACKAGE / one for one in below)
     return sorted(path for one in found for path in ([one] if one.is_file() else one.rglob("*.py")))
 
 
 def main(folders: list[str]) -> None:
-    """Print them, each below the name of its module."""
     chosen = folders or WORDS
     for read, paths in ((texts_in, modules(*chosen)), (errors_in, [] if folders else modules("."))):
         for path in paths:

@@ -122,7 +122,6 @@ def _run(what: str, *rest: str) -> None:
 
 
 def main() -> int:
-    """Fork for each line, and answer with the exit code."""
     import torch  # noqa: F401 - once, for all forks
 
     for line in sys.stdin:

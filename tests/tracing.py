@@ -164,7 +164,6 @@ def _install(tracers: tuple[Any, Any]) -> None:
 
 
 def _forget_answers() -> None:
-    """Have the package compute again what it remembers since tests were collected, for its lines count."""
     for module in filter(_is_ours, list(sys.modules.values())):
         for function in _caches_of(module):
             function.cache_clear()
@@ -175,7 +174,6 @@ def _is_ours(module: ModuleType) -> bool:
 
 
 def _caches_of(module: ModuleType) -> list[functools._lru_cache_wrapper[Any]]:
-    """Return the functions of a module that remember their answers."""
     return [one for one in vars(module).values() if isinstance(one, functools._lru_cache_wrapper)]
 
 

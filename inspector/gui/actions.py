@@ -61,7 +61,6 @@ class Action:
 
     @property
     def sequences(self) -> list[QKeySequence]:
-        """The keys on this platform."""
         found: list[QKeySequence] = []
         for key in self.keys:
             found += [QKeySequence(key)] if isinstance(key, str) else QKeySequence.keyBindings(key)[:1]
@@ -140,7 +139,6 @@ ACTIONS = (
 
 
 def is_usable(action: Action, screen: Screen) -> bool:
-    """Return whether an action can be used on a screen."""
     ready = screen.phase == "ready"
     return {
         "nothing": True,
@@ -159,13 +157,11 @@ def is_usable(action: Action, screen: Screen) -> bool:
 
 
 def say_edits(made: Mapping[str, QAction], screen: Screen) -> None:
-    """Have the actions for undoing and redoing say what they undo and redo."""
     for id_, verb, edit in zip(("undo_map", "redo_map"), ("&Undo", "Re&do"), screen.edits, strict=True):
         made[id_].setText(f"{verb} {edit.replace('&', '&&')}".rstrip())
 
 
 def build_menus(window: QMainWindow) -> dict[str, QMenu]:
-    """Make the empty menus of a window."""
     return {title: window.menuBar().addMenu(title) for title in MENUS}
 
 
@@ -187,7 +183,6 @@ def build_actions(
 
 
 def toolbar_actions(made: Mapping[str, QAction]) -> list[QAction]:
-    """Return the actions that have a button in the toolbar."""
     return [made[action.id] for action in ACTIONS if action.on_toolbar]
 
 

@@ -15,20 +15,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from PySide6.QtCore import QEventLoop, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QEventLoop, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMainWindow
 
-from inspector.gui.gc_freeze import collect_closed
 from inspector.gui.main_window import MainWindow
 from inspector.gui.placing import put_beside
 from inspector.gui.settings import Settings
-from inspector.gui.start.file_open import Application, open_when_shown
-from inspector.gui.tasks import ThreadRunner
+from inspector.gui.tasks import ThreadRunner, collect_closed
 from inspector.gui.theme.icons import app_icon
 from inspector.gui.theme.motion import set_still
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.path_text import is_same_file
-from inspector.gui.widgets.start_folder import leave_start_folder
+from inspector.gui.widgets.path_text import is_same_file, leave_start_folder
+from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.units import cut_text
@@ -39,6 +38,37 @@ if TYPE_CHECKING:
     from inspector.gui.dialogs.error import ErrorDialog
     from inspector.session.screen import FailurePage, Screen
     from inspector.target.profile import Profile
+
+
+_AGAIN_MS = 20
+
+
+class Application(QApplication):
+    """The application object, which is asked to open files that come while it runs, or as it starts.
+
+    A filter of events would see each event of each object; this sees those of the application only.
+    """
+
+    paths_wanted = Signal(list)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        """Ask for the file of an event; one without a file, such as a link, is left to Qt."""
+        if isinstance(event, QFileOpenEvent) and event.url().isLocalFile():
+            self.paths_wanted.emit([event.url().toLocalFile()])
+            return True
+        return bool(super().event(event))
+
+
+def open_when_shown(program: Program, paths: list[str]) -> None:
+    """Open files once every window knows what it shows.
+
+    The event of a start comes before that, and the window of the start, still empty, is the one to take it.
+    """
+    if any(window.shown is None for window in program.windows):
+        QTimer.singleShot(_AGAIN_MS, partial(open_when_shown, program, paths))
+    else:
+        program.open_paths(paths)
 
 
 # Unexpected errors: shown once, as text that can be copied, while the window keeps running.
@@ -78,13 +108,11 @@ class UnexpectedErrors(QObject):
         self._happened.connect(self._on_happened, Qt.ConnectionType.QueuedConnection)
 
     def install(self) -> None:
-        """Handle all errors from now on."""
         self._before = sys.excepthook, threading.excepthook
         sys.excepthook = self._take
         threading.excepthook = self._take_from_thread
 
     def remove(self) -> None:
-        """Restore the hooks that were installed before."""
         if self._before is not None:
             sys.excepthook, threading.excepthook = self._before
             self._before = None
@@ -125,7 +153,6 @@ class UnexpectedErrors(QObject):
 
 
 def report_of(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> ErrorReport:
-    """Return the report of an error, with what is needed to fix it."""
     import platform
     import traceback
 
@@ -236,7 +263,6 @@ class _Question:
 
 
 def _find(paths: tuple[str, ...], shown: tuple[str, ...], progress: Progress) -> Places:
-    """Return the places; called in a thread."""
     found: list[int | None] = []
     for path in paths:
         progress.advance()
@@ -287,12 +313,10 @@ class Program(QObject):
 
     @property
     def theme(self) -> Theme:
-        """The theme of all windows."""
         return self._theme
 
     @property
     def windows(self) -> tuple[MainWindow, ...]:
-        """The open windows."""
         return tuple(self._windows)
 
     def open_window(self, path: str | None = None, *, demo: bool = False) -> MainWindow:
@@ -325,7 +349,6 @@ class Program(QObject):
         find_windows(wanted, self._windows, None, open_all)
 
     def _open_apart(self, path: str) -> MainWindow:
-        """Open a file in an empty window, or else in a new one."""
         window = self._empty_window()
         if window is None:
             return self.open_window(path)
@@ -334,11 +357,9 @@ class Program(QObject):
 
     @property
     def comparisons(self) -> tuple[CompareWindow | SeriesWindow, ...]:
-        """The open windows that compare files."""
         return tuple(self._comparisons)
 
     def compare_files(self, paths: list[str]) -> None:
-        """Compare two files, in a window for each pair."""
         from inspector.gui.compare.window import CompareWindow
         from inspector.gui.tasks import ThreadRunner
         from inspector.session.comparing.session import CompareSession
@@ -356,7 +377,6 @@ class Program(QObject):
         session.compare()
 
     def compare_series(self, folder: str) -> None:
-        """Show the checkpoints in a folder as a series, in a window for each folder."""
         from inspector.gui.compare.series_window import SeriesWindow
         from inspector.gui.tasks import ThreadRunner
         from inspector.session.comparing.series import SeriesSession
@@ -382,7 +402,6 @@ class Program(QObject):
         window.show()
 
     def say_rest(self, paths: list[str]) -> None:
-        """Report how many of the files were not opened, if any."""
         if len(paths) > MOST_AT_ONCE:
             self._windows[-1].show_notice(_too_many(len(paths)))
 
@@ -469,7 +488,6 @@ class Program(QObject):
 
 
 def main(paths: list[str], *, demo: bool = False, fresh: bool = False, python: str = "") -> int:
-    """Run the window; return the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C in the terminal ends the program
     app = make_app()
     server = None

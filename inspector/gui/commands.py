@@ -11,11 +11,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.start_folder import start_folder
+from inspector.gui.widgets.path_text import start_folder
 from inspector.units import cut_text, format_count
 
 if TYPE_CHECKING:
-    from inspector.gui.dialogs.pythons import PythonsDialog
+    from inspector.gui.dialogs.machine import PythonsDialog
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
     from inspector.session.controller import Session
@@ -47,7 +47,6 @@ class Frame(QMainWindow):
 
     @property
     def tree(self) -> TensorTreeView:
-        """The tree; made when it is first asked for."""
         raise NotImplementedError
 
     def show_page(self, page: str, *, at_once: bool = False) -> None:
@@ -60,7 +59,6 @@ class Frame(QMainWindow):
 
     @property
     def can_compare(self) -> bool:
-        """Whether there is a file to compare others with."""
         return self.shown is not None and self.shown.phase == "ready"
 
     def compare_with(self, paths: list[str]) -> None:
@@ -89,20 +87,17 @@ class Commands(QObject):
 
     @property
     def shown(self) -> Screen | None:
-        """The screen that the window shows."""
         return self._window.shown
 
     # File.
 
     def on_open(self) -> None:
-        """Ask for files and open them."""
         folder = self._folder()
         paths, _ = QFileDialog.getOpenFileNames(self._window, "Open checkpoints", folder, _FILTERS)
         if paths:
             self._window.open_paths(paths)
 
     def on_compare(self) -> None:
-        """Ask for a file to compare this one with."""
         folder = self._folder()
         path, _ = QFileDialog.getOpenFileName(self._window, "Compare with", folder, _FILTERS)
         if path:
@@ -114,47 +109,39 @@ class Commands(QObject):
         return str(PurePath(path).parent) if path else start_folder()
 
     def on_series(self) -> None:
-        """Ask for a folder of epochs and follow them."""
         folder = self._folder()
         path = QFileDialog.getExistingDirectory(self._window, "Compare the checkpoints in a folder", folder)
         if path:
             self._window.series_wanted.emit(path)
 
     def on_open_folder(self) -> None:
-        """Ask for a folder and open it as one checkpoint."""
         folder = self._folder()
         path = QFileDialog.getExistingDirectory(self._window, "Open a folder as one checkpoint", folder)
         if path:
             self._window.open_paths([path])
 
     def on_demo(self) -> None:
-        """Open the demo checkpoint."""
         if self.session:
             self.session.open_demo()
 
     def on_reload(self) -> None:
-        """Read the file again."""
         if self.session:
             self.session.reload()
 
     def on_undo(self) -> None:
-        """Restore the file as it was before it was changed in place."""
         if self.session:
             self.session.undo_export()
 
     def on_export(self) -> None:
-        """Open the export dialog."""
         if self.session:
             self.session.begin_export()
 
     def on_check(self) -> None:
-        """Read the whole file, to check that its bytes are as they were saved."""
         self.on_page("file")
         if self.session:
             self.session.start_job("check")
 
     def on_close(self) -> None:
-        """Close the file, or the window if there is none."""
         screen = self._window.shown
         if self.session and screen is not None and screen.phase != "empty":
             self.session.close()
@@ -162,27 +149,22 @@ class Commands(QObject):
             self._window.close()
 
     def on_quit(self) -> None:
-        """Close all windows."""
         QApplication.closeAllWindows()
 
     # Edit.
 
     def on_undo_map(self) -> None:
-        """Undo the last change of the device map."""
         if self.session:
             self.session.undo_map()
 
     def on_redo_map(self) -> None:
-        """Do again what was undone last."""
         if self.session:
             self.session.redo_map()
 
     def on_copy_rows(self) -> None:
-        """Copy the selected rows, ready for a spreadsheet."""
         self._window.tree.copy_rows()
 
     def on_copy_path(self) -> None:
-        """Copy the path of the selected node."""
         node, session = self._window.tree.current_node(), self.session
         if node is not None and session is not None:
             path = session.node_path(node)
@@ -192,7 +174,6 @@ class Commands(QObject):
                 self._window.statusBar().showMessage("A slice of a long list has no path", _MESSAGE_MS)
 
     def on_copy_expression(self) -> None:
-        """Copy the Python expression of the selected node."""
         node, session = self._window.tree.current_node(), self.session
         if node is not None and session is not None:
             text = session.node_expression(node)
@@ -202,19 +183,16 @@ class Commands(QObject):
                 self._window.statusBar().showMessage("Only a tensor has a Python expression", _MESSAGE_MS)
 
     def on_copy_code(self) -> None:
-        """Copy the loading code and confirm it."""
         screen = self._window.shown
         if screen is not None and screen.code is not None:
             self.copy(screen.code.text)
             self.code_copied.emit()
 
     def on_paste_error(self) -> None:
-        """Ask for an error message to explain."""
         self._window.show_page("findings", at_once=True)
         self.error_wanted.emit()
 
     def on_check_script(self) -> None:
-        """Ask for a script to judge with the file."""
         folder = self._folder()
         path, _ = QFileDialog.getOpenFileName(self._window, "Check a script", folder, _SCRIPTS)
         if path and self.session:
@@ -230,28 +208,22 @@ class Commands(QObject):
             self.session.apply_fix(fix)
 
     def on_profile_wanted(self, path: str) -> None:
-        """Take a machine that was described before as the target."""
         if self.session:
             self.session.use_machine(path)
 
     def on_path_wanted(self, path: str) -> None:
-        """Open a file in place of this one."""
         self._window.open_paths([path])
 
     def on_find(self) -> None:
-        """Focus the search field."""
         self._window.search.begin()
 
     def on_find_next(self) -> None:
-        """Go to the next match."""
         self.on_step_wanted(1)
 
     def on_find_previous(self) -> None:
-        """Go to the previous match."""
         self.on_step_wanted(-1)
 
     def on_find_end(self) -> None:
-        """End the search."""
         self._window.search.leave()
 
     def on_step_wanted(self, step: int) -> None:
@@ -268,29 +240,24 @@ class Commands(QObject):
         session.select(matches[place % len(matches)])
 
     def on_search_left(self) -> None:
-        """Return the focus to the tree."""
         self._window.tree.setFocus()
 
     # View.
 
     def on_flat(self) -> None:
-        """Show the rows as one list, or as a tree again."""
         screen, session = self.shown, self.session
         if screen is not None and session is not None:
             session.list_flat(self._window.tree.order if screen.flat is None else None)
 
     def on_back(self) -> None:
-        """Select what was selected before."""
         if self.session:
             self.session.go(-1)
 
     def on_forward(self) -> None:
-        """Select again what one came back from."""
         if self.session:
             self.session.go(1)
 
     def on_expand(self) -> None:
-        """Unfold the selected rows, or everything."""
         left = self._window.tree.expand_below()
         if left:
             first = self._window.tree.name_of(left[0])
@@ -300,28 +267,23 @@ class Commands(QObject):
             self._window.statusBar().showMessage(words, _READ_MS)
 
     def on_collapse(self) -> None:
-        """Collapse everything."""
         self._window.tree.collapse_all_rows()
 
     def on_page(self, page: str) -> None:
-        """Turn to a page."""
         self._window.show_page(page)
 
     def on_why_wanted(self) -> None:
-        """Turn to the findings, which explain the verdict."""
         self.on_page("findings")
 
     # Help.
 
     def on_shortcuts(self) -> None:
-        """Show the keys."""
         from inspector.gui.dialogs.help import HelpDialog
 
         HelpDialog(self._window).open()
 
     def on_log(self) -> None:
-        """Show what the program did in this window."""
-        from inspector.gui.dialogs.log import LogDialog
+        from inspector.gui.dialogs.help import LogDialog
 
         def log() -> tuple[LogLine, ...]:
             return self._window.shown.log if self._window.shown is not None else ()
@@ -333,7 +295,6 @@ class Commands(QObject):
         self.copy(self._diagnostics())
 
     def on_about(self) -> None:
-        """Show what this program is."""
         from inspector.gui.dialogs.help import AboutDialog
 
         AboutDialog(self._theme, self._window, self._diagnostics).open()
@@ -346,7 +307,6 @@ class Commands(QObject):
     # The widgets.
 
     def on_machine(self) -> None:
-        """Show how to describe another machine, and take the description."""
         from inspector.gui.dialogs.machine import MachineDialog
 
         dialog = MachineDialog(self._theme, self._window)
@@ -355,16 +315,14 @@ class Commands(QObject):
         dialog.open()
 
     def on_python(self) -> None:
-        """Choose the Python whose torch stands for this machine."""
         if self.session is not None:
             self.session.look_for_pythons()
 
     def show_pythons(self, page: PythonsPage | None) -> None:
-        """Show the dialog of that choice, where it is made."""
         if page is None or self.session is None:
             return
         if self._pythons is None:
-            from inspector.gui.dialogs.pythons import PythonsDialog
+            from inspector.gui.dialogs.machine import PythonsDialog
 
             self._pythons = PythonsDialog(self._theme, self._window)
             self._pythons.chosen.connect(self.session.use_python)
@@ -372,17 +330,14 @@ class Commands(QObject):
         self._pythons.show_page(page)
 
     def on_node_activated(self, node: int) -> None:
-        """Select a node and turn to its facts."""
         if self.session:
             self.session.select(node)
         self.on_page("tensor")
 
     def tell(self, text: str) -> None:
-        """Show a text in the status line for a while."""
         self._window.statusBar().showMessage(text, _READ_MS)
 
     def copy(self, text: str) -> None:
-        """Copy a text, and confirm it."""
         QGuiApplication.clipboard().setText(text)
         first, _, rest = text.partition("\n")
         told = cut_text(first, 80) if not rest else f"{text.count(chr(10)) + 1:,} lines"

@@ -28,7 +28,7 @@ from inspector.gui.actions import (
     toolbar_actions,
 )
 from inspector.gui.commands import Commands
-from inspector.gui.dropping import DropFrame
+from inspector.gui.dropping import DropFrame, DropOverlay
 from inspector.gui.menus import ProfileMenu, RecentMenu, ThemeMenu
 from inspector.gui.phase_stack import PhaseStack
 from inspector.gui.placing import LEAST, first_size, fit
@@ -36,8 +36,7 @@ from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
 from inspector.gui.toolbar import TopBar
-from inspector.gui.widgets.drop_overlay import DropOverlay
-from inspector.gui.widgets.status_line import StatusLine
+from inspector.gui.widgets.labels import StatusLine
 from inspector.overriding import override
 from inspector.session.pasted import is_script_name
 
@@ -104,7 +103,6 @@ class MainWindow(DropFrame):
 
     @property
     def export_dialog(self) -> ExportDialog:
-        """The export dialog; made when it is first needed."""
         if self._export is None:
             from inspector.gui.dialogs.export.dialog import ExportDialog
 
@@ -116,12 +114,10 @@ class MainWindow(DropFrame):
 
     @property
     def actions_by_name(self) -> Mapping[str, QAction]:
-        """The actions by their ids."""
         return self._actions
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the current page is complete, so that a picture can be taken."""
         if self.shown is not None and self.shown.is_checking:
             return False
         pages = self.workspace.pages
@@ -133,7 +129,6 @@ class MainWindow(DropFrame):
         return self._menu_bar
 
     def attach(self, session: Session) -> None:
-        """Connect the window to its session."""
         self.session = session
         self.top_bar.target_chosen.connect(session.set_target)
         self.top_bar.device_chosen.connect(session.set_wanted)
@@ -142,9 +137,7 @@ class MainWindow(DropFrame):
         self._stack.cancel_wanted.connect(session.cancel_opening)
         space = self._stack.built_workspace
         if space is not None:
-            space.pane.connect_to(session)
-            if space.is_complete:
-                self._connect_around(session)
+            self._connect(space, session)
         early, self._early = self._early, []
         for path in early:
             session.open(path)
@@ -164,7 +157,6 @@ class MainWindow(DropFrame):
             session.dispose()
 
     def prepare(self) -> None:
-        """Build the workspace while a thread still reads the file, or what reads files."""
         if self.shown is None or self.shown.phase == "opening":
             self._stack.prepare()
 
@@ -204,8 +196,7 @@ class MainWindow(DropFrame):
         self.workspace.pane.painted.call(act)
 
     def show_notice(self, failure: FailurePage) -> None:
-        """Report what could not be done."""
-        from inspector.gui.widgets.notice import show_notice
+        from inspector.gui.widgets.controls import show_notice
 
         show_notice(self, failure)
 
@@ -213,7 +204,6 @@ class MainWindow(DropFrame):
 
     @override
     def open_paths(self, paths: list[str]) -> None:
-        """Open the first file here, follow scripts with it, and ask for a window for each other file."""
         scripts = [path for path in paths if is_script_name(path)]
         files = [path for path in paths if path not in scripts]
         here = [*files[:1], *scripts[:1]]
@@ -318,7 +308,6 @@ class MainWindow(DropFrame):
                 self._export.show_page(None)
 
     def _show_preparing(self) -> None:
-        """Show that an export is still prepared, so that it can be left."""
         if self.shown is not None and self.shown.export is not None:
             self.export_dialog.show_page(self.shown.export)
 
@@ -340,7 +329,7 @@ class MainWindow(DropFrame):
             self.workspace.pane.show_found(None, self.shown, only=only)
 
     def _on_tree_menu(self, place: QPoint) -> None:
-        from inspector.gui.tree_menu import build_tree_menu
+        from inspector.gui.menus import build_tree_menu
 
         tree = self.tree
         menu = build_tree_menu(self._actions, self._theme, tree, self._commands)
@@ -354,24 +343,20 @@ class MainWindow(DropFrame):
         self.tree_made.emit(space.tree)
         space.tree.menu_wanted.connect(self._on_tree_menu)
         space.pane.connect_commands(self._commands)
-        space.completed.connect(self._on_workspace_completed)
+        space.banner.export_wanted.connect(self._actions["export"].trigger)
+        space.banner.copy_code_wanted.connect(self._commands.on_copy_code)
+        space.banner.why_wanted.connect(self._commands.on_why_wanted)
+        self._commands.code_copied.connect(space.banner.confirm_code_copied)
         if session is not None:
-            space.pane.connect_to(session)
+            self._connect(space, session)
         self._restore_layout("splitter", space.restore_split)
         self._restore_layout("tree_columns", space.tree.columns.restore)
 
-    def _on_workspace_completed(self) -> None:
-        banner, commands, session = self.workspace.banner, self._commands, self.session
-        banner.export_wanted.connect(self._actions["export"].trigger)
-        banner.copy_code_wanted.connect(commands.on_copy_code)
-        banner.why_wanted.connect(commands.on_why_wanted)
-        commands.code_copied.connect(banner.confirm_code_copied)
-        if session is not None:
-            self._connect_around(session)
-
-    def _connect_around(self, session: Session) -> None:
-        """Connect what stands around the tree to the session, whichever of them came first."""
-        device_map, changed = self.workspace.device_map, self.workspace.changed
+    @staticmethod
+    def _connect(space: Workspace, session: Session) -> None:
+        """Connect the workspace to the session, whichever of them came first."""
+        space.pane.connect_to(session)
+        device_map, changed = space.device_map, space.changed
         device_map.mapping_chosen.connect(session.set_mapping)
         device_map.all_chosen.connect(session.map_all)
         device_map.as_saved_wanted.connect(session.map_as_saved)
@@ -381,7 +366,6 @@ class MainWindow(DropFrame):
         changed.reload_wanted.connect(session.reload)
 
     def _restore_place(self, state: QByteArray) -> None:
-        """Put the window where it was, as far as the screen of today has the room."""
         self.restoreGeometry(state)
         if not self.isMaximized() and not self.isFullScreen():
             self.setGeometry(fit(self.geometry(), self.screen().availableGeometry()))

@@ -90,8 +90,6 @@ class PhaseStack(QStackedWidget):
         if self.currentWidget() is not page:
             self.setCurrentWidget(page)
             self.take_focus()
-        if page is self._workspace:
-            self.workspace.complete_when_painted()
 
     def _say_opening(self) -> None:
         unsaid, self._is_late = self._unsaid, True
@@ -99,14 +97,12 @@ class PhaseStack(QStackedWidget):
             self.show_changes(None, unsaid)
 
     def take_focus(self) -> None:
-        """Focus what is most likely to be used on the current page."""
         page = self.currentWidget()
         if page is not None and page is not self._blank:
             first: QWidget = getattr(page, "first_focus", page)
             first.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_hot(self, *, hot: bool) -> None:
-        """Highlight the drop target of the empty page."""
         from inspector.gui.start.empty import EmptyPage
 
         page = self._pages.get("empty")

@@ -13,7 +13,6 @@ TITLE_BAR = QMargins(1, 32, 1, 1)
 
 
 def first_size(area: QRect, frame: QMargins = TITLE_BAR) -> QSize:
-    """Return the size of a window that fits the free area of a screen with its frame."""
     return WISHED.boundedTo(area.marginsRemoved(frame).size())
 
 
@@ -41,7 +40,6 @@ def cascade(last: QRect, area: QRect, frame: QMargins = TITLE_BAR) -> QRect:
 
 
 def put_beside(last: QMainWindow, window: QMainWindow) -> None:
-    """Put a window beside the last one, inside its screen."""
     inner, outer = last.geometry(), last.frameGeometry()
     frame = TITLE_BAR
     if inner != outer:

@@ -27,12 +27,10 @@ class Settings:
         return tuple(map(_from_text, self._texts("recent")[:MOST_RECENT]))
 
     def keep_recent(self, paths: tuple[str, ...]) -> None:
-        """Remember the recent files of a window, followed by those of other windows."""
         known = (path for path in self.recent if path not in paths)
         self._keep("recent", [_to_text(path) for path in (*paths, *known)][:MOST_RECENT])
 
     def drop_recent(self, path: str) -> None:
-        """Forget a recent file."""
         self._keep("recent", [_to_text(known) for known in self.recent if known != path])
 
     @property
@@ -41,7 +39,6 @@ class Settings:
         return tuple(map(_from_text, self._texts("profiles")))
 
     def keep_profiles(self, paths: tuple[str, ...]) -> None:
-        """Remember the machine profiles that were used."""
         self._keep("profiles", [_to_text(path) for path in paths])
 
     def keep_python(self, python: str) -> None:
@@ -60,16 +57,13 @@ class Settings:
         return mode if mode in MODES else "system"
 
     def keep_theme(self, mode: str) -> None:
-        """Remember the theme."""
         self._keep("theme", mode)
 
     @property
     def is_still(self) -> bool:
-        """Whether nothing may move by itself."""
         return self._text("motion") == "reduced"
 
     def keep_still(self, *, still: bool) -> None:
-        """Remember whether anything may move by itself."""
         self._keep("motion", "reduced" if still else "")
 
     def layout(self, name: str) -> QByteArray | None:
@@ -78,7 +72,6 @@ class Settings:
         return value if isinstance(value, QByteArray) else None
 
     def keep_layout(self, name: str, state: QByteArray) -> None:
-        """Remember a part of the window's layout."""
         self._keep(f"layout/{name}", state)
 
     def _text(self, key: str) -> str:

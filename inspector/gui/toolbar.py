@@ -67,7 +67,6 @@ class ChoiceBox(CalmComboBox):
         self._choices: tuple[Choice, ...] = ()
 
     def show_choices(self, choices: tuple[Choice, ...], current: str) -> None:
-        """Show the choices, and which of them is the current one."""
         ids = [choice.id for choice in choices]
         with blocked(self):
             if choices != self._choices:
@@ -114,7 +113,6 @@ class TopBar(QWidget):
         row(menus, *buttons, *choices, (self.search, 3), 0, spacing=6, margins=(6, 0, 10, 0), within=self)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
-        """Show what the bar shows of a screen."""
         ready = new.phase == "ready"
         self._is_ready = ready
         self._targets.setVisible(ready)

@@ -14,7 +14,7 @@ from itertools import accumulate
 from inspector.model.checkpoint import Checkpoint, Tensor, ValueRow
 from inspector.model.values.text import step_text
 from inspector.records import dataclass
-from inspector.units import cut_text, shown_step
+from inspector.units import cut_text, shown_step, unescaped_path
 
 Leaf = int
 """A row's index: `i` among the tensors, `~i` among the values. Its name is made when it is shown."""
@@ -223,4 +223,4 @@ def _join(path: str, step: str) -> str:
 
 
 def _shown(step: str) -> str:
-    return shown_step(cut_text(step, MOST_NAME))
+    return shown_step(cut_text(unescaped_path(step), MOST_NAME))

@@ -14,10 +14,19 @@ from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import wasted_nbytes
 from inspector.records import dataclass
 from inspector.report.colors import device_name
+from inspector.report.damage import WORDS, Damage, damage_of
 from inspector.report.words.formats import format_label, shown_place
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import verdict_words
-from inspector.units import escape_text, format_count, format_nbytes, format_shape, shown_path
+from inspector.units import (
+    escape_text,
+    format_count,
+    format_nbytes,
+    format_shape,
+    short_value,
+    shown_path,
+    unescaped_path,
+)
 
 _MOST_LISTED = 40
 _MOST_PIECES = 64
@@ -86,7 +95,7 @@ def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[Fa
     """Return all that is known about a tensor without reading its data."""
     tensor = checkpoint.tensors[index]
     groups = [
-        _group("Tensor", _about(tensor, lookup, lookup.after(index))),
+        _group("Tensor", _about(tensor, lookup, lookup.after(index), damage_of(checkpoint).get(index))),
         _group("Layout", _layout(tensor)),
     ]
     storage = None if tensor.storage is None else lookup.storages.get(tensor.storage)
@@ -94,14 +103,16 @@ def tensor_facts(checkpoint: Checkpoint, index: int, lookup: Lookup) -> tuple[Fa
         groups.append(_group("Storage", _storage(storage)))
         others = [other for other in lookup.viewers.get(storage.key, ()) if other != index]
         if others:
-            paths = [("", checkpoint.tensors[other].path) for other in others[:_MOST_LISTED]]
+            paths = [("", unescaped_path(checkpoint.tensors[other].path)) for other in others[:_MOST_LISTED]]
             groups.append(_group(f"Shares its bytes with {format_count(len(others), 'tensor')}", paths))
     return tuple(groups)
 
 
 def value_facts(value: ValueRow) -> tuple[FactGroup, ...]:
     """Return what is known about a value that is no tensor."""
-    rows = [("Path", shown_place(value)), ("Type", value.type), ("Value", value.text)]
+    short = short_value(value.type, value.text)
+    exact = [("Exactly", value.text)] if short != value.text else []
+    rows = [("Path", unescaped_path(shown_place(value))), ("Type", value.type), ("Value", short), *exact]
     return (_group("Value", rows),)
 
 
@@ -191,9 +202,9 @@ def _about_file(checkpoint: Checkpoint, parameters: str) -> list[tuple[str, str]
     return rows
 
 
-def _about(tensor: Tensor, lookup: Lookup, after: str) -> list[tuple[str, str]]:
+def _about(tensor: Tensor, lookup: Lookup, after: str, damage: Damage | None) -> list[tuple[str, str]]:
     rows = [
-        ("Path", shown_place(tensor)),
+        ("Path", unescaped_path(shown_place(tensor))),
         ("Python", python_expression(tensor) or _NO_EXPRESSION),
         ("Device", device_name(tensor.device)),
         ("After loading", after),
@@ -205,6 +216,8 @@ def _about(tensor: Tensor, lookup: Lookup, after: str) -> list[tuple[str, str]]:
         rows += [] if optimizer is None else [("Certainty", naming_text(optimizer))]
     if tensor.on_cpu_by_design and tensor.device == "cpu":
         rows.append(("On the CPU", "by design: torch keeps this state there"))
+    if damage is not None:
+        rows.append(("Damage", WORDS[damage]))
     if tensor.problem is not None:
         rows.append(("Problem", tensor.problem))
     return rows
@@ -241,12 +254,19 @@ def _storage(storage: Storage) -> list[tuple[str, str]]:
     return [
         ("Key", storage.key),
         ("Location tag", device_name(storage.device)),
-        ("Stored", size_text(storage.nbytes)),
+        *_stored(storage),
         ("At byte", f"{storage.file_offset:,}" if storage.file_offset is not None else place),
         *([("File", storage.part)] if storage.part and not storage.pieces else ()),
         *_piece_rows(storage.pieces),
         ("Unused", format_nbytes(max(storage.nbytes - storage.viewed_nbytes, 0))),
     ]
+
+
+def _stored(storage: Storage) -> list[tuple[str, str]]:
+    """Return how much the file stores, and how much the pickle declares where that is something else."""
+    declared = storage.nbytes if storage.missing else storage.expected_nbytes
+    rows = [("Stored", "nothing" if storage.missing else size_text(storage.nbytes))]
+    return rows if declared is None else [*rows, ("Declared", size_text(declared))]
 
 
 def _piece_rows(pieces: tuple[Piece, ...]) -> list[tuple[str, str]]:

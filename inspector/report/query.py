@@ -17,6 +17,7 @@ from inspector.model.roles.devices import DEVICE_TYPES
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass, replace
 from inspector.report.colors import device_name
+from inspector.report.damage import ANY_DAMAGE, Damage, damage_of
 from inspector.report.terms import (
     COMPARE,
     COMPARED,
@@ -31,7 +32,7 @@ from inspector.report.terms import (
     parse_terms,
 )
 from inspector.report.tree import Tree
-from inspector.units import cut_text, escape_text, format_shape
+from inspector.units import cut_text, escape_text, format_shape, unescaped_path
 
 Odd = Mapping[str, Collection[int]]
 """The indexes of the tensors that a scan found to be odd, by the field that asks for them."""
@@ -42,7 +43,8 @@ class Rows:
     """What is searched: a checkpoint, and the names of its rows in lower case; built once for each file.
 
     Attributes:
-        tensors: The path of each tensor and, on a second line, an optimizer slot's `PARAMETER/SLOT`.
+        tensors: The path of each tensor and, on lines of their own, it with `/` and `~` as they are in names,
+            and an optimizer slot's `PARAMETER/SLOT`.
         odd: What a scan found; None before one.
     """
 
@@ -100,18 +102,23 @@ def searchable(checkpoint: Checkpoint) -> Rows:
     return Rows(
         checkpoint=checkpoint,
         tensors=tuple(
-            _lower(tensor.path)
+            _names(tensor.path)
             if tensor.parameter is None
-            else f"{tensor.path}\n{tensor.parameter}/{tensor.slot}".lower()
+            else f"{_names(tensor.path)}\n{tensor.parameter}/{tensor.slot}".lower()
             for tensor in checkpoint.tensors
         ),
-        values=tuple(value.path.lower() for value in checkpoint.values),
+        values=tuple(_names(value.path) for value in checkpoint.values),
     )
 
 
-def _lower(path: str) -> str:
-    """Return a path in lower case; the same object where it is, since there may be a million."""
+def _names(path: str) -> str:
+    """Return a path in lower case, and on a second line with its names as they are, where those differ.
+
+    It is the same object where it can be, since there may be a million.
+    """
     lower = path.lower()
+    if "~" in path:
+        return f"{lower}\n{unescaped_path(lower)}"
     return path if lower == path else lower
 
 
@@ -169,6 +176,11 @@ def _of_kind(term: Term, rows: Rows, among: Iterable[int]) -> list[int]:
     if term.field in ODDITIES:
         odd = () if rows.odd is None else rows.odd.get(term.field, ())
         return [index for index in among if rows.odd is not None and (index in odd) is not is_not]
+    if term.field == "is":
+        found = {
+            index for index, damage in damage_of(rows.checkpoint).items() if _is_called(damage, term.text)
+        }
+        return [index for index in among if (index in found) is not is_not]
     if term.field == "size":
         compare, bound = COMPARE[term.text], term.bound
         return [index for index in among if compare(table[index].nbytes, bound) is not is_not]
@@ -177,6 +189,10 @@ def _of_kind(term: Term, rows: Rows, among: Iterable[int]) -> list[int]:
     facts = [read(table[index]) for index in indexes]
     held = {fact for fact in set(facts) if _holds(term, fact)}  # of a million tensors few facts differ
     return [index for index, fact in zip(indexes, facts, strict=True) if (fact in held) is not is_not]
+
+
+def _is_called(damage: Damage, text: str) -> bool:
+    return damage.startswith(text) or ANY_DAMAGE.startswith(text)
 
 
 def _holds(term: Term, fact: object) -> bool:
@@ -205,6 +221,7 @@ _READERS: dict[str, Callable[[Tensor], object]] = {
 
 _FIELD = re.compile(r"([a-z_-]+)([:<>=]+)(.*)", re.ASCII | re.DOTALL)
 _LISTED = 5
+_IS = ", ".join(f"is:{word}" for word in (ANY_DAMAGE, *Damage))
 _MOST_WORD = 60
 
 
@@ -261,8 +278,8 @@ def _why(term: Term, rows: Rows) -> tuple[str, str, bool]:
     if term.field in COMPARED:
         what = "bytes" if term.field == "size" else "parameters"
         return f"No tensor has a number of {what} with {_word(term.written)}.", "", False
-    if term.field == "path":
-        return _why_path(term)
+    if term.field in {"path", "is"}:
+        return _why_path(term) if term.field == "path" else _why_whole(term)
     return _why_fact(term, rows)
 
 
@@ -287,6 +304,12 @@ def _why_path(term: Term) -> tuple[str, str, bool]:
         )
     meant = close[0] + (sign if close[0] in COMPARED else ":")
     return f"{_word(field + sign)} is no field of the search: did you mean {meant}?", f"{meant}{rest}", True
+
+
+def _why_whole(term: Term) -> tuple[str, str, bool]:
+    if any(_is_called(damage, term.text) for damage in Damage):
+        return f"No tensor is {_word(term.text)}, as far as the file tells.", "", False
+    return f"{_word(term.written)} asks for no damage that is known: write {_IS}.", "", True
 
 
 def _why_fact(term: Term, rows: Rows) -> tuple[str, str, bool]:

@@ -72,7 +72,7 @@ def _plain(piece: str) -> str:
 
 ODDITIES = ("nan", "inf", "zero", "huge", "constant", "dead-rows")
 """What a scan of all tensors finds; each is a field that stands alone, as `nan:`."""
-WORD_FIELDS = ("device", "dtype", "role", "shape", "storage", "path")
+WORD_FIELDS = ("device", "dtype", "role", "shape", "storage", "path", "is")
 COMPARED = ("size", "params")
 FIELDS = (*WORD_FIELDS, *COMPARED, *ODDITIES)
 
@@ -96,6 +96,7 @@ HELP = (
     Help("size>10MB", "by bytes: < <= > >= ="),
     Help("params>1M", "by parameters: < <= > >= ="),
     Help("storage:12", "views of this storage"),
+    Help("is:missing", "damaged: also is:impossible, is:doubled; is:damaged for all"),
     Help("nan:", "after a scan of all tensors; inf: zero: huge: constant: dead-rows:"),
 )
 

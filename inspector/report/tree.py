@@ -13,6 +13,7 @@ from typing import cast
 from inspector.model.build import collector_paused
 from inspector.model.checkpoint import Checkpoint
 from inspector.report.arrange import MOST_NAME, Arrangement, Group, Leaf, arrange
+from inspector.report.damage import damage_marks
 from inspector.report.outline.node import Node, NodeKind, Tree, shared_runs
 from inspector.report.outline.nodes import GROUP, OTHERS, Named, Nodes, Places, Sums
 from inspector.units import cut_text
@@ -39,6 +40,7 @@ def build_tree(checkpoint: Checkpoint, colors: dict[str, int]) -> Tree:
         value_nodes=numbered.value_nodes,
         colors=colors,
         runs=runs,
+        marks=damage_marks(checkpoint, numbered.tensor_nodes),
     )
 
 

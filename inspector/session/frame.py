@@ -112,5 +112,6 @@ def tree_screen(state: State) -> Screen:
         parts=tuple(part.path for part in document.checkpoint.parts),
         banner=_UNJUDGED,
         tree=document.tree,
+        row_marks=document.tree.marks,
         no_map=nothing_to_map(document.checkpoint),
     )

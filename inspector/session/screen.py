@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from inspector.records import dataclass
+from inspector.report.damage import NO_MARKS, Marks
 from inspector.session.values.page import TakenPage, ValuesPage
 
 if TYPE_CHECKING:
@@ -257,6 +258,7 @@ class Screen:
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     `sparks` is a small histogram for each tensor row, as heights from 0 to 8; empty before a scan.
     `scalars` are the values of tensors of one element, by row; None before they were read.
+    `row_marks` are the rows that something is wrong with.
     `taken` is how far the files of rows that are dragged out are.
     `is_checking` is whether only the tree is known yet: nothing else may be taken from such a screen.
     """
@@ -315,6 +317,7 @@ class Screen:
     is_checking: bool = False
     taken: TakenPage | None = None
     scalars: Mapping[int, str] | None = None
+    row_marks: Marks = NO_MARKS
 
     @property
     def awaits_map(self) -> bool:

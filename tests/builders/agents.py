@@ -20,12 +20,10 @@ def pickled(body: bytes) -> dict[str, str]:
 
 
 def attributes(**values: Any) -> bytes:
-    """The attributes of an agent."""
     return json.dumps({"gamma": 0.9, "net_arch": [8, {"pi": 4}], **values}, indent=4).encode()
 
 
 def parameters(location: str = "cpu") -> bytes:
-    """A file of torch.save with a weight and a bias."""
     body = dict_(
         (text("pi.weight"), tensor(storage("0", location=location, numel=4), 2, 2)),
         (text("pi.bias"), tensor(storage("1", location=location, numel=4), 4)),

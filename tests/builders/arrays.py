@@ -9,14 +9,12 @@ import numpy as np
 
 
 def array(folder: Path) -> Path:
-    """A file of one array, as `numpy.save` writes it."""
     path = folder / "a.npy"
     np.save(path, np.arange(6, dtype="f4").reshape(2, 3))
     return path
 
 
 def arrays(folder: Path) -> Path:
-    """A file of several, as `numpy.savez` writes it."""
     path = folder / "a.npz"
     weights = np.arange(6, dtype="f4").reshape(2, 3)
     np.savez(path, **{"layer.weight": weights, "layer.bias": np.ones(2, "f4"), "steps": np.arange(2)})

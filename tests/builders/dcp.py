@@ -114,14 +114,7 @@ def place_of(path: str, offset: int, length: int, transforms: Sequence[str] = ()
 
 @dataclass(slots=True, kw_only=True)
 class Saved:
-    """What is in a folder, while it is put together.
-
-    Attributes:
-        files: The files of the ranks.
-        entries: Names, with what `.metadata` says of them.
-        places: Where everything is, as keys and values of `storage_data`.
-        paths: The keys that names lead to.
-    """
+    """What is in a folder, while it is put together: files, and what `.metadata` says of names and places."""
 
     files: dict[str, bytearray] = field(default_factory=dict)
     entries: dict[str, bytes] = field(default_factory=dict)
@@ -145,17 +138,14 @@ class Saved:
         self.entries[flat] = tensor_entry(sizes, [(start, extents) for _, start, extents in chunks])
 
     def value(self, flat: str, push: bytes, file: str = "__0_0.distcp") -> None:
-        """Add a value that is no tensor."""
         self.put(file, saved_value(push), flat)
         self.entries[flat] = new(f"{METADATA}.BytesStorageMetadata")
 
     def metadata(self) -> bytes:
-        """The pickle that describes it."""
         paths = {flat: self.paths.get(flat, (flat,)) for flat in self.entries}
         return metadata(self.entries, self.places, paths)
 
     def write(self, folder: Path) -> Path:
-        """Write the folder."""
         folder.mkdir(exist_ok=True)
         (folder / ".metadata").write_bytes(self.metadata())
         for file, data in self.files.items():

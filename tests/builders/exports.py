@@ -11,7 +11,6 @@ from tests.builders.zips import Record, build_zip
 
 
 def meta(*sizes: int, device: str = "cpu", index: int | None = None, **more: Any) -> dict[str, Any]:
-    """A tensor of floats."""
     steps = [1]
     for size in reversed(sizes[1:]):
         steps.insert(0, steps[0] * size)
@@ -30,7 +29,6 @@ def meta(*sizes: int, device: str = "cpu", index: int | None = None, **more: Any
 def payload(
     record: str, *sizes: int, is_param: bool = True, pickled: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """A weight."""
     return {
         "path_name": record,
         "is_param": is_param,
@@ -45,7 +43,6 @@ def config(**rows: Any) -> bytes:
 
 
 def graph(*devices: str) -> bytes:
-    """A program that makes a tensor on each of these devices."""
     nodes = [
         {
             "name": f"zeros_{number}",

@@ -30,7 +30,6 @@ def part(place: str, *more: tuple[bytes, bytes]) -> bytes:
 
 
 def write(folder: Path, files: dict[str, bytes], latest: str | None = "1000") -> Path:
-    """Write files by their names, and the file that names the latest iteration."""
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)

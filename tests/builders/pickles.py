@@ -12,6 +12,17 @@ from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Stream, read_pickle
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, Value
 
+
+class As:
+    """What Python's pickler writes as a call of a function with these arguments, and maybe a state."""
+
+    def __init__(self, *reduced: Any) -> None:
+        self._reduced = reduced
+
+    def __reduce__(self) -> Any:
+        return self._reduced
+
+
 # ------------------------------------------------------------------------------------------- instructions
 
 STOP = b"."
@@ -30,7 +41,6 @@ CPU_IN_EVERY_WAY = (
 
 
 def op(name: str, operand: bytes = b"") -> bytes:
-    """One instruction."""
     return bytes([CODES[name]]) + operand
 
 
@@ -81,7 +91,6 @@ def new(dotted: str, *state: tuple[bytes, bytes]) -> bytes:
 
 
 def stream(*parts: bytes) -> bytes:
-    """A whole stream, without a declaration of its protocol."""
     return b"".join(parts) + STOP
 
 
@@ -143,7 +152,6 @@ def root(*parts: bytes, **limits: Any) -> Any:
 
 
 def kinds(*parts: bytes) -> list[str]:
-    """The kinds of the notes on a stream."""
     return [oddity.kind for oddity in read(*parts).oddities]
 
 

@@ -11,7 +11,6 @@ Row = dict[str, Any]
 
 
 def row(dtype: str = "F32", shape: Sequence[Any] = (2,), offsets: Sequence[Any] = (0, 8)) -> Row:
-    """One entry of the header."""
     return {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}
 
 

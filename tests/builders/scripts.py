@@ -17,7 +17,6 @@ class Net(Module):
 
 
 def weight(key: str = "0", location: str = "cpu") -> bytes:
-    """A tensor of four floats."""
     return tensor(storage(key, location=location, numel=4), 4)
 
 
@@ -52,5 +51,4 @@ def script(
 
 
 def evil() -> bytes:
-    """A call that runs a command."""
     return call("os.system", text("id"))

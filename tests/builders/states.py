@@ -39,19 +39,9 @@ _SAFE = {
 
 @dataclass(frozen=True, eq=False)
 class T:
-    """A tensor: its numbers, or bytes for dtypes that `struct` does not know.
+    """A tensor: its numbers, or bytes for other dtypes; tensors of one `key` share a storage.
 
-    Attributes:
-        numbers: All elements of its storage.
-        shape: Its shape; that of all elements by default.
-        dtype: Its type.
-        stride: Its strides.
-        offset: Its first element.
-        device: Where it was.
-        grad: Whether gradients are asked for.
-        key: The key of its storage; tensors of one key share it.
-        kind: The rebuild function: `v2`, `parameter`, or `qtensor` with `more` as its quantizer.
-        more: Arguments behind the usual ones.
+    `kind` is the rebuild function: `v2`, `parameter`, or `qtensor` with `more` as its quantizer.
     """
 
     numbers: Any
@@ -163,7 +153,6 @@ def zip_bytes(value: Any, *, byteorder: str = "little", version: bytes = b"3\n")
 
 
 def save_zip(path: Path, value: Any, **more: Any) -> str:
-    """Write it; returns the path."""
     path.write_bytes(zip_bytes(value, **more))
     return str(path)
 

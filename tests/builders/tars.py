@@ -16,8 +16,6 @@ WRITTEN = 1489000000.25  # a time with a fraction has an extended header, as all
 
 
 class Storage(NamedTuple):
-    """A storage of float32."""
-
     key: int
     location: str
     data: bytes
@@ -63,7 +61,6 @@ def reference(key: int | str) -> bytes:
 
 
 def archive(members: Mapping[str, bytes], *, mtime: float = WRITTEN, **fields: object) -> bytes:
-    """A tar file with these members."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as made:
         for member, data in members.items():

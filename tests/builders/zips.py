@@ -26,26 +26,9 @@ FULL16, FULL32 = 0xFFFF, 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One record; what is None is told truthfully.
+    """One record; what is None is told truthfully. Methods 0 and 8 are carried out, others only declared.
 
-    Attributes:
-        name: Its name in the directory; bytes as they are.
-        data: Its contents, before any deflation.
-        method: 0 or 8 are carried out, others only declared.
-        flags: General purpose bits in both headers.
-        crc: The declared checksum.
-        nbytes: The declared size.
-        stored_nbytes: The declared size in the file.
-        local_name: Its name in the local header.
-        local_signature: What the local header begins with.
-        extra: Extra field of the local header.
-        central_extra: Extra field in the directory.
-        offset: The declared place of the local header.
-        zip64: Tell sizes and place in a Zip64 extra field.
-        comment: Comment in the directory.
-        time: The time of day, as DOS writes it.
-        disk: The number of the disk.
-        attributes: External attributes.
+    `crc`, `nbytes`, `stored_nbytes`, `offset` and `attributes` are declared, `extra` is in the local header.
     """
 
     name: str | bytes
@@ -69,13 +52,7 @@ class Record:
 
 @dataclass(slots=True)
 class ZipBuilder:
-    """Collects the bytes of a zip.
-
-    Attributes:
-        body: Bytes so far.
-        central: The directory so far.
-        count: Records so far.
-    """
+    """Collects the bytes of a zip and of its directory."""
 
     body: bytearray = field(default_factory=bytearray)
     central: bytearray = field(default_factory=bytearray)
@@ -148,7 +125,6 @@ class ZipBuilder:
 
 
 def build_zip(*records: Record, comment: bytes = b"", zip64: bool = False, start: int | None = None) -> bytes:
-    """A whole zip file."""
     builder = ZipBuilder()
     for record in records:
         builder.add(record)
@@ -162,7 +138,6 @@ def checkpoint(
     folder: str = "archive/",
     version: bytes | None = b"3\n",
 ) -> bytes:
-    """A zip as torch.save writes it."""
     records = [Record(name=f"{folder}data.pkl", data=pickle)]
     records += [Record(name=f"{folder}data/{key}", data=data) for key, data in (storages or {}).items()]
     if version is not None:

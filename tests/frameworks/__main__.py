@@ -53,7 +53,6 @@ VERSIONS = {
 
 
 def main(out: Path, *wanted: str) -> int:
-    """Run the makers and write the files, their oracles and the index."""
     warnings.simplefilter("ignore")
     for module in MODULES:
         if not wanted or any(name.startswith(module) for name in wanted):

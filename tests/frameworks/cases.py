@@ -22,7 +22,6 @@ FILES = Path(__file__).parents[1] / "data" / "frameworks"
 
 
 def every() -> list[Case]:
-    """List the files."""
     return cases(root=FILES)
 
 
@@ -37,7 +36,6 @@ def opened(path: Path) -> Checkpoint | CheckpointError:
 
 @cache
 def document(path: Path) -> Document:
-    """Return the document of `show --json` as plain values."""
     checkpoint = opened(path)
     if isinstance(checkpoint, CheckpointError):
         return {"error": {"message": str(checkpoint)}}
@@ -62,19 +60,13 @@ def _name(keys: list[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How the slots of optimizers are named, over many files.
-
-    Attributes:
-        counts: How many are `right`, `unnamed` and `wrong`, by file.
-        wrong: Each wrong one: file, way, the truth, and what was said.
-    """
+    """How many slots of optimizers are named `right`, `unnamed` and `wrong`, by file, and each wrong one."""
 
     counts: dict[str, Counter[str]]
     wrong: list[tuple[str, str, str, str]]
 
     @property
     def total(self) -> Counter[str]:
-        """The counts over all files."""
         return sum(self.counts.values(), Counter())
 
 

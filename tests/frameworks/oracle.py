@@ -70,12 +70,6 @@ class Truth:
                 number += 1
         return self
 
-    def named_optimizer(self, *path: Any) -> Truth:
-        """Claim that there is an optimizer whose state is kept by the names of parameters."""
-        self.roles[tuple(map(str, path))] = "optimizer"
-        self.slots[(*map(str, path), "state"), "*"] = "*"
-        return self
-
     def role_of(self, path: Path_) -> str | None:
         """Return the role that the nearest claim above a path says."""
         texts = tuple(map(str, path))
@@ -88,8 +82,6 @@ class Truth:
         """Return the name of the parameter that a slot belongs to, or None for what is no slot."""
         texts = tuple(map(str, path))
         for end in range(1, len(texts)):
-            if (texts[:end], "*") in self.slots:
-                return texts[end]
             found = self.slots.get((texts[:end], texts[end]))
             if found is not None:
                 return found
@@ -148,7 +140,6 @@ class _Loaded:
 
 
 def describe(path: Path, truth: Truth, container: str) -> dict[str, Any]:
-    """Return the oracle of a file that torch loads."""
     loaded = _Loaded()
     try:
         value = torch.load(path, map_location=loaded, weights_only=False)
@@ -161,10 +152,7 @@ def describe(path: Path, truth: Truth, container: str) -> dict[str, Any]:
         safe = False
     rows = [_row(keys, tensor, truth, loaded) for keys, tensor in tensors_of(value)]
     storages = {
-        key: {
-            "location": location,
-            "nbytes": bare.nbytes(),
-        }
+        key: {"location": location, "nbytes": bare.nbytes()}
         for bare in loaded.alive
         for key, location in [loaded.by_pointer[bare._cdata]]
     }

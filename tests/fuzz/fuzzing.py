@@ -38,7 +38,7 @@ def seeds(target: str) -> list[bytes]:
     """Small honest and hostile inputs."""
     from tests.corpus import cases
     from tests.hostile.cases import CASES
-    from tests.hostile.generated import SPOILED
+    from tests.hostile.constructed import SPOILED
 
     if target == "pickle":
         return [b"\x80\x02" + part + b"." for part in SPOILED.values()]

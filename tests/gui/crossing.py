@@ -23,13 +23,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from inspector.gui.dialogs.export.dialog import RunningPage
 from inspector.gui.main_window import MainWindow
-from inspector.gui.pages.facts import CheckCard
 from inspector.gui.pages.tabs import PageTabs
-from inspector.gui.start.failure import OpeningPage
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
+from inspector.gui.widgets.progress import ProgressBar
 from inspector.progress import Progress
 from tests.builders import legacy, pickles, zips
 
@@ -123,9 +121,8 @@ ROOM_FOR_TABS = ("ScrollLeftButton", "ScrollRightButton")
 
 def picture_of(window: MainWindow) -> list[str]:
     """Return all that a window shows: every text, row, link and state of every widget that is not hidden."""
-    for kind in (CheckCard, OpeningPage, RunningPage):
-        for part in window.findChildren(kind):
-            part._on_tick()  # as its timer does, ten times a second
+    for bar in window.findChildren(ProgressBar):
+        bar.look()  # as its timer does, ten times a second
     for pages in window.findChildren(PageTabs):
         pages.page(pages.current_id)  # which is built after the first paint
     lines = [f"title {window.windowTitle()}"]

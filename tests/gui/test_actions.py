@@ -12,7 +12,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLabel, QMenu, QPlainTextEdit, QPushButton, QWidget
 
 from inspector.gui import actions, main_window
-from inspector.gui import tree_menu as menu
+from inspector.gui import menus as menu
 from inspector.gui.actions import ACTIONS, Action, is_usable
 from inspector.gui.commands import _KINDS
 from inspector.gui.dialogs import help as diagnostics

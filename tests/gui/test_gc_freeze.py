@@ -5,8 +5,8 @@ import weakref
 
 import pytest
 
-from inspector.gui import gc_freeze
-from inspector.gui.gc_freeze import FreezingPause, collect_closed
+from inspector.gui import tasks
+from inspector.gui.tasks import FreezingPause, collect_closed
 
 
 @pytest.fixture(autouse=True)
@@ -66,10 +66,10 @@ def test_what_a_closed_window_leaves_is_collected_though_it_was_frozen(monkeypat
     del thing
     gc.collect()  # of nothing: all is frozen
     assert seen() is not None
-    monkeypatch.setattr(gc_freeze, "_FEW", 0)  # with a large file in another window: that would take long
+    monkeypatch.setattr(tasks, "_FEW", 0)  # with a large file in another window: that would take long
     collect_closed()
     assert seen() is not None
-    monkeypatch.setattr(gc_freeze, "_FEW", 10_000_000)
+    monkeypatch.setattr(tasks, "_FEW", 10_000_000)
     with FreezingPause():
         collect_closed()
     assert seen() is not None

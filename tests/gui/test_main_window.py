@@ -196,16 +196,6 @@ def test_choosing_and_activating_a_row(window, session):
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(
-    ("command", "method"),
-    [("demo", "open_demo"), ("reload", "reload"), ("export", "begin_export"), ("close", "close")],
-)
-def test_commands_of_the_session(window, session, command, method):
-    window.actions_by_name[command].trigger()
-    getattr(session, method).assert_called_once_with()
-
-
-@pytest.mark.wide
 def test_the_banner_leads_to_export_code_and_findings(window, session):
     banner = window.workspace.banner
     banner.export_wanted.emit()
@@ -232,15 +222,6 @@ def test_copying_from_the_tree(window, session):
     window.actions_by_name["copy_rows"].trigger()
     assert QGuiApplication.clipboard().text().startswith("Name\tDevice")
     assert window.statusBar().currentMessage() == "Copied 2 lines"
-
-
-@pytest.mark.wide
-def test_folding(window):
-    window.actions_by_name["collapse"].trigger()
-    tree = window.workspace.tree
-    assert not tree.isExpanded(tree.model().index(2, 0))
-    window.actions_by_name["expand"].trigger()
-    assert tree.isExpanded(tree.model().index(2, 0))
 
 
 @pytest.mark.wide
@@ -285,12 +266,6 @@ def test_closing_without_a_file_closes_the_window(make_window, session):
     window.actions_by_name["close"].trigger()
     assert not window.isVisible()
     session.close.assert_not_called()
-
-
-@pytest.mark.wide
-def test_quit_closes_everything(window):
-    window.actions_by_name["quit"].trigger()
-    assert not window.isVisible()
 
 
 # ------------------------------------------------------------------ files from outside
@@ -378,13 +353,6 @@ def test_over_an_open_file_the_window_says_that_a_drop_is_welcome(window):
     window.show_screen(fakes.failed_screen())
     window.dragMoveEvent(asked)
     assert window._overlay._text == "Drop to open"
-
-
-@pytest.mark.wide
-def test_escape_ends_a_search_from_anywhere(window, session):
-    window.show_screen(replace(READY, query="conv", matches=(5,)))
-    window.actions_by_name["find_end"].trigger()
-    session.search.assert_called_with("")
 
 
 def test_the_workspace_is_made_while_a_file_is_read(make_window):
@@ -664,20 +632,6 @@ def test_the_picture_is_ready_when_the_bars_are(make_window, qtbot):
     window.workspace.pages.open_page("code")
     assert not window.is_drawn  # it is made in turns
     qtbot.waitUntil(lambda: window.is_drawn)
-
-
-@pytest.mark.wide
-def test_every_control_has_a_name_and_can_be_reached(window):
-    for page in ("memory", "tensor", "findings", "code", "file"):
-        window.workspace.pages.open_page(page)
-    for kind in ("QPushButton", "QToolButton", "QComboBox", "QLineEdit", "QTreeView", "QPlainTextEdit"):
-        for widget in window.findChildren(QWidget):
-            if not widget.isVisible() or not widget.inherits(kind) or widget.objectName().startswith("qt_"):
-                continue
-            name = widget.accessibleName() or (widget.text() if hasattr(widget, "text") else "")
-            assert name, widget
-            if widget.isEnabled():
-                assert widget.focusPolicy() != Qt.FocusPolicy.NoFocus, widget
 
 
 @pytest.mark.wide

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
-from inspector.gui import tree_menu as module
+from inspector.gui import menus as module
 from inspector.gui.tree.model import Column
 from inspector.records import replace
 from inspector.report.outline.flat import FlatRows, Order

@@ -113,7 +113,6 @@ def _in_forks(loads: list[Load]) -> list[str]:
 
 
 def main() -> int:
-    """Answer line by line."""
     import torch
 
     torch.set_num_threads(1)

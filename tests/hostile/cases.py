@@ -16,14 +16,7 @@ from tests.hostile import archives, names, streams, tensors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One hostile file.
-
-    Attributes:
-        group: Its number in the list.
-        name: What it is.
-        build: Makes its bytes.
-        says: What the program must say.
-    """
+    """One hostile file: how it is built, and what the program must say of it."""
 
     group: int
     name: str
@@ -37,7 +30,8 @@ class Case:
 CASES: tuple[Case, ...] = tuple(
     Case(group=group, name=name, build=build, says=says)
     for table in (streams.CASES, archives.CASES, tensors.CASES, names.CASES)
-    for group, name, build, says in table
+    for group, rows in table.items()
+    for name, (build, says) in rows.items()
 )
 
 ELSEWHERE: dict[int, str] = {

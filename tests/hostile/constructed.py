@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from inspector.pickles.instructions import OPCODES as ALL_OPCODES
-from tests.builders import legacy, tars, zips
+from tests.builders import tars
 from tests.builders.pickles import (
     MARK,
     NONE,
@@ -28,50 +28,115 @@ from tests.builders.pickles import (
     text,
     tuple_,
 )
-from tests.builders.zips import Record
-from tests.hostile.combinations import combinations
-from tests.hostile.generated import GLOBALS, MISUSES, OBJECTS, OPCODES
-from tests.hostile.palette import FALSE, OD, STORAGES, TRUE, floating, made, palette, stored
+from tests.hostile.making_arguments import combinations
+from tests.hostile.palette import (
+    FALSE,
+    OD,
+    STORAGES,
+    TRUE,
+    floating,
+    legacy_file,
+    legacy_of,
+    made,
+    palette,
+    stored,
+    zip_file,
+    zip_of,
+)
 
 SEED = 20261122
-_CALLS = 900  # of the 22,000 calls in `combinations`
+_CALLS = 900  # of the 22,000 calls of `combinations`
 Files = Iterator[tuple[str, bytes]]
 
-
-def zip_file(push: bytes, *, protocol: int | None = 2, **facts: bytes) -> bytes:
-    """A zip of one value, with the records of the storages that occur in it."""
-    begin = b"" if protocol is None else proto(protocol)
-    return zip_of(stream(begin, push), **facts)
-
-
-def zip_of(data: bytes, **facts: bytes) -> bytes:
-    """A zip of a pickle."""
-    rows = [Record(name="archive/data.pkl", data=data)]
-    rows += [
-        Record(name=f"archive/data/{key}", data=bytes(nbytes))
-        for key, (_, _, nbytes) in STORAGES.items()
-        if nbytes >= 0 and key.encode() in data
-    ]
-    rows += [
-        Record(name=f"archive/{title}", data=fact) for title, fact in {"version": b"3\n", **facts}.items()
-    ]
-    return zips.build_zip(*rows)
-
-
-def legacy_file(push: bytes, *, begin: int | None = 2, **given: object) -> bytes:
-    """A legacy file of one value."""
-    head = b"" if begin is None else proto(begin)
-    return legacy_of(stream(head, push), **given)
-
-
-def legacy_of(data: bytes, **given: object) -> bytes:
-    """A legacy file of a pickle, with the storages that occur in it."""
-    rows = [
-        (key, numel, bytes(max(nbytes, 0)))
-        for key, (_, numel, nbytes) in STORAGES.items()
-        if key.encode() in data
-    ]
-    return legacy.checkpoint(data, *rows, **given)  # type: ignore[arg-type]
+OPCODES: dict[str, bytes] = {
+    "SHORT_BINUNICODE": op("SHORT_BINUNICODE", b"\1x"),
+    "BINUNICODE8": op("BINUNICODE8", struct.pack("<Q", 1) + b"x"),
+    "SHORT_BINBYTES": op("SHORT_BINBYTES", b"\1x"),
+    "BINBYTES": op("BINBYTES", struct.pack("<I", 1) + b"x"),
+    "BYTEARRAY8": op("BYTEARRAY8", struct.pack("<Q", 1) + b"x"),
+    "INT": op("INT", b"5\n"),
+    "LONG": op("LONG", b"5L\n"),
+    "LONG4": op("LONG4", struct.pack("<i", 1) + b"\5"),
+    "FLOAT": op("FLOAT", b"1.5\n"),
+    "STRING": op("STRING", b"'a'\n"),
+    "UNICODE": op("UNICODE", b"a\n"),
+    "BINSTRING": op("BINSTRING", struct.pack("<i", 1) + b"x"),
+    "POP": number(1) + op("POP") + NONE,
+    "DUP": number(1) + op("DUP") + op("TUPLE2"),
+    "MEMOIZE": list_() + op("MEMOIZE"),
+    "PUT": list_() + op("PUT", b"77\n"),
+    "FRAME": op("FRAME", struct.pack("<Q", 1)) + NONE,
+    "FROZENSET": MARK + op("FROZENSET"),
+    "ADDITEMS": op("EMPTY_SET") + MARK + number(1) + op("ADDITEMS"),
+    "LIST": MARK + number(1) + op("LIST"),
+    "DICT": MARK + number(1) + NONE + op("DICT"),
+    "STACK_GLOBAL": text("torch") + text("float32") + op("STACK_GLOBAL"),
+    "NEWOBJ_EX": name("collections.OrderedDict") + tuple_() + dict_() + op("NEWOBJ_EX"),
+    "INST": MARK + op("INST", b"collections\nOrderedDict\n"),
+    "OBJ": MARK + name("collections.OrderedDict") + op("OBJ"),
+}
+GLOBALS: dict[str, bytes] = {
+    dotted: name(dotted)
+    for dotted in (
+        *("argparse.Namespace", "mine.Config", "datetime.timedelta", "pathlib.PosixPath", "numpy.dtype"),
+        *("builtins.slice", "collections.defaultdict", "torch.nn.modules.linear.Linear", "torch.Generator"),
+        *(
+            "posix.system",
+            "os.getcwd",
+            "sys.exit",
+            "builtins.eval",
+            "__builtin__.getattr",
+            "subprocess.Popen",
+        ),
+        *("torch.load", "torch.hub.load", "functools.partial", "types.FunctionType", "_io.FileIO"),
+    )
+}
+OBJECTS: dict[str, bytes] = {
+    "object made": call("mine.Config", number(1)),
+    "object made anew": name("mine.Config") + tuple_() + op("NEWOBJ"),
+    "object with state": call("mine.Config") + dict_((text("a"), number(1))) + op("BUILD"),
+    "object appended to": call("mine.List") + number(1) + op("APPEND"),
+    "object with items": call("mine.Dict") + text("k") + number(1) + op("SETITEM"),
+    "two classes": list_(call("mine.A"), call("mine.B")),
+}
+MISUSES: dict[str, bytes] = {
+    "append to a dictionary": OD + number(1) + op("APPEND"),
+    "append to a tuple": tuple_() + number(1) + op("APPEND"),
+    "item of a list": list_() + text("k") + number(1) + op("SETITEM"),
+    "item of a set": call("__builtin__.set") + text("k") + number(1) + op("SETITEM"),
+    "state of a set": call("__builtin__.set") + dict_((text("a"), NONE)) + op("BUILD"),
+    "empty state of a set": call("__builtin__.set") + dict_() + op("BUILD"),
+    "state of a list": list_() + dict_() + op("BUILD"),
+    "state of a name": name("torch.float32") + dict_() + op("BUILD"),
+    "call of a text": text("x") + tuple_() + op("REDUCE"),
+    "call of a result": OD + tuple_() + op("REDUCE"),
+    "call of a type": call("torch.float32"),
+    "call of a storage class": call("torch.FloatStorage"),
+    "function made anew": name("_codecs.encode") + tuple_(text("a")) + op("NEWOBJ"),
+    "class made anew": name("collections.OrderedDict") + tuple_() + op("NEWOBJ"),
+    "odd dictionary": op("EMPTY_DICT") + MARK + number(1) + op("SETITEMS"),
+    "list as key": dict_((list_(), NONE)),
+    "dictionary as key": dict_((tuple_(dict_()), NONE)),
+    "wrong argument of OrderedDict": call("collections.OrderedDict", number(5)),
+    "wrong argument of set": call("__builtin__.set", number(5)),
+    "wrong argument of Size": call("torch.Size", text("a")),
+    "wrong argument of device": call("torch.device", text("nonsense")),
+    "wrong argument of complex": call("__builtin__.complex", list_()),
+    "arguments that are a list": name("collections.OrderedDict") + list_() + op("REDUCE"),
+    "persistent id of a text": text("x") + op("BINPERSID"),
+    "persistent id of a module": tuple_(text("module"), number(1)) + op("BINPERSID"),
+    "persistent id of nothing": tuple_() + op("BINPERSID"),
+    "persistent id without a class": tuple_(text("storage"), NONE, text("0"), text("cpu"), number(2))
+    + op("BINPERSID"),
+    "memo slot that is empty": op("BINGET", b"\xfe"),
+    "stack that is empty": op("TUPLE3") + op("REDUCE") + op("BUILD") * 9,
+    "mark that is missing": op("TUPLE") * 9,
+    "a byte that is no opcode": b"\xff",
+    "text that is no text": op("BINUNICODE", struct.pack("<I", 1) + b"\xff"),
+    "old text that is no text": op("SHORT_BINSTRING", b"\1\xff"),
+    "name that is no text": op("GLOBAL", b"a\xff\nb\n"),
+}
+SPOILED: dict[str, bytes] = {**OPCODES, **GLOBALS, **OBJECTS, **MISUSES}
 
 
 def calls() -> Files:
@@ -110,7 +175,6 @@ def receivers() -> Files:
 
 
 def keys() -> Files:
-    """A value of each kind as a key."""
     for color, push in palette().items():
         yield f"{color} as key", zip_file(dict_((push, NONE)))
         yield f"{color} in a tuple as key", zip_file(dict_((tuple_(push), NONE)))
@@ -144,7 +208,6 @@ def _storages(form: str, wrap: Callable[[bytes], bytes], tail: list[bytes]) -> F
 
 
 def opcodes() -> Files:
-    """Each opcode of pickle in each form, under each protocol."""
     pushes = {**OPCODES}
     for version in (None, 0, 1, 2, 3, 4, 5, 6, 255):
         yield f"protocol {version}", zip_file(number(1), protocol=version)
@@ -186,63 +249,36 @@ def protocols() -> Files:
             yield f"legacy {title} all in protocol {version}", legacy_of(data, protocol=version)
 
 
+_SPELLED = """
+    collections|OrderedDict __builtin__|set builtins|set builtins|list builtins|dict __builtin__|long
+    __builtin__|unicode copy_reg|_reconstructor itertools|imap torch|float32 torch|float torch.|float32
+    torch|torch.float32 torch|Size torch|Tensor torch._utils|_rebuild_tensor_v2
+    torch|_utils._rebuild_tensor_v2 torch._utils|_rebuild_x torch.storage|_LegacyStorage
+    torch.storage|UntypedStorage torch|UntypedStorage torch.nn|Parameter torch.nn.parameter|Parameter
+    torch.nn.parameter|Buffer torch.cuda|FloatStorage torch.cuda|UntypedStorage torch|DoubleStorage
+    torch|QInt8Storage torch|ComplexFloatStorage torch|strided torch|sparse_coo torch|per_tensor_affine
+    torch.serialization|_get_layout torch._C|Generator torch|uint7 torch|int8 torch|bits8
+    torch|float8_e4m3fn torch|float4_e2m1fn_x2 torch.utils|_rebuild_tensor _codecs|encode codecs|encode
+    os|system os.path|join posix|system nt|system sys|exit OS|system builtins|eval builtins|getattr
+    __builtin__|eval subprocess|Popen torch.nested._internal.nested_tensor|_rebuild_njt
+    torch._dynamo.decorators|_DimRange torch.distributed.device_mesh|DeviceMesh
+    torch.distributed.tensor|DTensor torchevil._utils|_rebuild_tensor_v2 collections|ordereddict
+    collections.abc|Set __builtin__|reduce __builtin__|xrange UserDict|UserDict Queue|Queue
+    StringIO|StringIO mine|<lambda> mine|A.B.C
+"""
+
+
 def names() -> Files:
-    """Names in each spelling, listed ones and others."""
-    spelled = [
-        *(
-            "collections\nOrderedDict",
-            "__builtin__\nset",
-            "builtins\nset",
-            "builtins\nlist",
-            "builtins\ndict",
-        ),
-        *("__builtin__\nlong", "__builtin__\nunicode", "copy_reg\n_reconstructor", "itertools\nimap"),
-        *("torch\nfloat32", "torch\nfloat", "torch\n float32", "torch\nfloat32 ", "torch.\nfloat32"),
-        *("torch\ntorch.float32", "\ntorch.float32", "torch\n", "\n", "torch\nSize", "torch\nTensor"),
-        *("torch._utils\n_rebuild_tensor_v2", "torch\n_utils._rebuild_tensor_v2", "torch._utils\n_rebuild_x"),
-        *("torch.storage\n_LegacyStorage", "torch.storage\nUntypedStorage", "torch\nUntypedStorage"),
-        *("torch.nn\nParameter", "torch.nn.parameter\nParameter", "torch.nn.parameter\nBuffer"),
-        *(
-            "torch.cuda\nFloatStorage",
-            "torch.cuda\nUntypedStorage",
-            "torch\nDoubleStorage",
-            "torch\nQInt8Storage",
-        ),
-        *("torch\nComplexFloatStorage", "torch\nstrided", "torch\nsparse_coo", "torch\nper_tensor_affine"),
-        *(
-            "torch.serialization\n_get_layout",
-            "torch._C\nGenerator",
-            "torch\nuint7",
-            "torch\nint8",
-            "torch\nbits8",
-        ),
-        *(
-            "torch\nfloat8_e4m3fn",
-            "torch\nfloat4_e2m1fn_x2",
-            "torch.utils\n_rebuild_tensor",
-            "_codecs\nencode",
-        ),
-        *(
-            "codecs\nencode",
-            "os\nsystem",
-            "os.path\njoin",
-            "posix\nsystem",
-            "nt\nsystem",
-            "sys\nexit",
-            "sys \nexit",
-        ),
-        *("OS\nsystem", "builtins\neval", "builtins\ngetattr", "__builtin__\neval", "subprocess\nPopen"),
-        *("torch.nested._internal.nested_tensor\n_rebuild_njt", "torch._dynamo.decorators\n_DimRange"),
-        *("torch.distributed.device_mesh\nDeviceMesh", "torch.distributed.tensor\nDTensor"),
-        *("torchevil._utils\n_rebuild_tensor_v2", "collections\nordereddict", "collections.abc\nSet"),
-        *(
-            "__builtin__\nreduce",
-            "__builtin__\nxrange",
-            "UserDict\nUserDict",
-            "Queue\nQueue",
-            "StringIO\nStringIO",
-        ),
-        *("\u00e9\n\u20ac", "mine\n<lambda>", "mine\nA.B.C", "a" * 300 + "\nb"),
+    spelled = [word.replace("|", "\n") for word in _SPELLED.split()]
+    spelled += [
+        "torch\n float32",
+        "torch\nfloat32 ",
+        "\ntorch.float32",
+        "torch\n",
+        "\n",
+        "sys \nexit",
+        "\xe9\n\u20ac",
+        "a" * 300 + "\nb",
     ]
     for spelling in spelled:
         push = op("GLOBAL", f"{spelling}\n".encode())
@@ -271,9 +307,7 @@ def geometries() -> Files:
         TRUE,
         floating(1.0),
     ]
-    shapes = [
-        *((), (4,), (2, 2), (5,), (0,), (-1,), (big,), (huge, 4), (1, 1, 4), (4, 0), (1,) * 70),
-    ]
+    shapes = [*((), (4,), (2, 2), (5,), (0,), (-1,), (big,), (huge, 4), (1, 1, 4), (4, 0), (1,) * 70)]
     strides = [(), (1,), (2, 1), (0,), (-1,), (1, 1), (big,), (1,) * 70, (4, 4, 1), (1, 4)]
     chance = random.Random(SEED)
     grid = [(offset, shape, stride) for offset in offsets for shape in shapes for stride in strides]
@@ -437,11 +471,13 @@ def broken() -> Files:
 
 
 def mixtures() -> Files:
-    """Honest values in a tree, one value of any kind among them."""
+    """Honest values in a tree, then what is spoiled among them."""
     chance = random.Random(SEED + 1)
     honest = list(palette().values())
-    for count in range(150):
+    for count in [*range(150), *SPOILED]:
         parts = chance.choices(honest, k=chance.randint(2, 7))
+        if count in SPOILED:
+            parts.insert(chance.randint(0, len(parts)), SPOILED[count])
         tree = dict_(*((text(f"k{at}"), part) for at, part in enumerate(parts)))
         deep = chance.choice((tree, list_(tree), tuple_(tree, tree), OD + text("m") + tree + op("SETITEM")))
         yield f"mixture {count}", zip_file(deep, protocol=chance.choice((2, 2, 3)))

@@ -105,7 +105,6 @@ class Script(app.QObject):
 
 
 def run(name: str, other: str) -> None:
-    """Do all of it and say what came of it."""
     commands = json.load(sys.stdin)
     codes = [main(command) for command in commands]
     qt = app.make_app()

@@ -1,9 +1,10 @@
-"""One value of each kind that a pickle can hand to torch, as instructions: what calls are tried with."""
+"""One value of each kind that a pickle can hand to torch, as instructions, and files of such values."""
 
 from __future__ import annotations
 
 import struct
 
+from tests.builders import legacy, zips
 from tests.builders.pickles import (
     NONE,
     call,
@@ -13,7 +14,9 @@ from tests.builders.pickles import (
     name,
     number,
     op,
+    proto,
     storage,
+    stream,
     tensor,
     text,
     tuple_,
@@ -41,28 +44,19 @@ STORAGES: dict[str, tuple[str, int, int]] = {
 
 
 def floating(value: float) -> bytes:
-    """A float."""
     return op("BINFLOAT", struct.pack(">d", value))
 
 
 def stored(key: str, *, legacy: bool = False) -> bytes:
-    """A storage."""
     cls, numel, _ = STORAGES[key]
     return (legacy_storage if legacy else storage)(key, cls=cls, numel=numel)
 
 
 def made(key: str = "s-float", *shape: int, legacy: bool = False) -> bytes:
-    """A tensor of it."""
     return tensor(stored(key, legacy=legacy), *(shape or (STORAGES[key][1],)))
 
 
-def floats() -> bytes:
-    """A parameter of four floats."""
-    return call("torch._utils._rebuild_parameter", made(), TRUE, OD)
-
-
 def palette(*, legacy: bool = False) -> dict[str, bytes]:
-    """All kinds, by what they are."""
     return {
         "None": NONE,
         "True": TRUE,
@@ -138,3 +132,35 @@ def palette(*, legacy: bool = False) -> dict[str, bytes]:
         "encode": name("_codecs.encode"),
         "_rebuild_tensor": name("torch._utils._rebuild_tensor"),
     }
+
+
+def zip_file(push: bytes, *, protocol: int | None = 2, **facts: bytes) -> bytes:
+    """A zip of one value, with the records of the storages that occur in it."""
+    begin = b"" if protocol is None else proto(protocol)
+    return zip_of(stream(begin, push), **facts)
+
+
+def zip_of(data: bytes, **facts: bytes) -> bytes:
+    parts = {"data.pkl": data}
+    parts |= {
+        f"data/{key}": bytes(nbytes)
+        for key, (_, _, nbytes) in STORAGES.items()
+        if nbytes >= 0 and key.encode() in data
+    }
+    parts |= {"version": b"3\n", **facts}
+    return zips.build_zip(*(zips.Record(name=f"archive/{name}", data=part) for name, part in parts.items()))
+
+
+def legacy_file(push: bytes, *, begin: int | None = 2, **given: object) -> bytes:
+    head = b"" if begin is None else proto(begin)
+    return legacy_of(stream(head, push), **given)
+
+
+def legacy_of(data: bytes, **given: object) -> bytes:
+    """A legacy file of a pickle, with the storages that occur in it."""
+    rows = [
+        (key, numel, bytes(max(nbytes, 0)))
+        for key, (_, numel, nbytes) in STORAGES.items()
+        if key.encode() in data
+    ]
+    return legacy.checkpoint(data, *rows, **given)  # type: ignore[arg-type]

@@ -29,7 +29,6 @@ def poisoned_names() -> set[str]:
 
 
 def poison(folder: Path, marks: Path, packages: tuple[str, ...] = ("inspector", "torch")) -> None:
-    """Fill a folder; whatever runs adds a line to the file of marks."""
     for name in poisoned_names():
         line = f"{name} was imported\n"
         said = f"open({str(marks)!r}, 'a').write({line!r})\n"

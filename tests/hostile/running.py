@@ -143,7 +143,6 @@ def _digest(path: str) -> str | None:
 
 
 def main() -> int:
-    """Answer line by line."""
     opened(str(_ROOT / "tests/data/corpus/zip/state_dict.pt"))  # no fork pays for what is imported once
     for line in sys.stdin:
         path = line.rstrip("\n")
@@ -170,7 +169,6 @@ class Runner:
         )
 
     def open(self, path: Path) -> Answer:
-        """Have a file opened."""
         assert self._child.stdin
         assert self._child.stdout
         self._child.stdin.write(f"{path}\n")
@@ -178,7 +176,6 @@ class Runner:
         return json.loads(self._child.stdout.readline())
 
     def close(self) -> None:
-        """Let the child end."""
         self._child.communicate()
         assert self._child.returncode == 0
 

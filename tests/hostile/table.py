@@ -24,7 +24,6 @@ _MOST_LISTED = 6
 
 
 def hostile() -> str:
-    """Open the files of every group."""
     return _summary(_open_all({str(case): (case.build, case.says) for case in CASES}))
 
 
@@ -45,13 +44,11 @@ def crowds() -> str:
 
 
 def agreement() -> str:
-    """Ask torch."""
     with tempfile.TemporaryDirectory() as folder:
         return table(rows(Path(folder)))
 
 
 def fuzz(folder: str = "build/fuzz") -> str:
-    """Read the logs of the fuzzer."""
     lines = ["| target | inputs | minutes |", "| --- | ---: | ---: |"]
     for log in sorted(Path(folder).glob("*.log")):
         for tried, seconds in _DONE.findall(log.read_text(encoding="utf-8", errors="replace")):
@@ -103,7 +100,6 @@ def _most(answers: list[Answer]) -> str:
 
 
 def write(part: str, text: str) -> None:
-    """Put a part between its marks."""
     page = PAGE.read_text(encoding="utf-8")
     begin, end = f"<!-- begin {part} -->\n", f"<!-- end {part} -->"
     head, _, rest = page.partition(begin)
@@ -112,7 +108,6 @@ def write(part: str, text: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Make the parts that are asked for, or all but the fuzzer's."""
     for argument in arguments or ["hostile", "crowds", "agreement"]:
         part, _, given = argument.partition("=")
         text = PARTS[part](*([given] if given else []))

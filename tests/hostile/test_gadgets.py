@@ -108,7 +108,6 @@ def test_no_text_offers_a_gadget(turn: int) -> None:
 
 
 def test_a_harmless_class_is_found_by_the_same_search() -> None:
-    """The search would see an offer if there were one."""
     checkpoint = holding(new("argparse.Namespace"))
     assert any(offers(said, "argparse.Namespace") for said in texts(checkpoint, "argparse.Namespace"))
 

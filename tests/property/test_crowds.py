@@ -120,6 +120,14 @@ FOUND = [
     ("integer", "keys of a dict"),
     ("mesh", "items of lists"),
     ("array of objects", "items of a list"),
+    ("OrderedDict of arguments", "items of a list"),
+    ("list", "items of a list"),
+    ("list", "arguments of sets"),
+    ("set", "items of a list"),
+    ("tuple", "keys of a dict"),
+    ("tuple", "all arguments of objects"),
+    ("dict of numbers", "states of objects"),
+    ("tuple", "shapes and strides"),
 ]
 
 
@@ -226,7 +234,6 @@ def test_shapes_are_paid_for(dimensions: int, tmp_path: Path) -> None:
 
 
 def main() -> None:
-    """Try every pair at both depths, and print the worst."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         cost_of_crowd(Path(folder), "dtype", "dtypes of scalars", 0)

@@ -27,19 +27,8 @@ from tests.sweep import tries
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
-DTYPES = (
-    "float32",
-    "float64",
-    "float16",
-    "bfloat16",
-    "int64",
-    "int32",
-    "int16",
-    "int8",
-    "uint8",
-    "bool",
-    "complex64",
-)
+_WORDS = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64"
+DTYPES = _WORDS.split()
 ZIP_ONLY = ("float8_e4m3fn", "uint16", "uint32")
 SETTINGS = settings(max_examples=tries(25, 60), deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -150,11 +150,7 @@ def objects(draw: st.DrawFn) -> object:
 
 
 RULES = st.lists(
-    st.builds(
-        Rule,
-        device=st.sampled_from([*DEVICES, "*", "cuda:*"]),
-        to=st.sampled_from(DESTINATIONS),
-    ),
+    st.builds(Rule, device=st.sampled_from([*DEVICES, "*", "cuda:*"]), to=st.sampled_from(DESTINATIONS)),
     min_size=1,
     max_size=3,
 )

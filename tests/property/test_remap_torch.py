@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickletools
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from inspector.remap.export import export_copy
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import Rule, Rules
 from tests.sweep import tries
-from tests.torch.pictures import picture
-from tests.torch.remapping import loaded, tagged
+from tests.torch.remapping import loaded, pickle_of, tagged, unpickled
+from tests.torch.remapping import remap as write_copy
+from tests.torch.sameness import assert_same
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -115,7 +117,7 @@ def test_we_agree_with_map_location(saved: Saved, rules: list[Rule]) -> None:
         copy, _ = remap(path, rules)
         after, moved = loaded(copy)
         assert moved == [Rules(rules).by_device(tag) or tag for tag in tags]
-        assert picture(after) == picture(before)
+        assert_same(before, after)
         rows = open_checkpoint(str(copy)).storages
         assert {row.device for row in rows} == set(moved)
 
@@ -131,7 +133,7 @@ def test_there_and_back_is_the_identity(saved: Saved, device: str) -> None:
         before, tags = loaded(path)
         after, again = loaded(back)
         assert again == tags
-        assert picture(after) == picture(before)
+        assert_same(before, after)
         assert open_checkpoint(str(back)).tensors == open_checkpoint(str(path)).tensors
         copy, plan = remap(path, [Rule(device="hpu:77", to="cpu")])
         assert plan.is_empty
@@ -159,4 +161,22 @@ def test_a_branch_moves_and_the_rest_stays(saved: Saved, pattern: str, to: str) 
                 other.storage == was.storage and rule.matches("", [other.path]) for other in original.tensors
             )
             assert row.device == (to if named else was.device)
-        assert picture(loaded(copy)[0]) == picture(loaded(path)[0])
+        assert_same(loaded(path)[0], loaded(copy)[0])
+
+
+@pytest.mark.parametrize(("protocol", "to"), [(4, "cpu"), (5, "cuda:11")])
+def test_frames_are_exact_for_every_unpickler(tmp_path: Path, protocol: int, to: str) -> None:
+    """A frame ends at 64 KB: long texts fill it sooner than tensors do."""
+    path = tmp_path / "in.pt"
+    value = {f"{number:04000}": {"cuda": torch.full((3,), number), "at": "cuda"} for number in range(60)}
+    with tagged(lambda _: "cuda"):
+        torch.save(value, path, pickle_protocol=protocol)
+    data = pickle_of(write_copy(path, f"cuda={to}"))
+    frames = [(pos, arg) for code, arg, pos in pickletools.genops(data) if code.name == "FRAME"]
+    assert len(frames) > 2
+    ends = [start + 9 + nbytes for start, nbytes in frames]
+    assert ends == [*(start for start, _ in frames[1:]), data.rindex(b".") + 1]
+    for pure in (False, True):
+        found = unpickled(data, pure=pure)
+        assert [item["at"] for item in found.values()] == ["cuda"] * 60
+        assert {item["cuda"].args[0][3] for item in found.values()} == {to}

@@ -29,15 +29,7 @@ LOADS, REFUSED, UNSURE = "loads", "refused", "unsure"
 
 
 class Row(NamedTuple):
-    """One call.
-
-    Attributes:
-        title: The file.
-        weights_only: The argument.
-        ours: `loads`, `unsure` where programs read different things or nobody should load it, `refused` where
-            we do not open it, or the error that we foretell.
-        theirs: `loads`, or the error.
-    """
+    """One call: torch says `loads` or an error, we also `refused`, and `unsure` where nobody should."""
 
     title: str
     weights_only: bool
@@ -46,27 +38,22 @@ class Row(NamedTuple):
 
     @property
     def form(self) -> str:
-        """What the file is: the second word of its title."""
         return self.title.split()[1]
 
     @property
     def quotes(self) -> bool:
-        """Whether both say an error."""
         return self.ours not in {LOADS, UNSURE, REFUSED} and self.theirs != LOADS
 
     @property
     def is_false_promise(self) -> bool:
-        """Whether we say that it loads, and it stops."""
         return self.ours == LOADS and self.theirs != LOADS
 
     @property
     def agrees(self) -> bool:
-        """Whether we say rightly that it loads or does not."""
         return self.ours == UNSURE or (self.ours == LOADS) == (self.theirs == LOADS)
 
     @property
     def same_error(self) -> bool:
-        """Whether it is an error of the class that we quote."""
         return self.theirs.partition(":")[0] == self.ours.partition(":")[0]
 
 
@@ -86,7 +73,6 @@ def foretold(path: Path) -> tuple[dict[bool, str], bool]:
 
 
 def rows(files: Iterable[Made], folder: Path) -> list[Row]:
-    """Ask both about files."""
     asked: list[tuple[str, Path, bool, str]] = []
     for number, (title, data, is_honest) in enumerate(files):
         path = folder / f"{number}.pt"
@@ -127,7 +113,6 @@ def table(found: Iterable[Row]) -> str:
 
 
 def main() -> int:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)

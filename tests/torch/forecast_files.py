@@ -46,13 +46,7 @@ NAMES = (
 
 
 class Made(NamedTuple):
-    """A file.
-
-    Attributes:
-        title: Its number, form, and what was done to it.
-        data: Its bytes.
-        honest: Whether nothing was done to it.
-    """
+    """A file: what was done to it, its bytes, and whether that was nothing."""
 
     title: str
     data: bytes
@@ -60,7 +54,6 @@ class Made(NamedTuple):
 
 
 def made(count: int, seed: int) -> Iterator[Made]:
-    """Make files, each from a seed of its own."""
     for each in range(count):
         yield _made(random.Random(f"{seed}-{each}"), f"{seed}-{each}")
 
@@ -82,26 +75,18 @@ def _made(chance: random.Random, name: str) -> Made:
 # --- honest files -------------------------------------------------------------------------------------------
 
 
+_true_tag = torch.serialization.location_tag
+
+
 def _saved(chance: random.Random, form: str, protocol: int) -> bytes:
     value = _value(chance)
     out = io.BytesIO()
     if form == "pickle":
         return pickle.dumps(value, protocol)
     tag, share = chance.choice(TAGS), chance.choice((0, 0, 0, 0.3, 1))
-    with (
-        tagged(lambda storage: tag if chance.random() < share else torch.serialization.location_tag(storage))
-        if share
-        else _nothing()
-    ):
+    with tagged(lambda storage: tag if chance.random() < share else _true_tag(storage)):
         torch.save(value, out, pickle_protocol=protocol, _use_new_zipfile_serialization=form == "zip")
     return out.getvalue()
-
-
-def _nothing() -> Any:
-    return tagged(_true_tag)
-
-
-_true_tag = torch.serialization.location_tag
 
 
 def _value(chance: random.Random) -> Any:
@@ -218,8 +203,6 @@ _LEAVES: list[tuple[Callable[[random.Random], Any], int]] = [
 
 
 class Step(NamedTuple):
-    """One instruction."""
-
     name: str
     arg: Any
     raw: bytes
@@ -237,26 +220,16 @@ def steps_of(data: bytes) -> list[Step]:
     return [Step(name, arg, data[at:end]) for (name, arg, at), end in zip(found, [*ends, last], strict=False)]
 
 
+_SIZES = (0, 1, 2, 3, 5, -1, -7, 255, 1 << 20, 1 << 31, 1 << 40, 1 << 62, 1 << 63)
+_VALUES = (
+    *map(number, _SIZES),
+    *(NONE, op("NEWTRUE"), op("NEWFALSE"), floating(2.0), text("cpu"), tuple_(), list_(), op("EMPTY_DICT")),
+    *(tuple_(number(2)), tuple_(number(1), number(2)), call("collections.OrderedDict")),
+)
+
+
 def _values(chance: random.Random) -> bytes:
-    return chance.choice(
-        (
-            *(
-                number(value)
-                for value in (0, 1, 2, 3, 5, -1, -7, 255, 1 << 20, 1 << 31, 1 << 40, 1 << 62, 1 << 63)
-            ),
-            *(
-                NONE,
-                op("NEWTRUE"),
-                op("NEWFALSE"),
-                floating(2.0),
-                text("cpu"),
-                tuple_(),
-                list_(),
-                op("EMPTY_DICT"),
-            ),
-            *(tuple_(number(2)), tuple_(number(1), number(2)), call("collections.OrderedDict")),
-        )
-    )
+    return chance.choice(_VALUES)
 
 
 def _number(chance: random.Random, step: Step) -> bytes:
@@ -265,16 +238,8 @@ def _number(chance: random.Random, step: Step) -> bytes:
 
 
 def _text(chance: random.Random, step: Step) -> bytes:
-    return chance.choice(
-        (
-            text(chance.choice(TAGS)),
-            text(f"{step.arg}x"),
-            text("storage"),
-            text("0"),
-            text("1"),
-            _values(chance),
-        )
-    )
+    texts = (chance.choice(TAGS), f"{step.arg}x", "storage", "0", "1")
+    return chance.choice((*map(text, texts), _values(chance)))
 
 
 def _old_text(chance: random.Random, step: Step) -> bytes:
@@ -290,6 +255,7 @@ def _slot(chance: random.Random, step: Step) -> bytes:
     return step.raw[:1] + bytes([chance.choice((0, 1, 2, 5, 200, step.raw[1] ^ 1))]) + step.raw[2:]
 
 
+_DEEDS = ["REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ"]
 _NUMBERS = frozenset({"BININT", "BININT1", "BININT2", "LONG1"})
 _TEXTS = frozenset({"BINUNICODE", "SHORT_BINUNICODE"})
 _EDITS: dict[str, tuple[frozenset[str], Callable[[random.Random, Step], bytes]]] = {
@@ -310,45 +276,16 @@ _EDITS: dict[str, tuple[frozenset[str], Callable[[random.Random, Step], bytes]]]
         frozenset({"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}),
         lambda chance, _: op(chance.choice(("TUPLE1", "TUPLE2", "TUPLE3", "TUPLE", "LIST"))),
     ),
-    "deed": (
-        frozenset({"REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ"}),
-        lambda chance, _: op(
-            chance.choice(
-                ("REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BINPERSID", "NEWOBJ", "POP")
-            )
-        ),
-    ),
+    "deed": (frozenset(_DEEDS), lambda chance, _: op(chance.choice((*_DEEDS, "POP")))),
 }
 _ANY = (
-    *(
-        op(name)
-        for name in (
-            "DUP",
-            "POP",
-            "EMPTY_SET",
-            "EMPTY_DICT",
-            "POP_MARK",
-            "MEMOIZE",
-            "REDUCE",
-            "BUILD",
-            "TUPLE1",
-        )
-    ),
-    *(
-        MARK,
-        NONE,
-        b"\xff",
-        b"\0",
-        b"I1\n",
-        b"L1L\n",
-        op("SHORT_BINBYTES", b"\1a"),
-        op("FRAME", b"\x04" + bytes(7)),
-    ),
+    *map(op, ["DUP", "POP", "EMPTY_SET", "EMPTY_DICT", "POP_MARK", "MEMOIZE", "REDUCE", "BUILD", "TUPLE1"]),
+    *(MARK, NONE, b"\xff", b"\0", b"I1\n", b"L1L\n"),
+    *(op("SHORT_BINBYTES", b"\1a"), op("FRAME", b"\x04" + bytes(7))),
 )
 
 
 def spoil_pickle(chance: random.Random, data: bytes) -> tuple[str, bytes]:
-    """Change one instruction of a pickle, or its bytes."""
     steps = steps_of(data)
     behind = data[sum(len(step.raw) for step in steps) :]
     what = chance.choice(

@@ -129,38 +129,11 @@ TEXTS = [
 ]
 FLOATS = [0.0, -0.0, 1.5, math.inf, -math.inf, 5e-324, 1e308, math.nan]
 ODD_NAN = struct.unpack(">d", bytes.fromhex("fff80000deadbeef"))[0]
-INTS = [
-    0,
-    1,
-    -1,
-    255,
-    256,
-    65535,
-    65536,
-    2**31 - 1,
-    -(2**31),
-    2**31,
-    -(2**63),
-    2**63,
-    2**2040,
-    -(2**3000),
-    10**50,
-]
+INTS = [0, 1, -1, 255, 256, 65535, 65536, 2**31 - 1, -(2**31), 2**31, -(2**63), 2**63, 2**2040, 10**50]
+INTS.append(-(2**3000))
 RAW = [b"", b"plain", b"caf\xe9", bytes(range(256)), b"\xff" * 300, "ключ".encode(), b'it\'s "quoted"\n\\x41']
-DTYPES = [
-    torch.float32,
-    torch.float64,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.int16,
-    torch.int8,
-    torch.uint8,
-    torch.bool,
-    torch.complex64,
-    torch.complex128,
-]
+_DTYPES = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 complex128"
+DTYPES = [getattr(torch, name) for name in _DTYPES.split()]
 
 
 class Maker:
@@ -182,7 +155,6 @@ class Maker:
         self.storages: list[torch.Tensor] = []
 
     def checkpoint(self) -> dict[Any, Any]:
-        """Return a dictionary with a model, something to leave out, and anything else."""
         model = collections.OrderedDict(
             (self.text_key(), self.tensor() if self.protocol else 1) for _ in range(self.rng.randint(1, 4))
         )
@@ -229,7 +201,6 @@ class Maker:
     # --- tensors --------------------------------------------------------------------------------------------
 
     def base(self) -> torch.Tensor:
-        """Return a flat tensor over a whole storage."""
         if self.storages and self.rng.random() < 0.4:
             return self.rng.choice(self.storages)
         dtype = self.rng.choice(DTYPES)
@@ -242,7 +213,6 @@ class Maker:
         return made
 
     def tensor(self) -> torch.Tensor:
-        """Return a view of a storage."""
         base = self.base()
         count = base.numel()
         start = self.rng.randrange(count)
@@ -305,13 +275,7 @@ class Maker:
         return made
 
     def derived(self, depth: int) -> Any:
-        made: Any = self.rng.choice(
-            [
-                MyList(self.values(depth)),
-                MyDict({"k": self.value(depth)}),
-                MyInt(7),
-            ]
-        )
+        made: Any = self.rng.choice([MyList(self.values(depth)), MyDict({"k": self.value(depth)}), MyInt(7)])
         made.note = self.value(depth)
         return made
 
@@ -385,13 +349,7 @@ _LEAVES: list[Make] = [
         [np.float32(1.5), np.int64(-3), np.bool_(True), np.dtype(">i2"), np.str_("s")]
     ),
     lambda maker, _: maker.rng.choice(
-        [
-            torch.float16,
-            torch.device("cpu"),
-            torch.device("meta"),
-            torch.Size([2, 3]),
-            torch.strided,
-        ]
+        [torch.float16, torch.device("cpu"), torch.device("meta"), torch.Size([2, 3]), torch.strided]
     ),
     lambda maker, _: {maker.rng.choice(INTS), maker.rng.choice(TEXTS), 2.5},
     lambda maker, _: frozenset([maker.rng.choice(INTS), (1, "x"), frozenset()]),

@@ -1,13 +1,14 @@
-"""The remap of a file in one call, for tests that load what comes out."""
+"""The remap of a file in one call, what torch makes of it, and the classes that genuine files name."""
 
 from __future__ import annotations
 
 import io
 import pickle
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,8 +19,20 @@ from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 
 
+class Point(NamedTuple):
+    x: int
+    y: Any
+
+
+class Net(torch.nn.Module):
+    """Only its class is needed: what is in it comes from the file."""
+
+
+class SubT(torch.Tensor):
+    """A subclass with data of its own."""
+
+
 def remap(path: Path, *rules: str, move_all: bool = False) -> Path:
-    """Write a copy beside a file."""
     plan = plan_remap(open_checkpoint(str(path)), [parse_rule(rule) for rule in rules], move_all=move_all)
     destination = path.with_name(f"{path.stem}-{len(list(path.parent.iterdir()))}.pt")
     done: Export = export_copy(str(path), destination, plan)
@@ -28,17 +41,29 @@ def remap(path: Path, *rules: str, move_all: bool = False) -> Path:
 
 
 @contextmanager
-def tagged(tag_of: Callable[[torch.UntypedStorage], str]) -> Iterator[None]:
-    """Let torch.save write other location tags than the truth, by the very way it writes that."""
-    real = torch.serialization.location_tag
-    torch.serialization.location_tag = lambda storage: tag_of(getattr(storage, "_untyped_storage", storage))
+def replaced(rows: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Put values in the place of others: objects, names of attributes, values."""
+    rows = list(rows)
+    before = [(place, name, getattr(place, name)) for place, name, _ in rows]
+    for place, name, value in rows:
+        setattr(place, name, value)
     try:
         yield
     finally:
-        torch.serialization.location_tag = real
+        for place, name, value in before:
+            setattr(place, name, value)
 
 
-def loaded(path: Path) -> tuple[object, list[str]]:
+def tagged(tag_of: Callable[[torch.UntypedStorage], str]) -> AbstractContextManager[None]:
+    """Let torch.save write other location tags than the truth, by the very way it writes that."""
+
+    def tag(storage: Any) -> str:
+        return tag_of(getattr(storage, "_untyped_storage", storage))
+
+    return replaced([(torch.serialization, "location_tag", tag)])
+
+
+def loaded(path: Path, *, weights_only: bool = False) -> tuple[Any, list[str]]:
     """What torch loads, and the tags it asks for, in order."""
     tags: list[str] = []
 
@@ -46,11 +71,10 @@ def loaded(path: Path) -> tuple[object, list[str]]:
         tags.append(tag)
         return storage
 
-    return torch.load(path, map_location=note, weights_only=False), tags
+    return torch.load(path, map_location=note, weights_only=weights_only), tags
 
 
 def pickle_of(path: Path) -> bytes:
-    """The object's pickle."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return next(archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))
@@ -58,9 +82,24 @@ def pickle_of(path: Path) -> bytes:
     return stream.data[: stream.end]
 
 
-class Name:
-    """What a pickle imports."""
+def rezipped(path: Path, out: Path, change: Callable[[str, bytes], bytes]) -> Path:
+    """Write an archive with other records in the place of its own."""
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as made:
+        for name in old.namelist():
+            made.writestr(name, change(name, old.read(name)))
+    return out
 
+
+def retagged(path: Path, tag: str, out: Path) -> Path:
+    """A file of TorchScript as a machine with this device would have saved it."""
+    new = b"X" + len(tag).to_bytes(4, "little") + tag.encode()
+    return rezipped(
+        *(path, out),
+        lambda name, data: data.replace(b"X\x03\0\0\0cpu", new) if name.endswith(".pkl") else data,
+    )
+
+
+class Name:
     def __init__(self, dotted: str) -> None:
         self.dotted = dotted
 

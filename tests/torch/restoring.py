@@ -25,6 +25,8 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim import swa_utils
 from torch.overrides import TorchFunctionMode
 
+from tests.torch.remapping import replaced, tagged
+
 GPUS = 2
 
 
@@ -41,8 +43,6 @@ class Net(nn.Module):
 
 
 class Masked(Net):
-    """A net with a tensor that is neither parameter nor buffer."""
-
     def __init__(self) -> None:
         super().__init__()
         self.mask = torch.ones(8)
@@ -53,12 +53,8 @@ class Masked(Net):
 
 def average() -> nn.Module:
     """An `AveragedModel` of a net that need not be copied."""
-    real = swa_utils.deepcopy
-    swa_utils.deepcopy = lambda model: model
-    try:
+    with replaced([(swa_utils, "deepcopy", lambda model: model)]):
         return swa_utils.AveragedModel(Net())
-    finally:
-        swa_utils.deepcopy = real
 
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
@@ -97,7 +93,6 @@ def parallel(net: nn.Module) -> nn.Module:
 
 
 def make(folder: Path, files: list[dict[str, Any]]) -> None:
-    """Write files whose storages carry the tags that are asked for."""
     for file in files:
         with tagged(Tagging(file["tags"], file["numbers"])):
             torch.save(content(file), folder / file["name"])
@@ -143,16 +138,6 @@ def step(optimizer: Any, parameters: list[Any]) -> None:
 
     closure()
     optimizer.step(closure) if isinstance(optimizer, torch.optim.LBFGS) else optimizer.step()
-
-
-@contextmanager
-def tagged(tag_of: Callable[[Any], str]) -> Iterator[None]:
-    real = torch.serialization.location_tag
-    torch.serialization.location_tag = lambda storage: tag_of(getattr(storage, "_untyped_storage", storage))
-    try:
-        yield
-    finally:
-        torch.serialization.location_tag = real
 
 
 # --- the machine that is played -----------------------------------------------------------------------------
@@ -214,7 +199,7 @@ def faked() -> Iterator[None]:
         found = torch.device(device).index
         return 0 if found is None or found == -1 else found
 
-    replaced = [
+    rows = [
         (torch.cuda, "is_available", lambda: True),
         (torch.cuda, "device_count", lambda: GPUS),
         (torch.cuda, "current_device", lambda: 0),
@@ -223,16 +208,9 @@ def faked() -> Iterator[None]:
         (torch.optim.Optimizer, "_accelerator_graph_capture_health_check", lambda optimizer: None),
         (torch.utils.weakref, "getweakrefs", lambda tensor: []),
     ]
-    before = [(place, name, getattr(place, name)) for place, name, _ in replaced]
     mode = FakeTensorMode()  # made first: it asks whether there is a GPU that it could use
-    for place, name, value in replaced:
-        setattr(place, name, value)
-    try:
-        with mode, Played():
-            yield
-    finally:
-        for place, name, value in before:
-            setattr(place, name, value)
+    with replaced(rows), mode, Played():
+        yield
 
 
 # --- cells --------------------------------------------------------------------------------------------------

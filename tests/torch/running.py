@@ -60,7 +60,6 @@ class Loadable:
 
 
 def stand_ins(code: str) -> dict[str, Any]:
-    """Return a stand-in for each variable that a snippet leaves to its reader."""
     return {name: Loadable() for name in free_names(code)}
 
 
@@ -93,12 +92,7 @@ def save_as_if_on(device: str, value: object, path: Path) -> None:
 
 @dataclass
 class Machine:
-    """What a machine that is played has seen.
-
-    Attributes:
-        restored: Where `torch.load` has put storages.
-        moved: Where `to` has put tensors.
-    """
+    """Where `torch.load` has put storages on a machine that is played, and `to` tensors."""
 
     restored: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)

@@ -60,11 +60,7 @@ Part = tuple[str, Any, Any]
 
 
 class Comparison:
-    """Compares one value with another.
-
-    Attributes:
-        compact: Whether the copy may lack bytes of storages that no tensor views.
-    """
+    """Compares one value with another, which if `compact` may lack bytes that no tensor views."""
 
     def __init__(self, *, compact: bool = False) -> None:
         self.compact = compact
@@ -74,7 +70,6 @@ class Comparison:
         self._kept: list[Any] = []
 
     def differences(self, one: Any, other: Any) -> Iterator[str]:
-        """Return where they differ, and how."""
         todo: list[Part] = [("", one, other)]
         while todo:
             path, first, second = todo.pop()
@@ -153,7 +148,9 @@ class Comparison:
             return parts
         if one.is_nested:
             return [*parts, (f"{path}.parts", list(one.unbind()), list(other.unbind()))]
-        return parts if one.device.type == "meta" else parts + self._strided(path, one, other)
+        if one.device.type == "meta" or hasattr(type(one), "__tensor_flatten__"):
+            return parts  # the tensors that a wrapper holds are its attributes
+        return parts + self._strided(path, one, other)
 
     def _strided(self, path: str, one: torch.Tensor, other: torch.Tensor) -> list[Part]:
         storages = one.untyped_storage(), other.untyped_storage()
@@ -194,8 +191,12 @@ class Comparison:
 
 
 def differences(one: Any, other: Any, *, compact: bool = False) -> list[str]:
-    """Return where two loaded values differ."""
     return list(Comparison(compact=compact).differences(one, other))
+
+
+def assert_same(one: Any, other: Any, *, compact: bool = False) -> None:
+    found = differences(one, other, compact=compact)
+    assert not found, "\n".join(found[:9])
 
 
 def _itself(value: Any) -> Any:

@@ -10,7 +10,7 @@ import builtins
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +20,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from tests.torch.remapping import replaced
 from tests.torch.simulating import Machine
 
 _REAL_TO, _REAL_INIT = torch.Tensor.to, nn.Linear.__init__
@@ -50,8 +51,6 @@ class Found(NamedTuple):
 
 
 class Devices(TorchFunctionMode):
-    """Notes where tensors would be."""
-
     def __init__(self, machine: Machine) -> None:
         super().__init__()
         self.machine = machine
@@ -80,7 +79,7 @@ class Devices(TorchFunctionMode):
         tensors = [value for value in flat([args, kwargs]) if isinstance(value, torch.Tensor)]
         places = {self.place(tensor) for tensor in tensors if tensor.dim() or self.place(tensor) != "cpu"}
         self.refuse(name, tensors, places)
-        with torch._C.DisableTorchFunction() if name in _FREE else nothing():
+        with torch._C.DisableTorchFunction() if name in _FREE else nullcontext():
             found = function(*args, **kwargs)
         if len(places) == 1 and name not in _FREE:
             for value in flat(found):
@@ -153,11 +152,6 @@ class Devices(TorchFunctionMode):
         )
         with torch._C.DisableTorchFunction():
             return self.put(function(*args, **kwargs), wanted)
-
-
-@contextmanager
-def nothing() -> Iterator[None]:
-    yield
 
 
 def flat(value: Any) -> Iterator[Any]:
@@ -237,16 +231,11 @@ def _replaced(mode: Devices) -> list[tuple[Any, str, Any]]:
 
 @contextmanager
 def _patched(mode: Devices) -> Iterator[None]:
-    replaced = _replaced(mode)
-    before = [(place, name, getattr(place, name)) for place, name, _ in replaced]
-    for place, name, value in replaced:
-        setattr(place, name, value)
     kept = torch.serialization.get_safe_globals()
     try:
-        yield
+        with replaced(_replaced(mode)):
+            yield
     finally:
-        for place, name, value in before:
-            setattr(place, name, value)
         torch.serialization.clear_safe_globals()
         torch.serialization.add_safe_globals(kept)
         torch.serialization._serialization_tls.map_location = None

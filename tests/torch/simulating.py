@@ -13,12 +13,14 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any
 
 import torch
 from torch import serialization
 from torch.testing._internal.two_tensor import TwoTensor  # noqa: F401 - a class that files name
+
+from tests.torch.remapping import Net, Point, SubT, replaced  # noqa: F401 - the classes are those of files
 
 MAPS: dict[str, Any] = {
     "None": None,
@@ -47,22 +49,6 @@ MAPS: dict[str, Any] = {
     "0": 0,
     "['cpu']": ["cpu"],
 }
-
-
-# --- classes that files name as being of __main__ -----------------------------------------------------------
-
-
-class Point(NamedTuple):
-    x: int
-    y: Any
-
-
-class Net(torch.nn.Module):
-    pass
-
-
-class SubT(torch.Tensor):
-    pass
 
 
 # --- the machine that is played -----------------------------------------------------------------------------
@@ -97,18 +83,9 @@ class Machine:
                 return device
         return str(storage.device)
 
-    @contextmanager
-    def played(self) -> Iterator[None]:
+    def played(self) -> AbstractContextManager[None]:
         """Put the machine in the place of the real one, unless it is that."""
-        replaced = [] if self.is_real else [*self._movers(), *self._askers()]
-        before = [(place, name, getattr(place, name)) for place, name, _ in replaced]
-        for place, name, value in replaced:
-            setattr(place, name, value)
-        try:
-            yield
-        finally:
-            for place, name, value in before:
-                setattr(place, name, value)
+        return replaced([] if self.is_real else [*self._movers(), *self._askers()])
 
     def _movers(self) -> list[tuple[Any, str, Any]]:
         """What moves data, and what is told of each storage before that."""
@@ -155,7 +132,6 @@ class Machine:
 
 
 def _index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """As torch's own: the number, or that of the current device."""
     index = torch.device(device).index
     return 0 if index is None or index == -1 else index
 
@@ -164,7 +140,6 @@ def _index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
 
 
 def answer(machine: Machine, cell: dict[str, Any]) -> dict[str, Any]:
-    """Load, and say what came of it."""
     machine.places.clear()
     machine.kept.clear()
     machine.restored = 0

@@ -32,8 +32,6 @@ class Other(dict[str, Any]):
 
 
 class Point(NamedTuple):
-    """A named tuple."""
-
     x: Any
     y: Any
 
@@ -46,8 +44,6 @@ class Place(NamedTuple):
 
 
 class Thing:
-    """An object with attributes."""
-
     def __init__(self, **attributes: Any) -> None:
         self.__dict__.update(attributes)
 
@@ -108,7 +104,6 @@ def with_attribute(number: int) -> Any:
 
 
 def beside(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two values beside a tensor that is the same."""
     return {"w": W, "x": a}, {"w": W, "x": b}
 
 
@@ -118,7 +113,6 @@ def around(a: Callable[[Any], Any], b: Callable[[Any], Any]) -> tuple[Any, Any]:
 
 
 def named(a: Callable[..., Any], b: Callable[..., Any]) -> tuple[Any, Any]:
-    """Two ways of holding the same tensor under a name."""
     return {"x": a(w=W)}, {"x": b(w=W)}
 
 

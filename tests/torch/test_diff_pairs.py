@@ -16,10 +16,10 @@ from inspector.report.comparing.document import diff_document
 
 Label = tuple[str, str]
 """What differs, and where: the path in the first file, or in the second for what was added."""
+Pair = tuple[Any, Any, set[Label]]
 
 
 def trained(steps: int = 1) -> dict[str, Any]:
-    """A model and its optimizer after a few steps."""
     torch.manual_seed(7)
     net = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 3))
     optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
@@ -33,151 +33,122 @@ def weights() -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in trained()["model"].items()}
 
 
-def _value(a: Path, b: Path) -> set[Label]:
+def _value() -> Pair:
     one, other = trained(), copy.deepcopy(trained())
     other["model"]["0.weight"][1, 2] += 0.25
     other["optimizer"]["param_groups"][0]["lr"] = 0.001
     other["epoch"] = 2
-    torch.save(one, a)
-    torch.save(other, b)
-    return {
-        ("model/0.weight", "values"),
-        ("optimizer/param_groups/0/lr", "value"),
-        ("epoch", "value"),
-    }
+    a = one
+    b = other
+    return a, b, {("model/0.weight", "values"), ("optimizer/param_groups/0/lr", "value"), ("epoch", "value")}
 
 
-def _steps(a: Path, b: Path) -> set[Label]:
-    torch.save(trained(1), a)
-    torch.save(trained(2), b)
-    model = {
-        "0.weight",
-        "0.bias",
-        "1.weight",
-        "1.bias",
-        "2.weight",
-        "2.bias",
-        "1.running_mean",
-        "1.running_var",
-    }
-    found = {(f"model/{name}", "values") for name in (*model, "1.num_batches_tracked")}
+def _steps() -> Pair:
+    one, other = trained(1), trained(2)
+    found = {(f"model/{name}", "values") for name in one["model"]}
     slots = {"step", "exp_avg", "exp_avg_sq"}
-    return (
-        found
-        | {(f"optimizer/state/{n}/{slot}", "values") for n in range(6) for slot in slots}
-        | {("epoch", "value")}
-    )
+    found |= {(f"optimizer/state/{n}/{slot}", "values") for n in range(6) for slot in slots}
+    return one, other, found | {("epoch", "value")}
 
 
-def _dtype(a: Path, b: Path) -> set[Label]:
+def _dtype() -> Pair:
     state = weights()
-    torch.save(state, a)
-    torch.save({name: one.bfloat16() if one.is_floating_point() else one for name, one in state.items()}, b)
+    other = {name: one.bfloat16() if one.is_floating_point() else one for name, one in state.items()}
     floating = {name for name, one in state.items() if one.is_floating_point()}
-    return {(name, "dtype") for name in floating} | {
-        (name, "values") for name in floating if not torch.equal(state[name], state[name].bfloat16().float())
-    }
+    lossy = {name for name in floating if not torch.equal(state[name], other[name].float())}
+    return state, other, {(name, "dtype") for name in floating} | {(name, "values") for name in lossy}
 
 
-def _wrapped(a: Path, b: Path) -> set[Label]:
+def _wrapped() -> Pair:
     state = weights()
-    torch.save({f"module._orig_mod.{name}": one for name, one in state.items()}, a)
-    torch.save(state, b)
-    return {(f"module._orig_mod.{name}", "renamed") for name in state}
+    wrapped = {f"module._orig_mod.{name}": one for name, one in state.items()}
+    return wrapped, state, {(name, "renamed") for name in wrapped}
 
 
-def _formats(a: Path, b: Path) -> set[Label]:
+def _formats() -> Pair:
     state = weights()
-    torch.save({"state_dict": state, "epoch": 3}, a)
     changed = {**state, "2.bias": state["2.bias"] + 1}
-    save_file(changed, b)
-    return {(f"state_dict/{name}", "renamed") for name in state} | {
-        ("state_dict/2.bias", "values"),
-        ("epoch", "removed"),
-    }
+    found = {(f"state_dict/{name}", "renamed") for name in state}
+    found |= {("state_dict/2.bias", "values"), ("epoch", "removed")}
+    return {"state_dict": state, "epoch": 3}, changed, found
 
 
-def _legacy(a: Path, b: Path) -> set[Label]:
-    torch.save(trained(), a)
-    torch.save(trained(), b, _use_new_zipfile_serialization=False)
-    return set()
+def _legacy() -> Pair:
+    return trained(), trained(), set()
 
 
-def _shapes(a: Path, b: Path) -> set[Label]:
+def _shapes() -> Pair:
     state = weights()
-    torch.save(state, a)
     head = {
         "2.weight": torch.zeros(5, 6),
         "2.bias": state["2.bias"].reshape(1, 3),
         "3.new": torch.arange(4.0),
     }
-    torch.save({**{name: one for name, one in state.items() if name != "1.bias"}, **head}, b)
-    return {("2.weight", "shape"), ("2.bias", "shape"), ("1.bias", "removed"), ("3.new", "added")}
+    other = {**{name: one for name, one in state.items() if name != "1.bias"}, **head}
+    found = {("2.weight", "shape"), ("2.bias", "shape"), ("1.bias", "removed"), ("3.new", "added")}
+    return state, other, found
 
 
-def _layouts(a: Path, b: Path) -> set[Label]:
+def _layouts() -> Pair:
     one = torch.arange(12.0).reshape(3, 4)
-    torch.save({"t": one, "s": one.to_sparse(), "v": one[1:], "e": torch.ones(1).expand(50, 3)}, a)
-    torch.save({"t": one.t().contiguous().t(), "s": one, "v": one[1:].clone(), "e": torch.ones(50, 3)}, b)
-    return {
-        ("t", "stride"),
-        ("s", "layout"),
-        ("s/indices", "removed"),
-        ("s/values", "removed"),
-        ("e", "stride"),
-        ("t, v", "tied"),
-    }
-
-
-def _ties(a: Path, b: Path) -> set[Label]:
-    table = torch.randn(6, 3)
-    torch.save({"embed": table, "head": table, "other": table.clone()}, a)
-    own = table.clone()
-    torch.save({"embed": table.clone(), "head": own, "other": own}, b)
-    return {("embed, head", "tied"), ("head, other", "tied")}
-
-
-def _parameters(a: Path, b: Path) -> set[Label]:
-    one = torch.randn(3)
-    torch.save(
-        {"w": torch.nn.Parameter(one), "g": one.clone(), "c": torch.view_as_complex(torch.ones(3, 2))}, a
-    )
-    torch.save(
-        {
-            "w": one.clone(),
-            "g": one.clone().requires_grad_(),
-            "c": torch.view_as_complex(torch.ones(3, 2)).conj(),
-        },
+    a = {"t": one, "s": one.to_sparse(), "v": one[1:], "e": torch.ones(1).expand(50, 3)}
+    b = {"t": one.t().contiguous().t(), "s": one, "v": one[1:].clone(), "e": torch.ones(50, 3)}
+    return (
+        a,
         b,
+        {
+            ("t", "stride"),
+            ("s", "layout"),
+            ("s/indices", "removed"),
+            ("s/values", "removed"),
+            ("e", "stride"),
+            ("t, v", "tied"),
+        },
     )
-    return {
-        ("w", "class"),
-        ("w", "requires_grad"),
-        ("g", "requires_grad"),
-        ("c", "metadata"),
-        ("c", "values"),
+
+
+def _ties() -> Pair:
+    table = torch.randn(6, 3)
+    a = {"embed": table, "head": table, "other": table.clone()}
+    own = table.clone()
+    b = {"embed": table.clone(), "head": own, "other": own}
+    return a, b, {("embed, head", "tied"), ("head, other", "tied")}
+
+
+def _parameters() -> Pair:
+    one = torch.randn(3)
+    a = {"w": torch.nn.Parameter(one), "g": one.clone(), "c": torch.view_as_complex(torch.ones(3, 2))}
+    b = {
+        "w": one.clone(),
+        "g": one.clone().requires_grad_(),
+        "c": torch.view_as_complex(torch.ones(3, 2)).conj(),
     }
+    return (
+        a,
+        b,
+        {("w", "class"), ("w", "requires_grad"), ("g", "requires_grad"), ("c", "metadata"), ("c", "values")},
+    )
 
 
-def _quantized(a: Path, b: Path) -> set[Label]:
+def _quantized() -> Pair:
     one = torch.quantize_per_tensor(torch.arange(4.0), 0.5, 2, torch.qint8)
     other = torch._make_per_tensor_quantized_tensor(one.int_repr(), 0.25, 2)
     channels = torch.quantize_per_channel(
         torch.eye(2), torch.tensor([0.1, 0.2]), torch.tensor([0, 1]), 0, torch.quint8
     )
-    torch.save({"q": one, "p": channels, "same": one}, a)
-    torch.save({"q": other, "p": channels, "same": one}, b)
-    return {("q", "metadata"), ("q, same", "tied")}
+    a = {"q": one, "p": channels, "same": one}
+    b = {"q": other, "p": channels, "same": one}
+    return a, b, {("q", "metadata"), ("q, same", "tied")}
 
 
-def _numbers(a: Path, b: Path) -> set[Label]:
+def _numbers() -> Pair:
     nan = torch.tensor([0x7FC00001, 0x3F800000], dtype=torch.int32).view(torch.float32)
-    torch.save({"n": nan, "z": torch.tensor([0.0, 1.0]), "i": torch.tensor([1.0, float("inf")])}, a)
-    torch.save({"n": -nan.abs(), "z": torch.tensor([-0.0, 1.0]), "i": torch.tensor([1.0, float("nan")])}, b)
-    return {("n", "values"), ("i", "values")}
+    a = {"n": nan, "z": torch.tensor([0.0, 1.0]), "i": torch.tensor([1.0, float("inf")])}
+    b = {"n": -nan.abs(), "z": torch.tensor([-0.0, 1.0]), "i": torch.tensor([1.0, float("nan")])}
+    return a, b, {("n", "values"), ("i", "values")}
 
 
-PAIRS: tuple[Callable[[Path, Path], set[Label]], ...] = (
+PAIRS: tuple[Callable[[], Pair], ...] = (
     _value,
     _steps,
     _dtype,
@@ -212,11 +183,14 @@ def test_precision_and_recall_are_one(tmp_path: Path) -> None:
     right = labels = answers = 0
     wrong = []
     for number, make in enumerate(PAIRS):
-        a, b = (
-            tmp_path / f"{number}a.pt",
-            tmp_path / f"{number}b.{'safetensors' if make is _formats else 'pt'}",
-        )
-        expected = make(a, b)
+        a, b = tmp_path / f"{number}a.pt", tmp_path / f"{number}b.pt"
+        one, other, expected = make()
+        torch.save(one, a)
+        if make is _formats:
+            b = b.with_suffix(".safetensors")
+            save_file(other, b)
+        else:
+            torch.save(other, b, _use_new_zipfile_serialization=make is not _legacy)
         found = found_between(a, b)
         right += len(found & expected)
         labels += len(expected)

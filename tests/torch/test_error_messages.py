@@ -32,7 +32,6 @@ without_gpu = pytest.mark.skipif(
 
 
 def said_by(raise_it: Callable[[], object]) -> str:
-    """The traceback, as it would be pasted."""
     with pytest.raises(Exception) as caught:  # noqa: PT011 - whichever it is
         raise_it()
     return "".join(traceback.format_exception(caught.value))

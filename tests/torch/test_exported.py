@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,8 @@ from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
 from inspector.target.call import LoadCall
 from inspector.target.simulate import simulate
+from tests.builders.pickles import As
+from tests.torch.remapping import rezipped
 from tests.torches import here
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -53,27 +53,12 @@ class Net(nn.Module):
         return self.a(x) @ self.tied + self.mean + self.part + self.constant + torch.zeros(3, device="cpu")
 
 
-class Payload:
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
-        return Path.touch, (self.mark,)  # type: ignore[return-value]
-
-
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("export") / "net.pt2"
     torch.manual_seed(0)
     torch.export.save(torch.export.export(Net(), (torch.randn(2, 3),)), path)
     return path
-
-
-def changed(path: Path, out: Path, change: Callable[[str, bytes], bytes]) -> Path:
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as made:
-        for info in old.infolist():
-            made.writestr(info.filename, change(info.filename, old.read(info)))
-    return out
 
 
 def test_numbers_are_those_of_torch() -> None:
@@ -127,7 +112,7 @@ def test_what_torch_says_to_a_device_that_is_not_there(
             row["tensor_meta"]["device"] = {"type": name, "index": int(index) if index else None}
         return json.dumps(rows).encode()
 
-    path = changed(program, tmp_path / "moved.pt2", moved)
+    path = rezipped(program, tmp_path / "moved.pt2", moved)
     outcome = simulate(open_checkpoint(str(path)), here(), LoadCall(weights_only=False, by_loader=True))
     assert outcome.failure is not None
     with pytest.raises((AssertionError, RuntimeError, ModuleNotFoundError)) as caught:
@@ -144,12 +129,12 @@ def test_sample_inputs_are_unpickled_without_a_list(
     monkeypatch.setattr(serialize.log, "warning", lambda *_args, **_more: None)  # its own call is broken
     mark = tmp_path / "mark"
     buffer = io.BytesIO()
-    torch.save(Payload(mark), buffer)
+    torch.save(As(Path.touch, (mark,)), buffer)
 
     def evil(name: str, data: bytes) -> bytes:
         return buffer.getvalue() if "sample_inputs" in name else data
 
-    path = changed(program, tmp_path / "evil.pt2", evil)
+    path = rezipped(program, tmp_path / "evil.pt2", evil)
     assert judge(open_checkpoint(str(path))).verdict in {"runs-code", "dangerous"}
     with pytest.raises(Exception):  # noqa: B017, PT011 - whatever it says, the payload has run by then
         torch.export.load(path)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import datetime as dt
 import io
 import os
 import pickle
+import random
 import struct
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ from tests.builders import legacy, zips
 from tests.builders.pickles import (
     MARK,
     NONE,
+    As,
     call,
     dict_,
     legacy_storage,
@@ -37,11 +42,11 @@ from tests.builders.pickles import (
     text,
     tuple_,
 )
-from tests.hostile.constructed import legacy_file, zip_file
-from tests.hostile.palette import FALSE, OD, floating, stored
-from tests.sweep import tries
+from tests.hostile.palette import FALSE, OD, floating, legacy_file, stored, zip_file
+from tests.sweep import put_through, tries
 from tests.torch.forecast import HERE, LOADS, rows, table
 from tests.torch.forecast_files import Made, made
+from tests.torch.running import tagged
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 SEED = 20261123
@@ -260,7 +265,7 @@ def test_of_what_stops_it_the_first_is_told(tmp_path: Path, title: str) -> None:
 def test_what_other_readers_would_run_stops_no_load_and_is_dangerous_all_the_same(tmp_path: Path) -> None:
     """An array of objects beside the pickle: numpy.load runs it, torch.load never opens it."""
     data = io.BytesIO()
-    np.save(data, np.array([Evil()], dtype=object), allow_pickle=True)
+    np.save(data, np.array([As(os.system, ("true",))], dtype=object), allow_pickle=True)
     state = state_dict(a=tensor(storage(), 2))
     path = tmp_path / "a.pt"
     path.write_bytes(
@@ -279,8 +284,48 @@ def test_what_other_readers_would_run_stops_no_load_and_is_dangerous_all_the_sam
     assert (said.does, said.why) == ("loads", "torch.load runs nothing of that")
 
 
-class Evil:
-    """What runs a command when it is unpickled."""
+ON_CPU, ON_GPU = 8, 24  # bytes, by which a storage gets its tag
+THINGS: list[Any] = [
+    lambda: torch.zeros(ON_CPU // 4),
+    lambda: torch.zeros(ON_CPU // 4),
+    lambda: torch.zeros(ON_GPU // 4),
+    lambda: torch.nn.Parameter(torch.zeros(ON_GPU // 4)),
+    lambda: OrderedDict(w=torch.zeros(ON_CPU // 4)),
+    lambda: argparse.Namespace(lr=0.1, weight=torch.zeros(ON_CPU // 4)),
+    lambda: dt.timedelta(1),
+    lambda: np.zeros(2),
+    lambda: np.float64(0.5),
+    lambda: torch.nn.Linear(1, 2, bias=False),
+    lambda: 7,
+]
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return os.system, ("true",)
+
+def some(chance: random.Random) -> dict[str, Any]:
+    """A few things in any order, some of them the same, some in one another."""
+    made = [chance.choice(THINGS)() for _ in range(chance.randint(2, 6))]
+    made.append(chance.choice(made))
+    if chance.random() < 0.5:
+        made.append({"in": made[1], "own": chance.choice(THINGS)()})
+    return {str(number): made[number] for number in chance.sample(range(len(made)), len(made))}
+
+
+def test_the_first_error_is_the_one_that_is_told(tmp_path: Path) -> None:
+    ends: set[str] = set()
+
+    def check(seed: int) -> None:
+        path = tmp_path / "file.pt"
+        with tagged(lambda storage: "cuda:0" if storage.nbytes() == ON_GPU else "cpu"):
+            torch.save(some(random.Random(seed)), path, _use_new_zipfile_serialization=seed % 3 > 0)
+        load = judge_load(open_checkpoint(str(path)), HERE)
+        try:
+            torch.load(io.BytesIO(path.read_bytes()) if seed % 2 else path)
+        except Exception as error:  # noqa: BLE001 - whatever torch says
+            said = f"{type(error).__name__}: {error}"
+            assert load.failure is not None, said
+            assert load.failure.message == said
+            ends.add(load.failure.finding)
+        else:
+            assert load.failure is None
+
+    put_through(check, range(tries(150, 2000)))
+    assert ends == {"cuda-unavailable", "needs-allow-list", "runs-code"}

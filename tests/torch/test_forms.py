@@ -25,10 +25,14 @@ from inspector.remap.preview import preview_form
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
 from tests.sweep import put_through, table
-from tests.torch.pictures import _Painter, lend_classes, picture
 from tests.torch.remapping import tagged
+from tests.torch.sameness import assert_same
 
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("corpus_classes"),
+]
 CONTAINERS = ("same", "zip", "legacy")
 
 
@@ -48,11 +52,6 @@ class Encoder(nn.Module):
         self.register_buffer("empty", None)
 
 
-@pytest.fixture(autouse=True)
-def _classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    lend_classes(monkeypatch)
-
-
 @pytest.fixture
 def module() -> Encoder:
     torch.manual_seed(0)
@@ -61,8 +60,6 @@ def module() -> Encoder:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., tuple[Path, FormExport]]:
-    """Saves a value and exports it in a form."""
-
     def write(value: Any, form: Form, *rules: str, legacy: bool = False) -> tuple[Path, FormExport]:
         source, destination = tmp_path / "source.pt", tmp_path / "made.pt"
         torch.save(value, source, _use_new_zipfile_serialization=not legacy)
@@ -78,7 +75,6 @@ def write(tmp_path: Path) -> Callable[..., tuple[Path, FormExport]]:
 
 
 def training(module: nn.Module, prefix: str = "") -> dict[str, Any]:
-    """What a training script saves."""
     optimizer = torch.optim.AdamW(module.parameters())
     module.embed(torch.tensor([1, 2])).sum().backward()
     optimizer.step()
@@ -411,10 +407,10 @@ def test_attributes_of_objects_can_be_left_out(write, module) -> None:
 
 
 def test_prefix_is_removed_where_it_stands(write, module) -> None:
-    saved = training(module, "net.")
-    found = torch.load(write(saved, Form(strip_prefix="net."))[0], weights_only=True)
+    path, _ = write(training(module, "net."), Form(strip_prefix="net."))
+    found, saved = (torch.load(each, weights_only=True) for each in (path, path.with_name("source.pt")))
     assert_equal(found["model"], module.state_dict())
-    assert picture(found["optimizer"]) == picture(saved["optimizer"])
+    assert_same(saved["optimizer"], found["optimizer"])
 
 
 # --- other types --------------------------------------------------------------------------------------------
@@ -502,34 +498,17 @@ def test_every_genuine_file_in_both_containers(tmp_path: Path) -> None:
     destination = tmp_path / "made.pt"
 
     def check(case: Case) -> None:
-        wanted = outline(torch.load(case.path, weights_only=False, map_location="cpu"))
+        wanted = torch.load(case.path, weights_only=False, map_location="cpu")
         for form in (Form(container="zip", compact=True), Form(container="legacy")):
             if form.container == "legacy" and case.name in TOO_LATE | UNTYPED:
                 with pytest.raises(ExportError, match="torch cannot read"):
                     export_form(str(case.path), destination, None, form, overwrite=True)
                 continue
             export_form(str(case.path), destination, None, form, overwrite=True)
-            assert outline(torch.load(destination, weights_only=False, map_location="cpu")) == wanted
+            found = torch.load(destination, weights_only=False, map_location="cpu")
+            assert_same(wanted, found, compact=form.compact)
 
     put_through(check, GENUINE, name=lambda case: case.name, every=2)
-
-
-class _Outliner(_Painter):
-    """Knows nothing of storages: where in them tensors lie is what a compact form changes."""
-
-    def _strided(self, tensor: torch.Tensor) -> Any:
-        geometry, *rest = super()._strided(tensor)
-        if tensor.device.type == "meta":
-            return geometry[:2], rest
-        values = tensor.int_repr() if tensor.is_quantized else tensor.resolve_conj().resolve_neg()
-        plain = torch.empty(values.shape, dtype=values.dtype)
-        plain.copy_(values)
-        return geometry[:2], rest[:-1], bytes(plain.untyped_storage())
-
-
-def outline(value: object) -> object:
-    """A picture of a value by its tensors' elements alone."""
-    return _Outliner(devices=True).paint(value)
 
 
 def test_preview_says_what_the_export_does(tmp_path: Path) -> None:

@@ -27,21 +27,12 @@ from inspector.safety.verdict import judge
 from inspector.target.call import LoadCall
 from inspector.target.simulate import first_failure
 from inspector.target.wish import parse_target
-from tests.torch.pictures import picture
+from tests.builders.pickles import As
 from tests.torch.remapping import tagged
+from tests.torch.sameness import differences
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 CUDA = "cuda:1"
-
-
-class As:
-    """What torch.save writes as a call of this function with these arguments, and maybe a state."""
-
-    def __init__(self, *reduced: Any) -> None:
-        self._reduced = reduced
-
-    def __reduce__(self) -> Any:
-        return self._reduced
 
 
 def wrapper(value: torch.Tensor, device: str) -> As:
@@ -190,17 +181,6 @@ PLACES = {
 }
 
 
-@pytest.fixture
-def process_group(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """A process group that sends nothing, as rank 0 of 2."""
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
-    yield
-    dist.destroy_process_group()
-    caplog.clear()
-
-
 def write(path: Path, place: Place, device: str) -> Path:
     value = place.make(device)
     on_cpu = {80: CUDA} if place.make is nested else None  # the sizes of a nested tensor stay on the CPU
@@ -238,12 +218,11 @@ def outside(path: Path) -> list[tuple[str, str, str]]:
     return [(row.path, row.device, row.what) for row in devices_outside(open_checkpoint(str(path)))]
 
 
-def loaded(path: Path) -> Any:
-    return picture(torch.load(path, weights_only=False))
+def are_same(*paths: Path) -> bool:
+    return not differences(*(torch.load(path, weights_only=False) for path in paths))
 
 
 def wrong_about(name: str, place: Place, folder: Path) -> Iterator[str]:
-    """Yield what is not as the table says, and as torch says."""
     path, truth = write(folder / "in.pt", place, CUDA), write(folder / "cpu.pt", place, "cpu")
     checkpoint = open_checkpoint(str(path))
     found = outside(path)
@@ -261,10 +240,10 @@ def wrong_about(name: str, place: Place, folder: Path) -> Iterator[str]:
     if outside(there) != found or {row.device for row in open_checkpoint(str(there)).tensors} - {"cpu"}:
         yield "the default is not the tensors alone"
     chosen = copy_of(path, checkpoint, "*=cpu", chosen=True)
-    is_same = not error_of(chosen) and loaded(chosen) == loaded(truth)
+    is_same = not error_of(chosen) and are_same(truth, chosen)
     if is_same != (place.follows != "never"):
         yield f"by choice it is {outside(chosen)}, and loading says {error_of(chosen)[:80]!r}"
-    if place.follows == "default" and loaded(there) != loaded(truth):
+    if place.follows == "default" and not are_same(truth, there):
         yield "the default does not bring it to the CPU"
     if place.follows == "never" and outside(chosen) != found:
         yield f"it is changed to {outside(chosen)}"

@@ -21,6 +21,7 @@ from inspector.errors import CheckpointError, DamagedError
 from inspector.remap.recover import Recovery, recover
 from tests.corpus import Case, varied
 from tests.sweep import IS_SWEEP
+from tests.torch.sameness import differences
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -56,7 +57,6 @@ def training() -> dict:
 
 
 def many() -> dict:
-    """A hundred small tensors, as deep models have them."""
     return {f"blocks.{number}.attn.weight": noise(16, 16 + number % 5) for number in range(100)}
 
 
@@ -80,14 +80,7 @@ MAKERS: dict[str, Callable[[], dict]] = {"training": training, "100 tensors": ma
 
 
 class Sample(NamedTuple):
-    """A file that torch saved.
-
-    Attributes:
-        name: What the table calls it.
-        data: Its bytes.
-        tensors: What torch loads from it, by path.
-        places: Where the bytes of each tensor are, by path.
-    """
+    """A file that torch saved, what it loads from it, and where the bytes of each tensor are."""
 
     name: str
     data: bytes
@@ -104,7 +97,6 @@ def flat(value: object, path: str = "", above: tuple[int, ...] = ()) -> Iterator
 
 
 def parts(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """What of a tensor has bytes in the file."""
     return [tensor._indices(), tensor._values()] if tensor.is_sparse else [tensor]
 
 
@@ -243,19 +235,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 class Outcome(NamedTuple):
-    """What became of one damaged file.
-
-    Attributes:
-        file: What the table calls it.
-        damage: What was done to it.
-        tensors: How many tensors the whole file has.
-        intact: Those whose bytes are in their place still.
-        saved: Those that torch loads from the recovered file.
-        equal: Those of them that equal the original bit for bit.
-        lost: Those that recover says are lost.
-        nbytes: Bytes of the tensors saved.
-        error: Why nothing was saved.
-    """
+    """What became of a damaged file, by the paths of tensors; of the `intact` the bytes are in place."""
 
     file: str
     damage: str
@@ -273,15 +253,6 @@ def is_intact(before: bytes, after: bytes, places: list[tuple[int, int]]) -> boo
         before[start : start + nbytes] == after[start : start + nbytes]
         and (start + nbytes <= len(after) or not nbytes)
         for start, nbytes in places
-    )
-
-
-def same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    looks = [(t.dtype, t.shape, t.layout, t.requires_grad, type(t)) for t in (one, other)]
-    if looks[0] != looks[1]:
-        return False
-    return all(
-        raw(a) == raw(b) and a.stride() == b.stride() for a, b in zip(parts(one), parts(other), strict=True)
     )
 
 
@@ -307,7 +278,9 @@ def outcome(folder: Path, made: Sample, damage: str) -> Outcome:
         tensors=frozenset(made.tensors),
         intact=intact,
         saved=frozenset(found),
-        equal=frozenset(path for path, tensor in found.items() if same(made.tensors[path], tensor)),
+        equal=frozenset(
+            path for path, tensor in found.items() if not differences(made.tensors[path], tensor)
+        ),
         lost=frozenset(f"/{row.path}" for row in done.lost),
         nbytes=done.storage_nbytes,
         error="",
@@ -323,7 +296,6 @@ def _is_renamed(made: Sample, damaged: bytes, path: str) -> bool:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
-    """Every file with every damage."""
     folder = tmp_path_factory.mktemp("recovery")
     return [
         outcome(folder, made, damage)
@@ -375,7 +347,7 @@ def test_damaged_files_stop_torch_or_give_wrong_numbers(tmp_path: Path) -> None:
                 torch.load(path, weights_only=True)
     path.write_bytes(flipped(sample("training", "zip").data))
     found = dict(flat(torch.load(path, weights_only=True)))
-    assert [name for name, tensor in found.items() if not same(made.tensors[name], tensor)]
+    assert [name for name, tensor in found.items() if differences(made.tensors[name], tensor)]
 
 
 # --- genuine files ------------------------------------------------------------------------------------------
@@ -408,14 +380,9 @@ def storages_of(data: bytes) -> dict[str, tuple[int, int]]:
 
 
 class Genuine(NamedTuple):
-    """What became of the genuine files.
+    """What became of the genuine files, each cut four times: storages that are whole, and are saved.
 
-    Attributes:
-        files: How many there are; each is cut four times.
-        nameless: How many cuts left nothing that has a name, or no whole tensor.
-        intact: Storages that are whole after the other cuts.
-        saved: Those of them that were saved.
-        parted: Files where some were not: parts of tensors of which another part is lost.
+    `nameless` cuts leave nothing with a name; files are `parted` where parts of tensors lost another part.
     """
 
     files: int
@@ -463,7 +430,6 @@ def test_genuine_files_of_all_generations_give_back_what_is_whole(genuine: Genui
 
 
 def dense(tensor: torch.Tensor) -> bytes:
-    """Return what is compared bit for bit."""
     if tensor.is_meta:
         return repr(tensor.shape).encode()
     plain = tensor.int_repr() if tensor.is_quantized else tensor
@@ -489,7 +455,6 @@ def test_the_table_is_the_documents(
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """The files of one container together, a row for each damage."""
     heads = ("Container", "Damage", "Tensors", "Intact", "Saved", "Byte-equal")
     rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     kinds = dict.fromkeys((row.file.rpartition(", ")[2], row.damage) for row in outcomes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,10 +17,14 @@ from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from tests.corpus import Case, varied
 from tests.sweep import put_through, tries
-from tests.torch.pictures import Picture, lend_classes, picture
+from tests.torch.sameness import assert_same
 from tests.torches import run_with_torch
 
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("corpus_classes"),
+]
 
 # dist/sharded_tensor.pt wants a process group: see test_remap_wrappers.
 LOADED = [
@@ -39,7 +44,7 @@ class Copies:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._made: dict[object, Path] = {}
-        self._pictures: dict[object, Picture] = {}
+        self._loaded: dict[object, Any] = {}
 
     def copy(self, case: Case, *rules: str, move_all: bool = False) -> Path:
         key = (case.name, rules, move_all)
@@ -47,22 +52,17 @@ class Copies:
             self._made[key] = remap(case.path, self._folder, *rules, move_all=move_all)
         return self._made[key]
 
-    def wanted(self, case: Case, **how: object) -> Picture:
+    def wanted(self, case: Case, **how: object) -> Any:
         """What torch loads from the original onto the CPU."""
         key = (case.name, *how.items())
-        if key not in self._pictures:
-            self._pictures[key] = load(case.path, map_location="cpu", **how)
-        return self._pictures[key]
+        if key not in self._loaded:
+            self._loaded[key] = load(case.path, map_location="cpu", **how)
+        return self._loaded[key]
 
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Copies:
     return Copies(tmp_path_factory.mktemp("copies"))
-
-
-@pytest.fixture(autouse=True)
-def _classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    lend_classes(monkeypatch)
 
 
 def remap(path: Path, folder: Path, *rules: str, move_all: bool = False) -> Path:
@@ -72,8 +72,8 @@ def remap(path: Path, folder: Path, *rules: str, move_all: bool = False) -> Path
     return destination
 
 
-def load(path: Path, *, weights_only: bool = False, **how: object) -> Picture:
-    return picture(torch.load(path, weights_only=weights_only, **how))
+def load(path: Path, *, weights_only: bool = False, **how: object) -> Any:
+    return torch.load(path, weights_only=weights_only, **how)
 
 
 def tags(path: Path) -> list[str]:
@@ -96,7 +96,7 @@ def test_what_is_sent_to_the_cpu_loads_there(copies: Copies) -> None:
     """Without `map_location`, and with what `map_location` would have given."""
 
     def check(case: Case) -> None:
-        assert load(copies.copy(case, "*=cpu")) == copies.wanted(case)
+        assert_same(copies.wanted(case), load(copies.copy(case, "*=cpu")))
 
     each(check, LOADED)
 
@@ -106,7 +106,7 @@ def test_what_weights_only_accepts_it_still_accepts(copies: Copies) -> None:
         for rules in (("*=cpu",), ("cpu=cuda:0", "cuda:*=cuda:11")):
             copy = copies.copy(case, *rules, move_all=True)
             after = load(copy, map_location="cpu", weights_only=True)
-            assert after == copies.wanted(case, weights_only=True)
+            assert_same(copies.wanted(case, weights_only=True), after)
 
     each(check, [case for case in LOADED if case.weights_only])
 
@@ -122,7 +122,7 @@ def test_there_and_back_is_what_it_was(copies: Copies, tmp_path: Path) -> None:
         before = tags(case.path)
         assert tags(there) == [tag.replace("cuda:0", "cuda:77") for tag in before]
         assert tags(back) == before
-        assert load(back, map_location="cpu") == copies.wanted(case)
+        assert_same(copies.wanted(case), load(back, map_location="cpu"))
         first, last = open_checkpoint(str(case.path)), open_checkpoint(str(back))
         assert (last.tensors, last.values) == (first.tensors, first.values)
         if not case.name.endswith(".gz"):
@@ -150,14 +150,14 @@ def test_longer_names_load_in_every_way(copies: Copies, monkeypatch: pytest.Monk
             patch.setenv("TORCH_SERIALIZATION_DEBUG", "1")
             check_grown(case, wanted)
 
-    def check_grown(case: Case, wanted: Picture) -> None:
+    def check_grown(case: Case, wanted: Any) -> None:
         for rules in GROWN.values():
             copy = copies.copy(case, *rules, move_all=True)
-            assert load(copy, map_location="cpu") == wanted
+            assert_same(wanted, load(copy, map_location="cpu"))
             if case.container == "zip" and is_mappable(case):
-                assert load(copy, map_location="cpu", mmap=True) == copies.wanted(case, mmap=True)
+                assert_same(copies.wanted(case, mmap=True), load(copy, map_location="cpu", mmap=True))
                 with config.patch("load.calculate_storage_offsets", True):
-                    assert load(copy, map_location="cpu", mmap=True) == wanted
+                    assert_same(wanted, load(copy, map_location="cpu", mmap=True))
 
     each(check, LOADED)
 

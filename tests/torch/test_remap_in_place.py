@@ -23,16 +23,15 @@ from inspector.resources import demo_path
 from tests.corpus import Case
 from tests.property.test_remap_torch import SETTINGS, Saved, rules, saves
 from tests.sweep import put_through
-from tests.torch.pictures import lend_classes, picture
 from tests.torch.remapping import loaded
+from tests.torch.sameness import assert_same
 from tests.torch.test_remap_corpus import LOADED, ZIPS, is_mappable, load
 
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
-
-
-@pytest.fixture(autouse=True)
-def _classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    lend_classes(monkeypatch)
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("corpus_classes"),
+]
 
 
 @contextmanager
@@ -66,10 +65,10 @@ def test_what_is_sent_to_the_cpu_loads_there(tmp_path: Path) -> None:
                 changed(path, "*=cpu")
             return
         changed(path, "*=cpu")
-        assert load(path) == load(case.path, map_location="cpu")
+        assert_same(load(case.path, map_location="cpu"), load(path))
         if case.weights_only:
-            after = load(path, weights_only=True)
-            assert after == load(case.path, map_location="cpu", weights_only=True)
+            wanted = load(case.path, map_location="cpu", weights_only=True)
+            assert_same(wanted, load(path, weights_only=True))
 
     each(check, LOADED, tmp_path)
 
@@ -82,12 +81,12 @@ def test_longer_names_load_in_every_way(tmp_path: Path, monkeypatch: pytest.Monk
             if not case.name.startswith("zip/rezip"):
                 # Python's zipfile wrote those: torch's own check of the layout fails before and after.
                 patch.setenv("TORCH_SERIALIZATION_DEBUG", "1")
-            assert load(path, map_location="cpu") == wanted
+            assert_same(wanted, load(path, map_location="cpu"))
             if is_mappable(case) and not case.name.startswith("zip/rezip"):
                 mapped = load(case.path, map_location="cpu", mmap=True)
-                assert load(path, map_location="cpu", mmap=True) == mapped
+                assert_same(mapped, load(path, map_location="cpu", mmap=True))
                 with config.patch("load.calculate_storage_offsets", True):
-                    assert load(path, map_location="cpu", mmap=True) == wanted
+                    assert_same(wanted, load(path, map_location="cpu", mmap=True))
 
     each(check, ZIPS, tmp_path)
 
@@ -102,7 +101,7 @@ def test_a_file_changed_in_place_can_be_copied_and_changed_again(tmp_path: Path)
         undo_patch(str(path))
         copy = path.with_name("copy.pt")
         export_copy(str(path), copy, plan_remap(open_checkpoint(str(path)), [Rule(device="*", to="cpu")]))
-        assert load(copy) == load(case.path, map_location="cpu")
+        assert_same(load(case.path, map_location="cpu"), load(copy))
         (path.parent / "first").rename(path.parent / "in.pt.undo")
 
     each(check, ZIPS, tmp_path)
@@ -125,7 +124,7 @@ def test_we_agree_with_map_location(saved: Saved, rules: list[Rule]) -> None:
             return
         after, moved = loaded(path)
         assert moved == [Rules(rules).by_device(tag) or tag for tag in tags]
-        assert picture(after) == picture(before)
+        assert_same(before, after)
         if done.record is not None:
             undo_patch(str(path))
         assert path.read_bytes() == original

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
 
 from inspector.model.build import open_checkpoint
 from inspector.remap.export import export_copy
@@ -15,8 +13,8 @@ from inspector.remap.plan import plan_remap, with_hidden
 from inspector.remap.rules import parse_rule
 from tests.corpus import CORPUS
 from tests.sweep import IS_SWEEP, table
-from tests.torch.pictures import picture
 from tests.torch.remapping import remap
+from tests.torch.sameness import assert_same
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 WAYS = ["cpu=cuda:0", "*=cuda:11", "cpu=mps", "cpu=xpu"]
@@ -34,11 +32,11 @@ def there_and_back(path: Path, rule: str, *, is_mapped: bool = True) -> Path:
     """Remap and return: the way there loads with a map to the CPU, the way back without one."""
     there = remap(path, rule, move_all=True)
     if is_mapped:
-        assert picture(load(there, map_location="cpu")) == picture(load(path))
+        assert_same(load(path), load(there, map_location="cpu"))
     with pytest.raises((RuntimeError, NotImplementedError, AssertionError)):
         load(there)
     back = remap(there, "*=cpu")
-    assert picture(load(back)) == picture(load(path))
+    assert_same(load(path), load(back))
     assert devices(back) == devices(path)
     return there
 
@@ -99,21 +97,10 @@ def test_one_wrapper_of_several_moves(tmp_path: Path) -> None:
     )
     copy = remap(path, "path:a@cuda:1")
     assert devices(copy) == ["cuda:1"] * 3 + ["cpu"] * 3
-    assert picture(load(copy, map_location="cpu")) == picture(load(path))
+    assert_same(load(path), load(copy, map_location="cpu"))
 
 
 # --- distributed --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def process_group(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """A process group that sends nothing, as rank 0 of 2."""
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
-    yield
-    dist.destroy_process_group()
-    caplog.clear()  # torch warns of meshes that are loaded before there are groups
 
 
 @pytest.mark.parametrize("rule", WAYS)
@@ -178,8 +165,8 @@ def test_nested_tensors_keep_their_sizes_on_the_cpu(tmp_path: Path) -> None:
     torch.save({"n": torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])}, path)
     there = remap(path, "*=cuda:0", move_all=True)
     assert devices(there) == ["cuda:0", "cuda:0", "cpu", "cpu", "cpu"]
-    assert picture(load(there, map_location="cpu")) == picture(load(path))
-    assert picture(load(remap(there, "*=cpu"))) == picture(load(path))
+    assert_same(load(path), load(there, map_location="cpu"))
+    assert_same(load(path), load(remap(there, "*=cpu")))
 
 
 @table("name", ["sparse", "quantized", "nested", "math_bits", "new_dtypes", "views"])

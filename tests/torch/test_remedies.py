@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
 
 def first_lines(checkpoint: Checkpoint, target: Profile) -> set[str]:
-    """What would be pasted into Python."""
     load = judge_load(checkpoint, target)
     judged = Judged(checkpoint=checkpoint, target=target, load=load)
     found = diagnose(checkpoint, load.safety, target)

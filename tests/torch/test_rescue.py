@@ -9,7 +9,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,8 +19,9 @@ import torch
 from inspector.rescue.journal import read_journal
 from inspector.rescue.running import Hook, hooked
 from inspector.target.wish import parse_wish
+from tests.builders.pickles import As
 from tests.pythons import VERSIONS, find_python
-from tests.torch.remapping import tagged
+from tests.torch.remapping import retagged, tagged
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -57,9 +57,7 @@ if __name__ == "__main__":
 """
 
 
-class Attack:
-    def __reduce__(self) -> tuple[object, ...]:
-        return os.system, ("touch ran",)
+ATTACK = As(os.system, ("touch ran",))
 
 
 @pytest.fixture
@@ -178,7 +176,7 @@ def test_what_the_program_asks_for_itself_is_left_alone(start) -> None:
 
 def test_nothing_more_may_run_than_before(start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    both = {"weights": torch.ones(2), "attack": Attack()}
+    both = {"weights": torch.ones(2), "attack": ATTACK}
 
     def refusals() -> list[str]:
         said = []
@@ -354,12 +352,7 @@ def test_a_failure_of_the_hook_is_torchs_own_answer(start, machine, monkeypatch:
 def test_torchscript_goes_to_one_device(start, tmp_path: Path) -> None:
     plain, path = tmp_path / "plain.pt", tmp_path / "script.pt"
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), plain)
-    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w") as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name.endswith(".pkl"):
-                data = data.replace(b"X\x03\0\0\0cpu", b"X\x06\0\0\0cuda:1")
-            new.writestr(name, data)
+    retagged(plain, "cuda:1", path)
     with pytest.raises(RuntimeError, match=r"CUDA|NVIDIA"):
         torch.jit.load(path)
     hook = start()
@@ -466,7 +459,6 @@ def test_the_hook_starts_in_every_python(version: str, tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files of every kind from two GPUs that are not here."""
     monkeypatch.chdir(tmp_path)
     with tagged(lambda _: "cuda:0"):
         torch.save({"weight": torch.ones(2, 3)}, "model.pth")
@@ -475,7 +467,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with tagged(lambda _: "cuda:1"):
         Path("tensors.pkl").write_bytes(pickle.dumps({"x": torch.ones(3)}))
         np.save("array.npy", np.array({"y": torch.zeros(2)}, dtype=object), allow_pickle=True)
-    torch.save({"attack": Attack()}, "attack.pth")
+    torch.save({"attack": ATTACK}, "attack.pth")
     return tmp_path
 
 

@@ -25,6 +25,7 @@ from inspector.target.profile import Profile
 from inspector.target.restore import send_failure
 from inspector.target.simulate import LoadOutcome, simulate
 from inspector.target.wish import parse_target
+from tests.builders.pickles import As
 from tests.corpus import CORPUS
 from tests.torch.remapping import tagged
 from tests.torches import here, run_with_torch
@@ -108,8 +109,6 @@ SAME_DEVICE = {"cuda": "cuda:0", "xpu": "xpu:0", "mps:0": "mps"}
 
 
 class Cell(NamedTuple):
-    """One call of `torch.load`."""
-
     kind: str
     path: str
     target: Profile
@@ -118,26 +117,20 @@ class Cell(NamedTuple):
     mmap: bool
 
 
-class FromNumPy:
-    """Is pickled as torch pickled tensors of devices it did not know how to store."""
-
-    def __reduce__(self) -> Any:
-        arguments = (np.ones(3, dtype=np.float32), torch.float32, "cuda:1", False)
-        return torch._utils._rebuild_device_tensor_from_numpy, arguments
-
-
 def made(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Make files of kinds that the corpus lacks."""
     from torch.testing._internal.two_tensor import TwoTensor
 
     wrapper = {"w": TwoTensor(torch.ones(2), torch.ones(2)), "b": torch.ones(2)}
+    # As torch pickled tensors of devices it did not know how to store.
+    arguments = (np.ones(3, dtype=np.float32), torch.float32, "cuda:1", False)
+    from_numpy = As(torch._utils._rebuild_device_tensor_from_numpy, arguments)
     paths = {}
     for name, value, tag, is_new in (
         ("zip, wrapper of a GPU's tensors", wrapper, "cuda:0", True),
         ("legacy, wrapper of a GPU's tensors", wrapper, "cuda:0", False),
         ("zip, wrapper on the CPU", wrapper, "cpu", True),
-        ("zip, sent to a GPU while loading", {"a": torch.ones(2), "n": FromNumPy()}, "cpu", True),
-        ("legacy, sent to a GPU while loading", {"a": torch.ones(2), "n": FromNumPy()}, "cpu", False),
+        ("zip, sent to a GPU while loading", {"a": torch.ones(2), "n": from_numpy}, "cpu", True),
+        ("legacy, sent to a GPU while loading", {"a": torch.ones(2), "n": from_numpy}, "cpu", False),
     ):
         path = folder / f"{len(paths)}.pt"
         with tagged(lambda storage, tag=tag: tag):
@@ -162,7 +155,6 @@ def cells_of(kinds: dict[str, tuple[str, ...]], targets: tuple[Profile, ...] = T
 def said_by_torch(
     cells: list[Cell], opened: dict[str, Checkpoint], *, is_real: bool = False
 ) -> dict[Cell, dict[str, Any]]:
-    """Ask the child, machine by machine."""
     by_target: dict[Profile, list[Cell]] = {}
     for cell in cells:
         by_target.setdefault(cell.target, []).append(cell)
@@ -217,8 +209,6 @@ def compare(ours: LoadOutcome, theirs: dict[str, Any], checkpoint: Checkpoint) -
 
 
 class Answers(NamedTuple):
-    """All cells with their comparison."""
-
     results: dict[Cell, str]
     torch: dict[Cell, dict[str, Any]]
     ours: dict[Cell, LoadOutcome]

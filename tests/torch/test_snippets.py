@@ -51,7 +51,6 @@ def write(path: Path, style: str, target: Profile) -> str:
 
 @pytest.fixture
 def nets(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A module of the reader's, with the class of a model in it."""
     module = ModuleType("nets")
     code = (
         "import torch\n"

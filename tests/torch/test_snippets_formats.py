@@ -1,10 +1,16 @@
-"""Loading code for the formats that only their own loader opens, run by it on genuine files."""
+"""Loading code for the formats and frameworks that have a loader of their own, run by it.
+
+Lightning and Transformers are not asked for by this project, each brings some twenty packages: stand-ins do
+what the real ones do with a file, see `running.py`. Their genuine files are in `tests/data/frameworks`.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import pickle
 import sys
+from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +20,20 @@ import pytest
 import torch
 
 from inspector.model.build import open_checkpoint
-from inspector.snippet.styles.table import render
+from inspector.snippet.styles.table import render, styles
 from inspector.snippet.unopened import render_unopened, unopened_styles
 from inspector.target.profile import CPU_ONLY, Profile, presets
 from tests.corpus import CORPUS
 from tests.sweep import table
-from tests.torch.running import Loadable, play, pretend, run, save_as_if_on
+from tests.torch.running import (
+    LightningModule,
+    Loadable,
+    play,
+    play_transformers,
+    pretend,
+    run,
+    save_as_if_on,
+)
 from tests.unit.snippet.rows import THIS
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -237,6 +251,85 @@ def test_agents_of_stable_baselines3(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [("agent.zip", "cpu")]
 
 
+# --- frameworks ---------------------------------------------------------------------------------------------
+
+
+class Lit(LightningModule):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.model = torch.nn.Linear(3, width)
+
+
+def save_lightning(path: Path, tag: str, **more: Any) -> Lit:
+    """Save as the Trainer does."""
+    module = Lit(width=2)
+    saved = {
+        "epoch": 0,
+        "global_step": 0,
+        "pytorch-lightning_version": "2.6.6",
+        "state_dict": module.state_dict(),
+        "loops": {},
+        "optimizer_states": [torch.optim.Adam(module.parameters()).state_dict()],
+        "lr_schedulers": [],
+        "hparams_name": "kwargs",
+        "hyper_parameters": {"width": 2},
+        **more,
+    }
+    save_as_if_on(tag, saved, path)
+    return module
+
+
+@TARGETS
+@pytest.mark.parametrize("tag", ["cpu", "cuda:0", "cuda:3"])
+def test_lightning(tmp_path: Path, tag: str, target: Profile) -> None:
+    module = save_lightning(tmp_path / "last.ckpt", tag)
+    rows = open_checkpoint(str(tmp_path / "last.ckpt"))
+    assert [style.id for style in styles(rows)][:2] == ["lightning", "lightning-weights"]
+    found = run(render(rows, style="lightning", target=target), MyModel=Lit)
+    assert isinstance(found.model, Lit)
+    assert not found.model.training
+    assert torch.equal(found.model.model.weight, module.model.weight)
+    inner = torch.nn.Linear(3, 2)
+    found = run(render(rows, style="lightning-weights", target=target), model=inner)
+    assert torch.equal(inner.weight, module.model.weight)
+    assert found.hyper_parameters["width"] == 2
+
+
+@pytest.mark.parametrize("odd", [argparse.Namespace(lr=0.1), defaultdict(int, lr=1)], ids=["allowed", "run"])
+def test_lightning_file_with_more_than_weights(tmp_path: Path, odd: Any) -> None:
+    module = save_lightning(tmp_path / "last.ckpt", "cuda:0", callbacks={"odd": odd})
+    code = render(open_checkpoint(str(tmp_path / "last.ckpt")), style="lightning", target=THIS)
+    assert ("add_safe_globals" in code) == isinstance(odd, argparse.Namespace)
+    assert ("weights_only=False" in code) != isinstance(odd, argparse.Namespace)
+    allowed = torch.serialization.get_safe_globals()
+    found = run(code, MyModel=Lit)
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals(allowed)
+    assert torch.equal(found.model.model.weight, module.model.weight)
+
+
+@TARGETS
+def test_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: Profile) -> None:
+    """A folder as `save_pretrained` leaves it, with the weights saved on cuda:0."""
+    play_transformers(monkeypatch)
+    folder = tmp_path / 'it\'s a "model"'
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"vocab_size": 5, "hidden_size": 4}), encoding="utf-8")
+    state = {"embedding.weight": torch.randn(5, 4)}
+    save_as_if_on("cuda:0", state, folder / "pytorch_model.bin")
+    rows = open_checkpoint(str(folder / "pytorch_model.bin"))
+    assert styles(rows)[0].id == "transformers"
+    for code in (
+        render(rows, style="transformers", target=target),
+        render_unopened("pretrained", str(folder), target),
+    ):
+        found = run(code)
+        assert torch.equal(found.model.embedding.weight, state["embedding.weight"])
+        assert found.inputs["input_ids"].device == found.model.device
+        assert not found.model.training
+        assert found.outputs.shape[-1] == 4
+
+
 def test_every_style_has_been_run() -> None:
     """What is added to the table must be run above."""
     run_above = {
@@ -244,7 +337,7 @@ def test_every_style_has_been_run() -> None:
         "pt2": {"plain"},
         "package": {"plain"},
         "distcp": {"plain"},
-        "safetensors": {"plain", "transformers"},  # the latter in test_snippets_frameworks.py, as peft
+        "safetensors": {"plain", "transformers"},  # the latter above, as peft
         "sharded": {"plain", "transformers"},
         "dcp": {"plain", "distributed"},
         "pickle": {"plain"},

@@ -61,7 +61,6 @@ def opened() -> Iterator[tuple[str, Checkpoint, list[str]]]:
 
 
 def codes(rows: Checkpoint, number: int, chosen: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the code of each style for a map."""
     target = MACHINES[number % 2]
     tags = {row.device for row in rows.storages} | set(chosen)
     if (len(tags) > 1 or len(set(chosen.values())) > 1) and place_devices(rows, target, ()).as_one:

@@ -23,15 +23,7 @@ from inspector.model.checkpoint import Checkpoint
 from inspector.snippet.styles.table import render, styles
 from inspector.target.profile import CPU_ONLY, Profile
 from tests.sweep import put_through
-from tests.torch.running import (
-    AnyModule,
-    Loadable,
-    play,
-    play_frameworks,
-    play_ranks,
-    run,
-    save_as_if_on,
-)
+from tests.torch.running import AnyModule, Loadable, play, play_frameworks, play_ranks, run, save_as_if_on
 from tests.unit.snippet.free import free_names
 from tests.unit.snippet.rows import THIS
 
@@ -48,7 +40,6 @@ def weights(width: int = 3) -> dict[str, Any]:
 
 
 def adam(*models: Any) -> Any:
-    """Return an optimizer that has taken a step."""
     optimizer = torch.optim.Adam(itertools.chain(*(model.parameters() for model in models)))
     sum(parameter.sum() for model in models for parameter in model.parameters()).backward()
     optimizer.step()

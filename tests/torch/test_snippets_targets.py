@@ -82,11 +82,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Checkpoint]:
 @pytest.mark.parametrize("is_known", [True, False], ids=["described", "found-out"])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.id)
 def test_every_style_for_every_machine(
-    files: list[Checkpoint],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    target: Profile,
-    is_known: bool,
+    files: list[Checkpoint], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, target: Profile, is_known: bool
 ) -> None:
     seen = set()
     # Every file on every machine, every second of them on the described one; a sweep tries all on both.

@@ -38,8 +38,6 @@ TYPES = {"Float": torch.float32, "Int": torch.int32}
 
 
 class Made(NamedTuple):
-    """A file, and what is in it."""
-
     data: bytes
     tags: list[str]
 
@@ -76,7 +74,6 @@ def files(draw: st.DrawFn) -> Made:
 
 
 def load(path: Path) -> tuple[dict[str, object], list[str]]:
-    """What torch makes of a file, and the location tags that it meets."""
     tags: list[str] = []
 
     def note(storage: torch.UntypedStorage, tag: str) -> torch.UntypedStorage:

@@ -118,7 +118,6 @@ def played(meant: Meant, line: str, path: Path) -> tuple[str | None, list[str | 
 
 
 def wrong_about(word: str, name: str, path: Path, answer: dict[str, Any]) -> str:
-    """Return what is wrong with the answer of `check`; empty if nothing is."""
     meant, saved = WORDS[word], FILES[name]
     target = answer["target"]
     counts = tuple(sum(row.startswith(kind) for row in target["devices"]) for kind in ("cuda", "xpu", "mps"))

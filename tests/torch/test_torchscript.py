@@ -14,6 +14,7 @@ from inspector.cli import main
 from inspector.model.build import open_checkpoint
 from inspector.target.call import LoadCall
 from inspector.target.simulate import simulate
+from tests.torch.remapping import retagged, rezipped
 from tests.torches import here
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -99,18 +100,6 @@ def load(path: Path, **how: object) -> torch.jit.ScriptModule:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.jit.load(path, **how)
-
-
-def retagged(path: Path, tag: str, out: Path) -> Path:
-    """The same file as a machine with this device would have saved it."""
-    new = b"X" + len(tag).to_bytes(4, "little") + tag.encode()
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w") as made:
-        for info in old.infolist():
-            data = old.read(info)
-            if info.filename.endswith(("/data.pkl", "/constants.pkl")):
-                data = data.replace(b"X\x03\0\0\0cpu", new)
-            made.writestr(info.filename, data, compress_type=info.compress_type)
-    return out
 
 
 def test_weights_have_the_names_of_the_state_dict(files: dict[str, Path]) -> None:
@@ -219,9 +208,7 @@ def test_names_of_python_are_not_imported(files: dict[str, Path], tmp_path: Path
     command = f"touch {mark}".encode()
     evil = b"\x80\x02cos\nsystem\nX" + len(command).to_bytes(4, "little") + command + b"\x85R."
     path = tmp_path / "evil.pt"
-    with zipfile.ZipFile(files["trace"]) as old, zipfile.ZipFile(path, "w") as made:
-        for info in old.infolist():
-            made.writestr(info.filename, evil if info.filename.endswith("/data.pkl") else old.read(info))
+    rezipped(files["trace"], path, lambda name, data: evil if name.endswith("/data.pkl") else data)
     for attempt in (lambda: load(path), lambda: torch.load(path, weights_only=False)):
         with pytest.raises(RuntimeError, match=re.escape("Unknown type name 'os.system'")):
             attempt()

@@ -42,7 +42,6 @@ Named = Iterator[tuple[str, torch.Tensor]]
 
 
 def strided(tensor: torch.Tensor) -> Named:
-    """Views of a tensor of 24 x 30."""
     yield "plain", tensor
     yield "transposed", tensor.T
     yield "every other", tensor[:, ::2]

@@ -47,13 +47,11 @@ def pickle(marker: str) -> bytes:
 
 
 def archives(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """Return archives, each with the seed that makes it again."""
     for number in range(count):
         yield f"{seed}-{number:05}", archive(random.Random(f"{seed}-{number}"))
 
 
 def archive(rng: random.Random) -> bytes:
-    """Make one archive."""
     records = _records(rng)
     builder = ZipBuilder()
     for record in records:
@@ -153,7 +151,6 @@ def _trail(rng: random.Random, data: bytearray) -> None:
 
 
 def _fake_end(rng: random.Random, data: bytearray) -> None:
-    """Put an end record somewhere into the last 70,000 bytes."""
     _trail(rng, data)
     at = rng.randrange(max(len(data) - 70_000, 0), len(data) + 1)
     start = rng.choice(_places(data, CENTRAL) or [0])
@@ -171,7 +168,6 @@ def _fake_end(rng: random.Random, data: bytearray) -> None:
 
 
 def _locator(rng: random.Random, data: bytearray) -> None:
-    """Put a Zip64 locator in front of the end."""
     ends = _places(data, END_RECORD)
     if ends:
         target = rng.choice((0, ends[-1] - 56, rng.randrange(len(data)), len(data)))

@@ -66,7 +66,6 @@ def _answer(path: Path) -> Answer:
 
 
 def main() -> int:
-    """Answer for every file of a folder."""
     import torch
 
     torch.set_num_threads(1)
@@ -81,7 +80,6 @@ def main() -> int:
 
 
 def ask_torch(folder: Path) -> dict[str, Answer]:
-    """What torch makes of every file of a folder, by the file's name."""
     done = run_with_torch("-m", "tests.torch.zip_reader", folder)
     assert done.returncode == 0, done.stderr[-2000:]
     answers = map(json.loads, done.stdout.splitlines())

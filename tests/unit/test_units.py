@@ -13,7 +13,9 @@ from inspector.units import (
     format_shape,
     meant,
     nearest,
+    short_value,
     shown_path,
+    unescaped_path,
 )
 from tests.sweep import table
 
@@ -138,3 +140,34 @@ def test_the_word_that_was_meant_is_asked_for() -> None:
 )
 def test_steps_are_in_quotes_where_nobody_would_see_them(path: str, shown: str) -> None:
     assert shown_path(path) == shown
+
+
+def test_numbers_have_six_significant_digits_and_their_exponent() -> None:
+    cases = {
+        ("float", "5.813959432394e-06"): "5.81396e-06",
+        ("float", "3.141592653589793"): "3.14159",
+        ("float", "-1.23456789e+22"): "-1.23457e+22",
+        ("float", "0.001"): "0.001",
+        ("float", "1e-07"): "1e-07",
+        ("float", "12345678.0"): "12345678.0",  # a count, maybe
+        ("float", "1234567890"): "1234567890",  # the value of a tensor of int64
+        ("float", "nan"): "nan",
+        ("numpy.float32", "0.12345679"): "0.123457",
+        ("complex", "(1.23456789+2j)"): "(1.23457+2j)",
+        ("tuple", "(0.9, 0.999123456)"): "(0.9, 0.999123)",
+        ("list", "[1234567890, 0.5, 0.1234567890123\u2026"): "[1234567890, 0.5, 0.1234567890123\u2026",
+        ("list", '["0.123456789", 0.5]'): '["0.123456789", 0.5]',
+        ("str", "0.123456789"): "0.123456789",
+        ("int", "1234567890"): "1234567890",
+    }
+    assert {case: short_value(*case) for case in cases} == cases
+
+
+def test_names_are_shown_as_they_are() -> None:
+    cases = {
+        "encoder~1layer_1~1kernel": "encoder/layer_1/kernel",
+        "a~01": "a~1",
+        "a~0~1~#1": "a~/~#1",
+        "x": "x",
+    }
+    assert {path: unescaped_path(path) for path in cases} == cases

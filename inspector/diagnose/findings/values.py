@@ -62,13 +62,18 @@ def is_sound(scan: Scan, findings: Iterable[Finding]) -> bool:
     return not scan.unread and all(one.id != _DIVERGED_ID for one in findings)
 
 
+def spoiled(checkpoint: Checkpoint, scan: Scan) -> list[Scanned]:
+    """Return the tensors with NaN or infinities where those are no scores."""
+    return [one for one in scan.with_oddity(Oddity.NAN, Oddity.INF) if not _is_score(checkpoint, one)]
+
+
 def _findings(checkpoint: Checkpoint, scan: Scan) -> Iterator[Finding]:
     for name, oddities, severity, what, detail in _ROWS:
         found = scan.with_oddity(*oddities)
         if name == _INFINITE:
             found = [one for one in found if _is_score(checkpoint, one)]
-        elif Oddity.INF in oddities:
-            found = [one for one in found if not _is_score(checkpoint, one)]
+        elif name == _DIVERGED_ID:
+            found = spoiled(checkpoint, scan)
         paths = [checkpoint.tensors[one.row].path for one in found]
         if paths:
             yield finding(name, severity, f"{format_count(len(paths), 'tensor')} {what}", detail, paths)

@@ -10,8 +10,7 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPen
 
 from inspector.gui.charts.drawing import Drawing, Tick, round_step
-from inspector.gui.theme.ink import ink_on
-from inspector.gui.theme.theme import Tokens
+from inspector.gui.theme.theme import Tokens, ink_on
 from inspector.overriding import override
 from inspector.session.screen import Bar, Chart, Segment
 from inspector.units import format_nbytes
@@ -42,8 +41,10 @@ class Bars(Drawing):
         bars = self._bars = chart.bars
         self._parts = [(bar, part) for bar in bars for part in bar.segments if part.nbytes > 0]
         self._areas: list[QRectF] = []
-        self._is_by_device = all(part.label in devices for _, part in self._parts)
-        is_plain = all(len(bar.segments) == 1 and bar.segments[0].label == bar.label for bar in bars)
+        self._is_by_device = all(part.label in devices or part.is_missing for _, part in self._parts)
+        is_plain = all(
+            [part.label for part in bar.segments if not part.is_missing] == [bar.label] for bar in bars
+        )
         free = [bar.nbytes for bar in bars if bar.capacity_nbytes is None]
         self._is_ranking = is_plain and len(free) == len(bars)
         self._sum, self._longest = sum(free), 0 if self._is_ranking else max(free, default=0)
@@ -66,13 +67,11 @@ class Bars(Drawing):
         return QRectF(0, number * (_CAPTION + _BAR + _GAP) + _CAPTION, width, _BAR)
 
     def _full(self, bar: Bar) -> int:
-        """Return the bytes that the whole width stands for."""
         if bar.capacity_nbytes is None:
             return max(self._sum if self._is_ranking else self._longest, 1)
         return max(bar.capacity_nbytes, bar.nbytes, 1)
 
     def _limit(self, bar: Bar, line: QRectF) -> float:
-        """Return where a bar's room ends."""
         room = self._full(bar) if bar.capacity_nbytes is None else bar.capacity_nbytes
         return line.left() + line.width() * room / self._full(bar)
 
@@ -99,6 +98,9 @@ class Bars(Drawing):
         plot.add_bars(self._areas, [self._color(tokens, part) for _, part in self._parts])
         hatch = QColor(ink_on(tokens.color("bad_fill")))
         hatch.setAlpha(150)
+        lost = [place for place, (_, part) in zip(self._areas, self._parts, strict=True) if part.is_missing]
+        plot.add_bars(lost, [tokens.color("surface")] * len(lost))
+        plot.add_bars(lost, [QBrush(tokens.color("bad"), Qt.BrushStyle.BDiagPattern)] * len(lost))
         for bar, line in lines:
             if bar.excess_nbytes:  # red and hatched: the color alone would not do
                 beyond = QRectF(QPointF(self._limit(bar, line), line.top()), line.bottomRight())
@@ -133,11 +135,10 @@ class Bars(Drawing):
             plot.stroke(QLineF(x, line.top() - 3, x, line.bottom() + 3), pen)
 
     def _write_labels(self, plot: Plot, tokens: Tokens) -> None:
-        """Name the segments that have room for it."""
         for (bar, part), area in zip(self._parts, self._areas, strict=True):
             room = area.adjusted(_PAD, 0, -_PAD, 0)
             room.setRight(min(room.right(), self._limit(bar, QRectF(0, 0, plot.room.width(), 0)) - _PAD))
-            if plot.advance(part.label, small=True) <= room.width():
+            if not part.is_missing and plot.advance(part.label, small=True) <= room.width():
                 plot.write(room, part.label, ink_on(self._color(tokens, part)), small=True)
 
     def _write_legend(self, plot: Plot, tokens: Tokens) -> None:
@@ -163,6 +164,8 @@ class Bars(Drawing):
 
     def _color(self, tokens: Tokens, part: Segment) -> QColor:
         """Return the color of a segment; what is no device gets one that no device has."""
+        if part.is_missing:
+            return tokens.color("bad")
         if self._is_by_device:
             return tokens.device(part.color)
         return tokens.shade(0 if self._is_ranking else part.color)

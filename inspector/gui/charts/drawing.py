@@ -37,19 +37,15 @@ class Drawing:
         """Write what stays readable at any zoom; called again when the range changes."""
 
     def area(self, part: int) -> QRectF:
-        """Return where a part is, in the units of the axes."""
         raise NotImplementedError
 
     def part_at(self, x: float, y: float) -> int | None:
-        """Return the part at a place."""
         return next((part for part in range(self.count) if self.area(part).contains(x, y)), None)
 
     def words(self, part: int) -> str:
-        """Return what a part stands for."""
         raise NotImplementedError
 
     def query(self, part: int) -> str:  # noqa: ARG002  # of most charts no part can be searched for
-        """Return the search that finds what a part stands for, if there is one."""
         return ""
 
     def step(self, part: int | None, across: int, down: int) -> int:
@@ -66,7 +62,6 @@ def round_step(length: float, most: float) -> float:
 
 
 def index_ticks(low: float, high: float, most: float) -> list[int]:
-    """Return round whole numbers in a range, which may be empty."""
     step = max(1, round(round_step(high - low, max(most, 1.0)))) if high > low else 1
     return list(range(math.ceil(low / step) * step, math.floor(high) + 1, step))
 

@@ -83,7 +83,6 @@ class Lines(Drawing):
 
     @override
     def step(self, part: int | None, across: int, down: int) -> int:
-        """Go along a line, or to the point above or below in the same checkpoint."""
         if part is None or across:
             return super().step(part, across, down)
         _, file, _ = self._points[part]
@@ -101,7 +100,6 @@ class Lines(Drawing):
 
 
 def spread(wanted: list[float], apart: float, low: float, high: float) -> list[float]:
-    """Return places in the order of those wanted, and near them, so far apart and within these ends."""
     places: list[float] = []
     for place in wanted:
         places.append(max(place, low, places[-1] + apart if places else low))

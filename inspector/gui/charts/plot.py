@@ -65,7 +65,6 @@ class Plot:
         self._box.sigRangeChanged.connect(self._on_range)
 
     def show(self, drawing: Drawing, tokens: Tokens, font: QFont) -> None:
-        """Draw a chart from the beginning."""
         self._drawing, self._tokens, self._font = Drawing(), tokens, font  # nothing, while the range changes
         self._small = QFont(font)
         self._small.setPointSizeF(font.pointSizeF() * 0.9)
@@ -94,7 +93,6 @@ class Plot:
         return area.united(QRectF(area.topLeft(), QSizeF(1, 1)))
 
     def advance(self, text: str, *, small: bool = False) -> float:
-        """Return how wide a text is."""
         return QFontMetricsF(self._small if small else self._font).horizontalAdvance(text)
 
     def set_axis(
@@ -124,7 +122,6 @@ class Plot:
         self._ticks[side] = ticks
 
     def set_range(self, x: tuple[float, float], y: tuple[float, float]) -> None:
-        """Show a range of both axes, which is all there is."""
         self._whole = {"xRange": x, "yRange": y}
         least = [(high - low) * _CLOSEST for low, high in (x, y)]
         self._box.setLimits(
@@ -133,7 +130,6 @@ class Plot:
         self.show_all()
 
     def add_bars(self, areas: Sequence[QRectF], brushes: Sequence[QColor | QBrush]) -> None:
-        """Draw rectangles."""
         if areas:
             x0, y0, width, height = zip(*(area.getRect() for area in areas), strict=True)
             shown = [QBrush(brush) for brush in brushes]
@@ -158,7 +154,6 @@ class Plot:
         )
 
     def outline(self, part: int | None, marks: Sequence[int] = ()) -> None:
-        """Outline the part that is read, and those that are selected elsewhere."""
         for item in self._outlines:
             self._box.removeItem(item)
         self._outlines = []
@@ -189,7 +184,6 @@ class Plot:
     def write(
         self, room: QRectF, text: str, color: QColor, *, right: bool = False, small: bool = False
     ) -> None:
-        """Write a line in the middle of a room, cut where it is too long."""
         font = self._small if small else self._font
         item = QGraphicsSimpleTextItem(cut_path(text, QFontMetricsF(font), room.width() + 1))
         item.setFont(font)
@@ -200,13 +194,11 @@ class Plot:
         self._note(item)
 
     def stroke(self, line: QLineF, pen: QPen) -> None:
-        """Draw a straight line."""
         item = QGraphicsLineItem(line)
         item.setPen(pen)
         self._note(item)
 
     def fill(self, area: QRectF, color: QColor, radius: float, *, corners: bool = False) -> None:
-        """Fill a rectangle with round corners, or those corners alone."""
         path = QPainterPath()
         path.addRoundedRect(area, radius, radius)
         if corners:
@@ -229,11 +221,9 @@ class Plot:
     # Where things are, and how near.
 
     def point_of(self, place: QPointF) -> QPointF:
-        """Return where a place of the axes is in the widget."""
         return QPointF(self._box.mapViewToScene(place))
 
     def part_at(self, point: QPointF) -> int | None:
-        """Return the part of the chart at a point of the widget."""
         place, drawing = self._box.mapSceneToView(point), self._drawing
         if not self._box.sceneBoundingRect().contains(point):
             return None
@@ -245,19 +235,16 @@ class Plot:
         )
 
     def zoom(self, factor: float, point: QPointF) -> None:
-        """Show more or less of the axes, around a point of the widget."""
         self._box.scaleBy(
             center=self._box.mapSceneToView(point), **dict.fromkeys(self._drawing.zooms, factor)
         )
 
     def move(self, by: QPointF) -> None:
-        """Move what is shown by so many pixels."""
         width, height = self._box.viewPixelSize()
         ways = {"x": -by.x() * width, "y": by.y() * height * (-1 if self._drawing.is_down else 1)}
         self._box.translateBy(**{axis: ways[axis] for axis in self._drawing.zooms})
 
     def show_all(self) -> None:
-        """End the zoom."""
         self._box.setRange(**self._whole, padding=0)
 
     def _on_range(self, *_: object) -> None:
@@ -270,7 +257,6 @@ class Plot:
         self._drawing.annotate(self, self._tokens)
 
     def paint(self, painter: QPainter) -> None:
-        """Paint the chart, without what is only selected or pointed at."""
         scene = self.widget.scene()
         for item in self._outlines:
             item.setVisible(False)

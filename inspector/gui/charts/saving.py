@@ -21,8 +21,8 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 from inspector.errors import ExportError
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme, Tokens
+from inspector.gui.widgets.controls import show_notice
 from inspector.gui.widgets.labels import named
-from inspector.gui.widgets.notice import show_notice
 from inspector.remap.files import refuse_destination, writing
 from inspector.session.screen import FailurePage
 
@@ -73,7 +73,6 @@ def save_button(
 
 
 def proposed_path(saved: Saved, kind: str) -> str:
-    """Return a path beside the checkpoint, named after it and the chart."""
     slug = re.sub(r"[^a-z0-9]+", "-", saved.title.lower()).strip("-")
     source = Path(saved.source)
     return os.fspath(source.with_name(f"{source.stem}.{slug[:_MOST_NAME]}.{kind}"))
@@ -111,7 +110,6 @@ class Picture(NamedTuple):
 
 
 def legend(entries: Sequence[tuple[QColor, str]], width: float, tokens: Tokens, font: QFont) -> Picture:
-    """Return swatches with their words, in as many lines as they need."""
     metrics, places = QFontMetricsF(font), []
     x, y = 0.0, 0.0
     for color, text in entries:

@@ -11,8 +11,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor
 
 from inspector.gui.charts.drawing import Drawing, Tick, index_ticks, value_ticks
-from inspector.gui.theme.ink import mixed
-from inspector.gui.theme.theme import Tokens
+from inspector.gui.theme.theme import Tokens, mixed
 from inspector.overriding import override
 from inspector.report.words.values import format_number
 from inspector.session.values.page import Picture
@@ -80,7 +79,6 @@ class Histogram(Drawing):
         return [(count, f"{count:,}") for count in index_ticks(low, high, pixels / _COUNT_TICK)]
 
     def _places(self, low: float, high: float, pixels: float) -> list[Tick]:
-        """Return round numbers between even edges, and powers of two at some of theirs."""
         most = pixels / _BAR_TICK
         if self._exponent is not None:
             return [(edge, self._label(edge)) for edge in index_ticks(low, high, most)]
@@ -163,7 +161,6 @@ def _span(start: int, step: int, size: int) -> str:
 
 
 def color_table(*, is_dark: bool) -> list[QColor]:
-    """Return the colors of all levels."""
     low, high, zero = QColor(_LOW), QColor(_HIGH), QColor(_ZERO[is_dark])
     colors = [mixed(low, zero, level / 127) for level in range(127)]
     colors += [mixed(zero, high, level / 127) for level in range(128)]

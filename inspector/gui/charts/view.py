@@ -66,7 +66,6 @@ class _Loading(QObject):
         self._is_done = False
 
     def add(self, view: ChartView) -> None:
-        """Have a chart made that is in sight."""
         if view not in self._waiting:
             self._waiting.append(view)
         if self._runner is None:
@@ -113,7 +112,6 @@ class ChartView(QWidget):
         theme.changed.connect(self.draw_anew)
 
     def show_drawing(self, drawing: Drawing) -> None:
-        """Show another chart."""
         self.drawing, self._current, self._marks = drawing, None, ()
         if drawing.height:
             self.setFixedHeight(drawing.height + 2 * RING)
@@ -125,14 +123,12 @@ class ChartView(QWidget):
         self.draw_anew()
 
     def show_marks(self, queries: Collection[str]) -> None:
-        """Outline the parts that are selected elsewhere, by their searches."""
         found = [self.drawing.query(part) for part in range(self.drawing.count)]
         self._marks = [part for part, query in enumerate(found) if query and query in queries]
         self._outline()
 
     @property
     def is_drawn(self) -> bool:
-        """Whether it is drawn, or there is nothing to draw."""
         return self._plot is not None or not self.drawing.count
 
     def plot(self) -> Plot:
@@ -150,14 +146,12 @@ class ChartView(QWidget):
         return self._plot
 
     def draw_anew(self) -> None:
-        """Draw everything again, when it is painted next."""
         self._is_stale = True
         self.update()
         if self._plot is None and self.drawing.count and self.isVisible():
             _LOADING.add(self)
 
     def center_of(self, part: int) -> QPoint:
-        """Return the middle of a part, in pixels."""
         return (self.plot().point_of(self.drawing.area(part).center()) + QPointF(RING, RING)).toPoint()
 
     def _outline(self) -> None:
@@ -271,7 +265,6 @@ class ChartView(QWidget):
 def saved_charts(
     views: Sequence[ChartView], title: str, source: str, csv: Callable[[], str] | None = None
 ) -> Saved:
-    """Return what can be saved of some charts: one below the other, and their figures."""
 
     def make(kind: str) -> bytes:
         if csv is not None and kind == "csv":

@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QItemSelection, QModelIndex, Qt
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
-    QProgressBar,
     QSplitter,
-    QStackedWidget,
     QTableWidget,
     QTableWidgetItem,
-    QWidget,
 )
 
 from inspector.gui.charts.lines import Lines
@@ -22,19 +18,19 @@ from inspector.gui.charts.saving import PICTURES, Saved, save_button
 from inspector.gui.charts.view import ChartView, saved_charts
 from inspector.gui.compare.frame import ComparingFrame
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import RIGHT, column, row
+from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.controls import CalmComboBox, make_button
-from inspector.gui.widgets.labels import ElidedLabel, WrappedText, blocked, named, plain_label, sentence
-from inspector.gui.widgets.status_line import StatusLine
-from inspector.overriding import override
+from inspector.gui.widgets.labels import (
+    blocked,
+    named,
+    plain_label,
+)
 from inspector.session.comparing.series import FIELDS
 from inspector.units import format_count
 
 if TYPE_CHECKING:
-    from inspector.progress import Progress
     from inspector.session.comparing.series import SeriesScreen, SeriesSession
 
-_WIDTH = 640
 _MOST_ROWS = 2_000
 _HINT = "Select rows to draw them; without a selection, the modules that change most are drawn."
 _ROW_HEIGHT = 26
@@ -46,47 +42,23 @@ _UNKNOWN = "\u2013"
 class SeriesWindow(ComparingFrame):
     """Implements `SeriesView`; `attach` connects it to its session."""
 
+    session: SeriesSession | None
+    shown: SeriesScreen | None
+
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.session: SeriesSession | None = None
-        self.shown: SeriesScreen | None = None
-        self._stack = QStackedWidget()
-        self._pages = {"opening": self._opening(), "failed": self._failed(), "ready": self._ready()}
-        for page in self._pages.values():
-            self._stack.addWidget(page)
-        self.setCentralWidget(self._stack)
-        self._status = StatusLine()
-        self.setStatusBar(self._status)
-        self._build_actions()
-
-    @property
-    @override
-    def progress(self) -> Progress | None:
-        return None if self.shown is None else self.shown.progress
+        self._build_ready()
+        self.add_actions(())
 
     def attach(self, session: SeriesSession) -> None:
-        """Connect the window to its session."""
         self.session = session
         self._copy.clicked.connect(session.copy_text)
-        self._again.clicked.connect(session.compare)
 
     # `SeriesView`.
 
     def show_screen(self, screen: SeriesScreen) -> None:
-        """Show a screen."""
-        old, self.shown = self.shown, screen
-        self.setWindowTitle(screen.title)
-        self._stack.setCurrentWidget(self._pages[screen.phase])
-        if screen.phase == "opening":
-            self._timer.start()
-            return
-        self._timer.stop()
-        if screen.failure is not None:
-            failure = screen.failure
-            self._title.setText(failure.title)
-            self._what.setText(sentence(failure.what))
-            self._where.setText(failure.where)
-            self._remedy.setText(sentence(failure.remedy))
+        old = self.shown
+        if not self.show_phase(screen, "Comparing a series"):
             return
         if old is None or old.lines != screen.lines:
             self._fill(screen)
@@ -97,50 +69,9 @@ class SeriesWindow(ComparingFrame):
         self._note.setVisible(bool(screen.note))
         self._status.show_status((" \u2192 ".join(screen.files), format_count(screen.modules, "module")))
 
-    def take_text(self, text: str) -> None:
-        """Put a text on the clipboard."""
-        QGuiApplication.clipboard().setText(text)
-
-    def detach(self) -> None:
-        """Release the session and all that is shown: the window is closed."""
-        session, self.session = self.session, None
-        self.shown = None
-        if session is not None:
-            session.dispose()
-
     # Building.
 
-    def _opening(self) -> QWidget:
-        page, middle = QWidget(), QWidget()
-        self._label = ElidedLabel("", "muted")
-        self._bar = named(QProgressBar(), spoken="Progress of the comparison")
-        self._bar.setTextVisible(False)
-        cancel = make_button("Cancel", self.close)
-        middle.setFixedWidth(_WIDTH)
-        column(
-            plain_label("Comparing a series", "lead"),
-            self._bar,
-            self._label,
-            (cancel, 0, RIGHT),
-            spacing=12,
-            within=middle,
-        )
-        column(2, row(1, middle, 1), 3, within=page)
-        return page
-
-    def _failed(self) -> QWidget:
-        page, middle = QWidget(), QWidget()
-        self._title = plain_label("", "title", wrap=True, selectable=True)
-        self._what, self._where, self._remedy = WrappedText(), WrappedText("", "mono"), WrappedText()
-        self._again = make_button("Try again", icon="reload", theme=self._theme)
-        middle.setFixedWidth(_WIDTH)
-        texts = (self._title, self._what, self._where, self._remedy)
-        column(*texts, row(self._again, 1), spacing=12, within=middle)
-        column(2, row(1, middle, 1), 3, within=page)
-        return page
-
-    def _ready(self) -> QWidget:
-        page = QWidget()
+    def _build_ready(self) -> None:
         self.field = named(CalmComboBox(), spoken="Figure")
         self.field.addItems(list(FIELDS.values()))
         self.field.currentIndexChanged.connect(self._on_field)
@@ -169,16 +100,7 @@ class SeriesWindow(ComparingFrame):
         split.setSizes([360, 300])
         buttons = (self._copy, save_button(self._theme, self._saved, kinds=PICTURES))
         head = row(plain_label("Figure"), self.field, plain_label(_HINT, "muted"), 1, *buttons, spacing=10)
-        column(head, (split, 1), self._note, spacing=8, margins=(12, 10, 12, 6), within=page)
-        return page
-
-    def _build_actions(self) -> None:
-        menu = self.menuBar().addMenu("&File")
-        for text, keys, run in (("&Compare again", "F5", self._on_again), ("C&lose", "Ctrl+W", self.close)):
-            action = QAction(text, self)
-            action.setShortcut(QKeySequence(keys))
-            action.triggered.connect(run)
-            menu.addAction(action)
+        column(head, (split, 1), self._note, spacing=8, margins=(12, 10, 12, 6), within=self._ready)
 
     def _fill(self, screen: SeriesScreen) -> None:
         lines = screen.lines[:_MOST_ROWS]
@@ -212,7 +134,3 @@ class SeriesWindow(ComparingFrame):
         given = "" if self.session is None else self.session.given[0]
         field = "" if self.shown is None else FIELDS[self.shown.field]
         return saved_charts((self.chart,), f"{field} of a series", given)
-
-    def _on_again(self) -> None:
-        if self.session is not None:
-            self.session.compare()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence, QShowEvent
+from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QFrame,
     QGridLayout,
     QHeaderView,
-    QProgressBar,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -27,7 +25,7 @@ from PySide6.QtWidgets import (
 from inspector.gui.compare.frame import ComparingFrame
 from inspector.gui.dialogs.export.box_panel import PatientLine
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import CENTER, MIDDLE, RIGHT, TOP, column, row
+from inspector.gui.widgets.boxes import CENTER, MIDDLE, TOP, column, row
 from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.controls import icon_button, make_button
 from inspector.gui.widgets.flow import FlowLayout
@@ -40,12 +38,10 @@ from inspector.gui.widgets.labels import (
     named,
     plain_label,
     plain_tooltip,
-    sentence,
     set_state,
 )
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
-from inspector.gui.widgets.progress import POLL_MS, show_fraction
-from inspector.gui.widgets.status_line import StatusLine
+from inspector.gui.widgets.progress import ProgressBar
 from inspector.overriding import override
 from inspector.report.comparing.rows import DiffRow
 from inspector.session.comparing.compose import leaf_name
@@ -53,7 +49,6 @@ from inspector.session.comparing.screen import ComparedFile, CompareScreen, Kind
 from inspector.units import cut_text
 
 if TYPE_CHECKING:
-    from inspector.progress import Progress
     from inspector.session.comparing.session import CompareSession
 
 # The head of a comparison: both files, whether they are equal, and the kinds of difference to choose.
@@ -84,7 +79,6 @@ class FileCard(QFrame):
         )
 
     def show_file(self, file: ComparedFile) -> None:
-        """Show a file."""
         self._name.setText(file.name)
         self._line.setText(file.line)
         describe(self, file.path)
@@ -129,7 +123,6 @@ class CompareHead(QWidget):
         column(files, self._banner, choices, spacing=8, margins=(0, 0, 0, 0), within=self)
 
     def show_changes(self, old: CompareScreen | None, new: CompareScreen) -> None:
-        """Show what differs from the last screen."""
         for card, file in zip(self.cards, (new.a, new.b), strict=True):
             card.show_file(file)
         if old is None or (old.verdict, old.alerts, old.notes) != (new.verdict, new.alerts, new.notes):
@@ -201,7 +194,6 @@ class CompareModel(QAbstractItemModel):
         self._names = ("A", "B")
 
     def show_screen(self, screen: CompareScreen) -> None:
-        """Show the groups of a screen."""
         self.beginResetModel()
         self._rows, self._groups = screen.rows, screen.groups
         self._names = screen.a.name, screen.b.name
@@ -214,7 +206,6 @@ class CompareModel(QAbstractItemModel):
         return self._groups[index.internalId() - 1].rows[index.row()]
 
     def index_of(self, row: int) -> QModelIndex:
-        """Return the index of a row; an invalid one where it is not listed."""
         for number, group in enumerate(self._groups):
             if row in group.rows:
                 return self.createIndex(group.rows.index(row), 0, number + 1)
@@ -310,12 +301,9 @@ class FactsPanel(QScrollArea):
         self._table.setColumnStretch(2, 1)
         self._numbers = WrappedText("", "strong")
         self._failure = plain_label("", "bad", wrap=True, selectable=True)
-        self._bar = named(QProgressBar(), spoken="Progress of comparing numbers")
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of comparing numbers")
         self._measure = make_button(_ASK, self.measure_wanted, icon="tensor", theme=theme)
         self._stop = make_button("Cancel", self.stop_wanted)
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         content = named(QWidget(), "scrolled")
         buttons = row((self._bar, 1), self._measure, self._stop, spacing=8)
         head = row((column(self._title, self._detail, spacing=2), 1), buttons, spacing=12)
@@ -333,7 +321,6 @@ class FactsPanel(QScrollArea):
         self.show_selection(None)
 
     def show_selection(self, selection: Selection | None) -> None:
-        """Show what is selected."""
         is_same = _shown_of(selection) == _shown_of(self._selection)
         self._selection = selection
         shown = selection or Selection(row=0, title="", detail="", facts=())
@@ -351,11 +338,7 @@ class FactsPanel(QScrollArea):
         self._measure.setVisible(shown.can_measure and not runs and not shown.numbers)
         self._bar.setVisible(runs)
         self._stop.setVisible(runs)
-        if runs:
-            self._on_tick()
-            self._timer.start()
-        else:
-            self._timer.stop()
+        self._bar.follow(shown.measuring)
 
     def _fill_table(self, selection: Selection) -> None:
         clear_layout(self._table)
@@ -369,10 +352,6 @@ class FactsPanel(QScrollArea):
                 cell = named(WrappedText(text, role), spoken=f"{fact.label} in {'AB'[place - 1]}")
                 self._table.addWidget(cell, line, place)
 
-    def _on_tick(self) -> None:
-        if self._selection is not None and self._selection.measuring is not None:
-            show_fraction(self._bar, self._selection.measuring.fraction)
-
 
 def _shown_of(selection: Selection | None) -> tuple[object, ...] | None:
     """Return what is written of a selection, which takes longer than the progress of its numbers."""
@@ -381,7 +360,6 @@ def _shown_of(selection: Selection | None) -> tuple[object, ...] | None:
 
 _WIDTHS = {Column.NAME: 310, Column.WHAT: 96, Column.A: 280, Column.B: 280}
 _MOST_UNFOLDED = 2_000
-_WIDTH = 640
 _COPIED_MS = 2500
 _MOST_QUERY = 80
 _HINT = "Select a row to see what both files say of it."
@@ -393,20 +371,22 @@ class CompareWindow(ComparingFrame):
 
     file_wanted = Signal(object)  # a list of one path
 
+    session: CompareSession | None
+    shown: CompareScreen | None
+
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.session: CompareSession | None = None
-        self.shown: CompareScreen | None = None
-        self._build_pages()
-        self._build_actions()
-
-    @property
-    @override
-    def progress(self) -> Progress | None:
-        return None if self.shown is None else self.shown.progress
+        self._build_ready()
+        self.add_actions(
+            (
+                ("&Swap A and B", "Ctrl+Shift+D", self.head.swap_wanted.emit),
+                ("Copy as &text", "Ctrl+Shift+C", self.head.copy_wanted.emit),
+                ("&Find", "Ctrl+F", self._on_find),
+                ("Compare &numbers of the row", "Ctrl+N", self.facts.measure_wanted.emit),
+            )
+        )
 
     def attach(self, session: CompareSession) -> None:
-        """Connect the window to its session."""
         self.session = session
         self.head.kind_chosen.connect(lambda kind, chosen: session.choose_kind(kind, chosen=chosen))
         self.head.equal_shown.connect(lambda shown: session.show_equal(shown=shown))
@@ -422,26 +402,13 @@ class CompareWindow(ComparingFrame):
 
     def show_screen(self, screen: CompareScreen) -> None:
         """Show a screen; only what differs from the last one is updated."""
-        old, self.shown = self.shown, screen
-        self.setWindowTitle(screen.title)
-        page = {"opening": self._opening, "ready": self._ready, "failed": self._failed}[screen.phase]
-        if self._stack.currentWidget() is not page:
-            self._stack.setCurrentWidget(page)
-            self._take_focus()
-        if screen.phase == "opening":
-            self._name.setText(f"Comparing {screen.a.name} with {screen.b.name}")
-            self._timer.start()
-            self._on_tick()
-            return
-        self._timer.stop()
-        if screen.phase == "failed":
-            self._show_failure(screen)
-            return
-        self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
+        old = self.shown
+        if self.show_phase(screen, f"Comparing {screen.a.name} with {screen.b.name}"):
+            self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
 
+    @override
     def take_text(self, text: str) -> None:
-        """Put a text on the clipboard."""
-        QGuiApplication.clipboard().setText(text)
+        super().take_text(text)
         self._status.showMessage("Copied the comparison", _COPIED_MS)
 
     def _show_ready(self, old: CompareScreen | None, screen: CompareScreen) -> None:
@@ -475,54 +442,7 @@ class CompareWindow(ComparingFrame):
     def _show_current(self) -> None:
         self.tree.scrollTo(self.tree.currentIndex())
 
-    def _show_failure(self, screen: CompareScreen) -> None:
-        failure = screen.failure
-        if failure is not None:
-            self._title.setText(failure.title)
-            self._what.setText(sentence(failure.what))
-            self._where.setText(failure.where)
-            self._remedy.setText("\n".join(sentence(text) for text in (failure.runs, failure.remedy) if text))
-
-    # Building.
-
-    def _build_pages(self) -> None:
-        self._stack = QStackedWidget()
-        self._opening, self._failed, self._ready = (
-            self._opening_page(),
-            self._failed_page(),
-            self._ready_page(),
-        )
-        for page in (self._opening, self._failed, self._ready):
-            self._stack.addWidget(page)
-        self.setCentralWidget(self._stack)
-        self._status = StatusLine()
-        self.setStatusBar(self._status)
-
-    def _opening_page(self) -> QWidget:
-        page, middle = QWidget(), QWidget()
-        self._name = ElidedLabel("", "lead", Qt.TextElideMode.ElideMiddle)
-        self._label = ElidedLabel("", "muted")
-        self._bar = named(QProgressBar(), spoken="Progress of the comparison")
-        self._bar.setTextVisible(False)
-        self._cancel = make_button("Cancel", self.close)
-        middle.setFixedWidth(_WIDTH)
-        column(self._name, self._bar, self._label, (self._cancel, 0, RIGHT), spacing=12, within=middle)
-        column(2, row(1, middle, 1), 3, within=page)
-        return page
-
-    def _failed_page(self) -> QWidget:
-        page, middle = QWidget(), QWidget()
-        self._title = plain_label("", "title", wrap=True, selectable=True)
-        self._what, self._where, self._remedy = WrappedText(), WrappedText("", "mono"), WrappedText()
-        self._again = make_button("Try again", self._on_again, icon="reload", theme=self._theme)
-        middle.setFixedWidth(_WIDTH)
-        texts = (self._title, self._what, self._where, self._remedy)
-        column(*texts, row(self._again, 1), spacing=12, within=middle)
-        column(2, row(1, middle, 1), 3, within=page)
-        return page
-
-    def _ready_page(self) -> QWidget:
-        page = QWidget()
+    def _build_ready(self) -> None:
         self.head = CompareHead(self._theme)
         self.facts = FactsPanel(self._theme)
         self._model = CompareModel(self._theme, self)
@@ -542,24 +462,7 @@ class CompareWindow(ComparingFrame):
         split.setStretchFactor(1, 1)
         split.setSizes([420, 190])
         split.setChildrenCollapsible(False)
-        column(self.head, (split, 1), spacing=8, margins=(12, 10, 12, 6), within=page)
-        return page
-
-    def _build_actions(self) -> None:
-        menu = self.menuBar().addMenu("&File")
-        rows: tuple[tuple[str, str | QKeySequence.StandardKey, Callable[[], object]], ...] = (
-            ("&Compare again", "F5", self._on_again),
-            ("&Swap A and B", "Ctrl+Shift+D", self.head.swap_wanted.emit),
-            ("Copy as &text", "Ctrl+Shift+C", self.head.copy_wanted.emit),
-            ("&Find", "Ctrl+F", self._on_find),
-            ("Compare &numbers of the row", "Ctrl+N", self.facts.measure_wanted.emit),
-            ("C&lose", "Ctrl+W", self.close),
-        )
-        for text, keys, run in rows:
-            action = QAction(text, self)
-            action.setShortcut(QKeySequence(keys))
-            action.triggered.connect(lambda _=False, run=run: run())
-            menu.addAction(action)
+        column(self.head, (split, 1), spacing=8, margins=(12, 10, 12, 6), within=self._ready)
 
     # What the user does.
 
@@ -571,26 +474,22 @@ class CompareWindow(ComparingFrame):
         self.head.search.setFocus()
         self.head.search.selectAll()
 
-    def _on_again(self) -> None:
-        if self.session is not None:
-            self.session.compare()
-
-    def _take_focus(self) -> None:
-        page = self._stack.currentWidget()
-        first = self._cancel if page is self._opening else self._again if page is self._failed else self.tree
-        first.setFocus()
+    @override
+    def take_focus(self) -> None:
+        super().take_focus()
+        if self._stack.currentWidget() is self._ready:
+            self.tree.setFocus()
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._take_focus()
+        self.take_focus()
 
+    @override
     def detach(self) -> None:
-        """Release the session and all that is shown: the window is closed."""
-        session, self.session = self.session, None
-        self.shown = None
+        session = self.session
+        super().detach()
         if session is not None:
-            session.dispose()
             self._model.show_screen(session.screen)
 
 

@@ -47,12 +47,10 @@ class ErrorDialog(QDialog):
         column(*parts, spacing=12, margins=(24, 24, 24, 20), within=self)
 
     def add(self, text: str) -> None:
-        """Show another error below the others."""
         self._text.appendPlainText(f"\n{text}")
         self.count()
 
     def count(self) -> None:
-        """Count one more error, a new one or one that is shown already."""
         self._more += 1
         self._count.setText(f"{format_count(self._more, 'more error')} since then.")
         self._count.show()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QLayout,
+    QListWidget,
+    QListWidgetItem,
     QPushButton,
     QWidget,
 )
@@ -16,11 +18,12 @@ from PySide6.QtWidgets import (
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
-from inspector.gui.widgets.controls import CopyInset, button_row, make_button
-from inspector.gui.widgets.labels import plain_label
-from inspector.gui.widgets.notice import show_notice
-from inspector.gui.widgets.start_folder import start_folder
+from inspector.gui.widgets.controls import CopyInset, button_row, make_button, show_notice
+from inspector.gui.widgets.labels import blocked, describe, plain_label
+from inspector.gui.widgets.path_text import start_folder
+from inspector.overriding import override
 from inspector.resources import PROBE, resource_path
+from inspector.session.jobs.pythons import PythonRow, PythonsPage
 from inspector.session.screen import FailurePage
 
 _COMMAND = "python3 checkpoint_inspector_probe.py > machine.json"
@@ -66,7 +69,6 @@ class MachineDialog(QDialog):
             self.save_script(path)
 
     def save_script(self, path: str) -> None:
-        """Write the probe script to a path."""
         try:
             Path(path).write_bytes(resource_path(PROBE).read_bytes())
         except OSError as error:
@@ -86,3 +88,103 @@ class MachineDialog(QDialog):
 def _step(number: str, text: str, button: QPushButton | None = None) -> QLayout:
     parts = ((plain_label(number, "strong"), 0, MIDDLE), (plain_label(text, wrap=True), 1, MIDDLE))
     return row(*parts, *([button] if button is not None else []), spacing=12)
+
+
+# Which Python's torch stands for this machine.
+
+
+_SIZE = (640, 460)
+_ROW_HEIGHT = 48
+_INTRO = (
+    "What is said of this machine is what torch says in your Python. By default that is the Python of the "
+    "active environment, else python3 or python on PATH."
+)
+_LOOKING = "Asking each Python for its torch \u2026"
+_NONE = "No Python was found. Choose one with Browse."
+
+
+class PythonsDialog(QDialog):
+    """Copies a page; emits the path that was chosen."""
+
+    chosen = Signal(object)  # a path, of which a Signal(str) would lose bytes
+    ended = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Python of this machine")
+        self.resize(*_SIZE)
+        self._rows: tuple[PythonRow, ...] = ()
+        self._note = plain_label("", "muted")
+        self._list = QListWidget()
+        self._list.setAccessibleName("Pythons of this machine")
+        self._list.setWordWrap(True)
+        self._list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.currentRowChanged.connect(self._on_current)
+        self._list.itemActivated.connect(self._on_use)
+        self._use = make_button("Use this Python", self._on_use, kind="primary")
+        self._use.setDefault(True)
+        browse = make_button("Browse\u2026", self._on_browse, icon="open", theme=theme)
+        column(
+            plain_label("Python of this machine", "lead"),
+            plain_label(_INTRO, "muted", wrap=True),
+            self._note,
+            (self._list, 1),
+            button_row(browse, make_button("Cancel", self.reject), self._use),
+            spacing=12,
+            margins=(24, 20, 24, 20),
+            within=self,
+        )
+        self._on_current(-1)
+
+    def show_page(self, page: PythonsPage) -> None:
+        if not self.isVisible():
+            self.open()
+        self._note.setText(_LOOKING if page.is_looking else "" if page.rows else _NONE)
+        self._note.setVisible(bool(self._note.text()))
+        if page.rows != self._rows:
+            self._rows = page.rows
+            self._fill()
+
+    def _fill(self) -> None:
+        with blocked(self._list):
+            self._list.clear()
+            for row in self._rows:
+                self._list.addItem(_item(row))
+        now = next((place for place, row in enumerate(self._rows) if row.is_chosen), 0)
+        self._list.setCurrentRow(now)
+        self._on_current(self._list.currentRow())
+
+    def _on_current(self, place: int) -> None:
+        usable = 0 <= place < len(self._rows) and self._rows[place].is_usable
+        self._use.setEnabled(usable)
+        describe(self._use, "" if usable else "Choose a Python that answers")
+
+    def _on_use(self) -> None:
+        row = self._rows[self._list.currentRow()]
+        if row.is_usable:
+            self._choose(row.path)
+
+    def _on_browse(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "Choose a Python", start_folder())
+        if path:
+            self._choose(path)
+
+    def _choose(self, path: str) -> None:
+        self.chosen.emit(path)
+        self.accept()
+
+    @override
+    def done(self, result: int) -> None:
+        super().done(result)
+        self.ended.emit()
+
+
+def _item(row: PythonRow) -> QListWidgetItem:
+    now = "   (in use)" if row.is_chosen else ""
+    item = QListWidgetItem(f"{row.title}{now}\n{row.detail}")
+    item.setToolTip(row.title)
+    item.setSizeHint(QSize(0, _ROW_HEIGHT))
+    if not row.is_usable:
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+    return item

@@ -83,7 +83,6 @@ class CodePanel(QWidget):
         column(head, (self._text, 1), spacing=12, margins=(16, 16, 16, 16), within=self)
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the snippet of a screen."""
         code = screen.code or CodePage(styles=(), style="", text="")
         with blocked(self._styles):
             self._styles.clear()
@@ -96,7 +95,6 @@ class CodePanel(QWidget):
             self._text.setPlainText(code.text)
 
     def confirm_copied(self) -> None:
-        """Confirm that the code was copied."""
         confirm_copied(self._copy, self._theme)
 
     def _on_activated(self, place: int) -> None:

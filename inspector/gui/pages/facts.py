@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import ScrollPanel, card_row, fill_lines
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, focus_kept, named, plain_label
-from inspector.gui.widgets.progress import POLL_MS, show_fraction
+from inspector.gui.widgets.progress import ProgressBar
+from inspector.progress import Progress
 from inspector.session.screen import CheckPage, FactGroup, Screen
 
 # The check whether the bytes of the file are as they were saved: its button, its progress, its result.
@@ -30,19 +31,16 @@ class CheckCard(QFrame):
         self._page = CheckPage()
         self._hint = plain_label("", "muted", wrap=True)
         self._label = plain_label("", "muted")
-        self._bar = named(QProgressBar(), spoken="Progress of the check")
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of the check")
+        self._bar.looked.connect(self._on_looked)
         self._lines = column(spacing=6)
         self._check = make_button("Check every byte", self.check_wanted, icon="shield", theme=theme)
         self._cancel = make_button("Cancel", self.cancel_wanted)
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         words = column(self._hint, self._label, self._bar, self._lines, spacing=6)
         card_row(self, (words, 1), (self._check, 0, TOP), (self._cancel, 0, TOP))
         self.show_check(self._page)
 
     def show_check(self, page: CheckPage) -> None:
-        """Show the progress of a check, or what it found."""
         self._page = page
         runs = page.progress is not None
         self._hint.setText(page.hint)
@@ -53,17 +51,10 @@ class CheckCard(QFrame):
             self._check.setVisible(not runs)
             self._cancel.setVisible(runs)
         fill_lines(self._theme, self._lines, page.lines, _ICONS[page.tone], page.tone)
-        if runs:
-            self._on_tick()
-            self._timer.start()
-        else:
-            self._timer.stop()
+        self._bar.follow(page.progress)
 
-    def _on_tick(self) -> None:
-        progress = self._page.progress
-        if progress is not None:
-            self._label.setText(progress.label)
-            show_fraction(self._bar, progress.fraction)
+    def _on_looked(self, progress: Progress) -> None:
+        self._label.setText(progress.label)
 
 
 _LABEL_WIDTHS = (136, 240)
@@ -78,7 +69,6 @@ class FactsPanel(ScrollPanel):
         self._empty = empty
 
     def show_facts(self, groups: tuple[FactGroup, ...]) -> None:
-        """Show the facts of a tensor or of the file."""
         if not groups:
             self.show_empty(*self._empty)
             return
@@ -111,7 +101,6 @@ def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
 
 
 def _value_text(label: str, value: str) -> QWidget:
-    """Make a label, or the heavier widget that can break a long word."""
     longest = max(map(len, value.split()), default=0)
     if longest > _LONGEST_WORD:
         text: QWidget = WrappedText(value)
@@ -130,7 +119,6 @@ class TensorPanel(FactsPanel):
         super().__init__(theme, "Tensor", empty)
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the selected node's facts."""
         self.show_facts(screen.tensor)
 
 
@@ -146,7 +134,6 @@ class FilePanel(FactsPanel):
         self._check: CheckCard | None = None
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the file's facts and the state of the check."""
         if self._check is None or self._facts != screen.file:
             self._facts = screen.file
             self.show_facts(screen.file)

@@ -35,7 +35,6 @@ _FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code", "recover
 
 
 def node_label(tree: Tree, node_id: int) -> str:
-    """Return the names from the root down to a node, as a label."""
     names: list[str] = []
     while node_id > 0:
         node = tree.nodes[node_id]
@@ -194,7 +193,6 @@ class AskBox(QFrame):
             self._text.moveCursor(QTextCursor.MoveOperation.End)  # a traceback ends with the error
 
     def show_text(self, text: str) -> None:
-        """Show what is being explained."""
         told, self._told = self._told, text
         if text:
             self._show_open(is_open=True)
@@ -244,18 +242,15 @@ class FindingsPanel(ScrollPanel):
         self.cards.addLayout(self._list, 1)
 
     def begin_error(self) -> None:
-        """Ask for an error message."""
         self._ask.begin()
         self.verticalScrollBar().setValue(0)
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the findings of a screen."""
         self._ask.show_text(screen.error_text)
         clear_layout(self._list)
         self.fill(self._add_all(screen))
 
     def _add_all(self, screen: Screen) -> Iterator[None]:
-        """Add card by card."""
         if screen.explanation is not None:
             self._add(screen.explanation, screen)
         ails = any(card.tone in {"bad", "warning"} for card in screen.doctor)

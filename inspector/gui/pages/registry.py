@@ -45,7 +45,6 @@ class Page:
 
     @property
     def title(self) -> str:
-        """The label of its tab."""
         return self.text.replace("&", "")
 
 

@@ -97,17 +97,14 @@ class PageTabs(QTabWidget):
         self._built.clear()
 
     def open_page(self, page_id: str) -> None:
-        """Turn to a page."""
         self.setCurrentIndex([page.id for page in self._pages].index(page_id))
 
     @property
     def current_id(self) -> str:
-        """The id of the current page."""
         return self._pages[self.currentIndex()].id
 
     @property
     def is_busy(self) -> bool:
-        """Whether the current page is still being made."""
         return self._turns.is_busy
 
     def page(self, page_id: str) -> QWidget | None:

@@ -88,7 +88,6 @@ class EmptyPage(QScrollArea):
         frameless_scroll(self, content)
 
     def show_screen(self, screen: Screen) -> None:
-        """List the recent files."""
         paths = screen.recent
         if paths == self._paths:
             return
@@ -102,7 +101,6 @@ class EmptyPage(QScrollArea):
             self._recent.addWidget(row)
 
     def show_hot(self, *, hot: bool) -> None:
-        """Highlight the drop target while a file is dragged over the window."""
         set_state(self._zone, "hot", "true" if hot else "false")
 
     def _build_zone(self) -> QFrame:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QProgressBar,
     QScrollArea,
     QToolButton,
     QWidget,
@@ -22,7 +21,7 @@ from inspector.gui.widgets.boxes import CENTER, RIGHT, Gap, column, row
 from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.controls import icon_button, make_button
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, named, plain_label, sentence
-from inspector.gui.widgets.progress import POLL_MS, show_fraction
+from inspector.gui.widgets.progress import ProgressBar
 from inspector.progress import Progress
 from inspector.session.screen import FailurePage, Screen
 from inspector.units import escape_text
@@ -40,13 +39,10 @@ class OpeningPage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("openingPage")
-        self._progress: Progress | None = None
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         self._name = ElidedLabel("", "lead", Qt.TextElideMode.ElideMiddle)
         self._label = ElidedLabel("", "muted")
-        self._bar = named(QProgressBar(), spoken="Progress of opening")
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of opening")
+        self._bar.looked.connect(self._on_looked)
         cancel = make_button("Cancel", self.cancel_wanted)
         self.first_focus = cancel
         self._middle = QWidget()
@@ -62,20 +58,13 @@ class OpeningPage(QWidget):
         column(2, (self._middle, 0, CENTER), 3, within=self)
 
     def show_screen(self, screen: Screen) -> None:
-        """Follow the progress of a screen, or stop."""
-        self._progress = screen.progress if screen.phase == "opening" else None
         self._middle.hide()
-        if self._progress is None:
-            self._timer.stop()
-            return
         self._name.setText(f"Opening {escape_text(PurePath(screen.path).name)}")
-        self._timer.start()
+        self._bar.follow(screen.progress if screen.phase == "opening" else None, soon=True)
 
-    def _on_tick(self) -> None:
-        if self._progress is not None:
-            self._middle.show()
-            self._label.setText(self._progress.label)
-            show_fraction(self._bar, self._progress.fraction)
+    def _on_looked(self, progress: Progress) -> None:
+        self._middle.show()
+        self._label.setText(progress.label)
 
 
 class FailurePageWidget(QScrollArea):

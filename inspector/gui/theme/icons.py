@@ -125,7 +125,6 @@ def redraw_icons(things: Iterable[QAbstractButton | QAction], tokens: Tokens) ->
 
 
 def retint(root: QObject, tokens: Tokens) -> None:
-    """Draw all icons below a widget again, after the theme has changed."""
     things: list[QAbstractButton | QAction] = []
     things += root.findChildren(QAbstractButton)
     things += root.findChildren(QAction)
@@ -145,7 +144,6 @@ class Glyph(QWidget):
         self.setFixedSize(size, size)
 
     def show_glyph(self, name: str, *, ink: str, fill: str = "") -> None:
-        """Show another picture."""
         self._name, self._ink, self._fill = name, ink, fill
         self.update()
 
@@ -166,5 +164,4 @@ class Glyph(QWidget):
 
 
 def app_icon() -> QIcon:
-    """Return the icon of the program."""
     return QIcon(str(resource_path("icons/app.svg")))

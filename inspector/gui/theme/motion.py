@@ -20,13 +20,11 @@ _EFFECTS = (
 
 
 def is_still() -> bool:
-    """Return whether nothing may move by itself."""
     app = QApplication.instance()
     return app is not None and bool(app.property(_PROPERTY))
 
 
 def set_still(*, still: bool) -> None:
-    """Stop all that moves by itself, or let it move as the system wants it."""
     app = QApplication.instance()
     if not isinstance(app, QApplication) or still == is_still():
         return

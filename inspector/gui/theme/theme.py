@@ -21,6 +21,35 @@ from inspector.resources import resource_path
 if TYPE_CHECKING:
     from PySide6.QtGui import QAccessibilityHints
 
+
+WHITE, SOFT_BLACK, BLACK = QColor("#ffffff"), QColor("#10131a"), QColor("#000000")
+_ENOUGH = 4.5
+
+
+def luminance(color: QColor) -> float:
+    """Return the relative luminance of a color, as WCAG 2 defines it."""
+    channels = [value / 255 for value in (color.red(), color.green(), color.blue())]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: QColor, other: QColor) -> float:
+    """Return the contrast of two colors, from 1 to 21."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def ink_on(color: QColor) -> QColor:
+    """Return the color of text on a color; black reaches where the softer one and white do not."""
+    best = max((WHITE, SOFT_BLACK), key=lambda ink: contrast(ink, color))
+    return best if contrast(best, color) >= _ENOUGH else BLACK
+
+
+def mixed(color: QColor, ground: QColor, share: float) -> QColor:
+    parts = ((color.red(), ground.red()), (color.green(), ground.green()), (color.blue(), ground.blue()))
+    return QColor(*(round(one * (1 - share) + other * share) for one, other in parts))
+
+
 MODES = ("system", "light", "dark", "contrast-light", "contrast-dark")
 """What may be chosen: to follow the system, or the name of a theme."""
 _PLAIN_FAMILIES = {"Sans", "Sans Serif", "DejaVu Sans", "sans-serif", ""}
@@ -78,7 +107,6 @@ class Tokens:
     shades: tuple[str, ...]
 
     def color(self, token: str) -> QColor:
-        """Return the color of a token."""
         return QColor(self.colors[token])
 
     def device(self, index: int) -> QColor:
@@ -109,7 +137,6 @@ def read_tokens(name: str) -> Tokens:
 
 
 def build_palette(tokens: Tokens) -> QPalette:
-    """Make the palette of a theme, for everything that no style sheet rule reaches."""
     palette = QPalette()
     for role, token in _ROLES.items():
         palette.setColor(role, tokens.color(token))
@@ -131,7 +158,6 @@ def build_sheet(tokens: Tokens, base_points: float) -> str:
 
 
 def mono_font(points: float) -> QFont:
-    """Return the font of code and of exact messages."""
     font = QFont(list(_MONO_FAMILIES))
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setPointSizeF(points)

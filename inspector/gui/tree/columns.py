@@ -28,7 +28,9 @@ _MOST = {
 }
 _FIRST_SERVED = (Column.TYPE, Column.SIZE, Column.SHAPE, Column.DEVICE, Column.VALUE)
 _UNCUT = frozenset({Column.TYPE, Column.SIZE})
-"""What is counted is not cut, even where that makes names shorter: a part of a number is a wrong one."""
+"""What is counted has its room before others have what they like."""
+_GIVES = {Column.VALUE: 48, Column.TYPE: 76, Column.SHAPE: 88, Column.DEVICE: 110}
+"""What gives room to names that have too little, in this order, and what is left to it."""
 _ROWS, _LONGEST = 60, 12
 _SHORT_NAME, _LEAST_NAME, _FIRST_NAME = 120, 180, 220
 """What names have where all are short, where there is little room, and before others get what they like."""
@@ -78,6 +80,19 @@ def share(needs: Mapping[Column, int], room: int) -> dict[Column, int]:
     return given
 
 
+def squeezed(widths: Mapping[Column, int], lack: int) -> dict[Column, int]:
+    """Return the widths after some gave what names lack: shapes and devices only if that suffices."""
+    found = dict(widths)
+    spare = {column: max(found.get(column, 0) - kept, 0) for column, kept in _GIVES.items()}
+    giving = _GIVES if sum(spare.values()) >= lack else (Column.VALUE, Column.TYPE)
+    for column in giving:
+        less = min(spare[column], max(lack, 0))
+        if less:
+            found[column] -= less
+            lack -= less
+    return found
+
+
 def build_column_menu(view: QTreeView) -> QMenu:
     """Build the menu that hides and shows columns; the name stays. It goes when it is closed."""
     menu = QMenu(view)
@@ -100,6 +115,7 @@ class TreeColumns(QObject):
         super().__init__(view)
         self._view = view
         self._header = header = view.header()
+        self.least = 0  # that names have for their indents
         self._own: set[int] = set()
         self._needs: dict[Column, int] = {}
         self._is_fitting = False
@@ -126,7 +142,6 @@ class TreeColumns(QObject):
         self.fit()
 
     def fit(self) -> None:
-        """Size the columns that have no width of their own."""
         if not isValid(self._header):  # Python takes the view apart
             return
         shown = [column for column in WIDTHS if self._view.columnWidth(column)]
@@ -137,22 +152,22 @@ class TreeColumns(QObject):
         }
         kept = sum(self._view.columnWidth(column) for column in shown if column not in wanted)
         room = self._view.viewport().width()
-        least = min(max(self._needs.get(Column.NAME, _FIRST_NAME), _SHORT_NAME), _FIRST_NAME)
+        liked = min(max(self._needs.get(Column.NAME, _FIRST_NAME), _SHORT_NAME), _FIRST_NAME)
+        least = max(min(liked, _LEAST_NAME), self.least)
+        widths = share(wanted, room - kept - max(liked, least))
         self._is_fitting = True
-        for column, width in share(wanted, room - kept - least).items():
+        for column, width in squeezed(widths, kept + sum(widths.values()) + least - room).items():
             self._header.resizeSection(column, width)
         if Column.NAME not in self._own:
             others = sum(map(self._view.columnWidth, shown))
-            self._header.resizeSection(Column.NAME, max(min(least, _LEAST_NAME), room - others))
+            self._header.resizeSection(Column.NAME, max(least, room - others))
         self._is_fitting = False
 
     def state(self) -> QByteArray:
-        """Return how the columns stand, to be remembered."""
         own = "".join(map(str, sorted(self._own)))
         return QByteArray(f"{_OWN}{own};".encode()) + self._header.saveState()
 
     def restore(self, state: QByteArray) -> None:
-        """Put the columns where they were."""
         self._own, rest = _split_state(state)
         self._is_fitting = True
         self._header.restoreState(rest)
@@ -160,7 +175,6 @@ class TreeColumns(QObject):
         self.fit()
 
     def build_menu(self) -> QMenu:
-        """Build the menu that hides and shows columns."""
         menu = build_column_menu(self._view)
         menu.triggered.connect(self._on_toggled)
         return menu
@@ -184,7 +198,6 @@ class TreeColumns(QObject):
 
 
 def _split_state(state: QByteArray) -> tuple[set[int], QByteArray]:
-    """Return the columns with widths of their own, and the state of the header."""
     if not state.startsWith(_OWN.encode()):
         return set(), state
     end = state.indexOf(b";")

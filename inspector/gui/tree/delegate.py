@@ -1,7 +1,7 @@
 """How a row of the tree is painted: the device as color *and* text, the devices of a group in proportion.
 
-Indents are painted here too: Qt would push the names of deep branches out of their column. Rows that are
-too deep for it are indented less, and then moved to the left together, so that each shows its name.
+Indents are painted here too: Qt would push the names of deep branches out of their column. Where rows are
+unfolded too deep for it, all are indented less, and the column takes room from others.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, Q
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
-from inspector.gui.theme.theme import Theme, Tokens
+from inspector.gui.theme.theme import Theme, Tokens, ink_on
 from inspector.gui.tree.columns import widest
 from inspector.gui.tree.model import NODE_ROLE, Column, TreeModel
 from inspector.gui.tree.selection import Rows
 from inspector.gui.widgets.labels import cut_path
 from inspector.overriding import override
 from inspector.report.tree import Node
-from inspector.units import format_nbytes
+from inspector.units import format_nbytes, unescaped_path
 
 if TYPE_CHECKING:
     from inspector.report.query import Query
@@ -30,23 +30,24 @@ ROW_HEIGHT = 26
 _PAD = 10
 _STRIP_WIDTH, _STRIP_HEIGHT = 36, 8
 _CHIP = 10
+_MARK, _MARK_ROOM = 12, 16
 _LAST = 1 << 30  # the CPU, -1, comes last, as in the charts
 _SPARK_HEIGHT, _SPARK_STEP, _SPARK_MARGIN = 8, 4, 5
 _RIGHT = 4
 _WIDE_SIZE = "8.888 MB"
 """Few texts of sizes are wider."""
-INDENT = 12
-_NARROW_INDENT = 6
+INDENT, _NARROW_INDENT = 12, 6
 ARROW = 20
 """Width of the place of the arrow before a name."""
 _LEAST_NAME = 100
+_MOST_LEVELS = 64
+"""Rows that are nested deeper than any model are not indented further."""
 _NAME_LEFT = 6
 _LONG_NAME = 64
 _CENTER_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
 def paint_chip(painter: QPainter, x: float, middle: float, color: QColor) -> None:
-    """Paint the small square before the name of a device."""
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(color)
     painter.drawRoundedRect(QRectF(x, middle - _CHIP / 2, _CHIP, _CHIP), 3, 3)
@@ -95,7 +96,7 @@ class RowDelegate(QStyledItemDelegate):
         """What the view shows at present: the tree, or a list of its rows."""
         self.query: Query | None = None
         self.sparks: tuple[tuple[int, ...], ...] = ()
-        self.indents = (INDENT, 0)
+        self.step = INDENT
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
@@ -103,11 +104,9 @@ class RowDelegate(QStyledItemDelegate):
 
     def indent(self, level: int) -> int:
         """Return how far the arrow of a row at this level stands from the edge of its column."""
-        step, shift = self.indents
-        return step * max(level - shift, 0)
+        return self.step * min(level, _MOST_LEVELS)
 
     def arrow_of(self, cell: QRect, level: int) -> QRect:
-        """Return the place of the arrow in a cell with a name."""
         return QRect(cell.left() + self.indent(level), cell.top(), ARROW, cell.height())
 
     def needs_of(self, node_ids: Iterable[int]) -> dict[Column, int]:
@@ -121,13 +120,14 @@ class RowDelegate(QStyledItemDelegate):
         tensors = {node.device_text for _, node in rows if node.kind == "tensor"}
         groups = {node.device_text for _, node in rows if node.kind != "tensor"}
         shapes, types = {node.shape_text for _, node in rows}, {node.type_text for _, node in rows}
-        values = {*self._model.scalars.values(), *[node.text for _, node in rows]}
+        values = {*self._model.scalars.values(), *[self.rows.text(id_, Column.VALUE) for id_, _ in rows]}
+        marks = _MARK_ROOM if self._model.marks else 0
         most = max((node.nbytes for _, node in rows), default=0)
         chips, strips = widest(tensors, measure) + _CHIP + 8, widest(groups, measure) + _STRIP_WIDTH + 8
         sparks = max(map(len, self.sparks), default=0) * _SPARK_STEP
         ends = (self.indent(level) + widest(texts, measure) for level, texts in names.items())
         return {
-            Column.NAME: max(ends, default=0) + ARROW + _NAME_LEFT + _RIGHT,
+            Column.NAME: max(ends, default=0) + ARROW + _NAME_LEFT + _RIGHT + marks,
             Column.DEVICE: max(chips if any(tensors) else 0, strips if any(groups) else 0) + pads,
             Column.SHAPE: widest(shapes, measure) + pads,
             Column.TYPE: widest(types, measure) + pads,
@@ -149,11 +149,14 @@ class RowDelegate(QStyledItemDelegate):
         area = QRectF(option.rect)
         if column == Column.DEVICE:
             area = self._paint_devices(painter, area, node)
-        has_spark = node.kind == "tensor" and self.sparks and node.index not in self._model.scalars
+        mark = self._model.mark(node_id)
+        has_spark = node.kind == "tensor" and self.sparks and not self.rows.text(node_id, Column.VALUE)
         if column == Column.VALUE and has_spark:
             paint_spark(painter, area, self.sparks[node.index], self._theme.tokens.color("accent"))
         if column == Column.NAME:
             area = self._paint_arrow(painter, option, index)
+            if mark:
+                area = self._paint_mark(painter, area)
             if self.query is not None:
                 self._paint_match(
                     painter, area, node_id, self._spans(self.query, node_id), option.fontMetrics
@@ -166,7 +169,6 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_arrow(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> QRectF:
-        """Paint the arrow of a row that has others below; return the place that is left for its name."""
         node_id = int(index.data(NODE_ROLE))
         place = QRectF(self.arrow_of(option.rect, self.rows.level(node_id)))
         if self.rows.hasChildren(index):
@@ -179,6 +181,18 @@ class RowDelegate(QStyledItemDelegate):
                 )
             )
         return QRectF(option.rect).adjusted(place.right() - option.rect.left() - 4, 0, 0, 0)
+
+    def _paint_mark(self, painter: QPainter, area: QRectF) -> QRectF:
+        left, middle = area.left() + _NAME_LEFT, area.center().y() + 0.5
+        corners = [(0.0, 5.5), (_MARK, 5.5), (_MARK / 2, -5.5)]
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.tokens.color("bad_fill"))
+        painter.drawPolygon(QPolygonF([QPointF(left + x, middle + y) for x, y in corners]))
+        painter.setPen(QPen(ink_on(self._theme.tokens.color("bad_fill")), 1.5))
+        x = left + _MARK / 2
+        painter.drawLine(QPointF(x, middle - 1.5), QPointF(x, middle + 1.5))
+        painter.drawPoint(QPointF(x, middle + 4))
+        return area.adjusted(_MARK_ROOM, 0, 0, 0)
 
     def _paint_devices(self, painter: QPainter, area: QRectF, node: Node) -> QRectF:
         tokens, colors = self._theme.tokens, self._model.tree.colors
@@ -205,7 +219,6 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_match(
         self, painter: QPainter, area: QRectF, node_id: int, spans: list[Span], metrics: QFontMetrics
     ) -> None:
-        """Paint the ground of parts of a name; of all of it where it is cut."""
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.tokens.color("match"))
         room, name = area.width() - _NAME_LEFT - 4, self.rows.text(node_id, Column.NAME)
@@ -231,7 +244,10 @@ class RowDelegate(QStyledItemDelegate):
         align = _CENTER_LEFT
         if column == Column.SIZE:
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        painter.setPen(QPen(_ink(self._theme.tokens, self._model.node(node_id), column)))
+        ink = _ink(self._theme.tokens, self._model.node(node_id), column)
+        if column == Column.VALUE and self._model.mark(node_id):
+            ink = self._theme.tokens.color("bad")
+        painter.setPen(QPen(ink))
         painter.drawText(room, align, _cut(text, column, metrics, room.width()))
 
     def _paint_focus(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
@@ -245,6 +261,10 @@ def _cut(text: str, column: int, metrics: QFontMetrics, room: float) -> str:
     """Return the text of a cell as far as there is room; of a path, the end says most."""
     if column == Column.NAME:
         return cut_path(text, metrics, room)
+    is_count = column in (Column.TYPE, Column.SHAPE) and text[:1].isdigit() and "\u00d7" not in text
+    if is_count and metrics.horizontalAdvance(text) > room:
+        count = text.partition(" ")[0]  # a part of a number would be a wrong one
+        return count if metrics.horizontalAdvance(count) <= room else "\u2026"
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room))
 
 
@@ -260,8 +280,7 @@ def spans_in_cut(spans: list[Span], name: str, text: str) -> list[Span]:
 
 
 def spans_in_name(query: Query, node: Node, name: str) -> list[Span]:
-    """Return what a query matches in the name that a row shows, which is the end of its path."""
-    path = node.path.rstrip("/.") if node.kind == "group" else node.path
+    path = unescaped_path(node.path.rstrip("/.") if node.kind == "group" else node.path)
     start = len(path) - len(name)
     if start < 0 or not path.endswith(name):
         return []
@@ -278,11 +297,14 @@ def _chevron(middle: QPointF, *, is_open: bool) -> QPolygonF:
     return QPolygonF([QPointF(x - flat, y - steep), QPointF(x + flat, y), QPointF(x - flat, y + steep)])
 
 
-def indents_for(deepest: int, width: int) -> tuple[int, int]:
-    """Return the indent of a level, and how many levels have none, so that the deepest shows its name."""
-    room = max(0, width - ARROW - _LEAST_NAME)
-    step = INDENT if INDENT * deepest <= room else _NARROW_INDENT
-    return step, max(0, deepest - room // step)
+def indent_for(deepest: int, width: int) -> int:
+    """Return the indent of a level with which the deepest shows its name, but never less than can be seen."""
+    room = width - ARROW - _LEAST_NAME
+    return min(INDENT, max(_NARROW_INDENT, room // max(1, min(deepest, _MOST_LEVELS))))
+
+
+def least_width(deepest: int) -> int:
+    return _NARROW_INDENT * min(deepest, _MOST_LEVELS) + ARROW + _LEAST_NAME
 
 
 def _ink(tokens: Tokens, node: Node, column: int) -> QColor:

@@ -51,7 +51,6 @@ class _Held(QObject):
         return self._kept is not None  # and the place of the drop stays where it was
 
     def let_go(self) -> None:
-        """Let the release through, if there was one."""
         self._may_go = True
         kept, self._kept = self._kept, None
         if kept is not None and isValid(kept[0]):
@@ -73,13 +72,11 @@ class RowDrag(QObject):
         self._stage = ""
 
     def connect_to(self, session: Session | None) -> None:
-        """Take the session that writes the files."""
         self._session = session
 
     # What the view hears.
 
     def press(self, event: QMouseEvent) -> None:
-        """Remember where a drag may begin."""
         place = event.position().toPoint()
         is_left = event.button() == Qt.MouseButton.LeftButton
         self._pressed = place if is_left and self._view.indexAt(place).isValid() else None
@@ -106,7 +103,6 @@ class RowDrag(QObject):
             self._drag(taking)
 
     def _drag(self, taking: Taking) -> None:
-        """Drag until the button is let go, in a loop of Qt's."""
         drag = QDrag(self._view)
         drag.setMimeData(_mime_data(taking))
         drag.setPixmap(self._label(taking))
@@ -120,7 +116,6 @@ class RowDrag(QObject):
         self._end(kept=action != Qt.DropAction.IgnoreAction)
 
     def _drag_late(self) -> None:
-        """Begin now that the files are there, if the button is still down."""
         if self._taking is None:
             return
         if QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
@@ -186,7 +181,6 @@ class RowDrag(QObject):
 
 
 def end_drags() -> None:
-    """Remove the files of drags, if there were any."""
     taken = sys.modules.get("inspector.session.values.taken")
     if taken is not None:
         taken.remove_left(taken.temporary_root(), taken.KEPT_AT_END_S)

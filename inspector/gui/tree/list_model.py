@@ -6,24 +6,16 @@ for half a second. So Qt itself keeps how many rows there are; only what is seen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QStandardItemModel
 
-from inspector.gui.tree.model import (
-    NODE_ROLE,
-    TITLES,
-    AnyIndex,
-    Column,
-    TreeModel,
-    alignment,
-    remark,
-    spoken,
-)
+from inspector.gui.tree.model import TITLES, AnyIndex, Column, TreeModel, readers_of
 from inspector.overriding import override
 from inspector.report.tree import Node
+from inspector.units import unescaped_path
 
 _SAMPLE = 60
 
@@ -39,18 +31,9 @@ class ListModel(QStandardItemModel):
         self._nodes: tuple[int, ...] = ()
         self._rows: dict[int, int] = {}
         self._title = ""
-        self._readers: dict[int, Callable[[int, int], object]] = {
-            NODE_ROLE: lambda node_id, _column: node_id,
-            Qt.ItemDataRole.DisplayRole: self.text,
-            Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: alignment(column),
-            Qt.ItemDataRole.ToolTipRole: lambda node_id, column: remark(self.node(node_id), column),
-            Qt.ItemDataRole.AccessibleTextRole: lambda node_id, column: spoken(
-                column, self.text(node_id, column)
-            ),
-        }
+        self._readers = readers_of(self.text, tree)
 
     def set_rows(self, nodes: tuple[int, ...], total: int) -> None:
-        """Show these nodes, the first of so many."""
         self._title = "Path" if len(nodes) >= total else f"Path (first {len(nodes):,} of {total:,})"
         self.setRowCount(0)
         self._nodes, self._rows = nodes, {}
@@ -63,7 +46,6 @@ class ListModel(QStandardItemModel):
     # As those of a `TreeModel`.
 
     def node(self, node_id: int) -> Node:
-        """Return a node by its id."""
         return self._tree.node(node_id)
 
     def node_id(self, index: AnyIndex) -> int:
@@ -82,7 +64,6 @@ class ListModel(QStandardItemModel):
         return 0
 
     def in_order(self, node_ids: Iterable[int]) -> list[int]:
-        """Return nodes from top to bottom."""
         self._rows = self._rows or {node_id: row for row, node_id in enumerate(self._nodes)}
         return sorted(node_ids, key=self._rows.__getitem__)
 
@@ -91,13 +72,12 @@ class ListModel(QStandardItemModel):
         return () if node_id else self._nodes
 
     def first_below(self, node_id: int, most: int) -> list[int]:
-        """Return the ids of some rows."""
         return list(islice(self.below(node_id), most))
 
     @staticmethod
     def name_of(node: Node) -> str:
         """Return what a row is called here: its whole path."""
-        return node.path or node.name
+        return unescaped_path(node.path) or node.name
 
     def text(self, node_id: int, column: int) -> str:
         """Return the text of a cell; the name is the whole path."""
@@ -106,7 +86,6 @@ class ListModel(QStandardItemModel):
 
     @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Ask for the list in another order."""
         descending = order == Qt.SortOrder.DescendingOrder
         if self._tree.order != (column, descending):
             self._tree.sort(column, order)

@@ -9,19 +9,66 @@ search, their ancestors, and what is below them). Both are lists of children mad
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from inspector.gui.tree.shape import Shape
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
+from inspector.report.damage import NO_MARKS
 from inspector.report.outline.flat import Column, Order, rank_by
-from inspector.report.tree import Node, Tree
-from inspector.units import format_count, format_exact, format_nbytes
+from inspector.report.outline.node import Node
+from inspector.report.outline.nodes import Nodes
+from inspector.report.tree import Tree
+from inspector.units import format_count, format_exact, format_nbytes, short_value, unescaped_path
 
-__all__ = ["NODE_ROLE", "TITLES", "Column", "TreeModel", "alignment", "cell_text", "remark", "spoken"]
+
+class Shape:
+    """Which row is below which; ids are numbered from top to bottom."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._ends: Sequence[int]
+        if isinstance(nodes, Nodes):
+            self.parents: Sequence[int] = nodes.places.parents
+            self.rows: Sequence[int] = nodes.places.rows
+            self._ends = nodes.places.ends
+        else:
+            self.parents = [node.parent for node in nodes]
+            self.rows = [node.row for node in nodes]
+            self._ends = _ends_of(self.parents)
+
+    def has_below(self, node_id: int) -> bool:
+        return self._ends[node_id] > node_id + 1
+
+    def last_below(self, node_id: int) -> int:
+        return self._ends[node_id] - 1
+
+    def below(self, node_id: int) -> Iterator[int]:
+        child, ends = node_id + 1, self._ends
+        while child < ends[node_id]:
+            yield child
+            child = ends[child]
+
+
+def _ends_of(parents: Sequence[int]) -> list[int]:
+    ends = list(range(1, len(parents) + 1))
+    for node_id in range(len(parents) - 1, 0, -1):
+        ends[parents[node_id]] = max(ends[parents[node_id]], ends[node_id])
+    return ends
+
+
+__all__ = [
+    "NODE_ROLE",
+    "TITLES",
+    "Column",
+    "TreeModel",
+    "alignment",
+    "cell_text",
+    "readers_of",
+    "remark",
+    "spoken",
+]
 AnyIndex = QModelIndex | QPersistentModelIndex
 NODE_ROLE = Qt.ItemDataRole.UserRole + 1
 _NO_INDEX = QModelIndex()
@@ -55,12 +102,10 @@ _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
 def alignment(column: int) -> int:
-    """Return how the texts of a column stand."""
     return _RIGHT if column == Column.SIZE else _LEFT
 
 
 def cell_text(node: Node, column: int) -> str:
-    """Return the text of a cell."""
     if column == Column.NAME:
         return node.name
     if column == Column.DEVICE:
@@ -75,7 +120,6 @@ def cell_text(node: Node, column: int) -> str:
 
 
 def _counts(node: Node) -> str:
-    """Return how much is in a row, exactly; nothing for a value."""
     if not node.tensors:
         return ""
     counts = [format_count(node.tensors, "tensor")] if node.kind != "tensor" else []
@@ -86,18 +130,33 @@ def _counts(node: Node) -> str:
     return ", ".join(counts) + left
 
 
-def remark(node: Node, column: int) -> str:
-    """Return the tooltip of a cell, as markup."""
+def remark(node: Node, column: int, mark: str = "") -> str:
     if column == Column.NAME:
-        return plain_tooltip(f"{node.path.rstrip('/.') or node.name}\n{_counts(node)}".rstrip())
+        lines = (unescaped_path(node.path.rstrip("/.")) or node.name, _counts(node), mark)
+        return plain_tooltip("\n".join(filter(None, lines)))
     if column == Column.DEVICE:
         return plain_tooltip("\n".join(f"{name}: {format_nbytes(nbytes)}" for name, nbytes in node.devices))
     return plain_tooltip(_counts(node) if column == Column.SIZE else cell_text(node, column))
 
 
 def spoken(column: int, text: str) -> str:
-    """Return what a screen reader says of a cell."""
     return f"{TITLES[column]}: {text or 'none'}"
+
+
+def readers_of(text: Callable[[int, int], str], tree: TreeModel) -> dict[int, Callable[[int, int], object]]:
+    """Return what a cell says in each role, by the id of its row and its column."""
+
+    def speak(node_id: int, column: int) -> str:
+        mark = tree.mark(node_id) if column == Column.NAME else ""
+        return spoken(column, ", ".join(filter(None, (text(node_id, column), mark))))
+
+    return {
+        NODE_ROLE: lambda node_id, _column: node_id,
+        Qt.ItemDataRole.DisplayRole: text,
+        Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: alignment(column),
+        Qt.ItemDataRole.ToolTipRole: lambda id_, column: remark(tree.node(id_), column, tree.mark(id_)),
+        Qt.ItemDataRole.AccessibleTextRole: speak,
+    }
 
 
 class TreeModel(QAbstractItemModel):
@@ -110,41 +169,30 @@ class TreeModel(QAbstractItemModel):
         super().__init__(parent)
         self._tree = _EMPTY
         self.scalars: Mapping[int, str] = {}
+        self.marks = NO_MARKS
         self.shape = Shape(_EMPTY.nodes)
         self._matches: tuple[int, ...] = ()
         self._is_filtered = False
         self._order: tuple[int, Qt.SortOrder] = (-1, Qt.SortOrder.AscendingOrder)
         self._children: dict[int, Sequence[int]] = {}
         self._rows: dict[int, int] = {}
-        self._readers: dict[int, Callable[[int, int], object]] = {
-            NODE_ROLE: lambda node_id, _column: node_id,
-            Qt.ItemDataRole.DisplayRole: self.text,
-            Qt.ItemDataRole.TextAlignmentRole: lambda _node_id, column: alignment(column),
-            Qt.ItemDataRole.ToolTipRole: lambda node_id, column: remark(self.node(node_id), column),
-            Qt.ItemDataRole.AccessibleTextRole: lambda node_id, column: spoken(
-                column, self.text(node_id, column)
-            ),
-        }
+        self._readers = readers_of(self.text, self)
 
     @property
     def tree(self) -> Tree:
-        """The tree that is shown."""
         return self._tree
 
     @property
     def is_filtered(self) -> bool:
-        """Whether only the matches of a search are shown."""
         return self._is_filtered
 
     @property
     def first_match(self) -> int | None:
-        """The topmost row that a search found."""
         return self._matches[0] if self._matches else None
 
     def set_tree(self, tree: Tree | None) -> None:
-        """Show another tree, without a filter."""
         self.beginResetModel()
-        self._tree, self.scalars = tree or _EMPTY, {}
+        self._tree, self.scalars, self.marks = tree or _EMPTY, {}, NO_MARKS
         self.shape = Shape(self._tree.nodes)
         self._matches, self._is_filtered = (), False
         self._forget()
@@ -168,16 +216,13 @@ class TreeModel(QAbstractItemModel):
 
     @property
     def order(self) -> Order:
-        """How the rows are sorted."""
         column, order = self._order
         return Order(column, order == Qt.SortOrder.DescendingOrder)
 
     def is_match(self, node_id: int) -> bool:
-        """Return whether a search found a node."""
         return self._has_match(node_id, node_id)
 
     def node(self, node_id: int) -> Node:
-        """Return a node by its id."""
         return self._tree.nodes[node_id]
 
     def node_id(self, index: AnyIndex) -> int:
@@ -191,14 +236,12 @@ class TreeModel(QAbstractItemModel):
         return self.createIndex(self._row(node_id), column, node_id)
 
     def level(self, node_id: int) -> int:
-        """Return how many rows a node is below."""
         level, parents = 0, self.shape.parents
         while (node_id := parents[node_id]) > 0:
             level += 1
         return level
 
     def in_order(self, node_ids: Iterable[int]) -> list[int]:
-        """Return nodes from top to bottom, as they are sorted at present."""
         if self._order[0] < 0:
             return sorted(node_ids)  # ids are numbered so
         places: dict[int, tuple[int, ...]] = {0: ()}
@@ -212,7 +255,6 @@ class TreeModel(QAbstractItemModel):
         return (*known[above], self._row(node_id))
 
     def below(self, node_id: int) -> Sequence[int]:
-        """Return the ids below a node, sorted and filtered."""
         known = self._children.get(node_id)
         return self._arrange(node_id) if known is None else known
 
@@ -242,7 +284,6 @@ class TreeModel(QAbstractItemModel):
 
     @override
     def parent(self, index: AnyIndex = _NO_INDEX) -> QModelIndex:  # type: ignore[override]  # one name, two uses in Qt
-        """Return the index of the parent row."""
         above = self.shape.parents[index.internalId()]  # that of an invalid index is -1, as the root's
         return self.createIndex(self._row(above), 0, above) if above > 0 else _NO_INDEX
 
@@ -283,15 +324,17 @@ class TreeModel(QAbstractItemModel):
 
     @staticmethod
     def name_of(node: Node) -> str:
-        """Return what a row is called here."""
         return node.name
 
     def text(self, node_id: int, column: int) -> str:
-        """Return the text of a cell."""
         node = self._tree.nodes[node_id]
         if column == Column.VALUE and node.kind == "tensor":
-            return self.scalars.get(node.index, "")
-        return cell_text(node, column)
+            return self.mark(node_id) or short_value("float", self.scalars.get(node.index, ""))
+        return (self.mark(node_id) if column == Column.VALUE else "") or cell_text(node, column)
+
+    def mark(self, node_id: int) -> str:
+        """Return what is wrong with a row, or how often below it; empty for nearly all."""
+        return self.marks.of(node_id, self.shape.last_below(node_id)) if self.marks else ""
 
     def _is_shown(self, node_id: int) -> bool:
         if not self._is_filtered:
@@ -299,7 +342,6 @@ class TreeModel(QAbstractItemModel):
         return self._has_match(node_id, self.shape.last_below(node_id)) or self._is_within(node_id)
 
     def _has_match(self, first: int, last: int) -> bool:
-        """Return whether a match is among these ids."""
         place = bisect_left(self._matches, first)
         return place < len(self._matches) and self._matches[place] <= last
 

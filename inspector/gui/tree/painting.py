@@ -1,25 +1,15 @@
-"""What keeps the first paint of the tree early: what waits for it, and what it is painted on."""
+"""What waits for the first paint of the tree."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QTimer
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
 from inspector.overriding import override
 
 _UNPAINTED_MS = 250  # what nobody sees is not painted
-
-
-def make_viewport() -> QWidget:
-    """Make what Qt would make; for a widget of Qt's own PySide makes each class that it might be of."""
-    viewport = QWidget()
-    viewport.setObjectName("qt_scrollarea_viewport")
-    viewport.setBackgroundRole(QPalette.ColorRole.Base)
-    viewport.setAutoFillBackground(True)
-    return viewport
 
 
 class PaintWaiter(QObject):
@@ -39,7 +29,6 @@ class PaintWaiter(QObject):
         QTimer.singleShot(_UNPAINTED_MS if self._widget.isVisible() else 0, self, self._go_on)
 
     def forget(self) -> None:
-        """Call nothing of what still waits."""
         self._waiting.clear()
 
     @override

@@ -80,7 +80,6 @@ class SearchBox(QFrame):
 
     @property
     def only(self) -> bool:
-        """Whether all rows but the matches are hidden."""
         return self._only.isChecked()
 
     def show_query(self, query: str) -> None:
@@ -94,7 +93,6 @@ class SearchBox(QFrame):
         self._pause.stop()
 
     def show_screen(self, screen: Screen) -> None:
-        """Show how many rows match, how large they are, and which of them is selected."""
         if screen.matches is None:
             self.show_matches(None, None)
             return
@@ -103,7 +101,6 @@ class SearchBox(QFrame):
         self.show_matches(len(screen.matches), place, size)
 
     def show_matches(self, matches: int | None, place: int | None, size: str = "") -> None:
-        """Show how many rows match, which of them is current, and how large they are."""
         for part in self._parts:
             part.setVisible(matches is not None)
         set_state(self, "missed", "true" if matches == 0 else "false")
@@ -117,17 +114,14 @@ class SearchBox(QFrame):
             button.setEnabled(matches > 0)
 
     def begin(self) -> None:
-        """Take the focus, with the text selected."""
         self._line.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._line.selectAll()
 
     def flush(self) -> None:
-        """Search now for what was typed."""
         self._pause.stop()
         self.query_changed.emit(self._line.text())
 
     def leave(self) -> None:
-        """End the search and give the focus back."""
         self._line.clear()
         self.flush()
         self.left.emit()

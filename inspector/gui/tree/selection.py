@@ -26,7 +26,6 @@ def branches_in_sight(model: TreeModel, unfolded: Collection[int]) -> list[int]:
 
 
 def rows_below(model: Rows, branches: Iterable[int]) -> QItemSelection:
-    """Return the rows right below some rows, with all of their columns."""
     rows = QItemSelection()
     for node_id in branches:
         below = model.below(node_id)

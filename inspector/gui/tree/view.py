@@ -18,24 +18,25 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTreeView, QWidget
 
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.columns import TreeColumns, rows_to_measure
-from inspector.gui.tree.delegate import RowDelegate, indents_for
+from inspector.gui.tree.delegate import RowDelegate, indent_for, least_width
 from inspector.gui.tree.dragging import RowDrag
 from inspector.gui.tree.list_model import ListModel
 from inspector.gui.tree.model import Column, TreeModel
-from inspector.gui.tree.painting import make_viewport
 from inspector.gui.tree.selection import Rows, branches_in_sight, nodes_of, rows_below, rows_of
 from inspector.gui.widgets.labels import blocked
 from inspector.overriding import override
 from inspector.quoting import pasted_cell
+from inspector.report.damage import Marks
 from inspector.report.outline.flat import Order
 from inspector.report.tree import Tree
+from inspector.units import unescaped_path
 
 if TYPE_CHECKING:
     from inspector.report.query import Query
@@ -132,7 +133,6 @@ class Unfolder(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether some rows are still to be unfolded."""
         return self._turns.is_busy
 
     def forget(self) -> set[int]:
@@ -198,15 +198,12 @@ class Sorting(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the rows that were selected are still to be selected again."""
         return self._before is not None
 
     def leave(self) -> None:
-        """Select nothing again: other rows are shown."""
         self._before = None
 
     def end(self) -> None:
-        """Select the rows again that were selected before the tree was sorted."""
         if self._before is None:
             return
         (current, picked), self._before = self._before, None
@@ -280,7 +277,6 @@ class TensorTreeView(QTreeView):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setViewport(make_viewport())
         self._model = TreeModel(self)
         self._list = ListModel(self._model, self)
         self._list.sort_wanted.connect(self.sort_wanted)
@@ -293,11 +289,14 @@ class TensorTreeView(QTreeView):
         self._sorting = Sorting(self, self._model, self._folds)
         self._before_search: set[int] | None = None
         self._taking_focus = False
+        self._deepest = 0
         self._typed = ""
         self._since_typed = QElapsedTimer()
         self.drag = RowDrag(self, theme)
         self._set_behavior()
         self.columns = TreeColumns(self)
+        self.header().sectionResized.connect(self._indent)
+        self._folds.ended.connect(self._on_unfolded)
         self.expanded.connect(self._on_expanded)
         self.collapsed.connect(self._on_collapsed)
         self._selection_pause = QTimer(self)
@@ -322,7 +321,6 @@ class TensorTreeView(QTreeView):
     # What the window shows.
 
     def show_tree(self, tree: Tree | None) -> None:
-        """Show another tree, unfolded over about one page."""
         with blocked(self):
             self._use(self._model)
             self._sorting.leave()
@@ -330,27 +328,30 @@ class TensorTreeView(QTreeView):
             self._model.set_tree(tree)
             self._before_search = None
             self._delegate.query, self._delegate.sparks = None, ()
+            self._deepest = self.columns.least = 0
             if tree is not None:
                 self._folds.unfold(first_to_unfold(self._model))
                 self._fit_columns(tree)
 
     def show_sparks(self, sparks: tuple[tuple[int, ...], ...]) -> None:
-        """Show a small histogram for each tensor, in the column of values; none before a scan."""
         self._delegate.sparks = sparks
         self._fit_columns(self._model.tree)
         self.viewport().update()
 
+    def show_marks(self, marks: Marks) -> None:
+        self._model.marks = marks
+        self._fit_columns(self._model.tree)
+        self.viewport().update()
+
     def show_scalars(self, scalars: Mapping[int, str]) -> None:
-        """Show the values of tensors of one element."""
         self._model.scalars = scalars
         self._fit_columns(self._model.tree)
         self.viewport().update()
 
     def _fit_columns(self, tree: Tree) -> None:
-        """Size the columns as the texts of a file need, and hide those that have nothing to say of it."""
         empty = {
             Column.DEVICE: set(tree.colors) == {NO_DEVICE},
-            Column.VALUE: not (self._delegate.sparks or self._model.scalars)
+            Column.VALUE: not (self._delegate.sparks or self._model.scalars or self._model.marks)
             and all(node < 0 for node in tree.value_nodes),
         }
         rows: Iterable[int] = rows_to_measure(len(tree.nodes), self._model.first_below, self._folds.rows)
@@ -378,7 +379,6 @@ class TensorTreeView(QTreeView):
             self.set_current(current)
 
     def show_flat(self, nodes: tuple[int, ...] | None, total: int = 0) -> None:
-        """Show rows as one list, or the tree again, unfolded as it was."""
         with blocked(self):
             self._sorting.end()
             current = self.current_node()
@@ -394,7 +394,6 @@ class TensorTreeView(QTreeView):
             self.set_current(current)
 
     def _use(self, rows: Rows) -> None:
-        """Show the tree or the list; nothing is selected or unfolded then."""
         if rows is not self._rows:
             self._rows, before = rows, self.selectionModel()
             self._delegate.rows = rows
@@ -407,18 +406,15 @@ class TensorTreeView(QTreeView):
         self.selectionModel().selectionChanged.connect(self._on_selection_changed)
 
     def show_selected(self, node_id: int | None) -> None:
-        """Make a node current and scroll to it."""
         if node_id != self.current_node():
             with blocked(self):
                 self.set_current(node_id)
 
     @property
     def order(self) -> Order:
-        """How the rows are sorted."""
         return self._model.order
 
     def current_node(self) -> int | None:
-        """Return the id of the current node."""
         return self._rows.node_id(self.currentIndex()) or None
 
     def selected_nodes(self) -> list[int]:
@@ -427,7 +423,6 @@ class TensorTreeView(QTreeView):
         return found if self._rows is self._list else self._model.in_order(found)
 
     def rows_as_tsv(self) -> str:
-        """Return the selected rows for a spreadsheet: the visible columns in order, below their titles."""
         return "\n".join(line for part in tsv_parts(self, self._rows, self.selected_nodes()) for line in part)
 
     def copy_rows(self) -> None:
@@ -443,9 +438,8 @@ class TensorTreeView(QTreeView):
         self.rows_copied.emit("\n".join(lines))
 
     def name_of(self, node_id: int) -> str:
-        """Return the name by which a user finds a row."""
         node = self._model.node(node_id)
-        return node.path.rstrip("/.") or node.name
+        return unescaped_path(node.path.rstrip("/.")) or node.name
 
     # Folding.
 
@@ -462,20 +456,17 @@ class TensorTreeView(QTreeView):
         return self._model.in_order(left)
 
     def collapse_all_rows(self) -> None:
-        """Collapse everything."""
         self._folds.forget()
         self.collapseAll()
         self._sorting.end()
 
     def _unfold(self, node_ids: Iterable[int]) -> None:
-        """Unfold rows, or remember them while there is a list."""
         if self._rows is self._list:
             self._folds.remember(node_ids)
         else:
             self._folds.unfold(node_ids)
 
     def set_current(self, node_id: int | None) -> None:
-        """Select one row and scroll to it, or none."""
         index = QModelIndex() if node_id is None else self._rows.index_of(node_id)
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, flags)
@@ -541,7 +532,6 @@ class TensorTreeView(QTreeView):
             super().mouseDoubleClickEvent(event)
 
     def _fold_at(self, event: QMouseEvent) -> bool:
-        """Fold or unfold the row whose arrow is pressed; return whether there is one."""
         place = event.position().toPoint()
         index = self.indexAt(place)
         if (
@@ -556,21 +546,23 @@ class TensorTreeView(QTreeView):
         self.setExpanded(index, not self.isExpanded(index))
         return True
 
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        indents = indents_for(self._deepest_in_sight(), self.columnWidth(Column.NAME))
-        if indents != self._delegate.indents:
-            self._delegate.indents = indents
-            self.viewport().update()  # rows that were moved by scrolling were painted with the last one
-        super().paintEvent(event)
+    def _on_unfolded(self) -> None:
+        self._deepen(max((self._model.level(node_id) + 1 for node_id in self._folds.rows), default=0))
 
-    def _deepest_in_sight(self) -> int:
-        """Return the level of the deepest row that is visible."""
-        deepest, index = 0, self.indexAt(QPoint(1, 1))
-        while index.isValid() and self.visualRect(index).top() < self.viewport().height():
-            deepest = max(deepest, self._rows.level(self._rows.node_id(index)))
-            index = self.indexBelow(index)
-        return deepest
+    def _deepen(self, deepest: int) -> None:
+        """Make room for the indents of so many levels; it stays when they are folded again."""
+        if deepest > self._deepest:
+            self._deepest = deepest
+            self.columns.least = least_width(deepest)
+            self.columns.fit()
+            self._indent()
+
+    def _indent(self) -> None:
+        """Indent rows as the column of names has room; this depends on nothing that scrolling changes."""
+        step = indent_for(self._deepest, self.columnWidth(Column.NAME))
+        if step != self._delegate.step:
+            self._delegate.step = step
+            self.viewport().update()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -588,7 +580,6 @@ class TensorTreeView(QTreeView):
         event.ignore()
 
     def _visible_from(self, start: QModelIndex, *, include: bool) -> Iterator[QModelIndex]:
-        """Yield the visible rows from one row on, wrapping around at the end."""
         first = self._rows.index(0, 0)
         index = start if start.isValid() and include else self.indexBelow(start)
         while index.isValid():
@@ -600,7 +591,9 @@ class TensorTreeView(QTreeView):
             index = self.indexBelow(index)
 
     def _on_expanded(self, index: QModelIndex) -> None:
-        self._folds.rows.add(self._model.node_id(index))
+        node_id = self._model.node_id(index)
+        self._folds.rows.add(node_id)
+        self._deepen(self._model.level(node_id) + 1)
 
     def _on_collapsed(self, index: QModelIndex) -> None:
         self._folds.rows.discard(self._model.node_id(index))

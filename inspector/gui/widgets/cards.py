@@ -23,7 +23,6 @@ _LEAST_AREA = 120
 
 
 def frameless_scroll(area: Scroll, content: QWidget) -> Scroll:
-    """Put a content that scrolls up and down into an area."""
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidgetResizable(True)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -71,7 +70,6 @@ class ScrollPanel(QScrollArea):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether all cards are there."""
         return not self._turns.is_busy
 
     def fill(self, cards: Iterable[object]) -> None:
@@ -87,12 +85,10 @@ class ScrollPanel(QScrollArea):
         holder.setMinimumHeight(0)
 
     def clear(self) -> None:
-        """Remove all cards."""
         self._turns.stop()
         clear_layout(self.cards)
 
     def show_empty(self, icon: str, title: str, text: str) -> None:
-        """Show in place of the cards that there is nothing to show, and why."""
         self.clear()
         self.cards.addStretch(2)
         add_empty_state(self.theme, self.cards, icon, title, text)
@@ -100,21 +96,18 @@ class ScrollPanel(QScrollArea):
 
 
 def add_empty_state(theme: Theme, cards: QVBoxLayout, icon: str, title: str, text: str) -> None:
-    """Add a picture with a title and a sentence below it."""
     cards.addWidget(Glyph(theme, icon, 40), 0, CENTER)
     for words, role in ((title, "strong"), (text, "muted")):
         cards.addWidget(centered_label(words, role))
 
 
 def centered_label(text: str, role: str) -> QLabel:
-    """Make a text that wraps, for the middle of a column."""
     label = plain_label(text, role, wrap=True)
     label.setAlignment(CENTER)
     return label
 
 
 def card_row(card: QFrame, *parts: Part) -> None:
-    """Make a frame a card, and lay its parts out in a row."""
     card.setProperty("card", True)
     row(*parts, spacing=12, margins=(14, 12, 14, 12), within=card)
 
@@ -131,5 +124,4 @@ def fill_lines(theme: Theme, layout: QVBoxLayout, lines: tuple[str, ...], icon: 
 
 
 def page_column(page: QWidget, spacing: int = 8) -> QVBoxLayout:
-    """Make a column without margins for all that stands on a page."""
     return column(spacing=spacing, margins=NO_MARGINS, within=page)

@@ -1,8 +1,9 @@
-"""What can be pressed, chosen from and read: buttons, drop-down lists, fields of code."""
+"""What can be pressed, chosen from and read: buttons, drop-down lists, fields of code, notices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, QTimer, SignalInstance
 from PySide6.QtGui import QGuiApplication, QPaintEvent, QWheelEvent
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QListView,
+    QMessageBox,
     QPlainTextEdit,
     QPushButton,
     QSpinBox,
@@ -26,6 +28,9 @@ from inspector.gui.theme.theme import Theme, mono_font
 from inspector.gui.widgets.boxes import TOP, row
 from inspector.gui.widgets.labels import named
 from inspector.overriding import override
+
+if TYPE_CHECKING:
+    from inspector.session.screen import FailurePage
 
 COPIED_MS = 1600
 _ICON_GAP = 6
@@ -82,7 +87,6 @@ def button_row(*buttons: QPushButton) -> QHBoxLayout:
 
 
 def confirm_copied(button: QPushButton, theme: Theme) -> None:
-    """Show on a copy button, for a moment, that it has copied."""
     if button.property("told"):
         return
     text, icon = button.text(), button.property("icon_name")
@@ -165,3 +169,15 @@ def code_field(theme: Theme, spoken: str, scale: float = 1.0) -> QPlainTextEdit:
     field.setAcceptDrops(False)  # the window takes what is dropped
     field.viewport().setAcceptDrops(False)
     return field
+
+
+def show_notice(parent: QWidget, failure: FailurePage) -> QMessageBox:
+    box = QMessageBox(parent)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setWindowTitle(failure.title)
+    box.setText(f"{failure.title}: {failure.what}")
+    box.setInformativeText("\n".join(text for text in (failure.runs, failure.where, failure.remedy) if text))
+    box.open()
+    return box

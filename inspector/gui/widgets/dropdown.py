@@ -39,7 +39,6 @@ class Dropdown(QFrame):
         column(scroll, margins=NO_MARGINS, within=self)
 
     def open(self) -> None:
-        """Show the panel as high as its content, where the screen has the room."""
         set_state(self._button, "open", "true")
         self.about_to_show.emit()
         self.ensurePolished()
@@ -83,7 +82,6 @@ class Dropdown(QFrame):
 
 
 def _focusable(root: QWidget) -> list[QWidget]:
-    """Return the widgets below one that Tab reaches, in their order on the screen."""
     found = [
         each
         for each in root.findChildren(QWidget)

@@ -20,7 +20,16 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QLayout, QPushButton, QSizePolicy, QTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QStatusBar,
+    QTextEdit,
+    QWidget,
+)
 
 from inspector.overriding import override
 
@@ -34,7 +43,6 @@ _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionF
 
 @contextmanager
 def blocked(*objects: QObject) -> Iterator[None]:
-    """Block the signals of some objects while they are updated to a screen."""
     blockers = [QSignalBlocker(thing) for thing in objects]
     try:
         yield
@@ -57,7 +65,6 @@ def focus_kept(*widgets: QWidget) -> Iterator[None]:
 
 
 def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
-    """Set the names of a widget: the one for the style sheet, and the one for screen readers."""
     if name:
         widget.setObjectName(name)
     if spoken:
@@ -66,7 +73,6 @@ def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
 
 
 def bare_text(text: str) -> str:
-    """Return the text of an action without its letter and its dots."""
     return text.replace("&", "").rstrip("\u2026")
 
 
@@ -105,7 +111,6 @@ def plain_label(text: str = "", role: str = "", *, wrap: bool = False, selectabl
 
 
 def set_state(widget: QWidget, name: str, value: str) -> None:
-    """Set a property that the style sheet depends on, and apply the sheet again."""
     if widget.property(name) == value:
         return
     widget.setProperty(name, value)
@@ -117,7 +122,6 @@ def set_state(widget: QWidget, name: str, value: str) -> None:
 
 
 def clear_layout(layout: QLayout) -> None:
-    """Remove and delete everything in a layout."""
     while (item := layout.takeAt(0)) is not None:
         widget = item.widget()
         if widget is not None:
@@ -271,12 +275,10 @@ class PathButton(QPushButton):
 
     @override
     def sizeHint(self) -> QSize:
-        """Return the size of the whole path, whatever part of it is shown."""
         hint = super().sizeHint()
         return QSize(self.fontMetrics().horizontalAdvance(self._path) + self._frame(hint), hint.height())
 
     def _frame(self, hint: QSize) -> int:
-        """Return how much wider than its text the button is."""
         return hint.width() - self.fontMetrics().horizontalAdvance(self.text().replace("&&", "&"))
 
     @override
@@ -290,5 +292,21 @@ class PathButton(QPushButton):
 
 
 def _inert(text: str) -> str:
-    """Return a text whose ampersands are no keys."""
     return text.replace("&", "&&")
+
+
+class StatusLine(QStatusBar):
+    """Shows the status of a screen; its first text is the one that may be elided."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._path = ElidedLabel("", mode=Qt.TextElideMode.ElideMiddle)
+        self._facts = plain_label("")
+        self.setSizeGripEnabled(False)
+        self.setContentsMargins(12, 0, 12, 0)
+        self.addWidget(self._path, 1)
+        self.addPermanentWidget(self._facts)
+
+    def show_status(self, status: tuple[str, ...]) -> None:
+        self._path.setText(status[0] if status else "")
+        self._facts.setText("   \u00b7   ".join(status[1:]))

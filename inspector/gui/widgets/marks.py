@@ -24,7 +24,6 @@ class ToneGlyph(Glyph):
         super().__init__(theme, f"tone-{tone}", size, ink="on_fill", fill=f"{tone}_fill")
 
     def show_tone(self, tone: str) -> None:
-        """Show another tone."""
         self.show_glyph(f"tone-{tone}", ink="on_fill", fill=f"{tone}_fill")
 
 
@@ -47,12 +46,10 @@ class Swatch(QWidget):
 
 
 def swatch_icon(theme: Theme, color: int) -> QIcon:
-    """Make the icon that stands before a device in a list."""
     return color_icon(theme.tokens.device(color))
 
 
 def color_icon(color: QColor) -> QIcon:
-    """Make an icon of one color."""
     pixmap = QPixmap(QSize(24, 24))
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QCoreApplication, QUrl
 
+from inspector.resources import TRUSTED_FOLDER
 from inspector.units import escape_text
 
 
@@ -23,7 +24,6 @@ def path_of_url(url: QUrl) -> str:
 
 
 def is_same_file(path: str, other: str) -> bool:
-    """Return whether two paths lead to one file."""
     try:
         return path == other or Path(path).samefile(other)
     except (OSError, ValueError):
@@ -48,3 +48,20 @@ def _is_lossless(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+_NAME = "startFolder"
+
+
+def leave_start_folder(app: QCoreApplication) -> None:
+    try:
+        app.setProperty(_NAME, os.getcwd())  # noqa: PTH109 - as Qt wants it
+        os.chdir(TRUSTED_FOLDER)
+    except OSError:  # the folder or the installation is gone
+        return
+
+
+def start_folder() -> str:
+    """Return the folder where file dialogs begin; empty if the program never left it."""
+    app = QCoreApplication.instance()
+    return str((app.property(_NAME) if app is not None else None) or "")

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QProgressBar
 
 from inspector.gui.theme.motion import is_still
@@ -25,6 +26,35 @@ def show_fraction(bar: QProgressBar, fraction: float | None) -> None:
     else:
         bar.setRange(0, _STEPS)
         bar.setValue(round((fraction or 0.0) * _STEPS))
+
+
+class ProgressBar(QProgressBar):
+    """A bar that follows some work ten times a second, and says each time that it looked."""
+
+    looked = Signal(object)  # at a `Progress`
+
+    def __init__(self, spoken: str) -> None:
+        super().__init__()
+        self.setAccessibleName(spoken)
+        self.setTextVisible(False)
+        self._followed: Progress | None = None
+        self._timer = QTimer(self, interval=POLL_MS)
+        self._timer.timeout.connect(self.look)
+
+    def follow(self, progress: Progress | None, *, soon: bool = False) -> None:
+        """Follow other work, or none; the first look is at once, or as all others are."""
+        self._followed = progress
+        if progress is None:
+            self._timer.stop()
+            return
+        if not soon:
+            self.look()
+        self._timer.start()
+
+    def look(self) -> None:
+        if self._followed is not None:
+            self.looked.emit(self._followed)
+            show_fraction(self, self._followed.fraction)
 
 
 def format_seconds(seconds: float) -> str:

@@ -1,7 +1,4 @@
-"""What stands around the tree: verdict, device map and pages, and the bar that tells of a changed file.
-
-The first paint of the tree needs none of it, so it is made right after that; until then its room is kept.
-"""
+"""What stands around the tree: verdict, device map and pages, and the bar that tells of a changed file."""
 
 from __future__ import annotations
 
@@ -125,12 +122,14 @@ class ChangedBar(QFrame):
 class Around:
     """Makes the parts and shows screens in them; the workspace puts bar and pages where they stay."""
 
-    def __init__(self, theme: Theme, commands: Commands, above: QWidget, *, spacing: int) -> None:
+    def __init__(
+        self, theme: Theme, commands: Commands, above: QWidget, beside: QWidget, *, spacing: int
+    ) -> None:
         self._above = above
         self.changed = ChangedBar(theme)
         self.banner = BannerFrame(theme, self._above)
         self.device_map = DeviceMapBar(theme, self._above)
-        self.pages = PageTabs(theme, commands)
+        self.pages = PageTabs(theme, commands, beside)
         column(self.banner, self.device_map, spacing=spacing, margins=NO_MARGINS, within=above)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
@@ -155,25 +154,21 @@ class Around:
         self.pages.show_screen(new)
 
     def forget(self) -> None:
-        """Release the file that was shown."""
         self.changed.watch("", None)
         self.pages.forget()
 
 
 def _chain(*stops: QWidget) -> None:
-    """Let Tab go from each of some widgets to the next, however late they were made."""
     for first, second in pairwise(stops):
         QWidget.setTabOrder(first, second)
 
 
 def _mapped(screen: Screen) -> tuple[object, ...]:
-    """Return what the device map reads of a screen."""
     parts = screen.device_map, screen.branches, screen.charts, screen.no_map, screen.map_choices
     return *parts, screen.is_checking
 
 
 def _device_colors(screen: Screen) -> dict[str, int]:
-    """Return the colors of the file's devices, and of those that they are mapped to."""
     parts = (part for chart in screen.charts for bar in chart.bars for part in bar.segments)
     colors = {part.label: part.color for part in parts}
     return colors | {row.device: row.color for row in screen.device_map}

@@ -58,7 +58,6 @@ class VerdictDetails(QWidget):
         column(*parts, spacing=8, margins=(16, 14, 16, 12), within=self)
 
     def show_banner(self, banner: Banner) -> None:
-        """Show a verdict."""
         self._headline.setText(banner.headline)
         self._advice.setText(banner.advice)
         self._speaker.setText(f"{banner.speaker} says")
@@ -107,11 +106,9 @@ class BannerFrame(QFrame):
 
     @property
     def stops(self) -> tuple[QWidget, ...]:
-        """What Tab reaches here, in its order."""
         return (self, self._more, self._export, self._copy, self._chip)
 
     def show_banner(self, banner: Banner | None) -> None:
-        """Show a verdict."""
         self.setVisible(banner is not None)
         self._banner = banner
         if banner is None:
@@ -134,7 +131,6 @@ class BannerFrame(QFrame):
         self.setAccessibleDescription(f"{banner.headline} {error}{banner.advice}".strip())
 
     def show_safety(self, chip: Chip | None) -> None:
-        """Show whether loading the file is safe."""
         self._chip.setVisible(chip is not None)
         if chip is None:
             return
@@ -153,15 +149,12 @@ class BannerFrame(QFrame):
             button.setVisible(not waits)
 
     def show_can_export(self, *, allowed: bool) -> None:
-        """Enable or disable the export button."""
         self._export.setEnabled(allowed)
 
     def confirm_code_copied(self) -> None:
-        """Confirm that the loading code was copied."""
         confirm_copied(self._copy, self._theme)
 
     def open_details(self) -> None:
-        """Show the verdict in full."""
         self._dropdown.open()
 
     @override
@@ -185,7 +178,6 @@ class BannerFrame(QFrame):
                 set_icon(button, icon, self._theme.tokens)
 
     def _draw_icons(self) -> None:
-        """Draw the icons of the buttons, unless they are hidden as yet."""
         if not self._waits:
             redraw_icons((self._more, self._export, self._copy), self._theme.tokens)
 

@@ -71,12 +71,10 @@ class DeviceMapBar(QWidget):
 
     @property
     def stops(self) -> tuple[QWidget, ...]:
-        """What Tab reaches here, in its order."""
         return (*(pill.to for pill in self._pills), self._more, self._all)
 
     @property
     def is_bare(self) -> bool:
-        """Whether there is neither a map nor a reason why there is none."""
         return not (self._rows or self._no_map)
 
     def show_rows(
@@ -169,7 +167,6 @@ class DeviceMapBar(QWidget):
         return [pill.sizeHint().width() + _GAP for pill in self._pills]
 
     def _button_width(self, hidden: int) -> int:
-        """Return how wide the button of the details is when it says that devices are hidden."""
         self._more.setText(self._more_text(hidden))
         return self._more.sizeHint().width()
 

@@ -44,7 +44,6 @@ class Destination(CalmComboBox):
         self.currentTextChanged.connect(self._on_chosen)
 
     def show_row(self, row: DeviceRow, colors: dict[str, int]) -> None:
-        """Show where a device goes, and where it could go."""
         self._device = row.device
         self.setAccessibleName(f"Where the tensors of {row.device} go")
         said = f"{row.summary}; {row.note}" if row.note else row.summary
@@ -99,7 +98,6 @@ class Pill(QFrame):
         row(*parts, spacing=5, margins=(9, 0, 2, 0), within=self)
 
     def show_row(self, row: DeviceRow, colors: dict[str, int]) -> None:
-        """Show one original device and where it goes."""
         self._color = row.color
         self._swatch.update()
         self._name.setText(row.device)
@@ -111,7 +109,6 @@ class Pill(QFrame):
         describe(self, said)
 
     def show_summary(self, *, visible: bool) -> None:
-        """Show what the device holds, or leave it to the tooltip."""
         self._summary.setVisible(visible)
 
 
@@ -142,7 +139,6 @@ class DeviceCard(QFrame):
         row(*parts, spacing=10, margins=(12, 6, 8, 6), within=self)
 
     def show_row(self, row: DeviceRow, colors: dict[str, int]) -> None:
-        """Show one original device and where it goes."""
         self._color = row.color
         self._swatch.update()
         self._name.setText(row.device)

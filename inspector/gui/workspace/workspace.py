@@ -19,16 +19,12 @@ from inspector.gui.tree.view import TensorTreeView
 from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import ElidedLabel, describe, named, plain_label
-from inspector.gui.workspace.banner import BANNER_HEIGHT, MAP_HEIGHT
+from inspector.gui.workspace.around import Around
 from inspector.overriding import override
 from inspector.report.outline.flat import Order
 from inspector.units import cut_text
 
 if TYPE_CHECKING:
-    from inspector.gui.pages.tabs import PageTabs
-    from inspector.gui.workspace.around import Around, ChangedBar
-    from inspector.gui.workspace.banner import BannerFrame
-    from inspector.gui.workspace.device_map import DeviceMapBar
     from inspector.session.controller import Session
     from inspector.session.screen import Screen, SearchPage
 
@@ -62,7 +58,6 @@ class NothingFound(QFrame):
         self.hide()
 
     def show_search(self, page: SearchPage | None) -> None:
-        """Show why a search found nothing, or nothing."""
         self.setVisible(page is not None and bool(page.why))
         if page is None:
             return
@@ -74,7 +69,6 @@ class NothingFound(QFrame):
         self.fit(self.width())
 
     def fit(self, width: int) -> None:
-        """Take a width, and the height that the reason needs in it."""
         width = min(width, _WIDTH)
         self._box.activate()
         height = max(self._box.totalHeightForWidth(width), self._box.totalSizeHint().height())
@@ -113,11 +107,9 @@ class FactsStrip(QFrame):
         self.show_strip(None)
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the facts of what is selected."""
         self.show_strip(screen)
 
     def show_strip(self, screen: Screen | None) -> None:
-        """Show the strip of a screen, or that there is nothing selected."""
         strip = None if screen is None else screen.strip
         self._pattern = "" if strip is None else strip.pattern
         self._title.setText(_NOTHING if strip is None else strip.title)
@@ -157,7 +149,6 @@ class TreePane(QWidget):
         self.nothing.fit(self.width() - 2 * _TREE_PANE_MARGIN)
 
     def connect_commands(self, commands: Commands) -> None:
-        """Connect what the window does."""
         self.tree.node_activated.connect(commands.on_node_activated)
         self.tree.rows_copied.connect(commands.copy)
         self.tree.drag.told.connect(commands.tell)
@@ -165,7 +156,6 @@ class TreePane(QWidget):
         self.nothing.end_wanted.connect(commands.on_find_end)
 
     def connect_to(self, session: Session) -> None:
-        """Connect what the session decides."""
         self.tree.node_chosen.connect(session.select)
         self.tree.rows_chosen.connect(session.pick)
         self.tree.sort_wanted.connect(lambda column, down: session.list_flat(Order(column, down)))
@@ -181,6 +171,8 @@ class TreePane(QWidget):
             self.tree.show_sparks(new.sparks)
         if new.tree is not None and (old is None or old.scalars is not new.scalars):
             self.tree.show_scalars(new.scalars or {})
+        if new.tree is not None and (old is None or old.row_marks is not new.row_marks):
+            self.tree.show_marks(new.row_marks)
         if old is None or old.strip is not new.strip:
             self.strip.show_screen(new)
         self.tree.drag.show_taken(new.taken)
@@ -188,7 +180,6 @@ class TreePane(QWidget):
             self.nothing.show_search(new.search)
 
     def show_found(self, old: Screen | None, new: Screen, *, only: bool) -> None:
-        """Show what a search found, as a tree or as a list, and what is selected."""
         found = old is None or old.matches is not new.matches
         if found:
             self.tree.show_matches(new.matches, new.searched, only=only)
@@ -200,7 +191,6 @@ class TreePane(QWidget):
             self.tree.show_selected(new.selected)
 
     def forget(self) -> None:
-        """Release the file that was shown."""
         self.painted.forget()
         self.tree.drag.connect_to(None)
         self.tree.show_tree(None)
@@ -212,135 +202,53 @@ _MARGIN = 8
 _SIDE = 10
 _SHARES = (58, 42)
 _LEAST_WIDTH = 360
-_ANY_HEIGHT = (1 << 24) - 1
 
 
 class Workspace(QWidget):
     """Lays the parts out; the window connects them."""
 
-    completed = Signal()
-
     def __init__(self, theme: Theme, commands: Commands, parent: QWidget | None = None) -> None:
         super().__init__(parent)  # each part is made where it stays: to move one restyles all that is in it
         self.setObjectName("workspace")
-        self._theme = theme
-        self._commands = commands
-        self._around: Around | None = None
-        self._unshown: Screen | None = None  # what stands around the tree is not made yet
-        self._above = QWidget(self)  # made first: Tab goes from what is in it to the tree
+        above = QWidget(self)  # made first: Tab goes from what is in it to the tree
         self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
         self.pane = TreePane(theme, self._splitter)
         self.tree = self.pane.tree
+        self._around = Around(theme, commands, above, self._splitter, spacing=_MARGIN)
+        self.banner, self.device_map = self._around.banner, self._around.device_map
+        self.pages, self.changed = self._around.pages, self._around.changed
         self._splitter.setHandleWidth(_MARGIN)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.addWidget(self.pane)
-        nothing = QWidget(self._splitter)
-        nothing.setMinimumWidth(_LEAST_WIDTH)
-        self._splitter.addWidget(nothing)
+        self._splitter.addWidget(self.pages)
+        self.pages.setMinimumWidth(_LEAST_WIDTH)
+        self.changed.setParent(self)
+        self.changed.shown.connect(self._place_changed)
         self.first_focus = self.tree  # no focus proxy: Tab would jump to it over all that stands before
         for place, share in enumerate(_SHARES):
             self._splitter.setStretchFactor(place, share)
         self._splitter.setSizes([share * 100 for share in _SHARES])
         margins = (_SIDE, _MARGIN, _SIDE, _MARGIN)
-        column(self._above, (self._splitter, 1), spacing=_MARGIN, margins=margins, within=self)
-
-    @property
-    def banner(self) -> BannerFrame:
-        """The verdict."""
-        return self.around.banner
-
-    @property
-    def device_map(self) -> DeviceMapBar:
-        """Where each device goes."""
-        return self.around.device_map
-
-    @property
-    def pages(self) -> PageTabs:
-        """The pages at the right."""
-        return self.around.pages
-
-    @property
-    def changed(self) -> ChangedBar:
-        """The bar that tells of a changed file."""
-        return self.around.changed
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is more than the tree already."""
-        return self._around is not None
-
-    @property
-    def around(self) -> Around:
-        """What stands around the tree; made after its first paint, or when it is first asked for."""
-        if self._around is None:
-            from inspector.gui.workspace.around import Around
-
-            self._around = Around(self._theme, self._commands, self._above, spacing=_MARGIN)
-            self._put_aside(self._around.pages)
-            self._around.changed.setParent(self)
-            self._around.changed.shown.connect(self._place_changed)
-            self._above.setMinimumHeight(0)
-            self._above.setMaximumHeight(_ANY_HEIGHT)
-            self.completed.emit()
-            unshown, self._unshown = self._unshown, None
-            if unshown is not None:
-                self._around.show_changes(None, unshown)
-        return self._around
+        column(above, (self._splitter, 1), spacing=_MARGIN, margins=margins, within=self)
 
     @override
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.WindowActivate and self._around is not None:
+        if event.type() == QEvent.Type.WindowActivate:
             self.changed.touched.emit()  # its user may have been at other programs
         return super().event(event)
 
     def show_changes(self, old: Screen | None, new: Screen) -> None:
-        """Show a screen; each part is updated only where its own fields differ."""
         self.pane.show_changes(old, new)
-        if self._around is None and new.is_checking:
-            self._unshown = new
-            self._keep_room(new)
-            return
-        if self._around is None:
-            self._unshown = old = None
-        self.around.show_changes(old, new)
+        self._around.show_changes(old, new)
 
     def forget(self) -> None:
-        """Release the file that was shown."""
         self.pane.forget()
-        self._unshown = None
-        if self._around is not None:
-            self._around.forget()
-
-    def _put_aside(self, pages: PageTabs) -> None:
-        """Put the pages beside the tree, where nothing was."""
-        pages.setMinimumWidth(_LEAST_WIDTH)
-        nothing = self._splitter.replaceWidget(1, pages)
-        self._splitter.setStretchFactor(1, _SHARES[1])
-        if nothing is not None:
-            nothing.deleteLater()
-
-    def complete_when_painted(self) -> None:
-        """Make what is missing around the tree after its next paint; call it when the tree can be seen."""
-        if self._unshown is not None:
-            self.pane.painted.call(self._complete)
-
-    def _complete(self) -> None:
-        """Make what is missing around the tree, unless there is no file any more."""
-        if self._unshown is not None:
-            self.around  # noqa: B018 - made by being asked for
-
-    def _keep_room(self, screen: Screen) -> None:
-        """Keep the room of what is about to be shown above the tree."""
-        heights = [BANNER_HEIGHT] * (screen.banner is not None)
-        heights += [MAP_HEIGHT] * (screen.awaits_map or bool(screen.no_map))
-        self._above.setFixedHeight(sum(heights) + _MARGIN * max(0, len(heights) - 1))
-        self._above.setVisible(bool(heights))
+        self._around.forget()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if self._around is not None:
-            self._place_changed()
+        self._place_changed()
 
     def _place_changed(self) -> None:
         """Put the bar over the lower edge of the contents: what comes and goes moves nothing."""
@@ -351,7 +259,6 @@ class Workspace(QWidget):
         self.changed.raise_()
 
     def split_state(self) -> QByteArray:
-        """Return the position of the splitter, to be remembered."""
         return self._splitter.saveState()
 
     def restore_split(self, state: QByteArray) -> None:

@@ -1,8 +1,8 @@
 """How many bytes of a file belong to each row of its tree: what the map of modules draws as areas.
 
-A storage counts once, with the first tensor that views it, so that areas add up to what the file stores. Rows
-below a row have the ids behind it, without a gap, so all sums are differences of running sums: a million rows
-take two arrays, and asking for any of them costs the same.
+A storage counts once, with the first tensor that views it, so that areas add up to what the file stores or
+should store: what is missing is hatched. Rows below a row have the ids behind it, without a gap, so all sums
+are differences of running sums: a million rows take two arrays, and asking for any of them costs the same.
 """
 
 from __future__ import annotations
@@ -82,15 +82,16 @@ class Areas:
 
 def measure(checkpoint: Checkpoint, tree: Tree) -> Areas:
     """Add up the bytes of the rows of a tree."""
-    unseen = {row.key: row.nbytes for row in checkpoint.storages if not row.missing and row.nbytes > 0}
+    unseen = {row.key: row.nbytes for row in checkpoint.storages if row.nbytes > 0}
     owners, own, owned = [], [0] * len(tree.nodes), bytearray(len(tree.nodes))
     for index, (row, node) in enumerate(zip(checkpoint.tensors, tree.tensor_nodes, strict=True)):
         if node >= 0 and row.storage is not None and row.storage in unseen:
             own[node], owned[node] = unseen.pop(row.storage), 1
             owners.append((node, index))
+    loose = sum(row.nbytes for row in checkpoint.storages if row.key in unseen and not row.missing)
     owners.sort(key=itemgetter(0))
     rows, indices = array("q", [node for node, _ in owners]), array("q", [index for _, index in owners])
-    return Areas(checkpoint, tree, sums(own), sums(owned), rows, indices, sum(unseen.values()))
+    return Areas(checkpoint, tree, sums(own), sums(owned), rows, indices, loose)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order
@@ -48,12 +48,14 @@ class Segment:
         color: -1 for the CPU and other neutral things, else 0, 1, 2, ... in a fixed order of devices, so
             that a device keeps its color on every page.
         query: The search that finds what it stands for; empty where none can be written.
+        is_missing: Whether it stands for what the file should hold, and does not.
     """
 
     label: str
     color: int
     nbytes: int
     query: str = ""
+    is_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +96,9 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors
     Args:
         moved: The new device of each storage that moves, by its key; None where nothing can be mapped.
     """
-    flows = flows_of(checkpoint, moved or {})
-    saved = _device_bar("As saved", flows, 0, colors)
-    missing = sum(storage.nbytes for storage in checkpoint.storages if storage.missing)
-    if missing:
-        saved = replace(saved, text=f"{saved.text}, of which {format_nbytes(missing)} missing")
-    bars = (saved, _device_bar("After the map", flows, 1, colors))
+    flows, lost = flows_of(checkpoint, moved or {}), flows_of(_lost_part(checkpoint), moved or {})
+    labels = ("As saved", "After the map")
+    bars = tuple(_device_bar(label, flows, lost, end, colors) for end, label in enumerate(labels))
     return Chart(title="Memory by device", bars=bars if moved is not None else bars[:1])
 
 
@@ -113,14 +112,28 @@ def flows_of(checkpoint: Checkpoint, moved: Mapping[str, str]) -> Flows:
     return Counter(sums)
 
 
+def _lost_part(checkpoint: Checkpoint) -> Checkpoint:
+    """Return the checkpoint with no other storages than those that the file does not hold."""
+    return replace(checkpoint, storages=tuple(row for row in checkpoint.storages if row.missing))
+
+
+def _missing(nbytes: int) -> tuple[Segment, ...]:
+    missing = Segment(label="missing", color=NEUTRAL, nbytes=nbytes, query="is:missing", is_missing=True)
+    return (missing,) if nbytes else ()
+
+
+def _of_which(text: str, missing: int) -> str:
+    return f"{text}, of which {format_nbytes(missing)} missing" if missing else text
+
+
 def role_chart(checkpoint: Checkpoint) -> Chart:
     """Return stored bytes by role, one bar each."""
-    return _one_bar_each("What the bytes are for", "role", role_totals(checkpoint), checkpoint)
+    return _one_bar_each("What the bytes are for", "role", role_totals, checkpoint)
 
 
 def dtype_chart(checkpoint: Checkpoint) -> Chart:
     """Return stored bytes by dtype, one bar each."""
-    return _one_bar_each("Dtypes", "dtype", dtype_totals(checkpoint), checkpoint)
+    return _one_bar_each("Dtypes", "dtype", dtype_totals, checkpoint)
 
 
 def waste_chart(checkpoint: Checkpoint) -> Chart | None:
@@ -152,8 +165,8 @@ def query_at(flows: Flows, end: int, device: str) -> str:
     return filter_for("device", next(iter(origins)), names)
 
 
-def _device_bar(label: str, flows: Flows, end: int, colors: Mapping[str, int]) -> Bar:
-    totals = devices_at(flows, end)
+def _device_bar(label: str, flows: Flows, lost: Flows, end: int, colors: Mapping[str, int]) -> Bar:
+    totals, missing = devices_at(flows - lost, end), sum(lost.values())
     queries = {device_name(device): query_at(flows, end, device) for device in list(totals)[:_MOST_DEVICES]}
     segments = tuple(
         Segment(
@@ -164,11 +177,16 @@ def _device_bar(label: str, flows: Flows, end: int, colors: Mapping[str, int]) -
         )
         for device, nbytes in _few(list(totals.items()), _MOST_DEVICES)
     )
-    return Bar(label=label, segments=segments, text=format_nbytes(sum(totals.values())))
+    text = _of_which(format_nbytes(sum(flows.values())), missing)
+    return Bar(label=label, segments=(*segments, *_missing(missing)), text=text)
 
 
-def _one_bar_each(title: str, field: str, totals: Iterable[tuple[str, int]], checkpoint: Checkpoint) -> Chart:
-    shown = [(label, nbytes) for label, nbytes in totals if nbytes]
+Totals = Callable[[Checkpoint], Iterable[tuple[str, int]]]
+
+
+def _one_bar_each(title: str, field: str, totals: Totals, checkpoint: Checkpoint) -> Chart:
+    shown = [(label, nbytes) for label, nbytes in totals(checkpoint) if nbytes]
+    lost = dict(totals(_lost_part(checkpoint)))
     names = [label for label, _ in shown]
     given = sum(nbytes for _, nbytes in shown)
     loose = sum(storage.nbytes for storage in checkpoint.storages) - given
@@ -180,9 +198,10 @@ def _one_bar_each(title: str, field: str, totals: Iterable[tuple[str, int]], che
                 Segment(
                     label=escape_text(cut_text(label, _MOST_LABEL)),
                     color=NEUTRAL,
-                    nbytes=nbytes,
+                    nbytes=nbytes - lost.get(label, 0),
                     query=filter_for(field, label, names) if label in names else "",
                 ),
+                *_missing(lost.get(label, 0)),
             ),
             text=format_nbytes(nbytes),
         )

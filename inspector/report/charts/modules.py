@@ -11,7 +11,7 @@ from inspector.report.charts.treemap import Cell
 from inspector.report.colors import device_name
 from inspector.report.outline.node import Tree
 from inspector.target.simulate import is_sent
-from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape, unescaped_path
 
 _WHOLE = "Whole file"
 _LOOSE = "in no tensor"
@@ -91,7 +91,7 @@ def notes_on(areas: Areas) -> tuple[str, ...]:
         f"{_tensors(meta, 'is', 'are')} on the meta device, without data and so without an area.": meta,
         f"{_tensors(inline, 'is', 'are')} stored in the pickle itself, and without an area here.": inline,
         f"{format_nbytes(sum(absent))} in {format_count(len(absent), 'storage')} "
-        f"{'is' if len(absent) == 1 else 'are'} missing from the file, and without an area.": len(absent),
+        f"{'is' if len(absent) == 1 else 'are'} missing from the file, and hatched.": len(absent),
         f"{format_nbytes(areas.loose_nbytes)} are stored and belong to no tensor.": areas.loose_nbytes,
     }
     return tuple(text for text, number in said.items() if number)
@@ -136,6 +136,19 @@ def labels_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:
     return (f"{nodes[above].name}{step if step in {'/', '.'} else '/'}{name}", name)
 
 
+def damage_in(page: ModuleMap, cell: Cell) -> str:
+    """Return what is wrong in a cell: a word, or how many tensors of it are damaged."""
+    areas, node = page.areas, cell.node
+    marks = areas.tree.marks
+    if not marks or cell.what == "loose":
+        return ""
+    if cell.what == "own" or not areas.tree.nodes[node].children:
+        return marks.of(node, node)
+    left_out = [(node, node), *((row, areas.end(row) - 1) for row in cell.shown)] if cell.shown else []
+    count = marks.count(node, areas.end(node) - 1) - sum(marks.count(*rows) for rows in left_out)
+    return f"{count:,} damaged" if count else ""
+
+
 def facts_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:
     """Return what there is to be said of a cell, a line each; the first is what it is."""
     areas = page.areas
@@ -144,6 +157,7 @@ def facts_of(page: ModuleMap, cell: Cell) -> tuple[str, ...]:
         shares.append(f"{share_text(cell.nbytes, areas.nbytes(page.root))} of what is shown")
     size = f"{format_nbytes(cell.nbytes)} ({cell.nbytes:,} bytes), {', '.join(shares)}"
     lines = [_name(page, cell), size, kinds_text(page, parts_of(page, cell)), *_more(page, cell)]
+    lines.insert(1, damage_in(page, cell))
     return tuple(line for line in lines if line)
 
 
@@ -161,7 +175,7 @@ def path_shown(areas: Areas, node: int) -> str:
     row = areas.tree.nodes[node]
     if row.kind == "bucket":
         return f"{path_shown(areas, row.parent)}: {row.name}"
-    shown = row.path if row.kind == "tensor" else row.path.rstrip("/.")
+    shown = unescaped_path(row.path if row.kind == "tensor" else row.path.rstrip("/."))
     return escape_text(cut_text(shown, _MOST_PATH)) or row.name or _WHOLE
 
 

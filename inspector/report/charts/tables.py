@@ -11,17 +11,18 @@ from inspector.quoting import cell_text
 from inspector.report.charts.bars import Chart
 from inspector.report.charts.modules import (
     ModuleMap,
+    damage_in,
     kinds_text,
     parts_of,
     path_shown,
     share_text,
     tensors_of,
 )
-from inspector.report.charts.treemap import Cell
+from inspector.report.charts.treemap import Box, Cell
 from inspector.units import format_nbytes
 
 _BARS = ("chart", "bar", "part", "bytes", "share_of_bar", "capacity_bytes", "bytes_too_much")
-_CELLS = ("path", "what", "tensors", "bytes", "share_of_file")
+_CELLS = ("path", "what", "tensors", "bytes", "share_of_file", "damage")
 
 
 def charts_csv(charts: Iterable[Chart]) -> str:
@@ -44,7 +45,7 @@ def map_csv(page: ModuleMap, cells: Iterable[Cell]) -> str:
     lines: list[Sequence[object]] = [(*_CELLS, *kinds)]
     for cell in cells:
         facts = (path_shown(page.areas, cell.node), cell.what, tensors_of(page, cell), cell.nbytes)
-        lines.append((*facts, _share(cell.nbytes, total), *parts_of(page, cell)))
+        lines.append((*facts, _share(cell.nbytes, total), damage_in(page, cell), *parts_of(page, cell)))
     return _written(lines)
 
 
@@ -103,9 +104,10 @@ def table_of(page: ModuleMap) -> tuple[MapLine, ...]:
 
 def _line(page: ModuleMap, node: int, nbytes: int) -> MapLine:
     areas, row = page.areas, page.areas.tree.nodes[node]
-    parts = page.coloring.parts(node, areas.end(node))
+    cell = Cell(node, "row", nbytes, Box(0, 0, 0, 0))
+    kinds = ", ".join(filter(None, (kinds_text(page, parts_of(page, cell)), damage_in(page, cell))))
     tensors = f"{areas.tensors(node):,}"
-    texts = (row.name, format_nbytes(nbytes), _listing_share(page, nbytes), tensors, kinds_text(page, parts))
+    texts = (row.name, format_nbytes(nbytes), _listing_share(page, nbytes), tensors, kinds)
     return MapLine(node, texts, is_row=True, can_enter=bool(row.children))
 
 

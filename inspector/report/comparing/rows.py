@@ -16,7 +16,7 @@ from inspector.report.comparing.words import (
     numbers_text,
 )
 from inspector.report.words.formats import ROOT, shown_place
-from inspector.units import shown_path
+from inspector.units import short_value, shown_path
 
 Section = Literal["safety", "tensor", "optimizer", "value", "container", "sharing", "record"]
 Mark = Literal["+", "-", "~", ">", "=", "!"]
@@ -186,7 +186,8 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
         if change.is_measurable:
             detail = "; ".join(_array_details(change))
         kinds = tuple("value" if kind == "type" else kind for kind in change.what)
-        texts = change.a_text, change.b_text
+        texts = short_value(one.type, change.a_text), short_value(other.type, change.b_text)
+        texts = texts if texts[0] != texts[1] else (change.a_text, change.b_text)
         arrays = ArrayPair(change.a, change.b) if change.is_measurable else None
         yield DiffRow(
             "value", "~", shown_place(one), shown_place(other), kinds, *texts, detail, arrays=arrays

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.records import dataclass
+from inspector.report.damage import NO_MARKS, Marks
 
 # Bytes that several tensors view: each run of them once, with all tensors that do.
 #
@@ -145,6 +146,7 @@ class Tree:
         value_nodes: The node id of each value, by its index; -1 for one that is not shown.
         colors: Color index of each device, see `session.screen.Segment.color`.
         runs: The bytes that several tensors share.
+        marks: What is wrong with rows, as far as it is known without reading their bytes.
     """
 
     nodes: Sequence[Node]
@@ -152,6 +154,7 @@ class Tree:
     value_nodes: Sequence[int]
     colors: dict[str, int]
     runs: tuple[Run, ...] = ()
+    marks: Marks = NO_MARKS
 
 
 # How many parameters a model has: the numbers in its tensors of that role, each run of shared bytes once.

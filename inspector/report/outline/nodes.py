@@ -18,7 +18,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.overriding import override
 from inspector.report.colors import device_name, device_names
 from inspector.report.outline.node import MOST_BITS, Node, NodeKind, Run
-from inspector.units import format_count, format_quantity, format_shape
+from inspector.units import format_count, format_quantity, format_shape, short_value
 
 # The sums of groups: bytes by device, tensors and parameters, each shared run of bytes once.
 #
@@ -400,7 +400,7 @@ class Nodes(Sequence[Node]):
         name = self._name_of(code)
         if code < 0:
             value = self._values[~code]
-            text, path = value.text, value.path
+            text, path = short_value(value.type, value.text), value.path
             return Node(parent, row, "value", name, [], ~code, (), "", "", value.type, 0, 0, text, path)
         tensor, children = self._tensors[code], self._children(id_)
         return Node(

@@ -9,11 +9,12 @@ from inspector.records import dataclass
 from inspector.remap.rules import literal_pattern
 from inspector.report.arrange import NO_NAME
 from inspector.report.colors import device_name, device_names
+from inspector.report.damage import WORDS, damage_of
 from inspector.report.details import Lookup, size_text
 from inspector.report.outline.chosen import Total, total_of
 from inspector.report.outline.node import Node, Tree
 from inspector.report.outline.nodes import quantities_text
-from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape, unescaped_path
 
 # The pattern of a row: what `--exclude` and `path:` rules take for its tensors and no others.
 
@@ -53,7 +54,7 @@ def strip_of(checkpoint: Checkpoint, tree: Tree, lookup: Lookup, node_ids: Seque
         total = total_of(tree, node_ids)
         return Strip(title=format_count(total.rows, "row"), facts=_total_facts(total))
     node = tree.nodes[node_ids[0]]
-    title = escape_text(cut_text(node.path.rstrip("/.") or node.name, _MOST_PATH))
+    title = escape_text(cut_text(unescaped_path(node.path.rstrip("/.")) or node.name, _MOST_PATH))
     if node.kind == "tensor":
         facts = _tensor_facts(checkpoint, node, lookup)
     elif node.kind == "value":
@@ -78,7 +79,9 @@ def _total_facts(total: Total) -> tuple[str, ...]:
 def _tensor_facts(checkpoint: Checkpoint, node: Node, lookup: Lookup) -> tuple[str, ...]:
     tensor = checkpoint.tensors[node.index]
     stride = "" if not tensor.stride else f"stride ({', '.join(map(str, tensor.stride))})"
+    damage = damage_of(checkpoint).get(node.index)
     return (
+        "" if damage is None else WORDS[damage].rstrip("."),
         device_name(tensor.device),
         tensor.dtype,
         format_shape(tensor.shape),
@@ -100,6 +103,6 @@ def _sharing(checkpoint: Checkpoint, tensor: Tensor, index: int, lookup: Lookup)
     if len(viewers) <= 1:
         return key
     other = next(viewer for viewer in viewers[:2] if viewer != index)
-    path = cut_text(checkpoint.tensors[other].path, 60)
+    path = cut_text(unescaped_path(checkpoint.tensors[other].path), 60)
     more = f" and {len(viewers) - 2:,} more" if len(viewers) > 2 else ""
     return f"{key}, shared with {path}{more}"

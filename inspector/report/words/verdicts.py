@@ -10,6 +10,7 @@ from inspector.containers.formats import format_of
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
+from inspector.model.obstacles import find_obstacle
 from inspector.model.roles.devices import device_type
 from inspector.report.colors import device_names
 from inspector.safety.words import IMPORTS, LEVELS, imports_for, shouted, verdict_words
@@ -127,6 +128,9 @@ def _stopped(judged: Judged, findings: Sequence[Finding], stop: LoadFailure, whe
         title = next((one.title for one in findings if one.id == stop.finding), "")
         why = _small(title) or f"{judged.load.loader} refuses it"
         return Verdict("does not load", "any machine", why, "bad")
+    damage = damage_among(judged.checkpoint, findings)
+    if damage is not None:  # what no other device mends comes first
+        return Verdict("does not load", "any machine", _small(damage.title), "bad")
     missing = device_failures(judged.checkpoint, judged.target)
     saved = f"saved on {device_names(missing if stop.device in missing else [stop.device], _MOST_NAMED + 1)}"
     refused = _refusal(judged)
@@ -147,6 +151,13 @@ def _loading(load: DefaultLoad, findings: Sequence[Finding], where: str, works: 
     is_checked = load.way == "as-it-is"
     why = works if is_checked else f"{works}, and runs whatever the file asks for"
     return Verdict("loads", where, why, "good" if is_checked else "caution")
+
+
+def damage_among(checkpoint: Checkpoint, findings: Sequence[Finding]) -> Finding | None:
+    """Return the damage that keeps a file from loading anywhere."""
+    obstacle = find_obstacle(checkpoint)
+    named = (one for one in findings if obstacle is not None and one.id == obstacle.kind.finding)
+    return next((one for one in named if one.severity == "error"), None)
 
 
 def overflow_among(findings: Sequence[Finding], target: Profile) -> Finding | None:

@@ -29,7 +29,7 @@ from inspector.session.comparing.screen import (
     Selection,
 )
 from inspector.session.screen import FailurePage
-from inspector.units import cut_text, escape_text, format_count, format_nbytes
+from inspector.units import cut_text, escape_text, format_count, format_nbytes, unescaped_path
 
 _MOST_RULES = 6
 _SHOWN_FACTS = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")
@@ -134,7 +134,7 @@ def _words_of(row: DiffRow) -> str:
 def leaf_name(row: DiffRow) -> str:
     """Return the last step of a row's name."""
     path = row.a_path or row.b_path
-    return path[len(_folder(row)) :].lstrip("./") or path or "(root)"
+    return unescaped_path(path[len(_folder(row)) :].lstrip("./") or path) or "(root)"
 
 
 def _folder(row: DiffRow) -> str:

@@ -10,10 +10,18 @@ from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.model.findings import Finding
 from inspector.model.roles.devices import DEVICE_FINDINGS
 from inspector.model.totals import DeviceTotal
+from inspector.records import replace
 from inspector.report.colors import device_name, device_runs
 from inspector.report.words.formats import nothing_to_map
 from inspector.report.words.results import as_lines
-from inspector.report.words.verdicts import Verdict, assumed, load_verdict, place, shown_message
+from inspector.report.words.verdicts import (
+    Verdict,
+    assumed,
+    damage_among,
+    load_verdict,
+    place,
+    shown_message,
+)
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.safety.words import LEVELS, few, verdict_words
 from inspector.session.device_map import DeviceMap
@@ -66,17 +74,15 @@ def banner(
             advice = _plain(behind_message(detail, failure.message))  # the error is said already
         if ailment and failure.finding in DEVICE_FINDINGS:
             advice = f"{ailment}. {advice}".strip()
+        damage = damage_among(document.checkpoint, findings)
+        advice = advice if damage is None else _plain(damage.detail)  # no map would help either
         text = escape_text(shown_message(load, failure))
         if full is not None:
             said = said._replace(why=f"{said.why}; {_small(full.title)}")
         return _banner(said, saved, advice, error=text, speaker=_speaker(load))
-    damage = next((finding for finding in findings if finding.severity == "error"), None)
-    if damage is not None:
-        if damage.id != "does-not-fit":
-            said = said._replace(
-                does="does not load", where="any machine", why=_small(damage.title), role="bad"
-            )
-        return _banner(said, saved, _plain(damage.detail))
+    error = next((finding for finding in findings if finding.severity == "error"), None)
+    if error is not None:
+        return _banner(_spoiled(said, error), saved, _plain(error.detail))
     warnings = [finding for finding in findings if finding.severity == "warning"]
     remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
     if remark is not None:
@@ -84,6 +90,24 @@ def banner(
     if said.role == "good" and (warnings or device_map.refusal is not None):
         said = said._replace(role="caution")
     return _banner(said, saved, advice)
+
+
+def _spoiled(said: Verdict, error: Finding) -> Verdict:
+    if error.id == "does-not-fit":
+        return said
+    return said._replace(does="does not load", where="any machine", why=_small(error.title), role="bad")
+
+
+def after_reading(shown: Banner, found: Sequence[Finding]) -> Banner:
+    """Return the banner after bytes were read: what is wrong with them takes its green away, and is said."""
+    worst = next((one for one in found if one.severity != "note"), None)
+    if worst is None:
+        return shown
+    tone: Tone = "bad" if shown.tone == "bad" or worst.severity == "error" else "warning"
+    title = _plain(worst.title)
+    return replace(
+        shown, tone=tone, aside=f"{title}. {shown.aside}", advice=f"{title}. {shown.advice}".strip()
+    )
 
 
 def _banner(said: Verdict, saved: str, advice: str, *, error: str | None = None, speaker: str = "") -> Banner:

@@ -51,7 +51,7 @@ from inspector.session.history import edit_texts
 from inspector.session.jobs.check import CHECK, check_of
 from inspector.session.jobs.pythons import pythons_page
 from inspector.session.pasted import may_be_script
-from inspector.session.present.banner import banner, safety_chip
+from inspector.session.present.banner import after_reading, banner, safety_chip
 from inspector.session.present.export import export_page
 from inspector.session.present.rows import (
     can_go,
@@ -80,7 +80,7 @@ from inspector.session.screen import (
 from inspector.session.state import State
 from inspector.session.targets import devices_of, target_of, targets_of
 from inspector.session.values.kinds import scalars_of, scan_of, taken_page
-from inspector.session.values.showing import scan_findings, sparks_of, values_page
+from inspector.session.values.showing import row_marks, scan_findings, sparks_of, values_page
 from inspector.snippet.script import comment_lines
 from inspector.snippet.styles.table import offered_styles, render
 from inspector.target.call import TagMap
@@ -457,7 +457,9 @@ def compose(state: State) -> Screen:
         stamp=document.checkpoint.stamp,
         on_disk=state.on_disk,
         parts=tuple(part.path for part in document.checkpoint.parts),
-        banner=_banner(*asked, state.loading),
+        banner=after_reading(
+            _banner(*asked, state.loading), read_findings(document, check_of(state), scan_of(state))
+        ),
         safety=safety_chip(load_of(document, target_of(state)).safety),
         tree=document.tree,
         matches=matches_of(document, state.query, odd),
@@ -489,6 +491,7 @@ def compose(state: State) -> Screen:
         can_undo=document.can_undo,
         values=values_page(state),
         sparks=sparks_of(document, scan_of(state)),
+        row_marks=row_marks(document, scan_of(state)),
         map_choices=choices_for_all(_device_rows(*asked)),
         module_map=module_map_of(document, state.map_by, state.map_root),
         marks=marks_of(document, state.selected, _charts(*asked)),
@@ -611,6 +614,11 @@ def _fitted(
     )
 
 
+def read_findings(document: Document, check: FileCheck | None, scan: Scan | None) -> tuple[Finding, ...]:
+    """Return what reading the bytes of the file found, as far as somebody asked for it."""
+    return (*(check.findings if check is not None else ()), *scan_findings(document, scan))
+
+
 @remembered
 def _finding_rows(
     document: Document,
@@ -625,7 +633,7 @@ def _finding_rows(
     They name free paths, so they are made again when something changed beside the file.
     """
     nodes = _nodes_by_path(document)
-    checked = (*(check.findings if check is not None else ()), *scan_findings(document, scan))
+    checked = read_findings(document, check, scan)
     known = {finding.id for finding in checked}
     others = (finding for finding in found if finding.id not in known)
     judged = _judged(document, target)

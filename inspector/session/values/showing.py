@@ -8,6 +8,7 @@ from inspector.errors import CheckpointError, ValuesError
 from inspector.model.checkpoint import Tensor
 from inspector.model.findings import Finding
 from inspector.progress import Progress
+from inspector.report.damage import Marks
 from inspector.report.words.values import (
     THRESHOLDS,
     chart_summary,
@@ -30,9 +31,9 @@ from inspector.session.values.page import (
     ValuesPage,
     first_choice,
 )
-from inspector.units import cut_text, escape_text, format_nbytes, format_shape
+from inspector.units import cut_text, escape_text, format_nbytes, format_shape, unescaped_path
 from inspector.values.request import Request, Requests, read_nbytes
-from inspector.values.statistics import Ranks, Scan, Statistics
+from inspector.values.statistics import Oddity, Ranks, Scan, Statistics
 
 AUTOMATIC_NBYTES = 64 << 20
 """Up to here values are read without being asked for."""
@@ -78,7 +79,7 @@ def values_page(state: State) -> ValuesPage:
     if document is None or row is None:
         return ValuesPage(scan=scan)
     tensor = document.checkpoint.tensors[row]
-    title = escape_text(cut_text(tensor.path, _MOST_TITLE)) or "the root"
+    title = escape_text(cut_text(unescaped_path(tensor.path), _MOST_TITLE)) or "the root"
     facts = f"{tensor.dtype}, {format_shape(tensor.shape)}"
     request = request_for(document, row)
     if isinstance(request, str):
@@ -142,7 +143,7 @@ def _scan_page(document: Document, scan: Scan) -> ScanPage:
     odd = [one for one in scan.tensors if one.oddities or one.statistics is None]
     rows = tuple(
         ScanRow(
-            path=escape_text(cut_text(tensors[one.row].path, _MOST_TITLE)),
+            path=escape_text(cut_text(unescaped_path(tensors[one.row].path), _MOST_TITLE)),
             node=nodes[one.row],
             words=escape_text(scanned_words(one)),
         )
@@ -175,6 +176,19 @@ def sparks_of(document: Document, scan: Scan | None) -> tuple[tuple[int, ...], .
     for one in scan.tensors:
         found[one.row] = one.spark
     return tuple(found)
+
+
+@remembered
+def row_marks(document: Document, scan: Scan | None) -> Marks:
+    """Return the rows that something is wrong with: damaged ones, and those with NaN after a scan."""
+    if scan is None:
+        return document.tree.marks
+    from inspector.diagnose.findings.values import spoiled  # noqa: PLC0415 - few files are scanned
+
+    nodes = document.tree.tensor_nodes
+    found = {nodes[one.row]: one for one in spoiled(document.checkpoint, scan)}
+    words = {node: "NaN" if Oddity.NAN in one.oddities else "Inf" for node, one in found.items() if node >= 0}
+    return Marks({**words, **document.tree.marks.words})
 
 
 def _progress(job: Job | None) -> Progress | None:

@@ -17,7 +17,6 @@ SMALL = {"net_arch": [8, 8]}
 
 
 def keep(out: Out, model: Any, name: str) -> None:
-    """Save as the library does; the oracle joins what torch says of each record."""
     path = out.scratch / f"{name}.zip"
     model.save(path)
     truths = {"policy.pth": Truth().model(model.policy), "pytorch_variables.pth": Truth().role("other")}

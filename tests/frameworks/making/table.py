@@ -11,11 +11,7 @@ from tests.frameworks.oracle import Truth, describe, describe_safetensors
 
 
 class Out:
-    """Takes the files of one maker with what the live objects say of them.
-
-    Attributes:
-        scratch: An empty folder to train in.
-    """
+    """Takes the files of one maker, made in an empty folder, with what the live objects say of them."""
 
     def __init__(self, root: Path, framework: str, scratch: Path) -> None:
         self._root = root

@@ -172,11 +172,6 @@ def _bare(optimizer: Any) -> Any:
     return optimizer
 
 
-def save_bin(model: nn.Module, out: Out, trainer: Any, folder: Path) -> None:
-    """Write the weights as `save_pretrained(safe_serialization=False)` did."""
-    torch.save(model.state_dict(), folder / "pytorch_model.bin")
-
-
 @maker("transformers/gpt2_trainer")
 def gpt2_trainer(out: Out) -> None:
     trainer, folder = train(gpt2(), texts(), out)

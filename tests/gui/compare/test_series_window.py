@@ -136,7 +136,6 @@ def test_an_axis_has_a_length(window, theme) -> None:
     window.detach()
     window._on_field(0)
     window._on_again()
-    window._on_tick()
 
 
 def test_names_stand_in_the_order_of_their_lines_and_apart() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QToolButton, QWidget
@@ -223,23 +223,12 @@ def test_danger_is_said_first_and_files_can_be_opened(window, tmp_path, qtbot) -
     assert told.args == [[str(tmp_path / "b.pt")]]
 
 
-def test_colors_follow_the_theme(window, theme) -> None:
-    theme.set_mode("dark")
-    QApplication.sendEvent(window, QEvent(QEvent.Type.PaletteChange))
-    model = window.tree.model()
-    ink = model.index(0, Column.WHAT, model.index(0, 0)).data(Qt.ItemDataRole.ForegroundRole)
-    assert ink == theme.tokens.color("warning")
-    theme.set_mode("light")
-
-
 def test_nothing_listens_before_there_is_a_session(qtbot, theme: Theme) -> None:
     window = CompareWindow(theme)
     qtbot.addWidget(window)
     window._on_again()
-    window._on_tick()
     window.detach()
     window.facts.show_selection(None)
-    window.facts._on_tick()
     assert window.shown is None
     assert Progress().done == 0
 

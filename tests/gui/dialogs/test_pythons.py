@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QListWidget, QWidget
 
-from inspector.gui.dialogs.pythons import PythonsDialog
+from inspector.gui.dialogs.machine import PythonsDialog
 from inspector.session.jobs.pythons import PythonRow, PythonsPage
 from tests.gui.looking import button
 

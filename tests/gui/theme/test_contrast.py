@@ -8,8 +8,7 @@ from pathlib import Path
 
 from PySide6.QtGui import QColor
 
-from inspector.gui.theme.ink import contrast, ink_on
-from inspector.gui.theme.theme import MODES, Tokens, build_sheet, read_tokens
+from inspector.gui.theme.theme import MODES, Tokens, build_sheet, contrast, ink_on, read_tokens
 from inspector.resources import resource_path
 
 TONES = ("good", "bad", "warning", "neutral")

@@ -8,7 +8,7 @@ from PySide6.QtGui import QAction, QColor
 from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from inspector.gui.theme import icons
-from inspector.gui.theme.icons import Glyph, app_icon, draw_svg, retint, set_icon
+from inspector.gui.theme.icons import app_icon, draw_svg, retint, set_icon
 from inspector.gui.theme.theme import build_sheet, read_tokens
 from inspector.resources import resource_path
 
@@ -52,19 +52,6 @@ def test_every_icon_draws_something_at_every_scale(qapp, ratio):
             assert all(is_close(color, INK) for color in inked), path
 
 
-def test_an_icon_is_drawn_once_for_all_its_places(qapp, monkeypatch):
-    reads = []
-    read = icons._read_svg
-    monkeypatch.setattr(icons, "_read_svg", lambda name: reads.append(name) or read(name))
-    ink = QColor("#654321")
-    first = draw_svg("copy", ink, 21, 1.0)
-    assert draw_svg("copy", ink, 21, 1.0).toImage() == first.toImage()
-    assert reads == ["copy"]
-    draw_svg("copy", ink, 21, 2.0)
-    draw_svg("copy", INK, 21, 1.0)
-    assert len(reads) == 2  # once for a size, whatever the ink
-
-
 def test_icons_are_plain_drawings():
     for path in FILES:
         text = path.read_text(encoding="utf-8")
@@ -90,21 +77,3 @@ def test_icons_change_their_ink_with_the_theme(qtbot):
     assert has_ink(button, dark.color("text"))
     assert has_ink(action, dark.color("muted"))
     assert bare.icon().isNull()
-
-
-def test_a_button_with_text_keeps_its_icon_at_a_distance(qtbot):
-    button, bare = QPushButton("Go"), QToolButton()
-    for widget in (button, bare):
-        qtbot.addWidget(widget)
-        set_icon(widget, "open", read_tokens("light"))
-    assert button.iconSize().width() > button.iconSize().height()
-    assert bare.iconSize().width() == bare.iconSize().height()
-
-
-def test_a_glyph_stands_on_its_disc(qtbot, theme):
-    glyph = Glyph(theme, "tone-bad", 40, ink="on_fill", fill="bad_fill")
-    qtbot.addWidget(glyph)
-    glyph.show()
-    assert glyph.grab().toImage().pixelColor(20, 4) == theme.tokens.color("bad_fill")
-    glyph.show_glyph("tone-good", ink="on_fill", fill="good_fill")
-    assert glyph.grab().toImage().pixelColor(20, 4) == theme.tokens.color("good_fill")

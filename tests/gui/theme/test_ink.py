@@ -5,8 +5,7 @@ from itertools import product
 import pytest
 from PySide6.QtGui import QColor
 
-from inspector.gui.theme.ink import contrast, ink_on, mixed
-from inspector.gui.theme.theme import read_tokens
+from inspector.gui.theme.theme import contrast, ink_on, mixed, read_tokens
 
 
 def test_text_is_read_on_every_color() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.gui.tree.columns import WIDTHS, rows_to_measure, share, widest
+from inspector.gui.tree.columns import WIDTHS, share, squeezed
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
 from tests.gui import fakes
@@ -18,32 +18,6 @@ def test_counts_are_never_cut_and_other_columns_take_what_is_spare():
     assert some == {**narrow, Column.SHAPE: 150, Column.VALUE: 86}
     assert share(needs, 2000)[Column.VALUE] == 260
     assert share({Column.TYPE: 900}, 0) == {Column.TYPE: 150}
-
-
-def test_rows_in_sight_are_measured_and_very_many_are_not():
-    asked: list[int] = []
-
-    def below(above: int, most: int) -> list[int]:
-        asked.append(above)
-        return list(range(above * most + 1, (above + 1) * most + 1))
-
-    rows = rows_to_measure(1_000_000, below, range(1, 1000))
-    assert set(range(1, 61)) <= set(rows)
-    assert len(asked) < 5
-    assert len(rows) < 300
-    assert rows_to_measure(1, lambda _above, _most: [], ()) == []
-
-
-def test_the_longest_texts_alone_are_measured():
-    measured: list[str] = []
-
-    def measure(text: str) -> int:
-        measured.append(text)
-        return len(text)
-
-    assert widest((f"{number:0{number}d}" for number in range(1, 100)), measure) == 99
-    assert len(measured) == 12
-    assert widest((), measure) == 0
 
 
 @pytest.fixture
@@ -109,3 +83,17 @@ def test_a_column_that_is_hidden_and_shown_again_is_fitted_as_before(shown):
     assert view.columnWidth(Column.NAME) > widths[Column.NAME]
     action.trigger()
     assert [view.columnWidth(column) for column in Column] == widths
+
+
+def test_shapes_are_cut_only_where_that_shows_all_columns():
+    widths = {Column.DEVICE: 150, Column.SHAPE: 120, Column.TYPE: 100, Column.SIZE: 80, Column.VALUE: 76}
+    assert squeezed(widths, 0) == widths
+    assert squeezed(widths, 40) == {**widths, Column.VALUE: 48, Column.TYPE: 88}
+    assert squeezed(widths, 90) == {
+        **widths,
+        Column.VALUE: 48,
+        Column.TYPE: 76,
+        Column.SHAPE: 88,
+        Column.DEVICE: 144,
+    }
+    assert squeezed(widths, 900) == {**widths, Column.VALUE: 48, Column.TYPE: 76}

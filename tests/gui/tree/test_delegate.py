@@ -1,19 +1,36 @@
 from __future__ import annotations
 
-from inspector.gui.tree.delegate import INDENT, indents_for, spans_in_cut, spans_in_name
+from PySide6.QtGui import QFont, QFontMetricsF
+
+from inspector.gui.tree.delegate import (
+    INDENT,
+    _cut,
+    indent_for,
+    least_width,
+    spans_in_cut,
+    spans_in_name,
+)
+from inspector.gui.tree.model import Column
 from inspector.report.query import parse_query
 from tests.gui import fakes
 
 
-def test_deep_rows_are_indented_less_and_then_not_at_all() -> None:
-    assert indents_for(3, 220) == (INDENT, 0)
-    step, shift = indents_for(14, 220)
-    assert step < INDENT
-    assert shift == 0
-    for deepest in (40, 300):
-        for width in (60, 180, 400):
-            step, shift = indents_for(deepest, width)
-            assert step * (deepest - shift) <= max(0, width - 120)
+def test_rows_are_indented_less_where_they_are_deep_and_never_by_less_than_six_pixels() -> None:
+    assert indent_for(0, 220) == indent_for(3, 220) == INDENT
+    assert indent_for(14, 250) == 9
+    for deepest in (14, 64, 300):
+        for width in (60, 180, least_width(deepest)):
+            assert indent_for(deepest, width) == 6, (deepest, width)
+    assert least_width(300) == least_width(64)  # what nests deeper is not indented further
+
+
+def test_a_count_is_cut_before_its_noun_and_not_within(qapp) -> None:
+    metrics = QFontMetricsF(QFont())
+    room = metrics.horizontalAdvance("1,204 te")
+    assert _cut("1,204 tensors", Column.TYPE, metrics, room) == "1,204"
+    assert _cut("1,204 tensors", Column.TYPE, metrics, 2 * room) == "1,204 tensors"
+    assert _cut("1,204 tensors", Column.TYPE, metrics, 9) == "\u2026"
+    assert _cut("640 \u00d7 481", Column.SHAPE, metrics, metrics.horizontalAdvance("640 \u00d7 4")) != "640"
 
 
 def test_what_matched_is_marked_in_the_name_it_stands_in() -> None:

@@ -77,15 +77,6 @@ def test_what_the_cells_say(model, tree):
     assert model.headerData(0, Qt.Orientation.Horizontal, Qt.ItemDataRole.DecorationRole) is None
 
 
-def test_sizes_stand_at_the_right(model, tree):
-    right = Qt.AlignmentFlag.AlignRight
-    weight = find(tree, "model", "conv1", "weight")
-    align = Qt.ItemDataRole.TextAlignmentRole
-    assert Qt.AlignmentFlag(model.index_of(weight, Column.SIZE).data(align)) & right
-    assert not Qt.AlignmentFlag(model.index_of(weight, Column.NAME).data(align)) & right
-    assert Qt.AlignmentFlag(model.headerData(Column.SIZE, Qt.Orientation.Horizontal, align)) & right
-
-
 def test_tooltips_and_spoken_texts(model, tree):
     folder = find(tree, "model")
     tip, spoken = Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole

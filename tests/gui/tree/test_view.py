@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from inspector.containers.persistent_ids import NO_DEVICE
 from inspector.gui.tree import view as folding
+from inspector.gui.tree.delegate import least_width
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
 from inspector.records import replace
@@ -302,9 +303,11 @@ def test_names_at_forty_levels_are_never_empty(view, theme):
         way = (*way, f"block{level}")
     view.show_tree(fakes.make_tree([*leaves, fakes.Leaf(names=(*way, "end"), device="cpu", shape=(2,))], {}))
     view.expand_below()
+    steps = set()
     for value in (0, view.verticalScrollBar().maximum() // 2, view.verticalScrollBar().maximum()):
         view.verticalScrollBar().setValue(value)
         view.viewport().grab()
+        steps.add(view._delegate.step)
         index, rows, indents = view.indexAt(QPoint(2, 2)), 0, set()
         while index.isValid() and view.visualRect(index).top() < view.viewport().height():
             cell = view.visualRect(index)
@@ -314,6 +317,24 @@ def test_names_at_forty_levels_are_never_empty(view, theme):
             index, rows = view.indexBelow(index), rows + 1
         assert rows > 10
         assert len(indents) > 5
+    assert steps == {6}  # which is the least, and the same wherever one scrolls to
+
+
+def test_indents_take_their_room_from_values_and_types_first(view):
+    leaves = [fakes.Leaf(names=("a", "b", "c", "d", "e", "f", "g", "w"), device="cpu", shape=(2, 3))]
+    view.resize(470, 300)
+    view.show_tree(fakes.make_tree([fakes.Leaf(names=("a", "w"), device="cpu", shape=(2, 3))], {}))
+    view.show_scalars({0: "0.125"})
+    flat = [view.columnWidth(column) for column in Column]
+    view.show_tree(fakes.make_tree(leaves, {}))
+    view.show_scalars({0: "0.125"})
+    deep = [view.columnWidth(column) for column in Column]
+    assert view._delegate.step >= 6
+    assert deep[Column.NAME] >= least_width(7)
+    assert deep[Column.SIZE] == flat[Column.SIZE]
+    assert deep[Column.VALUE] == 48
+    view.collapse_all_rows()
+    assert [view.columnWidth(column) for column in Column] == deep  # what is folded may be unfolded again
 
 
 def test_a_new_tree_opens_along_its_largest_branch(view):
@@ -511,6 +532,8 @@ def test_a_tensor_of_one_element_shows_its_value(view, tree):
     assert model.text(node, Column.VALUE) == "20.0"
     view.show_flat((node,), 1)
     assert view.model().text(node, Column.VALUE) == "20.0"
+    view.show_scalars({tree.nodes[node].index: "5.813959432e-06"})
+    assert view.model().text(node, Column.VALUE) == "5.81396e-06"
     view.show_tree(tree)
     assert view.model().text(node, Column.VALUE) == ""
 

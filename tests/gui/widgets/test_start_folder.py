@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from inspector.child import SAFE_FOLDER
-from inspector.gui.widgets.start_folder import leave_start_folder, start_folder
+from inspector.gui.widgets.path_text import leave_start_folder, start_folder
 
 
 def test_the_window_leaves_the_folder_and_its_dialogs_begin_there(qapp, tmp_path, monkeypatch) -> None:

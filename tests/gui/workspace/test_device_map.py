@@ -68,16 +68,6 @@ def test_a_pill_is_edited_with_the_keyboard_alone(bar, qtbot):
     combo.hidePopup()
 
 
-def test_pills_stay_while_their_number_does(bar):
-    before = bar.findChildren(Pill)
-    bar.show_rows(ROWS[::-1], fakes.COLOURS)
-    assert bar.findChildren(Pill) == before
-    bar.show_rows(ROWS[:1], fakes.COLOURS)
-    assert len(pills(bar)) == 1
-    bar.show_rows((), fakes.COLOURS)
-    assert bar.isHidden()
-
-
 def test_names_are_whole_at_every_width(bar, qtbot):
     bar.show_rows(MANY, {f"cuda:{index}": index for index in range(16)}, ())
     cut = []
@@ -168,17 +158,6 @@ def test_the_wheel_changes_nothing_by_accident(bar):
     combo.setFocus()
     turn()
     assert combo.currentText() == "cuda:0"
-
-
-def test_the_colors_follow_the_theme(bar, theme):
-    combo = pills(bar)[0].to
-
-    def color() -> str:
-        return combo.itemIcon(1).pixmap(24, 24).toImage().pixelColor(12, 12).name()
-
-    assert color() == theme.tokens.device(0).name()
-    theme.set_mode("dark")
-    assert color() == theme.tokens.device(0).name()
 
 
 # ------------------------------------------------------------------ branches

@@ -8,26 +8,30 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.builders import zips
+from tests.builders.pickles import As, call, proto, stream, text
 from tests.torches import run_with_torch
 
 MARK = "payload-ran"
 """The folder, or the file, that a payload makes where the loader runs."""
 
 
-class Payload:
-    """Makes the mark when it is unpickled, as `pickle.dumps(Payload())` or within other values."""
+CODE = f"__import__('os').makedirs({MARK!r}, exist_ok=True)"
+EVIL = call("builtins.eval", text(CODE))
+"""Instructions that make the mark."""
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return eval, (f"__import__('os').makedirs({MARK!r}, exist_ok=True)",)
+
+TORCH = "import torch; torch.load(path, weights_only=False)"
 
 
 def payload(protocol: int = 2) -> bytes:
-    """Return a pickle that makes the mark."""
-    return pickle.dumps(Payload(), protocol=protocol)
+    """Return a pickle that makes the mark, as Python writes it."""
+    return pickle.dumps(As(eval, (CODE,)), protocol=protocol)
 
 
 class Case(NamedTuple):
@@ -39,8 +43,7 @@ class Case(NamedTuple):
         loader: The loader that people use, such as `torch.distributed.checkpoint.load`.
         write: Writes it below an empty folder and returns the path that both open.
         load: Python that loads `path`, in a child with torch and the empty folder as its own; an exception
-            after the payload does not matter. Empty where the loader cannot be installed.
-        source: Where it cannot be installed: release, file and line of the loader that show that it runs.
+            after the payload does not matter.
     """
 
     name: str
@@ -48,7 +51,36 @@ class Case(NamedTuple):
     loader: str
     write: Callable[[Path], Path]
     load: str
-    source: str = ""
+
+
+def file(name: str, data: bytes) -> Callable[[Path], Path]:
+    return partial(_write, name, data)
+
+
+def _write(name: str, data: bytes, folder: Path) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def files(
+    reader: str, loader: str, load: str, rows: Mapping[str, bytes], suffixes: Sequence[str] = (".pt",)
+) -> Iterator[Case]:
+    """Yield a case for each file under each suffix, which several add to the name."""
+    for title, data in rows.items():
+        for suffix in suffixes:
+            name = f"{title}, {suffix}" if len(suffixes) > 1 else title
+            yield Case(name, reader, loader, file(f"a{suffix}", data), load)
+
+
+def zipped(*names: str, evil: int = 0) -> bytes:
+    """Return a zip of torch with records of these names, of which one is evil."""
+    pushes = (EVIL if number == evil else b"}" for number in range(len(names)))
+    records = (
+        zips.Record(name=f"archive/{name}", data=stream(proto(), push))
+        for name, push in zip(names, pushes, strict=True)
+    )
+    return zips.build_zip(*records, zips.Record(name="archive/version", data=b"3\n"), zip64=True)
 
 
 def run_all(cases: Sequence[Case], paths: Sequence[Path], folder: Path) -> list[bool]:

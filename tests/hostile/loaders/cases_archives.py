@@ -16,9 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.builders import agents, exports, legacy, scripts, tars, zips
-from tests.builders.pickles import (
-    MARK as MARK_OPCODE,
-)
+from tests.builders.pickles import MARK as MARK_OPCODE
 from tests.builders.pickles import (
     NONE,
     call,
@@ -35,39 +33,28 @@ from tests.builders.pickles import (
     tuple_,
 )
 from tests.corpus import CORPUS
-from tests.hostile.loaders.case import MARK, Case, payload
+from tests.hostile.loaders.case import CODE, EVIL, MARK, TORCH, Case, files, payload
 
-TORCH = "import torch; torch.load(path, weights_only=False)"
-_CODE = f"__import__('os').makedirs({MARK!r}, exist_ok=True)"
-EVIL = call("builtins.eval", text(_CODE))
 _BYTES = payload()
-
-
-def _file(name_: str, data: bytes, folder: Path) -> Path:
-    path = folder / name_
-    path.write_bytes(data)
-    return path
-
-
-def _writes(name_: str, data: bytes) -> Callable[[Path], Path]:
-    return partial(_file, name_, data)
+_STREAM = stream(proto(), EVIL)
+_VERSION = zips.Record(name="archive/version", data=b"3\n")
 
 
 # --- torch.save: ways to call, places to stand --------------------------------------------------------------
 
-_INST = MARK_OPCODE + text(_CODE) + op("INST", b"builtins\neval\n")
-_OBJ = MARK_OPCODE + name("builtins.eval") + text(_CODE) + op("OBJ")
+_INST = MARK_OPCODE + text(CODE) + op("INST", b"builtins\neval\n")
+_OBJ = MARK_OPCODE + name("builtins.eval") + text(CODE) + op("OBJ")
 _STACK = op("SHORT_BINUNICODE", b"\x08builtins") + op("SHORT_BINUNICODE", b"\x04eval") + op("STACK_GLOBAL")
 _PUSHES = {
     "REDUCE": EVIL,
     "INST": _INST,
     "OBJ": _OBJ,
-    "STACK_GLOBAL": _STACK + tuple_(text(_CODE)) + op("REDUCE"),
+    "STACK_GLOBAL": _STACK + tuple_(text(CODE)) + op("REDUCE"),
     "a memo slot": name("builtins.eval")
     + op("BINPUT", b"\x07")
     + op("POP")
     + op("BINGET", b"\x07")
-    + tuple_(text(_CODE))
+    + tuple_(text(CODE))
     + op("REDUCE"),
     "dropped": EVIL + op("POP") + NONE,
     "a key": dict_((EVIL, NONE)),
@@ -83,49 +70,41 @@ _PUSHES = {
 
 
 def _zips() -> Iterator[Case]:
-    for title, push in _PUSHES.items():
-        body = stream(proto(4), push)
-        yield Case(title, "zip", "torch.load", _writes("a.pt", zips.checkpoint(body)), TORCH)
-        yield Case(title, "legacy", "torch.load", _writes("a.pt", legacy.checkpoint(body)), TORCH)
-    weights = zips.Record(name="archive/version", data=b"3\n")
-    evil = stream(proto(), EVIL)
-    pairs = (("data.pkl", evil), ("version", b"3"))
-    spaced = [zips.Record(name=f"a b/{each}", data=data) for each, data in pairs]
+    for reader, wrap in (("zip", zips.checkpoint), ("legacy", legacy.checkpoint)):
+        rows = {title: wrap(stream(proto(4), push)) for title, push in _PUSHES.items()}
+        yield from files(reader, "torch.load", TORCH, rows)
+    pkl = partial(zips.Record, name="archive/data.pkl")
     places = {
-        "deflated": (zips.Record(name="archive/data.pkl", data=evil, method=8), weights),
-        "under another folder": spaced,
-        "in large letters": (zips.Record(name="archive/DATA.PKL", data=evil), weights),
-        "behind another": (
-            zips.Record(name="archive/data.pkl", data=state_dict()), weights,
-            zips.Record(name="archive/data.pkl", data=evil),
+        "deflated": (pkl(data=_STREAM, method=8), _VERSION),
+        "under another folder": (
+            zips.Record(name="a b/data.pkl", data=_STREAM),
+            zips.Record(name="a b/version", data=b"3"),
         ),
-        "named otherwise in its own header": (
-            zips.Record(name="archive/data.pkl", data=evil, local_name="archive/data.xyz"), weights
-        ),
-        "with a comment": (zips.Record(name="archive/data.pkl", data=evil, comment=b"x" * 50), weights),
-    }  # fmt: skip
-    for title, records in places.items():
-        for suffix in (".pt", ".zip", ".bin"):
-            write = _writes(f"a{suffix}", zips.build_zip(*records))
-            yield Case(f"{title}, {suffix}", "zip", "torch.load", write, TORCH)
+        "in large letters": (zips.Record(name="archive/DATA.PKL", data=_STREAM), _VERSION),
+        "behind another": (pkl(data=state_dict()), _VERSION, pkl(data=_STREAM)),
+        "named otherwise in its own header": (pkl(data=_STREAM, local_name="archive/data.xyz"), _VERSION),
+        "with a comment": (pkl(data=_STREAM, comment=b"x" * 50), _VERSION),
+    }
+    rows = {title: zips.build_zip(*records) for title, records in places.items()}
+    yield from files("zip", "torch.load", TORCH, rows, (".pt", ".zip", ".bin"))
 
 
 def _legacies() -> Iterator[Case]:
-    body = state_dict()
-    computed = stream(proto(), EVIL + op("POP") + number(legacy.MAGIC))
-    pickles = {
-        "magic": {"magic": computed},
-        "version": {"version": stream(proto(), EVIL + op("POP") + number(1001))},
-        "system information": {"info": stream(proto(), EVIL + op("POP") + dict_())},
-        "keys": {"keys": stream(proto(), EVIL + op("POP") + op("EMPTY_LIST"))},
+    rows = {}
+    for title, part, value in (
+        ("magic", "magic", number(legacy.MAGIC)),
+        ("version", "version", number(1001)),
+        ("system information", "info", dict_()),
+        ("keys", "keys", op("EMPTY_LIST")),
+    ):
+        rows[title] = legacy.checkpoint(state_dict(), **{part: stream(proto(), EVIL + op("POP") + value)})
+    yield from files("legacy", "torch.load", TORCH, rows, (".pt", ".pkl", ".bin"))
+    cut = {
+        f"{title}, cut behind it": data[: data.index(b"eval") + 200]
+        for title, data in rows.items()
+        if title != "magic"
     }
-    for title, given in pickles.items():
-        data = legacy.checkpoint(body, **given)
-        for suffix in (".pt", ".pkl", ".bin"):
-            yield Case(f"{title}, {suffix}", "legacy", "torch.load", _writes(f"a{suffix}", data), TORCH)
-        if title != "magic":
-            cut = data[: data.index(b"eval") + 200]
-            yield Case(f"{title}, cut behind it", "legacy", "torch.load", _writes("a.pt", cut), TORCH)
+    yield from files("legacy", "torch.load", TORCH, cut)
 
 
 # --- tar ----------------------------------------------------------------------------------------------------
@@ -143,83 +122,62 @@ def _members(**changed: bytes) -> dict[str, bytes]:
 
 def _tars() -> Iterator[Case]:
     zero, one = pickle.dumps(0, 2), pickle.dumps(1, 2)
-    evil = stream(proto(), EVIL)
     parts = {
-        "the object": {"pickle": evil},
-        "the number of storages": {"storages": evil},
-        "a storage": {"storages": one + evil},
-        "the views": {"storages": zero + evil},
-        "the number of tensors": {"tensors": evil},
-        "a tensor": {"tensors": one + evil},
+        "the object": {"pickle": _STREAM},
+        "the number of storages": {"storages": _STREAM},
+        "a storage": {"storages": one + _STREAM},
+        "the views": {"storages": zero + _STREAM},
+        "the number of tensors": {"tensors": _STREAM},
+        "a tensor": {"tensors": one + _STREAM},
     }
-    for title, changed in parts.items():
-        data = tars.archive(_members(**changed))
-        for suffix in (".pt", ".tar"):
-            yield Case(f"{title}, {suffix}", "tar", "torch.load", _writes(f"a{suffix}", data), TORCH)
-    twice = io.BytesIO(tars.archive(_members()))
-    data = twice.getvalue().rstrip(b"\0")
-    data += bytes(-len(data) % 512) + tars.archive({"pickle": evil})
-    yield Case("the object a second time", "tar", "torch.load", _writes("a.pt", data), TORCH)
-    yield Case(
-        "a member by a link",
-        "tar",
-        "torch.load",
-        _writes("a.pt", tars.linked(_members(pickle=evil), "pickle")),
-        TORCH,
-    )
+    rows = {title: tars.archive(_members(**changed)) for title, changed in parts.items()}
+    yield from files("tar", "torch.load", TORCH, rows, (".pt", ".tar"))
+    honest = tars.archive(_members()).rstrip(b"\0")
+    others = {
+        "the object a second time": honest + bytes(-len(honest) % 512) + tars.archive({"pickle": _STREAM}),
+        "a member by a link": tars.linked(_members(pickle=_STREAM), "pickle"),
+    }
+    yield from files("tar", "torch.load", TORCH, others)
 
 
 # --- torch.jit, torch.package, torch.export -----------------------------------------------------------------
 
 _PACKAGE = "import torch.package\ntorch.package.PackageImporter(path).load_pickle({package!r}, {name!r})"
 _MODULE = f"import os\nos.makedirs({MARK!r}, exist_ok=True)\n"
-_EXPORT = "import torch; torch.export.load(path)"
 
 
 def _packages() -> Iterator[Case]:
-    externs = zips.Record(name="p/.data/extern_modules", data=b"builtins\ntorch\ncollections\n_pickle\nos\n")
-    version = zips.Record(name="p/.data/version", data=b"6\n")
-    for package, name_ in (
-        ("model", "model.pkl"),
-        ("model", "weights"),
-        ("a.b", "x.pkl"),
-        ("model", "M.PKL"),
-    ):
-        for title in ("REDUCE", "dropped", "a key", "a memo slot", "bytes that pickle loads"):
-            record = zips.Record(
-                name=f"p/{package.replace('.', '/')}/{name_}", data=stream(proto(), _PUSHES[title])
-            )
-            load = _PACKAGE.format(package=package, name=name_)
-            data = zips.build_zip(record, externs, version)
-            yield Case(
-                f"{package}/{name_}: {title}", "package", "PackageImporter", _writes("a.pt", data), load
-            )
-    good = zips.Record(name="p/model/good.pkl", data=stream(proto(), dict_()))
-    more = zips.Record(name="p/model/evil.pkl", data=stream(proto(), EVIL))
-    load = _PACKAGE.format(package="model", name="evil.pkl")
-    yield Case(
-        "one of two pickles",
-        "package",
-        "PackageImporter",
-        _writes("a.pt", zips.build_zip(good, more, externs, version)),
-        load,
+    behind = (
+        zips.Record(name="p/.data/extern_modules", data=b"builtins\ntorch\ncollections\n_pickle\nos\n"),
+        zips.Record(name="p/.data/version", data=b"6\n"),
     )
-    code = zips.Record(name="p/mine/__init__.py", data=_MODULE.encode())
-    uses = zips.Record(name="p/model/model.pkl", data=stream(proto(), name("mine.Net")))
+    package = partial(files, "package", "PackageImporter")
+    for module, name_ in (("model", "model.pkl"), ("model", "weights"), ("a.b", "x.pkl"), ("model", "M.PKL")):
+        path = f"p/{module.replace('.', '/')}/{name_}"
+        rows = {
+            f"{module}/{name_}: {title}": zips.build_zip(
+                zips.Record(name=path, data=stream(proto(), _PUSHES[title])), *behind
+            )
+            for title in ("REDUCE", "dropped", "a key", "a memo slot", "bytes that pickle loads")
+        }
+        yield from package(_PACKAGE.format(package=module, name=name_), rows)
+    two = (
+        zips.Record(name="p/model/good.pkl", data=stream(proto(), dict_())),
+        zips.Record(name="p/model/evil.pkl", data=_STREAM),
+    )
+    load = _PACKAGE.format(package="model", name="evil.pkl")
+    yield from package(load, {"one of two pickles": zips.build_zip(*two, *behind)})
+    own = (
+        zips.Record(name="p/model/model.pkl", data=stream(proto(), name("mine.Net"))),
+        zips.Record(name="p/mine/__init__.py", data=_MODULE.encode()),
+    )
     load = _PACKAGE.format(package="model", name="model.pkl")
-    for suffix in (".pt", ".pth", ".zip"):
-        data = zips.build_zip(uses, code, externs, version)
-        yield Case(
-            f"a module of its own, {suffix}", "package", "PackageImporter", _writes(f"a{suffix}", data), load
-        )
+    yield from package(load, {"a module of its own": zips.build_zip(*own, *behind)}, (".pt", ".pth", ".zip"))
 
 
 def _packed_object() -> bytes:
     """A file of torch.save of a multiple of four bytes, as the constants of a program are."""
-    sizes = (
-        zips.checkpoint(stream(proto(), EVIL), {}, zips.Record(name="archive/x", data=bytes(n)))
-        for n in range(4)
-    )
+    sizes = (zips.checkpoint(_STREAM, {}, zips.Record(name="archive/x", data=bytes(n))) for n in range(4))
     return next(data for data in sizes if len(data) % 4 == 0)
 
 
@@ -227,41 +185,30 @@ def _exports(made: bytes) -> Iterator[Case]:
     """Genuine programs of which one record is another: what torch.export.load loads without asking a list."""
     with zipfile.ZipFile(io.BytesIO(made)) as file:
         records = {each: file.read(each) for each in file.namelist()}
-    found = [each for each in records if each.endswith("sample_inputs/model.pt")]
-    assert found, sorted(records)
-    for title, data in {
-        "a zip": _packed_object(),
-        "a legacy file": legacy.checkpoint(stream(proto(), EVIL)),
-    }.items():
-        for suffix in (".pt2", ".pt", ".zip"):
-            write = _writes(f"a{suffix}", _zip({**records, found[0]: data}))
-            yield Case(f"sample inputs are {title}, {suffix}", "pt2", "torch.export.load", write, _EXPORT)
-    for kind, weight in (("weights", "w"), ("constants", "c")):
-        listing = next(each for each in records if each.endswith(f"{kind}/model_{kind}_config.json"))
-        for title, data in {
-            "a zip": _packed_object(),
-            "a legacy file": legacy.checkpoint(stream(proto(), EVIL)),
-        }.items():
-            row = exports.payload("tensor_0", 2, pickled=True)
-            if kind == "constants":
-                row["is_param"] = False
-            document = json.loads(records[listing])
-            document["config"][weight] = row
-            place = listing.rpartition("/")[0]
-            changed = {**records, listing: json.dumps(document).encode(), f"{place}/tensor_0": data}
-            yield Case(
-                f"{kind} are {title}", "pt2", "torch.export.load", _writes("a.pt2", _zip(changed)), _EXPORT
-            )
+    export = partial(files, "pt2", "torch.export.load", "import torch; torch.export.load(path)")
+    saved = {"a zip": _packed_object(), "a legacy file": legacy.checkpoint(_STREAM)}
+    inputs = next(each for each in records if each.endswith("sample_inputs/model.pt"))
+    rows = {f"sample inputs are {title}": _zip({**records, inputs: data}) for title, data in saved.items()}
+    yield from export(rows, (".pt2", ".pt", ".zip"))
 
-    listing = next(each for each in records if each.endswith("constants/model_constants_config.json"))
-    document = json.loads(records[listing])
-    document["config"]["c"] = exports.payload("opaque_obj_0", 2, is_param=False, pickled=True)
-    changed = {**records, listing: json.dumps(document).encode()}
-    for title, push in _PUSHES.items():
-        changed[f"{listing.rpartition('/')[0]}/opaque_obj_0"] = stream(proto(4), push)
-        yield Case(
-            f"an opaque object: {title}", "pt2", "torch.export.load", _writes("a.pt2", _zip(changed)), _EXPORT
-        )
+    def with_row(kind: str, weight: str, row: dict[str, object], data: bytes) -> bytes:
+        listing = next(each for each in records if each.endswith(f"{kind}/model_{kind}_config.json"))
+        document = json.loads(records[listing])
+        document["config"][weight] = row
+        place = f"{listing.rpartition('/')[0]}/{row['path_name']}"
+        return _zip({**records, listing: json.dumps(document).encode(), place: data})
+
+    weight = exports.payload("tensor_0", 2, pickled=True)
+    opaque = exports.payload("opaque_obj_0", 2, is_param=False, pickled=True)
+    others = {
+        f"{kind} are {title}": with_row(kind, key, row, data)
+        for kind, key, row in (("weights", "w", weight), ("constants", "c", {**weight, "is_param": False}))
+        for title, data in saved.items()
+    } | {
+        f"an opaque object: {title}": with_row("constants", "c", opaque, stream(proto(4), push))
+        for title, push in _PUSHES.items()
+    }
+    yield from export(others, (".pt2",))
 
 
 def _zip(records: dict[str, bytes]) -> bytes:
@@ -285,20 +232,13 @@ class Net(Module):
 def _scripts() -> Iterator[Case]:
     """TorchScript runs its own code while it loads: `from_file` makes a file, or writes into one."""
     root = name("__torch__.Net") + op("EMPTY_TUPLE") + op("NEWOBJ") + number(5) + op("BUILD")
-    places = {
+    rows = {
         "data.pkl": scripts.script(root, code=_SCRIPT, storages=()),
-        "constants.pkl": scripts.script(
-            name("__torch__.Net") + op("EMPTY_TUPLE") + op("NEWOBJ") + number(5) + op("BUILD"),
-            code=_SCRIPT,
-            storages=(),
-            constants=tuple_(root),
-        ),
+        "constants.pkl": scripts.script(root, code=_SCRIPT, storages=(), constants=tuple_(root)),
     }
-    for title, data in places.items():
-        for suffix in (".pt", ".pth", ".ts", ".zip"):
-            for load in ("torch.jit.load", "torch.load"):
-                code = f"import torch; {load}(path{', weights_only=False' if load == 'torch.load' else ''})"
-                yield Case(f"{title}, {suffix}", "torchscript", load, _writes(f"a{suffix}", data), code)
+    for load in ("torch.jit.load", "torch.load"):
+        code = f"import torch; {load}(path{', weights_only=False' if load == 'torch.load' else ''})"
+        yield from files("torchscript", load, code, rows, (".pt", ".pth", ".ts", ".zip"))
 
 
 # --- Stable-Baselines3, joblib ------------------------------------------------------------------------------
@@ -316,44 +256,22 @@ with zipfile.ZipFile(path) as archive:
                     pass
     for name in names:
         if name.endswith(".pth"):
-            torch.load(io.BytesIO(archive.read(name)), weights_only={safe})
+            torch.load(io.BytesIO(archive.read(name)), weights_only=False)
 """
-_SB3_SOURCE = (
-    "stable-baselines3 2.3.2, save_util.py: json_to_data (cloudpickle.loads), load_from_zip_file (th.load)"
-)
 
 
 def _agents() -> Iterator[Case]:
-    evil = stream(proto(), EVIL)
-    for title, push in list(_PUSHES.items()):
-        data = agents.agent(data=agents.attributes(policy_class=agents.pickled(push)))
-        yield Case(
-            f"an attribute: {title}",
-            "sb3",
-            "BaseAlgorithm.load",
-            _writes("a.zip", data),
-            _SB3.format(safe=False),
-        )
-    for record in (
-        "policy__pth",
-        "pytorch_variables__pth",
-        "policy__optimizer__pth",
-        "actor__optimizer__pth",
-    ):
-        for kind, body in {"zip": exports.saved(EVIL), "legacy": legacy.checkpoint(evil)}.items():
-            data = agents.agent(**{record: body})
-            yield Case(
-                f"{record} is a {kind}",
-                "sb3",
-                "BaseAlgorithm.load",
-                _writes("a.zip", data),
-                _SB3.format(safe=False),
-            )
+    """As stable-baselines3 2.3.2 loads: `json_to_data` and `load_from_zip_file` of its save_util.py."""
+    rows = {
+        f"an attribute: {title}": agents.agent(data=agents.attributes(policy_class=agents.pickled(push)))
+        for title, push in _PUSHES.items()
+    }
+    for record in ("policy", "pytorch_variables", "policy__optimizer", "actor__optimizer"):
+        for kind, body in {"zip": exports.saved(EVIL), "legacy": legacy.checkpoint(_STREAM)}.items():
+            rows[f"{record}__pth is a {kind}"] = agents.agent(**{f"{record}__pth": body})
     odd = {":type:": "x", ":serialized:": "\n".join(agents.pickled(EVIL)[":serialized:"])}
-    data = agents.agent(data=agents.attributes(x=odd))
-    yield Case(
-        "base64 with line ends", "sb3", "BaseAlgorithm.load", _writes("a.zip", data), _SB3.format(safe=False)
-    )
+    rows["base64 with line ends"] = agents.agent(data=agents.attributes(x=odd))
+    yield from files("sb3", "BaseAlgorithm.load", _SB3, rows, (".zip",))
 
 
 _JOBLIB = """
@@ -377,10 +295,8 @@ def _joblibs() -> Iterator[Case]:
         "xz": lzma.compress,
         "lzma": partial(lzma.compress, format=lzma.FORMAT_ALONE),
     }
-    for packing, pack in packings.items():
-        for suffix in (".joblib", ".pkl", ".gz", ".z"):
-            write = _writes(f"a{suffix}", pack(payload(4)))
-            yield Case(f"{packing}, {suffix}", "joblib", "joblib.load", write, _JOBLIB)
+    rows = {packing: pack(payload(4)) for packing, pack in packings.items()}
+    yield from files("joblib", "joblib.load", _JOBLIB, rows, (".joblib", ".pkl", ".gz", ".z"))
 
 
 # --- indexes of several files -------------------------------------------------------------------------------
@@ -411,12 +327,11 @@ def _indexed(named: str, lies: str, data: bytes, folder: Path, *, links: bool = 
 
 
 def _indexes() -> Iterator[Case]:
-    evil = stream(proto(), EVIL)
-    files = {
-        "zip": zips.checkpoint(evil),
-        "legacy": legacy.checkpoint(evil),
-        "tar": tars.archive(_members(pickle=evil)),
-        "pickle": evil,
+    kinds = {
+        "zip": zips.checkpoint(_STREAM),
+        "legacy": legacy.checkpoint(_STREAM),
+        "tar": tars.archive(_members(pickle=_STREAM)),
+        "pickle": _STREAM,
     }
     places = {
         "in its place": ("pytorch_model-00002-of-00002.bin",) * 2,
@@ -428,23 +343,12 @@ def _indexes() -> Iterator[Case]:
         "with a dot": ("./x.bin", "x.bin"),
         "named oddly": ("x y.txt",) * 2,
         "without a suffix": ("weights",) * 2,
+        "by a link": ("x.bin",) * 2,
     }
-    for kind, data in files.items():
-        for title, (named, lies) in places.items():
-            yield Case(
-                f"a {kind} {title}",
-                "sharded",
-                "load_sharded_checkpoint",
-                partial(_indexed, named, lies, data),
-                _INDEX,
-            )
-        yield Case(
-            f"a {kind} by a link",
-            "sharded",
-            "load_sharded_checkpoint",
-            partial(_indexed, "x.bin", "x.bin", data, links=True),
-            _INDEX,
-        )
+    for kind, data in kinds.items():
+        for title, place in places.items():
+            write = partial(_indexed, *place, data, links=title == "by a link")
+            yield Case(f"a {kind} {title}", "sharded", "load_sharded_checkpoint", write, _INDEX)
 
 
 def _cases() -> Iterator[Case]:

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.builders import dcp, zips
-from tests.builders.pickles import call, new, number, proto, stream, text, tuple_
-from tests.hostile.loaders.case import MARK, Case, payload
+from tests.builders import dcp
+from tests.builders.pickles import call, dict_, new, number, text, tuple_
+from tests.hostile.loaders.case import EVIL, Case, payload, zipped
 
-_EVIL = call("builtins.eval", text(f"__import__('os').makedirs({MARK!r}, exist_ok=True)"))
 _FILE = "__0_0.distcp"
 _LOAD = """
 import torch.distributed.checkpoint as dcp
@@ -45,17 +44,9 @@ for info in reader.read_metadata().storage_data.values():
 """
 
 
-def _zip(*names: str) -> bytes:
-    return zips.build_zip(
-        *(zips.Record(name=f"archive/{name}", data=stream(proto(), _EVIL)) for name in names),
-        zips.Record(name="archive/version", data=b"3\n"),
-        zip64=True,
-    )
-
-
 FORMS: dict[str, bytes] = {
-    "a zip": _zip("data.pkl"),
-    "DATA.PKL": _zip("DATA.PKL"),
+    "a zip": zipped("data.pkl"),
+    "DATA.PKL": zipped("DATA.PKL"),
     **{f"a pickle of protocol {protocol}": payload(protocol) for protocol in range(6)},
     "a pickle behind a pickle": payload() + b"\x80\x02N.",
 }
@@ -80,53 +71,25 @@ def _place(saved: dcp.Saved, data: bytes, path: str = _FILE, *, more: int = 0) -
     body += data
 
 
-def _plain(saved: dcp.Saved, data: bytes, folder: Path) -> None:
-    _place(saved, data)
+def _linked(saved: dcp.Saved, data: bytes, folder: Path, *, is_folder: bool) -> None:
+    (folder / "b").mkdir()
+    (folder / "b" / "x").write_bytes(saved.files[_FILE] + data)
+    (folder / "a").mkdir()
+    (folder / "a" / "link").symlink_to(folder / "b" if is_folder else folder / "b" / "x")
+    _place(saved, data, "link/x" if is_folder else "link")
 
 
-def _past_the_end(saved: dcp.Saved, data: bytes, folder: Path) -> None:
-    _place(saved, data, more=100)
+def _elsewhere(saved: dcp.Saved, data: bytes, folder: Path, *, place: str, said: str = "") -> None:
+    """The file is at some place below the folder of the case, and said to be at another."""
+    path = folder / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(saved.files[_FILE] + data)
+    _place(saved, data, said or str(path))
 
 
 def _dots(saved: dcp.Saved, data: bytes, folder: Path) -> None:
     (folder / "a" / "sub").mkdir(parents=True)
     _place(saved, data, f"sub/../{_FILE}")
-
-
-def _doubled(saved: dcp.Saved, data: bytes, folder: Path) -> None:
-    _place(saved, data, f".//{_FILE}")
-
-
-def _absolute(saved: dcp.Saved, data: bytes, folder: Path) -> None:
-    (folder / "other").write_bytes(saved.files[_FILE] + data)
-    _place(saved, data, str(folder / "other"))
-
-
-def _beside(saved: dcp.Saved, data: bytes, folder: Path) -> None:
-    (folder / "other").write_bytes(saved.files[_FILE] + data)
-    _place(saved, data, "../other")
-
-
-def _deep(saved: dcp.Saved, data: bytes, folder: Path) -> None:
-    deep = folder / "a/1/2/3/4/5/6"
-    deep.mkdir(parents=True)
-    (deep / "x").write_bytes(saved.files[_FILE] + data)
-    _place(saved, data, "1/2/3/4/5/6/x")
-
-
-def _link(saved: dcp.Saved, data: bytes, folder: Path) -> None:
-    (folder / "other").write_bytes(saved.files[_FILE] + data)
-    (folder / "a").mkdir()
-    (folder / "a" / "x.distcp").symlink_to(folder / "other")
-    _place(saved, data, "x.distcp")
-
-
-def _linked_folder(saved: dcp.Saved, data: bytes, folder: Path) -> None:
-    (folder / "b").mkdir()
-    (folder / "b" / "x").write_bytes(saved.files[_FILE] + data)
-    (folder / "a").mkdir()
-    (folder / "a" / "sub").symlink_to(folder / "b")
-    _place(saved, data, "sub/x")
 
 
 def _in_a_tensors_place(saved: dcp.Saved, data: bytes, folder: Path) -> None:
@@ -145,15 +108,15 @@ def _twice(saved: dcp.Saved, data: bytes, folder: Path) -> None:
 
 
 PLACES: dict[str, Callable[[dcp.Saved, bytes, Path], None]] = {
-    "in its place": _plain,
-    "past the end of its file": _past_the_end,
+    "in its place": lambda saved, data, folder: _place(saved, data),
+    "past the end of its file": lambda saved, data, folder: _place(saved, data, more=100),
     "by a path with dots": _dots,
-    "by a path with two slashes": _doubled,
-    "by an absolute path": _absolute,
-    "beside the folder": _beside,
-    "deep in the folder": _deep,
-    "through a link": _link,
-    "through a linked folder": _linked_folder,
+    "by a path with two slashes": lambda saved, data, folder: _place(saved, data, f".//{_FILE}"),
+    "by an absolute path": partial(_elsewhere, place="other"),
+    "beside the folder": partial(_elsewhere, place="other", said="../other"),
+    "deep in the folder": partial(_elsewhere, place="a/1/2/3/4/5/6/x", said="1/2/3/4/5/6/x"),
+    "through a link": partial(_linked, is_folder=False),
+    "through a linked folder": partial(_linked, is_folder=True),
     "beside an entry with an odd start": _in_a_tensors_place,
     "as the second of two": _twice,
 }
@@ -202,7 +165,10 @@ def _changed_later(folder: Path) -> Path:
     saved.value("harmless", number(1))
     saved.files[_FILE] += data
     at = len(saved.files[_FILE]) - len(data)
-    true = dict_of(("relative_path", text(_FILE)), ("offset", number(at)), ("length", number(len(data))))
+    true = dict_(
+        *((text("relative_path"), text(_FILE)), (text("offset"), number(at))),
+        (text("length"), number(len(data))),
+    )
     later = b"h\x63" + text("offset") + number(start) + b"s" + text("length") + number(at - start)
     info = b"c" + f"{dcp.FILESYSTEM}\n_StorageInfo\n".encode() + b")\x81" + true + b"q\x63b"
     saved.places.append((dcp.index_of("extra", None), info + b"h\x63" + later[2:] + b"s0"))
@@ -210,20 +176,8 @@ def _changed_later(folder: Path) -> Path:
     return saved.write(folder / "a")
 
 
-def dict_of(*pairs: tuple[str, bytes]) -> bytes:
-    return b"}(" + b"".join(text(key) + value for key, value in pairs) + b"u"
-
-
 def _in_front(whole: bytes) -> bytes:
-    return whole[:2] + _EVIL + b"0" + whole[2:]
-
-
-def _behind(whole: bytes) -> bytes:
-    return whole[:-1] + _EVIL + b"0."
-
-
-def _old(protocol: int, whole: bytes) -> bytes:
-    return payload(protocol)
+    return whole[:2] + EVIL + b"0" + whole[2:]
 
 
 def _chunk(form: str, folder: Path) -> Path:
@@ -240,16 +194,16 @@ def _cases() -> Iterator[Case]:
         for form in FORMS:
             if form == "a zip" or place not in ZIPS_ONLY:
                 yield Case(f"{form} {place}", "dcp", loader, partial(_value, form, place), _LOAD)
-    changes = {"in front": _in_front, "at the end": _behind} | {
-        f"instead, protocol {protocol}": partial(_old, protocol) for protocol in range(6)
+    changes: dict[str, Callable[[bytes], bytes]] = {
+        "in front": _in_front,
+        "at the end": lambda whole: whole[:-1] + EVIL + b"0.",
+        **{f"instead, protocol {old}": lambda _, old=old: payload(old) for old in range(6)},
     }
     for name, change in changes.items():
-        write = partial(_metadata, change, "")
-        yield Case(f"metadata with a call {name}", "dcp", "FileSystemReader.read_metadata", write, _LOAD)
-        write = partial(_metadata, change, "__0")
-        yield Case(
-            f"a rank's metadata with a call {name}", "dcp", "FileSystemReader.read_metadata", write, _RANK
-        )
+        for whose, rank, load in (("", "", _LOAD), ("a rank's ", "__0", _RANK)):
+            title = f"{whose}metadata with a call {name}"
+            write = partial(_metadata, change, rank)
+            yield Case(title, "dcp", "FileSystemReader.read_metadata", write, load)
     yield Case("metadata of a rank alone", "dcp", "FileSystemReader.read_metadata", _rank_alone, _RANK)
     yield Case("metadata that only Python cannot read", "dcp", loader, _fallback, _LOAD)
     yield Case("a place that is changed later", "dcp", loader, _changed_later, _LOAD)

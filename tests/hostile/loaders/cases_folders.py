@@ -5,18 +5,15 @@ The essential lines of the loaders are played, each with its place: what they gl
 
 from __future__ import annotations
 
-import io
 import pickle
-import tarfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.builders import zips
-from tests.builders.pickles import call, proto, stream, text
-from tests.hostile.loaders.case import MARK, Case, payload
+from tests.builders import tars, zips
+from tests.builders.pickles import call, proto, stream
+from tests.hostile.loaders.case import Case, payload, zipped
 
-_EVIL = call("builtins.eval", text(f"__import__('os').makedirs({MARK!r}, exist_ok=True)"))
 _ENDINGS = "*_optim_states.pt", "*mp_rank_*_model_states.pt"
 
 # `get_checkpoint_files` and `parse_model_states` in DeepSpeed 0.17's deepspeed/utils/zero_to_fp32.py, and
@@ -61,36 +58,16 @@ for file in ('optimizer.pt', 'scheduler.pt', 'rng_state.pth', 'scaler.pt', 'pyto
 """
 
 
-def _zip(*names: str, evil: int = 0) -> bytes:
-    return zips.build_zip(
-        *(
-            zips.Record(name=f"archive/{name}", data=stream(proto(), _EVIL if number == evil else b"}"))
-            for number, name in enumerate(names)
-        ),
-        zips.Record(name="archive/version", data=b"3\n"),
-        zip64=True,
-    )
-
-
-def _tar() -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
-        for name in ("storages", "tensors", "pickle"):
-            info = tarfile.TarInfo(name)
-            data = payload() if name == "storages" else pickle.dumps(0)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return made.getvalue()
-
-
 FORMS: dict[str, Callable[[], bytes]] = {
-    "a zip": partial(_zip, "data.pkl"),
-    "a zip with two": partial(_zip, "data.pkl", "data.pkl"),
-    "DATA.PKL": partial(_zip, "DATA.PKL", "data.pkl"),
+    "a zip": partial(zipped, "data.pkl"),
+    "a zip with two": partial(zipped, "data.pkl", "data.pkl"),
+    "DATA.PKL": partial(zipped, "DATA.PKL", "data.pkl"),
     "a plain pickle": payload,
     "a pickle of protocol 0": partial(payload, 0),
     "a pickle of protocol 5": partial(payload, 5),
-    "a tar file": _tar,
+    "a tar file": lambda: tars.archive(
+        {"storages": payload(), "tensors": pickle.dumps(0), "pickle": pickle.dumps(0)}
+    ),
     "a pickle in a pickle": lambda: stream(
         proto(),
         call("torch.storage._load_from_bytes", b"B" + len(payload()).to_bytes(4, "little") + payload()),
@@ -179,45 +156,32 @@ def _trainer(form: str, name: str, folder: Path) -> Path:
 
 
 def _cases() -> Iterator[Case]:
-    deepspeed = _DEEPSPEED.format(patterns=_ENDINGS)
-    for form in FORMS:
-        for name in _NAMES:
-            write = partial(_deepspeed, form, name, "")
-            yield Case(f"{form} as {name}", "deepspeed", "zero_to_fp32", write, deepspeed)
-    for tag in list(_TAGS)[1:]:
-        for name in _NAMES:
-            write = partial(_deepspeed, "a zip", name, tag)
-            yield Case(f"a zip as {name}{tag}", "deepspeed", "zero_to_fp32", write, deepspeed)
+    def deepspeed(name: str, write: Callable[[Path], Path]) -> Case:
+        return Case(name, "deepspeed", "zero_to_fp32", write, _DEEPSPEED.format(patterns=_ENDINGS))
+
+    def megatron(name: str, file: str, write: Callable[[Path], Path]) -> Case:
+        return Case(name, "megatron", "load_checkpoint", write, _MEGATRON.format(files=(file,)))
+
+    for name in _NAMES:
+        for form in FORMS:
+            yield deepspeed(f"{form} as {name}", partial(_deepspeed, form, name, ""))
+        for tag in list(_TAGS)[1:]:
+            yield deepspeed(f"a zip as {name}{tag}", partial(_deepspeed, "a zip", name, tag))
     for place in ("a link", "a linked tag", "a tag outside", "an absolute tag"):
-        yield Case(place, "deepspeed", "zero_to_fp32", partial(_deepspeed_link, place), deepspeed)
+        yield deepspeed(place, partial(_deepspeed_link, place))
+    model = "mp_rank_00/model_optim_rng.pt"
     for linked in (False, True):
         name = f"a tag file {'through a link' if linked else 'beside a decoy'}"
-        yield Case(name, "deepspeed", "zero_to_fp32", partial(_decoy, "deepspeed", linked), deepspeed)
-        load = _MEGATRON.format(files=("mp_rank_00/model_optim_rng.pt",))
-        yield Case(name, "megatron", "load_checkpoint", partial(_decoy, "megatron", linked), load)
+        yield deepspeed(name, partial(_decoy, "deepspeed", linked))
+        yield megatron(name, model, partial(_decoy, "megatron", linked))
     for form in FORMS:
-        for name in ("mp_rank_00/model_optim_rng.pt", "common.pt", "mp_rank_00/distrib_optim.pt", "rng.pkl"):
-            load = _MEGATRON.format(files=(name,))
-            yield Case(
-                f"{form} as {name}",
-                "megatron",
-                "load_checkpoint",
-                partial(_megatron, form, name, b"10"),
-                load,
-            )
+        for file in (model, "common.pt", "mp_rank_00/distrib_optim.pt", "rng.pkl"):
+            yield megatron(f"{form} as {file}", file, partial(_megatron, form, file, b"10"))
+        for file in ("optimizer.pt", "scheduler.pt", "rng_state.pth", "scaler.pt", "pytorch_model.bin"):
+            yield Case(f"{form} as {file}", "trainer", "Trainer", partial(_trainer, form, file), _TRAINER)
     for word in (b"+10", b"1_0", b" " * 500 + b"10\n", b"0000000000010", "\u0661\u0660".encode()):
-        name = "mp_rank_00/model_optim_rng.pt"
-        load = _MEGATRON.format(files=(name,))
-        yield Case(
-            f"the iteration {word[-9:]!r}",
-            "megatron",
-            "load_checkpoint",
-            partial(_megatron, "a zip", name, word),
-            load,
-        )
-    for form in FORMS:
-        for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth", "scaler.pt", "pytorch_model.bin"):
-            yield Case(f"{form} as {name}", "trainer", "Trainer", partial(_trainer, form, name), _TRAINER)
+        write = partial(_megatron, "a zip", model, word)
+        yield megatron(f"the iteration {word[-9:]!r}", model, write)
 
 
 CASES = tuple(_cases())

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
 
-from tests.hostile.loaders.case import Case, payload
+from tests.builders.arrays import npy
+from tests.hostile.loaders.case import Case, files, payload
 
 DESCRIPTIONS = {
     "O": "'|O'",
@@ -34,87 +33,44 @@ _LOAD = "import numpy; numpy.load(path, allow_pickle=True)"
 _LOAD_ALL = "import numpy\nfor value in numpy.load(path, allow_pickle=True).values(): pass"
 
 
-def array(description: str, version: int = 1, *, spaces: int = 0) -> bytes:
+def array(description: str = "'|O'", version: int = 1, *, spaces: int = 0) -> bytes:
     """Return an array of objects whose pickle makes the mark."""
-    text = f"{{'descr': {description}, 'fortran_order': False, 'shape': (1,), }}{' ' * spaces}\n"
-    width = 2 if version == 1 else 4
-    head = b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(width, "little") + text.encode()
-    return head + payload()
+    header = f"{{'descr': {description}, 'fortran_order': False, 'shape': (1,), }}{' ' * spaces}\n"
+    return npy(header=header, version=(version, 0), data=payload())
 
 
-def _npy(description: str, version: int, spaces: int, folder: Path) -> Path:
-    path = folder / "a.npy"
-    path.write_bytes(array(description, version, spaces=spaces))
-    return path
+def archive(*records: tuple[str, bytes], method: int = 0) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as made:
+        for name, data in records:
+            made.writestr(zipfile.ZipInfo(name), data, method)
+    return out.getvalue()
 
 
-def _npz(data: bytes, name: str, method: int, suffix: str, folder: Path) -> Path:
-    path = folder / f"a{suffix}"
-    with zipfile.ZipFile(path, "w", method) as archive:
-        archive.writestr("first.npy", _plain())
-        archive.writestr(name, data)
-    return path
-
-
-def _alone(data: bytes, name: str, folder: Path) -> Path:
-    path = folder / "a.npz"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(name, data)
-    return path
-
-
-def _plain() -> bytes:
-    head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n"
-    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(4)
-
-
-def _pickle(suffix: str, protocol: int, folder: Path) -> Path:
-    path = folder / f"a{suffix}"
-    path.write_bytes(payload(protocol))
-    return path
-
-
-def _nested(folder: Path) -> Path:
-    inner = io.BytesIO()
-    with zipfile.ZipFile(inner, "w") as archive:
-        archive.writestr("a.npy", array("'|O'"))
-    path = folder / "a.npz"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("first.npy", _plain())
-        archive.writestr("a.npy", array("'|O'"))
-        archive.writestr("inner.npz", inner.getvalue())
-    return path
+_PLAIN = "first.npy", npy(shape=(1,), data=bytes(4))
 
 
 def _cases() -> Iterator[Case]:
-    for name, text in DESCRIPTIONS.items():
-        for version in (1, 2, 3):
-            write = partial(_npy, text, version, 0)
-            yield Case(f"{name}, version {version}", "npy", "numpy.load", write, _LOAD)
-        write = partial(_npz, array(text), "b.npy", zipfile.ZIP_STORED, ".npz")
-        yield Case(name, "npz", "numpy.load", write, _LOAD_ALL)
-    yield Case("a header with blanks", "npy", "numpy.load", partial(_npy, "'|O'", 1, 5_000), _LOAD)
-    methods = {"deflate": 8, "bzip2": 12, "lzma": 14}
-    for method, number in methods.items():
-        write = partial(_npz, array("'|O'"), "b.npy", number, ".npz")
-        yield Case(f"packed with {method}", "npz", "numpy.load", write, _LOAD_ALL)
+    rows = {
+        f"{name}, version {version}": array(text, version)
+        for name, text in DESCRIPTIONS.items()
+        for version in (1, 2, 3)
+    } | {"a header with blanks": array(spaces=5_000)}
+    yield from files("npy", "numpy.load", _LOAD, rows, (".npy",))
+    rows = {name: archive(_PLAIN, ("b.npy", array(text))) for name, text in DESCRIPTIONS.items()}
+    for method, number in {"deflate": 8, "bzip2": 12, "lzma": 14}.items():
+        rows[f"packed with {method}"] = archive(_PLAIN, ("b.npy", array()), method=number)
     for name in ("B.NPY", "b", "b.txt", "b.npy.npy", "dir/b.npy", "é.npy"):
-        write = partial(_npz, array("'|O'"), name, 0, ".npz")
-        yield Case(f"a record {name}", "npz", "numpy.load", write, _LOAD_ALL)
+        rows[f"a record {name}"] = archive(_PLAIN, (name, array()))
     for name in ("B.NPY", "b.npy", "x/B.NPY"):
-        yield Case(
-            f"a record {name} alone", "npz", "numpy.load", partial(_alone, array("'|O'"), name), _LOAD_ALL
-        )
-    for suffix in (".npy", ".npz", ".pt", ".bin"):
-        for protocol in range(6):
-            write = partial(_pickle, suffix, protocol)
-            yield Case(
-                f"a pickle of protocol {protocol} called {suffix}", "pickle", "numpy.load", write, _LOAD
-            )
-    yield Case("an archive in an archive", "npz", "numpy.load", _nested, _LOAD_ALL)
-    for suffix in (".zip", ".pt", ".npy"):
-        write = partial(_npz, array("'|O'"), "b.npy", 0, suffix)
-        yield Case(f"an archive called {suffix}", "npz", "numpy.load", write, _LOAD_ALL)
+        rows[f"a record {name} alone"] = archive((name, array()))
+    inner = archive(("a.npy", array()))
+    rows["an archive in an archive"] = archive(_PLAIN, ("a.npy", array()), ("inner.npz", inner))
+    yield from files("npz", "numpy.load", _LOAD_ALL, rows, (".npz",))
+    named = {"an archive": archive(_PLAIN, ("b.npy", array()))}
+    yield from files("npz", "numpy.load", _LOAD_ALL, named, (".zip", ".pt", ".npy"))
+    rows = {f"a pickle of protocol {protocol}": payload(protocol) for protocol in range(6)}
+    yield from files("pickle", "numpy.load", _LOAD, rows, (".npy", ".npz", ".pt", ".bin"))
 
 
 CASES = tuple(_cases())

@@ -305,3 +305,14 @@ def test_no_fact_has_anything_invisible_in_it() -> None:
 def test_program_is_dated_by_its_byte_order() -> None:
     for versions, written in (((("byteorder", "little"),), "torch 2.1 or later"), ((("version", "3"),), "")):
         assert written_by(checkpoint(format="torchscript", is_program=True, versions=versions)) == written
+
+
+def test_a_value_is_short_and_exact_and_its_name_as_it_is() -> None:
+    (group,) = value_facts(value("loss/train", type="float", text="5.813959432394e-06"))
+    assert group.facts == (
+        ("Path", "loss/train"),
+        ("Type", "float"),
+        ("Value", "5.81396e-06"),
+        ("Exactly", "5.813959432394e-06"),
+    )
+    assert len(value_facts(value("lr", type="float", text="0.001"))[0].facts) == 3

@@ -175,3 +175,10 @@ def test_what_words_match_in_a_path_is_told_for_highlighting() -> None:
     assert parse_query('"a.b"').spans("a.b") == [(0, 3)]
     assert parse_query('"a.b"').spans("a.bc") == []
     assert parse_query("i").spans("\u0130i") == []
+
+
+def test_a_name_with_a_slash_is_found_as_it_is_and_as_it_is_escaped() -> None:
+    rows = checkpoint(tensor("encoder/layer_1/kernel"), value("a~b"), tensor("other"))
+    for text in ("encoder/layer_1", '"encoder/layer_1/kernel"', "encoder~1layer", "layer_1/*"):
+        assert list(parse_query(text).find(searchable(rows))[0]) == [0], text
+    assert list(parse_query('"a~b"').find(searchable(rows))[1]) == [0]

@@ -225,3 +225,9 @@ def test_as_many_devices_as_machines_have_are_summed_one_by_one() -> None:
     assert root.device_text == "cuda:0-63"
     odd = build_tree(checkpoint(*(tensor(f"t{at}", device=f"cuda:{2 * at}") for at in range(70))), {})
     assert odd.nodes[0].device_text.endswith(", +63 or more")
+
+
+def test_a_number_of_a_row_has_six_digits_and_its_name_is_as_it_is() -> None:
+    tree = build_tree(checkpoint(value("loss/train", type="float", text="5.813959432394e-06")), {})
+    row = tree.nodes[1]
+    assert (row.name, row.text, row.path) == ("loss/train", "5.81396e-06", "loss~1train")

@@ -35,7 +35,6 @@ _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 def check_of(state: int) -> Qt.CheckState:
-    """Return how a box looks."""
     return _CHECKS[state]
 
 
@@ -197,7 +196,6 @@ class PatientLine(QLineEdit):
 
     @property
     def is_typed_in(self) -> bool:
-        """Whether something was typed that was not asked for yet."""
         return self._pause.isActive()
 
     @override
@@ -263,11 +261,9 @@ class BoxPanel(QWidget):
 
     @property
     def is_typed_in(self) -> bool:
-        """Whether patterns were typed that are not in the plan yet."""
         return self._line.is_typed_in
 
     def show_page(self, page: ExportPage, draft: ExportDraft) -> None:
-        """Show the boxes of a draft."""
         found = page.matches
         self._model.show_boxes(draft.boxes, found)
         self._tree.setRootIsDecorated(found is None)

@@ -10,27 +10,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QCoreApplication, Qt, QUrl, Signal
 from PySide6.QtGui import QCloseEvent, QDesktopServices
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
-    QHBoxLayout,
-    QProgressBar,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from inspector.child import SAFE_FOLDER, find_program
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.cards import fill_lines, page_column
-from inspector.gui.widgets.controls import button_row, make_button
-from inspector.gui.widgets.labels import ElidedLabel, named, plain_label, sentence
+from inspector.gui.widgets.boxes import NO_MARGINS, TOP, Gap, column, row
+from inspector.gui.widgets.cards import fill_lines
+from inspector.gui.widgets.controls import button_row, make_button, show_notice
+from inspector.gui.widgets.labels import ElidedLabel, plain_label, sentence
 from inspector.gui.widgets.marks import ToneGlyph
-from inspector.gui.widgets.notice import show_notice
-from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
+from inspector.gui.widgets.progress import ProgressBar, Rate
 from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import replace
@@ -55,46 +52,42 @@ class RunningPage(QWidget):
         self._work: Progress | None = None
         self._is_stopping = False
         self._rate = Rate()
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         self._label = plain_label("", "muted", wrap=True)
-        self._bar = named(QProgressBar(), spoken="Progress of the export")
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of the export")
+        self._bar.looked.connect(self._on_looked)
         self._figures = plain_label("", "small")
         self._cancel = QPushButton("Cancel")
         self._cancel.clicked.connect(self.cancel_wanted)
         self._title = plain_label("", "lead")
-        column = page_column(self)
-        column.addWidget(self._title)
-        column.addWidget(self._label)
-        column.addSpacing(16)
-        column.addWidget(self._bar)
-        column.addWidget(self._figures)
-        column.addStretch(1)
-        column.addSpacing(16)
-        column.addLayout(button_row(self._cancel))
+        column(
+            self._title,
+            self._label,
+            Gap(16),
+            self._bar,
+            self._figures,
+            1,
+            Gap(16),
+            button_row(self._cancel),
+            spacing=8,
+            margins=NO_MARGINS,
+            within=self,
+        )
 
     def follow(self, page: ExportPage) -> None:
-        """Follow a running export."""
         if page.progress is not self._work:
             self._work, self._rate = page.progress, Rate()
         self._is_stopping = page.stopping
         self._title.setText(page.title)
         self._cancel.setEnabled(not page.stopping)
-        self._on_tick()
-        self._timer.start()
+        self._bar.follow(self._work)
 
     def stop(self) -> None:
-        """End it."""
-        self._timer.stop()
+        self._bar.follow(None)
         self._work = None
 
-    def _on_tick(self) -> None:
-        if self._work is None:
-            return
-        self._label.setText("Stopping\u2026" if self._is_stopping else self._work.label)
-        self._figures.setText(self._rate.describe(self._work))
-        show_fraction(self._bar, self._work.fraction)
+    def _on_looked(self, work: Progress) -> None:
+        self._label.setText("Stopping\u2026" if self._is_stopping else work.label)
+        self._figures.setText(self._rate.describe(work))
 
 
 class ResultPage(QWidget):
@@ -114,9 +107,7 @@ class ResultPage(QWidget):
         self._glyph = ToneGlyph(theme, 40, "good")
         self._title = plain_label("", "lead", wrap=True, selectable=True)
         self._path = ElidedLabel("", "small", Qt.TextElideMode.ElideMiddle)
-        self._lines, self._omissions, self._warnings = QVBoxLayout(), QVBoxLayout(), QVBoxLayout()
-        for lines in (self._lines, self._omissions, self._warnings):
-            lines.setSpacing(6)
+        self._lines, self._omissions, self._warnings = (column(spacing=6) for _ in range(3))
         self._undo = make_button("Undo", self.undo_wanted)
         self._receipt = make_button("Save receipt\u2026", self.receipt_wanted)
         self._close = make_button("Close", self.closed, kind="primary")
@@ -126,27 +117,23 @@ class ResultPage(QWidget):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self._title)
-        words.addWidget(self._path)
-        head = QHBoxLayout()
-        head.setSpacing(16)
-        head.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
-        head.addLayout(words, 1)
-        column = page_column(self)
-        column.addLayout(head)
-        column.addSpacing(8)
-        column.addLayout(self._lines)
-        column.addLayout(self._omissions)
-        column.addLayout(self._warnings)
-        column.addStretch(1)
-        column.addSpacing(16)
-        row = (self._back, self._undo, self._receipt, self._open, self._folder, self._close)
-        column.addLayout(button_row(*row))
+        words = column(self._title, self._path, spacing=2)
+        buttons = (self._back, self._undo, self._receipt, self._open, self._folder, self._close)
+        column(
+            row((self._glyph, 0, TOP), (words, 1), spacing=16),
+            Gap(8),
+            self._lines,
+            self._omissions,
+            self._warnings,
+            1,
+            Gap(16),
+            button_row(*buttons),
+            spacing=8,
+            margins=NO_MARGINS,
+            within=self,
+        )
 
     def show_done(self, result: ExportResult) -> None:
-        """Show what was written and how it was checked."""
         self._destination = result.destination
         self._glyph.show_tone("warning" if result.warnings else "good")
         self._title.setText(result.title)
@@ -160,7 +147,6 @@ class ResultPage(QWidget):
         self._open.setVisible(result.is_copy)
 
     def show_failed(self, failure: FailurePage, *, cancelled: bool, can_go_back: bool) -> None:
-        """Report that nothing was written, and lead back to the draft if there is one."""
         self._glyph.show_tone("neutral" if cancelled else "bad")
         self._title.setText(failure.title)
         self._path.setText(failure.where)
@@ -276,8 +262,7 @@ class ExportDialog(QDialog):
         self._progress.cancel_wanted.connect(self.reject)
         self._pages: list[QWidget] = []
         self._turns = Turns(self)
-        column = self._column = QVBoxLayout(self)
-        column.setContentsMargins(24, 24, 24, 20)
+        self._column = column(margins=(24, 24, 24, 20), within=self)
         self._add(self._progress)
 
     def _add(self, page: QWidget) -> None:
@@ -304,7 +289,6 @@ class ExportDialog(QDialog):
 
     @cached_property
     def _result(self) -> ResultPage:
-        """The page of how an export ended; made when the first one has."""
         page = ResultPage(self._theme)
         page.closed.connect(self.reject)
         page.back_wanted.connect(self.back_wanted)
@@ -316,14 +300,12 @@ class ExportDialog(QDialog):
         return page
 
     def _prepare(self) -> Iterator[None]:
-        """Make the page of the draft that is being prepared, in turns of its own."""
         yield
         import_module(f"{__package__}.draft")
         yield
         self._draft  # noqa: B018 - it is made when it is asked for
 
     def connect_to(self, session: Session) -> None:
-        """Ask a session for what is wanted here."""
         self.wish_changed.connect(session.change_export)
         self.look_wanted.connect(session.look_at_destination)
         self.rows_chosen.connect(session.choose_rows)

@@ -79,7 +79,6 @@ class ExportOptions(QWidget):
         self._add("Check", self._verify)
 
     def show_draft(self, draft: ExportDraft) -> None:
-        """Show what is asked for, and only the questions that go with it."""
         wish = self._wish = draft.wish
         with blocked(self._kinds, self._casts, self._ema, self._hidden, self._verify):
             self._kinds.clear()
@@ -173,19 +172,16 @@ class DraftPage(QWidget):
         self._lay_out()
 
     def fit(self, width: int) -> None:
-        """Put the boxes below the rest where there is no room beside it."""
         is_narrow = width < _MAIN_WIDTH + _SPACING + _SIDE_WIDTH
         ways = QBoxLayout.Direction
         self._both.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
 
     @property
     def destination(self) -> str:
-        """The path that stands in the field."""
         return self._put.path_of(self._path.text())
 
     @property
     def makes_folder(self) -> bool:
-        """Whether a folder is asked for."""
         return self._draft.makes_folder
 
     def show_draft(self, page: ExportPage, draft: ExportDraft, *, fresh: bool) -> None:
@@ -207,12 +203,10 @@ class DraftPage(QWidget):
         self.refresh()
 
     def choose_destination(self, path: str) -> None:
-        """Put a path in the field that was chosen elsewhere."""
         self._show_destination(path)
         self.look_wanted.emit(path)
 
     def refresh(self) -> None:
-        """Show what is known of the destination, and whether it can be exported to."""
         found = self._found
         known = found if found is not None and found.path == self.destination else None
         what = known.found if known is not None else ""

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QToolButton, QWidget
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QStackedLayout,
+    QToolButton,
+    QTreeView,
+    QWidget,
+)
 
 from inspector.gui.charts.saving import Saved, as_bytes, legend, save_button
-from inspector.gui.pages.memory.map_table import MapTable
 from inspector.gui.pages.memory.treemap_view import TreemapView
 from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
@@ -25,12 +34,105 @@ from inspector.gui.widgets.labels import (
     plain_label,
 )
 from inspector.gui.widgets.marks import color_icon
+from inspector.overriding import override
 from inspector.report.charts.areas import PROPERTIES, Kind, Property
 from inspector.report.charts.bars import filter_for
-from inspector.report.charts.modules import Crumb
-from inspector.report.charts.tables import map_csv
-from inspector.session.screen import ModuleMap, Screen
+from inspector.report.charts.modules import Crumb, ModuleMap
+from inspector.report.charts.tables import TITLES, MapLine, map_csv, table_of
+from inspector.session.screen import Screen
 from inspector.units import format_nbytes
+
+_FIGURES = (1, 2, 3)
+_KINDS_WIDTH = 130
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class MapTable(QTreeView):
+    """A line for each row of the map; Return shows what is in it, Backspace goes back."""
+
+    node_chosen = Signal(int)
+    root_wanted = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._page: ModuleMap | None = None
+        self._lines: tuple[MapLine, ...] = ()
+        self._is_showing = False
+        self._model = QStandardItemModel(0, len(TITLES), self)
+        self._model.setHorizontalHeaderLabels(TITLES)
+        self.setObjectName("mapTable")
+        self.setModel(self._model)
+        self.setAccessibleName("Map of modules as a table")
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(len(TITLES) - 1, QHeaderView.ResizeMode.Interactive)
+        header.resizeSection(len(TITLES) - 1, _KINDS_WIDTH)
+        self.selectionModel().currentChanged.connect(self._on_current)
+        self.doubleClicked.connect(lambda index: self._go_into(index.row()))
+
+    def show_map(self, page: ModuleMap, selected: int | None) -> None:
+        self._is_showing = True
+        if page != self._page:
+            self._fill(page)
+        shown = (at for at, line in enumerate(self._lines) if line.node == selected and line.is_row)
+        place = next(shown, None)
+        if place is not None and place != self.currentIndex().row():
+            self.setCurrentIndex(self._model.index(place, 0))
+        self._is_showing = False
+
+    def _fill(self, page: ModuleMap) -> None:
+        self._page, self._lines = page, table_of(page)
+        self._model.removeRows(0, self._model.rowCount())
+        self._model.setHorizontalHeaderLabels([*TITLES[:-1], page.coloring.by.capitalize()])
+        for line in self._lines:
+            items = [QStandardItem(text) for text in line.texts]
+            for place in _FIGURES:
+                items[place].setTextAlignment(_RIGHT)
+            for item, title in zip(items, TITLES, strict=True):
+                item.setToolTip(item.text())
+                item.setAccessibleText(f"{title}: {item.text() or 'none'}")
+            self._model.appendRow(items)
+        for place in _FIGURES:
+            self._model.horizontalHeaderItem(place).setTextAlignment(_RIGHT)
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._is_showing = True  # Qt makes a row current that the user has not chosen
+        super().focusInEvent(event)
+        self._is_showing = False
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Backspace:
+            if self._page is not None and self._page.root:
+                self.root_wanted.emit(self._page.areas.tree.nodes[self._page.root].parent)
+        elif event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self._go_into(self.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def _on_current(self, current: QModelIndex, _: QModelIndex) -> None:
+        line = self._line(current.row())
+        if line is not None and line.is_row and not self._is_showing:
+            self.node_chosen.emit(line.node)
+
+    def _go_into(self, place: int) -> None:
+        line = self._line(place)
+        if line is not None and line.can_enter:
+            self.root_wanted.emit(line.node)
+
+    def _line(self, place: int) -> MapLine | None:
+        return self._lines[place] if 0 <= place < len(self._lines) else None
+
+
+# The table beside the map.
+
 
 _TITLE = "Map of modules"
 _MOST_CRUMBS = 4
@@ -94,11 +196,9 @@ class MapPanel(QWidget):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the map is there, or there is none."""
         return self._page is not None
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the map of a screen, or ask for one."""
         page = screen.module_map
         if page is None:
             self.coloring_wanted.emit(PROPERTIES[0])
@@ -130,7 +230,6 @@ class MapPanel(QWidget):
             (self.table if is_table else self.view).setFocus()
 
     def saved_map(self) -> Saved:
-        """Return what can be saved of the map that is shown."""
         page, view, tokens = self._page, self.view, self._theme.tokens
 
         def make(kind: str) -> bytes:
@@ -202,7 +301,6 @@ class MapPanel(QWidget):
         return self.fontMetrics().elidedText(label, Qt.TextElideMode.ElideMiddle, _CRUMB_WIDTH)
 
     def _show_legend(self) -> None:
-        """Show the kinds as buttons that filter."""
         if self._page is None:
             return
         clear_layout(self._legend)
@@ -242,7 +340,6 @@ class MapPanel(QWidget):
         self.query_wanted.emit(query if is_pressed else "")
 
     def _on_pointed(self, words: str) -> None:
-        """Show the facts of what is pointed at, or else how much is shown."""
         self._pointed.setText(words or (self._page.headline if self._page is not None else ""))
 
 

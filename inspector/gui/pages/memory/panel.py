@@ -52,13 +52,11 @@ class ChartCard(QFrame):
         self.view.show_marks(marks)
 
     def offer_saving(self, source: Callable[[], str], whole: Callable[[], Saved]) -> None:
-        """Add the button that saves this chart of the checkpoint at a path, or the whole page."""
         button = save_button(self._theme, lambda: saved_cards((self,), self.chart.title, source()), whole)
         self._head.addWidget(button, 0, TOP)
 
 
 def saved_cards(cards: Sequence[ChartCard], title: str, source: str) -> Saved:
-    """Return what can be saved of some charts."""
     charts = [card.chart for card in cards]
     return saved_charts([card.view for card in cards], title, source, lambda: charts_csv(charts))
 
@@ -82,7 +80,6 @@ class ForecastCard(ChartCard):
         self.below.addLayout(self._notes)
 
     def show_forecast(self, page: ForecastPage) -> None:
-        """Show a forecast and the options it was made for."""
         with blocked(self._ranks, self._mmap):
             self._ranks.setMaximum(page.most_ranks)
             self._ranks.setValue(page.loading.ranks)
@@ -113,7 +110,6 @@ class MemoryPanel(ScrollPanel):
         self._query = self._path = ""
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the charts of a screen."""
         self._charts, self._page, self._query = screen.charts, screen.forecast, screen.query
         self._path = screen.path
         known = screen.tree.colors if screen.tree else {}
@@ -130,7 +126,6 @@ class MemoryPanel(ScrollPanel):
             card.show_chart(chart, devices, screen.marks)
 
     def _make_cards(self) -> None:
-        """Make the cards anew; the forecast is below the charts of the devices."""
         self.clear()
         self._cards = [ChartCard(self.theme) for _ in self._charts]
         self._all_cards, self._forecast = list(self._cards), None
@@ -151,7 +146,6 @@ class MemoryPanel(ScrollPanel):
         return super().is_drawn and all(card.view.is_drawn for card in self._all_cards)
 
     def saved_page(self) -> Saved:
-        """Return what can be saved of the whole page."""
         return saved_cards([card for card in self._all_cards if card.chart.bars], "Memory", self._path)
 
     def _on_query_wanted(self, query: str) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from inspector.gui.theme.ink import ink_on, mixed
-from inspector.gui.theme.theme import Tokens
+from inspector.gui.theme.theme import Tokens, ink_on, mixed
 from inspector.gui.widgets.labels import cut_path
-from inspector.report.charts.modules import ModuleMap, labels_of, parts_of
+from inspector.report.charts.modules import ModuleMap, damage_in, labels_of, parts_of
 from inspector.report.charts.treemap import Box, Cell, Frame, Picture
 from inspector.units import format_nbytes
 
@@ -22,7 +21,7 @@ _TAG_ROOM, _TAG_WIDTH = (64, 34), 300
 _MOST_TAGS = 80
 _LEAST_TAG, _LEAST_CUT = 8, 6
 """How many letters of a name tell what it is, of a group and of one of many in it."""
-_DIMMED = 0.8
+_DIMMED, _HATCH = 0.8, 130
 _FRAME_PIXELS = {1: 3, 2: 2}
 
 
@@ -96,7 +95,6 @@ class TreemapPainter:
     def _paint_cell(
         self, painter: QPainter, cell: Cell, area: QRect, below: int, *, is_dim: bool
     ) -> _Label | None:
-        """Paint the ground of a cell; return its label."""
         inner = area.adjusted(0, 0, -1 if area.width() > 3 else 0, -1 if area.height() > 3 else 0)
         stripes = self._stripes(cell, inner.width(), inner.height())
         palette = self._shown[is_dim]
@@ -104,9 +102,13 @@ class TreemapPainter:
             painter.fillRect(inner.x() + x, inner.y() + y, width, height, palette[kind][0])
         if not stripes:
             painter.fillRect(inner, self._loose)
+        ink = palette[stripes[0][0]][1] if stripes else ink_on(self._loose)
+        if damage_in(self._page, cell):
+            hatch = QColor(ink)
+            hatch.setAlpha(_HATCH)
+            painter.fillRect(inner, QBrush(hatch, Qt.BrushStyle.BDiagPattern))
         if inner.width() < _LEAST_LABEL and cell.what == "row":
             return None
-        ink = palette[stripes[0][0]][1] if stripes else ink_on(self._loose)
         if cell.what in {"rest", "loose"} and min(inner.width(), inner.height()) > 8:
             self._paint_dashes(painter, inner, ink)
         room = inner if len(stripes) < 2 else QRect(inner.topLeft(), QSize(*stripes[0][3:]))
@@ -133,7 +135,6 @@ class TreemapPainter:
         return found
 
     def _paint_dashes(self, painter: QPainter, area: QRect, ink: QColor) -> None:
-        """Mark what stands for several rows, or for none."""
         pale = QColor(ink)
         pale.setAlpha(150)
         painter.setPen(QPen(pale, 1, Qt.PenStyle.DashLine))

@@ -68,16 +68,13 @@ class TreemapView(QWidget):
 
     @property
     def picture(self) -> Treemap:
-        """What is drawn."""
         return self._picture
 
     @property
     def cursor_cell(self) -> Cell | None:
-        """The cell that the keys move from."""
         return None if self._cursor is None else self._picture.cells[self._cursor]
 
     def show_map(self, page: ModuleMap, selected: int | None, matches: Sequence[int] | None) -> None:
-        """Show a map, where the selected row is in it, and which cells match a search."""
         is_other = self._page is None or (page.areas, page.root) != (self._page.areas, self._page.root)
         is_drawn = not is_other and self._page == page and self._matches is matches
         self._page, self._selected, self._matches = page, selected, matches
@@ -106,7 +103,6 @@ class TreemapView(QWidget):
         self.narrowed.emit()
 
     def draw_anew(self) -> None:
-        """Draw everything again, as after a change of the theme."""
         self._drawn = None
         self.update()
 
@@ -143,7 +139,6 @@ class TreemapView(QWidget):
         self.draw_anew()
 
     def small_font(self) -> QFont:
-        """Return the font of labels."""
         font = QFont(self.font())
         font.setPointSizeF(font.pointSizeF() * 0.9)
         return font
@@ -166,7 +161,6 @@ class TreemapView(QWidget):
         return drawn
 
     def as_picture(self) -> Picture:
-        """Return what is drawn, for a file."""
         page, treemap, matches = self._page, self._picture, self._matches
 
         def paint(painter: QPainter) -> None:
@@ -180,7 +174,6 @@ class TreemapView(QWidget):
         return TreemapPainter(page, self._theme.tokens, colors, self.small_font())
 
     def _paint_marks(self, painter: QPainter, page: ModuleMap) -> None:
-        """Outline the selected row, the cell under the pointer, and the one that the keys move from."""
         if self._hovered is not None:
             self._outline(painter, snapped(self._picture.cells[self._hovered].box), 1)
         place = self._selected_place(page)
@@ -272,7 +265,6 @@ class TreemapView(QWidget):
             self.update()
 
     def _tell(self, index: int | None) -> None:
-        """Emit what is pointed at, as text."""
         if index is None or self._page is None:
             self.pointed.emit("")
             return
@@ -289,7 +281,6 @@ class TreemapView(QWidget):
         self._move_to(next(at, largest))
 
     def _move_to(self, index: int) -> None:
-        """Move to a cell and choose its row."""
         self._cursor = index
         cell = self._picture.cells[index]
         if self._page is not None:

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
     QLabel,
-    QProgressBar,
     QSpinBox,
     QTableView,
     QWidget,
@@ -36,8 +35,9 @@ from inspector.gui.widgets.labels import (
     named,
     plain_label,
 )
-from inspector.gui.widgets.progress import POLL_MS, Rate, show_fraction
+from inspector.gui.widgets.progress import ProgressBar, Rate
 from inspector.overriding import override
+from inspector.progress import Progress
 from inspector.report.words.values import format_number
 from inspector.session.screen import Screen
 from inspector.session.values.page import CellBlock, Picture, ScanPage, ScanRow, SliceChoice, ValuesPage
@@ -71,7 +71,6 @@ class CellModel(QAbstractTableModel):
         self._timer.timeout.connect(self._ask)
 
     def begin(self, shape: tuple[int, int], digits: int) -> None:
-        """Show another slice, or the same with other digits."""
         self.beginResetModel()
         self._shape, self._digits = shape, digits
         self._blocks.clear()
@@ -79,7 +78,6 @@ class CellModel(QAbstractTableModel):
         self.endResetModel()
 
     def add(self, block: CellBlock) -> None:
-        """Take cells that were read."""
         if block.digits != self._digits:
             return
         while len(self._blocks) >= _MOST_KEPT:
@@ -145,7 +143,6 @@ class CellTable(QTableView):
         self.setWordWrap(False)
 
     def _on_reset(self) -> None:
-        """Take no more room than a few rows need."""
         self.setFixedHeight(min(_HEIGHT, (self.cells.rowCount() + 2) * _CELL[1] + 16))
 
     @override
@@ -201,7 +198,6 @@ class SliceBar(QFrame):
         self._column.activated.connect(self._on_column)
 
     def show_choice(self, shape: tuple[int, ...], choice: SliceChoice | None) -> None:
-        """Show the slice that is looked at."""
         self.setVisible(len(shape) > 1 and choice is not None)
         if choice is None or (shape, choice) == (self._shape, self._choice):
             return
@@ -288,22 +284,19 @@ class ScanCard(QFrame):
         self._rate = Rate()
         self._title = plain_label("All tensors", "strong")
         self._text = plain_label(_UNASKED, "muted", wrap=True, selectable=True)
-        self._bar = named(QProgressBar(), spoken="Progress of the scan")
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of the scan")
+        self._bar.looked.connect(self._on_looked)
         self._rows = column(spacing=2)
         self._note = plain_label("", "muted", wrap=True)
         self._scan = make_button("Scan all tensors", self.scan_wanted, icon="search", theme=theme)
         self._cancel = make_button("Cancel", self.cancel_wanted)
         self._cancel.setAccessibleName("Cancel the scan")
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         head = row(self._title, 1, self._scan, self._cancel, spacing=8)
         words = column(head, self._text, self._bar, self._rows, self._note, spacing=6)
         card_row(self, (words, 1))
         self.show_scan(self._page)
 
     def show_scan(self, page: ScanPage) -> None:
-        """Show the progress of a scan, or what it found."""
         runs = page.progress is not None
         if page.rows != self._page.rows or page.sentence != self._page.sentence:
             self._fill(page)
@@ -316,11 +309,7 @@ class ScanCard(QFrame):
         with focus_kept(self._scan, self._cancel):
             self._scan.setVisible(not runs)
             self._cancel.setVisible(runs)
-        if runs:
-            self._on_tick()
-            self._timer.start()
-        else:
-            self._timer.stop()
+        self._bar.follow(page.progress)
 
     def _fill(self, page: ScanPage) -> None:
         clear_layout(self._rows)
@@ -340,11 +329,8 @@ class ScanCard(QFrame):
         row((link, 0, TOP), (words, 1, TOP), spacing=10, margins=NO_MARGINS, within=holder)
         return holder
 
-    def _on_tick(self) -> None:
-        progress = self._page.progress
-        if progress is not None:
-            self._text.setText(self._rate.describe(progress) or progress.label)
-            show_fraction(self._bar, progress.fraction)
+    def _on_looked(self, progress: Progress) -> None:
+        self._text.setText(self._rate.describe(progress) or progress.label)
 
 
 _DIGITS = (("As saved", 0), ("3 digits", 3), ("6 digits", 6), ("9 digits", 9))
@@ -373,8 +359,6 @@ class ValuesPanel(ScrollPanel):
         self._picture: Picture | None = None
         self._path = ""
         self._rate = Rate()
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._on_tick)
         self.scan = ScanCard(theme)
         self.scan.scan_wanted.connect(self.scan_wanted)
         self.scan.cancel_wanted.connect(self.scan_cancelled)
@@ -407,8 +391,8 @@ class ValuesPanel(ScrollPanel):
         self.title = ElidedLabel("", "strong")
         self.facts = plain_label("", "muted", wrap=True)
         self.message = plain_label("", "", wrap=True, selectable=True)
-        self.bar = named(QProgressBar(), spoken="Progress of reading the values")
-        self.bar.setTextVisible(False)
+        self.bar = ProgressBar("Progress of reading the values")
+        self.bar.looked.connect(self._on_looked)
         self.compute = make_button("Compute statistics", self.compute_wanted, kind="primary")
         self.cancel = make_button("Cancel", self.cancel_wanted)
         self.save = make_button("Save as .npy\u2026", self._on_save)
@@ -462,7 +446,6 @@ class ValuesPanel(ScrollPanel):
     # --- what is shown --------------------------------------------------------------------------------------
 
     def show_screen(self, screen: Screen) -> None:
-        """Show the values of the selected tensor, as far as they are known."""
         old, page = self._page, screen.values
         self._page, self._path = page, screen.path
         self.scan.show_scan(page.scan)
@@ -491,11 +474,7 @@ class ValuesPanel(ScrollPanel):
             self.cancel.setVisible(runs)
             self.rank.setVisible(page.has_rank and not runs)
             self.save.setVisible(has_values and not runs)
-        if runs:
-            self._on_tick()
-            self._timer.start()
-        else:
-            self._timer.stop()
+        self.bar.follow(page.progress)
 
     def _show_lines(self, page: ValuesPage) -> None:
         clear_layout(self.lines)
@@ -543,11 +522,8 @@ class ValuesPanel(ScrollPanel):
         if page is not None and page.choice is not None:
             self.table.cells.begin(_plane(page.shape, page.choice), _DIGITS[self.digits.currentIndex()][1])
 
-    def _on_tick(self) -> None:
-        progress = None if self._page is None else self._page.progress
-        if progress is not None:
-            self.facts.setText(self._rate.describe(progress) or progress.label)
-            show_fraction(self.bar, progress.fraction)
+    def _on_looked(self, progress: Progress) -> None:
+        self.facts.setText(self._rate.describe(progress) or progress.label)
 
     def _saved(self, chart: ChartView) -> Saved:
         return saved_charts((chart,), f"{chart.drawing.name} of {self.title.text()}", self._path)
@@ -567,7 +543,6 @@ def _plane(shape: tuple[int, ...], choice: SliceChoice) -> tuple[int, int]:
 
 
 def _legend(picture: Picture) -> str:
-    """Return what the colors and cells of a picture mean."""
     limit = format_number(picture.limit)
     parts = [f"Blue is below zero, red above, up to \u00b1{limit}; NaN is yellow."]
     if picture.steps != (1, 1):

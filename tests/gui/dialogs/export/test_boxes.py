@@ -6,8 +6,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QLineEdit, QPushButton, QTreeView, QWidget
 
@@ -202,17 +201,6 @@ def test_the_model_keeps_the_rules_of_qt(qtbot):
     assert model.found == (3, 4)
     model.show_boxes(None, None)
     assert tester is not None
-
-
-def test_other_keys_are_typed(qtbot):
-    field = box_panel.PatientLine()
-    qtbot.addWidget(field)
-    QApplication.sendEvent(
-        field, QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_A, Qt.KeyboardModifier.NoModifier, "a")
-    )
-    with qtbot.waitSignal(field.asked) as asked:
-        assert field.is_typed_in
-    assert asked.args == ["a"]
 
 
 @pytest.mark.parametrize("size", [(800, 480), (640, 400), (900, 900), (1280, 900)])

@@ -68,6 +68,21 @@ def test_cells_have_the_colors_of_their_devices(panel, theme):
     assert "8.0 MB in 11 tensors" in said(panel)
 
 
+def test_what_is_missing_is_hatched(panel, theme):
+    rows = (tensor("m", "here", storage="0"), tensor("m", "gone", storage="1", device="cuda:0"))
+    page = map_of(checkpoint(*rows, storage("0"), storage("1", "cuda:0", missing=True)))
+    panel.show_screen(screen_of(page))
+    image = panel.view.grab().toImage()
+
+    def colors(name: str) -> set[str]:
+        place = middle(panel, node_of(page.areas, "m", name))
+        return {image.pixelColor(place.x() + x, place.y()).name() for x in range(40)}
+
+    assert colors("here") == {theme.tokens.device(-1).name()}
+    assert len(colors("gone")) > 1
+    assert "16 B in 1 storage is missing from the file, and hatched." in said(panel)
+
+
 def test_a_mixed_group_shows_its_parts_in_proportion(panel, theme):
     rows = []
     for number in range(400):  # too many to be told apart in so small a place

@@ -200,6 +200,27 @@ def test_what_does_not_fit_is_red_and_hatched_behind_the_limit(view, theme):
     assert tokens.device(0).name() not in beyond
 
 
+def test_what_is_missing_is_hatched_and_no_device(view, theme):
+    parts = (
+        Segment(label="cuda:0", color=0, nbytes=50),
+        Segment(label="missing", color=-1, nbytes=50, is_missing=True),
+    )
+    rank = replace(parts[0], label="float32")
+    for bars in (
+        Bar(label="As saved", segments=parts, text=""),
+        Bar(label="float32", segments=(rank, parts[1]), text=""),
+    ):
+        view.show_drawing(Bars(Chart(title="", bars=(bars,)), DEVICES))
+        image, (here, gone) = view.grab().toImage(), (area_of(view, 0), area_of(view, 1))
+        there = {
+            image.pixelColor(x, gone.center().y()).name() for x in range(gone.left() + 9, gone.right() - 9)
+        }
+        color = theme.tokens.device(0) if bars.label == "As saved" else theme.tokens.shade(0)
+        assert image.pixelColor(here.left() + 40, here.top() + 4).name() == color.name()
+        assert len(there) > 1
+        assert color.name() not in there
+
+
 def test_what_fits_leaves_the_track_free(view, theme):
     image, area = view.grab().toImage(), area_of(view, 1)
     assert area.width() == pytest.approx(400 * 0.1, abs=2)
@@ -273,22 +294,3 @@ def test_an_empty_card_has_no_chart(qtbot, theme):
     theme.set_mode("dark")
     assert said(card) == [""]
     assert card.view.is_drawn
-
-
-def test_many_bars_have_no_column_each(panel):
-    part = Segment(label="stays", color=0, nbytes=5), Segment(label="while loading", color=2, nbytes=5)
-    bars = tuple(Bar(label=f"cuda:{n}", segments=part, text=f"{n} B") for n in range(16))
-    panel.show_screen(replace(SCREEN, charts=(Chart(title="T", bars=bars),)))
-    (view,) = charts_of(panel)
-    assert panel.findChild(ChartCard).minimumSizeHint().width() < 300
-    words = words_in(view)
-    assert words[-2:] == ["stays", "while loading"]  # in the legend, without figures
-
-
-def test_what_is_too_long_is_cut(view):
-    label = "a_caption_of_more_than_one_line " * 4
-    part = Segment(label=label, color=0, nbytes=5)
-    view.show_drawing(Bars(Chart(title="", bars=(Bar(label=label, segments=(part,), text="5 B"),))))
-    (cut,) = [text for text in words_in(view) if text.startswith("a_cap")]
-    assert "\u2026" in cut
-    assert len(cut) < len(label)

@@ -14,7 +14,12 @@ from tests.builders.pickles import state_dict, storage, tensor
 from tests.hostile.archives import CASES
 from tests.sweep import table
 
-AMBIGUOUS = {name: build for _, name, build, says in CASES if says.get("answer") == "ambiguous"}
+AMBIGUOUS = {
+    name: build
+    for rows in CASES.values()
+    for name, (build, says) in rows.items()
+    if says.get("answer") == "ambiguous"
+}
 
 
 @table("name", AMBIGUOUS)

@@ -27,18 +27,6 @@ def test_a_shared_storage_belongs_to_the_first_tensor_that_views_it() -> None:
     assert [areas.tree.nodes[node].name for node, _ in areas.below(node_of(areas, "model"))] == ["emb"]
 
 
-def test_what_is_not_in_the_file_has_no_area() -> None:
-    file = checkpoint(
-        tensor("a", storage="0"),
-        tensor("b", storage="1"),
-        tensor("m", device="meta", nbytes=10**9),
-        storage("0", "cpu", 16, missing=True),
-        storage("1", "cpu", 16),
-    )
-    areas = areas_of(file)
-    assert areas.nbytes(0) == 16
-
-
 def test_what_no_tensor_views_is_part_of_the_whole() -> None:
     areas = areas_of(checkpoint(tensor("a", storage="0"), storage("0"), storage("1", nbytes=5)))
     assert (areas.nbytes(0), areas.loose_nbytes) == (21, 5)

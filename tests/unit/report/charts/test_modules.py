@@ -138,10 +138,10 @@ def test_what_has_no_area_is_said() -> None:
         "1 tensor shares a storage with an earlier one, where its bytes are counted.",
         "1 tensor is on the meta device, without data and so without an area.",
         "1 tensor is stored in the pickle itself, and without an area here.",
-        "5.0 KB in 1 storage is missing from the file, and without an area.",
+        "5.0 KB in 1 storage is missing from the file, and hatched.",
     )
     two = checkpoint(tensor("m", device="meta"), tensor("n", device="meta"))
     assert map_of(two).notes == ("2 tensors are on the meta device, without data and so without an area.",)
     assert map_of(two).headline == "0 B in 0 tensors"
     gone = checkpoint(storage("0", missing=True), storage("1", missing=True))
-    assert map_of(gone).notes == ("32 B in 2 storages are missing from the file, and without an area.",)
+    assert map_of(gone).notes == ("32 B in 2 storages are missing from the file, and hatched.",)

@@ -43,6 +43,14 @@ def test_rows_stand_in_the_order_of_the_first_file(tmp_path: Path) -> None:
     assert found[-1].detail == "keys x, y, lr \u2192 y, x, lr"
 
 
+def test_numbers_are_short_where_that_tells_them_apart_and_exact_behind_it(tmp_path: Path) -> None:
+    a, b = {"loss": 5.813959432394e-06, "near": 0.12345678901}, {"loss": 0.25, "near": 0.12345678902}
+    loss, near = rows(tmp_path, a, b)
+    assert (loss.a_text, loss.b_text) == ("5.81396e-06", "0.25")
+    assert loss.detail == "5.813959432394e-06 \u2192 0.25"
+    assert (near.a_text, near.b_text) == ("0.12345678901", "0.12345678902")
+
+
 def test_names_ties_and_code_have_rows_of_their_own(tmp_path: Path) -> None:
     evil = {"w": T(W), "x": Raw(p.call("os.system", p.text("id")))}
     first, second = rows(tmp_path, {"w": T(W)}, evil)

@@ -12,14 +12,14 @@ from inspector.safety.verdict import judge
 from inspector.session.device_map import DeviceMap, Pairs, map_devices
 from inspector.session.document import Document
 from inspector.session.present import banner as verdict
-from inspector.session.present.banner import banner, safety_chip
+from inspector.session.present.banner import after_reading, banner, safety_chip
 from inspector.session.present.banner import saved_on as sentence
 from inspector.session.screen import Banner
 from inspector.target.profile import Profile
 from inspector.target.simulate import DefaultLoad, LoadFailure, judge_load
 from inspector.target.wish import parse_target
 from tests.sweep import table
-from tests.unit.report.rows import checkpoint, is_harmless, value
+from tests.unit.report.rows import checkpoint, is_harmless, storage, tensor, value
 from tests.unit.session.documents import document_of, saved_on
 
 THEN = "export a fixed copy, or use the loading code."
@@ -323,3 +323,25 @@ def test_what_does_not_fit_is_read_all_the_same() -> None:
         "Does not fit on a machine with 1 NVIDIA GPU of 0.001 MB: torch.load takes 4.1 KB of cuda:0, which "
         "has 1.0 KB."
     )
+
+
+def test_damage_is_told_before_devices() -> None:
+    rows = (tensor("a", device="cuda:0", storage="0"), storage("0", "cuda:0", 4000, missing=True))
+    for form in ("zip", "legacy"):
+        document = document_of(checkpoint(*rows, format=form))
+        target = parse_target("cpu")
+        found = diagnose(document.checkpoint, judge(document.checkpoint), target)
+        assert found[0].id == "truncated"
+        said = say(document, "cpu", (), *found)
+        assert said.verdict == "Does not load on any machine: bytes of 1 tensor are missing."
+        assert said.aside.startswith("The file is truncated")
+
+
+def test_what_reading_found_takes_the_green_away() -> None:
+    green, red = say(saved_on("cpu")), say(saved_on("cuda:0"))
+    assert (green.tone, red.tone) == ("good", "bad")
+    nan, note = finding("warning", "1 tensor with NaN"), finding("note")
+    seen = after_reading(green, (note, nan))
+    assert (seen.tone, seen.aside) == ("warning", f"1 tensor with NaN. {green.aside}")
+    assert after_reading(green, (finding("error"),)).tone == after_reading(red, (nan,)).tone == "bad"
+    assert after_reading(green, (note,)) is green

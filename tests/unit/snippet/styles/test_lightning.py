@@ -1,4 +1,4 @@
-"""The styles for Lightning, as text; `tests/torch/test_snippets_frameworks.py` runs them."""
+"""The styles for Lightning, as text; `tests/torch/test_snippets_formats.py` runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The style `transformers`, as text; `tests/torch/test_snippets_frameworks.py` runs it."""
+"""The style `transformers`, as text; `tests/torch/test_snippets_formats.py` runs it."""
 
 from __future__ import annotations
 
