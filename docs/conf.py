@@ -49,7 +49,6 @@ NAVIGATION = {
         "extending/format",
         "decisions",
         "security",
-        "situations",
         "simulation",
         "benchmarks",
     ),

@@ -34,16 +34,12 @@ if TYPE_CHECKING:
     from inspector.library.checking import Check, check
     from inspector.library.checkpoint import Checkpoint, open  # noqa: A004 - the library's word
     from inspector.library.comparing import Diff, diff
-    from inspector.library.copies.recovering import Recovered, recover
-    from inspector.library.copies.remapping import Remapped, Undone, remap, undo
-    from inspector.library.copies.verifying import Verified, verify
-    from inspector.library.numbers.scanning import Scan, scan
-    from inspector.library.numbers.statistics import Histogram, Statistics, stats
+    from inspector.library.copies import Recovered, Remapped, Undone, Verified, recover, remap, undo, verify
+    from inspector.library.numbers import Histogram, Scan, Statistics, scan, stats
     from inspector.library.programs import Load, Ran, run
-    from inspector.library.rows import Global, Safety, Storage, Value
+    from inspector.library.rows import Global, Safety, Storage, Tensor, Value
     from inspector.library.snippets import snippet
     from inspector.library.telling import Step
-    from inspector.library.tensor import Tensor
     from inspector.model.checkpoint import Optimizer
     from inspector.model.findings import Finding, Fix
     from inspector.model.totals import DeviceTotal

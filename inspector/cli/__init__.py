@@ -27,7 +27,6 @@ from inspector.errors import CancelledError, CheckpointError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; no failure leaves as a traceback."""
     prepare_streams()
     options = argparse.Namespace()
     try:
@@ -47,7 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report(failure: CheckpointError, options: argparse.Namespace) -> None:
-    """Write what failed to stderr and, where JSON was asked for, as the document of the answer."""
     if getattr(options, "json", False) and not isinstance(failure, UnsaidError):
         files = getattr(options, "files", None) or [getattr(options, "file", None)]
         with suppress(BrokenPipeError, UnsaidError):  # the exit code says as much

@@ -47,7 +47,6 @@ def prepare_streams() -> None:
 
 
 def say(text: str) -> None:
-    """Write an answer to stdout."""
     hide_bars()
     try:
         sys.stdout.write(text)
@@ -69,7 +68,6 @@ def reader_may_leave() -> Iterator[None]:
 
 
 def say_json(document: dict[str, Any]) -> None:
-    """Write one JSON document to stdout, on a line of its own."""
     import json
 
     say(json.dumps(document) + "\n")
@@ -95,7 +93,6 @@ def complain(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """Write one line to stderr that is no error."""
     _write_line(f"{PROGRAM}: {escape_text(text)}")
 
 
@@ -109,7 +106,6 @@ def _write_line(text: str) -> None:
 
 
 def _columns() -> int:
-    """Return how wide the terminal of stderr is; 0 where that is not known."""
     said = plain_number(os.environ.get("COLUMNS", ""))
     if said > 0:
         return said
@@ -161,14 +157,12 @@ def as_checkpoint_error(error: Exception) -> CheckpointError:
 
 
 def say_failure(error: CheckpointError, path: str | None) -> None:
-    """Write an error to stdout as the document that stands in place of an answer."""
     from inspector.report.jsonable import error_document
 
     say_json(error_document(path, error))
 
 
 def exit_code(error: CheckpointError) -> int:
-    """Return the exit code of an error, as the contract fixes it."""
     if isinstance(error, CancelledError):
         return INTERRUPTED
     if isinstance(error, (PlanError, QueryError)):
@@ -177,7 +171,6 @@ def exit_code(error: CheckpointError) -> int:
 
 
 def plain_number(text: str) -> int:
-    """Read a number of up to six plain digits; -1 for anything else."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 6 else -1
 
 

@@ -23,7 +23,6 @@ Color = Literal["auto", "always", "never"]
 
 
 def add_display_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what all commands take."""
     group = parser.add_argument_group("on a terminal")
     group.add_argument(
         "--color",
@@ -54,13 +53,11 @@ class Display:
         self._has_shown = False
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write what was kept back for the pager, and take the progress bar away."""
         if self._writer is not None:
             self._writer.close()
         hide_bars()

@@ -14,12 +14,10 @@ _MOST_CHARS = 100
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `help`."""
     parser.add_argument("command", nargs="?", metavar="COMMAND", help="the command to explain")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the help of a command."""
     from inspector.cli.commands import COMMANDS
     from inspector.cli.parser import parser_of
 

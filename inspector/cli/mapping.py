@@ -1,21 +1,57 @@
-"""The options `--map` and `--target`, and the plan that they make of a file."""
+"""The options `--map`, `--target` and `--python`, and the machine and the plan that they mean."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from inspector.cli.machines import add_target_options, profile_of
-
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
     from inspector.remap.plan import Machine, Plan
     from inspector.remap.rules import Rule
+    from inspector.target.profile import Profile
     from inspector.target.wish import Wish
 
 
+TARGETS = (
+    "this, cpu, mps, xpu, rocm, cuda (one GPU), 2xcuda (two), cuda:1 (that GPU is wanted), 4xcuda:1 (both), "
+    "or a profile that the probe script wrote; add @24gb for the memory of each GPU"
+)
+"""The help of every `--target`."""
+PYTHONS = (
+    "the Python that loads your files on this machine: its path, or the folder of its environment; by "
+    "default that of the active environment, else python3 or python on PATH"
+)
+
+
+def add_target_options(parser: argparse._ActionsContainer, default: str | None = None) -> None:
+    parser.add_argument(
+        "--target",
+        metavar="T",
+        default=default,
+        help=f"{TARGETS}; default: {default}" if default else TARGETS,
+    )
+    add_python_option(parser)
+
+
+def add_python_option(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--python", metavar="PATH", help=PYTHONS)
+
+
+def profile_of(wish: Wish, options: argparse.Namespace) -> Profile:
+    """Return the machine that is wished for; this one is probed in the Python that `--python` names.
+
+    That takes a second, so it is done once for all files of a command line.
+    """
+    from inspector.target.profile_file import probe_this_machine
+
+    known: dict[str, Profile] = vars(options).setdefault("machines", {})
+    if not known:
+        known["this"] = wish.profile(lambda: probe_this_machine(options.display.progress(), options.python))
+    return known["this"]
+
+
 def add_map_options(parser: argparse._ActionsContainer) -> None:
-    """Declare `--map`, `--target` and `--python`."""
     parser.add_argument(
         "--map",
         action="append",
@@ -27,7 +63,6 @@ def add_map_options(parser: argparse._ActionsContainer) -> None:
 
 
 def add_plan_options(parser: argparse._ActionsContainer) -> None:
-    """Declare the options that say what else moves."""
     parser.add_argument("--move-all", action="store_true", help="also move state that torch keeps on the CPU")
     parser.add_argument(
         "--hidden-devices",
@@ -48,7 +83,6 @@ def parse_map(options: argparse.Namespace) -> tuple[tuple[Rule, ...], Wish]:
 def plan_of(
     checkpoint: Checkpoint, options: argparse.Namespace, said: tuple[Rule, ...], target: Wish
 ) -> Plan:
-    """Return the plan of the rules for a file."""
     from inspector.remap.plan import plan_for
 
     machine = _machine(options, target)
@@ -65,5 +99,4 @@ def rules_of(
 
 
 def _machine(options: argparse.Namespace, target: Wish) -> Machine | None:
-    """Return what describes the machine of --target; None without one."""
     return None if options.target is None else lambda: profile_of(target, options)

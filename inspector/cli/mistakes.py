@@ -75,7 +75,6 @@ def _remedy(name: str, word: str, command: str, own: Sequence[str], words: Seque
 
 
 def _options_of_all() -> dict[str, list[str]]:
-    """Return the commands that have each option."""
     found: dict[str, list[str]] = {}
     for command, place in {**COMMANDS, _BARE: WINDOW}.items():
         parser = argparse.ArgumentParser(add_help=False)
@@ -86,7 +85,6 @@ def _options_of_all() -> dict[str, list[str]]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as people list them; of many, the first few."""
     if len(names) > _MOST_COMMANDS:
         return f"{', '.join(names[:_MOST_COMMANDS])} and {len(names) - _MOST_COMMANDS} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -36,8 +36,6 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 class _Help(argparse.HelpFormatter):
-    """Leaves room for the longest option, and lines that are indented as they are: examples are pasted."""
-
     def __init__(self, prog: str, width: int | None = None) -> None:
         super().__init__(prog, max_help_position=_HELP_COLUMN, width=width)
         if self._width < _NARROW:
@@ -51,7 +49,6 @@ class _Help(argparse.HelpFormatter):
 
     @override
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        """Name what an option takes once: `-o, --output OUT`."""
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         taken = self._format_args(action, self._get_default_metavar_for_optional(action))
@@ -93,7 +90,6 @@ class _Parser(argparse.ArgumentParser):
         return text if self.prog != PROGRAM else f"{text}\n{_commands()}"
 
     def _shortest_usage(self) -> str:
-        """Return what must be given, as people write it: the file first."""
         words = [self._words([action for action in self._actions if not action.option_strings])]
         words += [self._words([action for action in self._get_optional_actions() if action.required])]
         more = "" if self.prog != PROGRAM else f"\n       {PROGRAM} COMMAND [options] ..."
@@ -149,7 +145,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(given: list[str]) -> argparse.Namespace:
-    """Read a command line; without a command it means the window."""
     given = _with_files(given)
     name = given[0] if given and given[0] in COMMANDS else ""
     parser = parser_of(name)
@@ -201,7 +196,6 @@ def _is_mistaken(word: str) -> bool:
 
 
 def _meant(word: str) -> str:
-    """Return which command may have been meant, or where they are listed."""
     near = nearest(word.lower(), COMMANDS)
     return f"; did you mean {near}?" if near else f"; {PROGRAM} --help lists the commands"
 

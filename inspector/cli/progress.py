@@ -53,7 +53,6 @@ class TerminalProgress(Progress):
         self._bar.show(self)
 
     def _hide(self) -> None:
-        """Take the bar away, so that something else can be written; it comes back with the next step."""
         if self._bar is not None:
             self._bar.hide()
             self._bar = None

@@ -32,7 +32,6 @@ def require_display(files: Sequence[str] = ()) -> None:
 
 
 def _without_a_window(files: Sequence[str]) -> str:
-    """Return the command that answers without a window."""
     from inspector.quoting import command, file_word
 
     return f"use: {command('show', *map(file_word, files))}" if files else f"name a file: {PROGRAM} show"
@@ -89,6 +88,5 @@ def _missing(error: Exception) -> PlanError:
 
 
 def system_libraries() -> tuple[str, ...]:
-    """Return the packages of Debian that hold what Qt loads from the system."""
     lines = resource_path(LIBRARIES).read_text(encoding="ascii").splitlines()
     return tuple(line.split()[0] for line in lines if not line.startswith("#"))

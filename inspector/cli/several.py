@@ -57,7 +57,6 @@ def answer_each(
 
 
 def _answer(path: str, answer: Callable[[str], int], options: argparse.Namespace) -> int:
-    """Answer for one file of several; what fails is said under its name."""
     try:
         return answer(path)
     except (CancelledError, UnsaidError, BrokenPipeError):

@@ -29,12 +29,10 @@ _PREFIX = "checkpoint-inspector-"
 
 
 def is_stream(path: str | None) -> bool:
-    """Return whether a word of the command line means standard input or output."""
     return path == STREAM
 
 
 def refuse_stdin(what: str, *paths: str | None) -> None:
-    """Refuse standard input where a file must have a name."""
     if any(is_stream(path) for path in paths):
         raise PlanError(f"{what}, and standard input has no name", where=STREAM, remedy="name the file")
 
@@ -45,7 +43,6 @@ def shown_name(path: str, options: argparse.Namespace) -> str:
 
 
 def refuse_twice(*paths: str | None) -> None:
-    """Refuse to read standard input for two things at once."""
     if sum(is_stream(path) for path in paths) > 1:
         raise PlanError("standard input can be read once only", where=STREAM, remedy="name the other file")
 

@@ -89,7 +89,6 @@ def format_removal(startup_id: str) -> list[bytes]:
 
 
 def _send(xlib: ctypes.CDLL, display: ctypes.c_void_p, chunks: list[bytes]) -> None:
-    """Send the pieces to the root window, from a window of our own that tells one message from another."""
     root = ctypes.c_ulong(xlib.XDefaultRootWindow(display))
     ours = xlib.XCreateSimpleWindow(display, root, -100, -100, 1, 1, 0, ctypes.c_ulong(0), ctypes.c_ulong(0))
     kind = b"_NET_STARTUP_INFO_BEGIN"
@@ -258,7 +257,6 @@ def _is_path(said: object) -> bool:
 
 
 def _is_token(said: str) -> bool:
-    """Return whether a text can stand in the environment, where Qt looks for it."""
     return len(said) <= _MOST_TOKEN_CHARS and said.isascii() and said.isprintable()
 
 
@@ -285,3 +283,47 @@ def _is_private(folder: str | os.PathLike[str]) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o077
+
+
+class ProcessLock:
+    """Holds a file locked; the file stays, since removing it would let two processes lock two files.
+
+    The kernel takes the lock back from a process that is gone, however it went. Not `QLockFile`, which asks
+    whether the process with the number in the file still runs: another one may have that number now.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def try_lock(self) -> bool:
+        """Lock without waiting; the time of the file says since when it has been locked."""
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return False
+        try:
+            _lock(handle)
+        except OSError:
+            os.close(handle)
+            return False
+        os.utime(self._path)
+        self._handle = handle
+        return True
+
+    def unlock(self) -> None:
+        """Let the next one have it."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def _lock(handle: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415 - each of the two is there on its own platform only
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl  # noqa: PLC0415
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

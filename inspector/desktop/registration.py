@@ -37,11 +37,11 @@ def find_registration() -> Registration:
     """Return the registration of the desktop that this machine has."""
     # One of three: the others are not imported.
     if sys.platform == "win32":
-        from inspector.desktop.windows import this_user as windows  # noqa: PLC0415
+        from inspector.desktop import windows  # noqa: PLC0415
 
         return windows.for_this_user()
     if sys.platform == "darwin":
-        from inspector.desktop.macos.registration import MacRegistration  # noqa: PLC0415
+        from inspector.desktop.macos import MacRegistration  # noqa: PLC0415
 
         return MacRegistration(program=Path(sys.executable))
     from inspector.desktop.freedesktop import registration as freedesktop  # noqa: PLC0415

@@ -17,11 +17,11 @@ from inspector.desktop.handover import (
     MAX_MESSAGE_NBYTES,
     Endpoint,
     Message,
+    ProcessLock,
     find_endpoint,
     hand_over,
     is_same_user,
 )
-from inspector.desktop.lock import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector.diagnose.run import diagnose
 from inspector.doctor.examine import examine
@@ -107,45 +107,52 @@ def check(  # noqa: PLR0913 - what is asked, as on the command line
         CheckpointError: The file or the script cannot be read.
     """
     wish = parse_wish(target)
-    text = None if script is None else _read(script)
+    path = None if script is None else os.fsdecode(script)
+    asked = None if path is None else read_script(path, script_args)
     with told(progress) as steps:
         facts = opened_of(source, steps).facts
         machine = machine_of(wish, python, steps)
+    return Check(look(facts, machine, error_text, asked))
+
+
+class Script(NamedTuple):
+    """A script to be judged; without a folder it came from a stream."""
+
+    name: str
+    text: str
+    folder: str | None
+    arguments: str | None
+
+
+def read_script(path: str, arguments: str | None, text: str | None = None) -> Script:
+    """Return a script, or its text from a stream; what is none is refused before the file is opened."""
+    from inspector.diagnose.script import read  # noqa: PLC0415 - seldom used
+
+    name, found = read.read_script(path) if text is None else ("stdin", text)
+    read.parse_script(found, name)
+    folder = os.path.dirname(path) or "."  # noqa: PTH120 - a text, as it was given
+    return Script(name, found, folder if text is None else None, arguments)
+
+
+def look(facts: Checkpoint, machine: Profile, error_text: str | None, script: Script | None) -> Found:
+    """Judge a file on a machine, and what is asked with it."""
     load = judge_load(facts, machine)
-    explanation = None
+    explanation = judged = None
     if error_text is not None:
         from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - a large table, seldom used
 
         explanation = explain_error(error_text, facts, machine)
-    return Check(
-        Found(
-            checkpoint=facts,
-            target=machine,
-            load=load,
-            findings=diagnose(facts, load.safety, machine),
-            explanation=explanation,
-            diagnoses=() if machine.evidence is None else examine(machine),
-            script=None
-            if text is None
-            else _judged(text, os.fsdecode(script or ""), script_args, facts, machine),
-        )
+    if script is not None:
+        from inspector.diagnose.script.answer import answer_script  # noqa: PLC0415 - as above
+
+        name, text, folder, arguments = script
+        judged = answer_script(text, name, facts, machine, folder=folder, arguments=arguments)
+    return Found(
+        checkpoint=facts,
+        target=machine,
+        load=load,
+        findings=diagnose(facts, load.safety, machine),
+        explanation=explanation,
+        diagnoses=() if machine.evidence is None else examine(machine),
+        script=judged,
     )
-
-
-def _read(script: Path) -> tuple[str, str]:
-    """Return the name and text of a script; what is none is refused before the file is opened."""
-    from inspector.diagnose.script.read import parse_script, read_script  # noqa: PLC0415 - seldom used
-
-    name, text = read_script(os.fsdecode(script))
-    parse_script(text, name)
-    return name, text
-
-
-def _judged(
-    script: tuple[str, str], path: str, words: str | None, facts: Checkpoint, machine: Profile
-) -> ScriptAnswer:
-    from inspector.diagnose.script.answer import answer_script  # noqa: PLC0415 - as above
-
-    name, text = script
-    folder = os.path.dirname(path) or "."  # noqa: PTH120 - a text, as it was given
-    return answer_script(text, name, facts, machine, folder=folder, arguments=words)

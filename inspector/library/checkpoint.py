@@ -10,12 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from inspector.containers.persistent_ids import NO_DEVICE
-from inspector.library.notebook.page import page_of
-from inspector.library.opened import Opened
-from inspector.library.rows import Global, Safety, Storage, Value
-from inspector.library.sources import Path, shown
+from inspector.library.notebook import page_of
+from inspector.library.rows import Global, Safety, Storage, Tensor, Value
+from inspector.library.sources import Opened, Path, shown
 from inspector.library.telling import Told, told
-from inspector.library.tensor import Tensor
 from inspector.model.checkpoint import Key, Optimizer
 from inspector.model.findings import Finding
 from inspector.model.totals import DeviceTotal, device_totals
@@ -158,19 +156,15 @@ class Checkpoint:
         raise KeyError(self._why_not(path, len(rows)))
 
     def _ipython_key_completions_(self) -> list[str]:
-        """Return what a notebook offers behind `checkpoint["`."""
         return list(self.keys()[:_MOST_OFFERED])
 
     def __contains__(self, path: object) -> bool:
-        """Return whether a tensor has this path."""
         return isinstance(path, str) and bool(self._rows(path))
 
     def __len__(self) -> int:
-        """Return how many tensors there are."""
         return len(self._opened.facts.tensors)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the paths of all tensors."""
         return iter(self.keys())
 
     def keys(self) -> tuple[str, ...]:
@@ -243,7 +237,6 @@ class Checkpoint:
         )
 
     def _repr_html_(self) -> str:
-        """Return the page that a notebook shows: verdict, devices and the tree."""
         return page_of(self._opened.facts, self._opened.safety, self._opened.findings)
 
 

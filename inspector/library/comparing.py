@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
 from inspector.diff.compare import Chosen, Wish, compare_paths
 from inspector.diff.content import Tolerance
 from inspector.diff.records import Diff as Found
 from inspector.diff.records import Mode
-from inspector.errors import PlanError
-from inspector.library.opened import telling_what_runs
-from inspector.library.sources import CheckpointLike, path_of, shown
+from inspector.errors import PlanError, QueryError
+from inspector.library.sources import CheckpointLike, path_of, shown, telling_what_runs
 from inspector.library.telling import Told, told
 from inspector.model.checkpoint import Checkpoint
 from inspector.overriding import override
 from inspector.report.comparing.document import diff_document
 from inspector.report.comparing.text import format_diff
 from inspector.report.query import parse_query, refuse_mistakes, searchable
+from inspector.report.terms import begun_fields
 
 Compare = Literal["facts", "equal", "numbers"]
 
@@ -118,22 +119,28 @@ def diff(  # noqa: PLR0913 - the command line's options
         raise PlanError("a tolerance is a number from 0 on")
     if compare != "numbers" and (rtol or atol):
         raise PlanError(f"compare={compare!r} compares no numbers", remedy="say compare='numbers'")
-    choose = _Chooser(filter).choose if filter.strip() else None
-    wish = Wish(mode=_MODES[compare], tolerance=Tolerance(rtol=rtol, atol=atol), choose=choose)
+    wish = Wish(mode=_MODES[compare], tolerance=Tolerance(rtol=rtol, atol=atol), choose=chooser(filter))
     with told(progress) as steps, telling_what_runs():
         return Diff(compare_paths(path_of(a), path_of(b), wish, steps))
 
 
-class _Chooser:
-    """Finds the rows that a query asks for; what can find nothing in any file is refused."""
+def chooser(text: str) -> Callable[[Checkpoint], Chosen] | None:
+    """Return what finds the rows that a query asks for; None where it asks for nothing."""
+    query = parse_query(text)
+    if not query.terms and not begun_fields(text):
+        return None
+    mistaken = False
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._query = parse_query(text)
-
-    def choose(self, checkpoint: Checkpoint) -> Chosen:
-        """Return the rows of a checkpoint that matter."""
+    def choose(checkpoint: Checkpoint) -> Chosen:
+        nonlocal mistaken
         rows = searchable(checkpoint)
-        refuse_mistakes(self._text, rows)
-        tensors, values = self._query.find(rows)
+        try:
+            refuse_mistakes(text, rows)
+        except QueryError:
+            if mistaken:  # what is a mistake for one file may be a name in the other
+                raise
+            mistaken = True
+        tensors, values = query.find(rows)
         return Chosen(frozenset(tensors), frozenset(values))
+
+    return choose

@@ -1,7 +1,7 @@
-"""The names of the library: where each is defined, and how three of them can be packages as well.
+"""The names of the library: where each is defined.
 
-`inspector.remap` is a package of this program and a function of its library. The package is made callable
-when it is imported, whoever imports it first, so that both can be had under the one name.
+`inspector.remap` is a package of this program and a function of its library. Importing the package does not
+set the attribute, so that it is the function, whoever imports what first.
 """
 
 from __future__ import annotations
@@ -11,11 +11,6 @@ from importlib import import_module
 from types import ModuleType
 
 from inspector.overriding import override
-
-TYPE_CHECKING = False  # type checkers take it for true
-if TYPE_CHECKING:
-    from inspect import Signature
-    from typing import Any
 
 _ROOT = "inspector"
 _LIBRARY = f"{_ROOT}.library"
@@ -28,16 +23,16 @@ HOMES: dict[str, str] = {
     **dict.fromkeys(("Check", "check"), f"{_LIBRARY}.checking"),
     **dict.fromkeys(("Checkpoint", "open"), f"{_LIBRARY}.checkpoint"),
     **dict.fromkeys(("Diff", "diff"), f"{_LIBRARY}.comparing"),
-    **dict.fromkeys(("Recovered", "recover"), f"{_LIBRARY}.copies.recovering"),
-    **dict.fromkeys(("Remapped", "Undone", "remap", "undo"), f"{_LIBRARY}.copies.remapping"),
+    **dict.fromkeys(("Recovered", "recover"), f"{_LIBRARY}.copies"),
+    **dict.fromkeys(("Remapped", "Undone", "remap", "undo"), f"{_LIBRARY}.copies"),
     **dict.fromkeys(("Global", "Safety", "Storage", "Value"), f"{_LIBRARY}.rows"),
     **dict.fromkeys(("Load", "Ran", "run"), f"{_LIBRARY}.programs"),
-    **dict.fromkeys(("Scan", "scan"), f"{_LIBRARY}.numbers.scanning"),
+    **dict.fromkeys(("Scan", "scan"), f"{_LIBRARY}.numbers"),
     "snippet": f"{_LIBRARY}.snippets",
-    **dict.fromkeys(("Histogram", "Statistics", "stats"), f"{_LIBRARY}.numbers.statistics"),
+    **dict.fromkeys(("Histogram", "Statistics", "stats"), f"{_LIBRARY}.numbers"),
     "Step": f"{_LIBRARY}.telling",
-    "Tensor": f"{_LIBRARY}.tensor",
-    **dict.fromkeys(("Verified", "verify"), f"{_LIBRARY}.copies.verifying"),
+    "Tensor": f"{_LIBRARY}.rows",
+    **dict.fromkeys(("Verified", "verify"), f"{_LIBRARY}.copies"),
     "Optimizer": f"{_ROOT}.model.checkpoint",
     **dict.fromkeys(("Finding", "Fix"), f"{_ROOT}.model.findings"),
     "DeviceTotal": f"{_ROOT}.model.totals",
@@ -52,42 +47,12 @@ PACKAGES = frozenset({"diff", "remap", "snippet"})
 
 
 class Package(ModuleType):
-    """The package `inspector`, whose packages of those names can be called."""
+    """The package `inspector`."""
 
     @override
     def __setattr__(self, name: str, value: object) -> None:
-        if name in PACKAGES and isinstance(value, ModuleType):
-            value.__class__ = _Callable
-        super().__setattr__(name, value)
-
-
-class _Callable(ModuleType):
-    """A package that is a function of the library as well; it has the function's signature and docstring."""
-
-    def __call__(self, *given: object, **named: object) -> object:
-        return _function(self)(*given, **named)
-
-    @override
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        """Be found by name in another process, as any function is: modules are not pickled."""
-        return import_module, (self.__name__,)
-
-    @property
-    @override
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        doc: str | None = _function(self).__doc__
-        return doc
-
-    @property
-    def __signature__(self) -> Signature:
-        from inspect import signature  # noqa: PLC0415 - it takes as long to import as all else here
-
-        return signature(_function(self))
-
-
-def _function(package: ModuleType) -> Any:  # noqa: ANN401 - each has a signature of its own
-    name = package.__name__.rpartition(".")[2]
-    return getattr(import_module(HOMES[name]), name)
+        if name not in PACKAGES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
 
 
 def find(name: str) -> object:
@@ -96,19 +61,14 @@ def find(name: str) -> object:
     Raises:
         AttributeError: The library has no such name.
     """
-    if name in PACKAGES:
-        return import_module(f"{_ROOT}.{name}")
+    package = sys.modules[_ROOT]
     if name not in HOMES:
-        raise AttributeError(f"module {_ROOT!r} has no attribute {name!r}", name=name, obj=_package())
+        raise AttributeError(f"module {_ROOT!r} has no attribute {name!r}", name=name, obj=package)
     found = getattr(import_module(HOMES[name]), name)
-    setattr(_package(), name, found)
+    setattr(package, name, found)
     return found
 
 
 def listed() -> list[str]:
     """Return what `dir(inspector)` shows: what there is, and what would be imported when it is used."""
-    return sorted({*vars(_package()), *HOMES})
-
-
-def _package() -> ModuleType:
-    return sys.modules[_ROOT]
+    return sorted({*vars(sys.modules[_ROOT]), *HOMES})

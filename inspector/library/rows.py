@@ -1,10 +1,22 @@
-"""Rows of a checkpoint besides its tensors, with the words of `show --json`."""
+"""The rows of a checkpoint, with the words of `show --json`."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from inspector.library.sources import Opened, shown
+from inspector.library.telling import Told, told
+from inspector.model.checkpoint import Key, Role
+from inspector.overriding import override
 from inspector.records import dataclass
+from inspector.report.colors import device_name
 from inspector.safety.names import GlobalVerdict
 from inspector.safety.verdict import FileVerdict
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from inspector.library.numbers import Statistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +83,127 @@ class Safety:
     weights_only: bool
     globals_to_allow: tuple[str, ...]
     reasons: tuple[str, ...]
+
+
+class Tensor:
+    """One tensor at one place of a checkpoint: what the file says of it, with the words of `show --json`.
+
+    A tensor that is reached twice is two of these, with the same `storage`. None of its numbers are read
+    until `stats` or `numpy` is called.
+    """
+
+    __slots__ = ("_index", "_opened", "_row")
+
+    def __init__(self, opened: Opened, index: int) -> None:
+        self._opened = opened
+        self._index = index
+        self._row = opened.facts.tensors[index]
+
+    @property
+    def path(self) -> str:
+        """Its keys, joined by `/`: `model/layer1.0.conv1.weight`."""
+        return self._row.path
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The way to it from the root: mapping keys, sequence indexes, attributes with a leading dot."""
+        return self._row.keys
+
+    @property
+    def device(self) -> str:
+        """The device that it was saved on, as the file has it: `cuda:1`, `cpu`."""
+        return self._row.device
+
+    @property
+    def dtype(self) -> str:
+        """The name of its element type in torch, without `torch.`."""
+        return self._row.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes by dimension."""
+        return self._row.shape
+
+    @property
+    def stride(self) -> tuple[int, ...] | None:
+        """Steps by dimension, in elements; None where its layout has none."""
+        return self._row.stride
+
+    @property
+    def storage_offset(self) -> int | None:
+        """Its first element within the storage; None where its layout has none."""
+        return self._row.storage_offset
+
+    @property
+    def layout(self) -> str:
+        """Its layout: `strided`, `sparse_coo`, ..., or `storage` for a bare storage."""
+        return self._row.layout
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients were asked for."""
+        return self._row.requires_grad
+
+    @property
+    def nbytes(self) -> int:
+        """Elements times item size, whatever the file stores."""
+        return self._row.nbytes
+
+    @property
+    def storage(self) -> str | None:
+        """The key of the storage that it views; None where it has none of its own."""
+        return self._row.storage
+
+    @property
+    def role(self) -> Role:
+        """What it is for: `parameter`, `buffer`, `optimizer`, `scheduler`, `rng`, `ema` or `other`."""
+        return self._row.role
+
+    @property
+    def parameter(self) -> str | None:
+        """Of optimizer state, the name of the parameter that it belongs to, where that is certain."""
+        return self._row.parameter
+
+    @property
+    def slot(self) -> str | None:
+        """Of optimizer state, the name of the slot, such as `exp_avg`."""
+        return self._row.slot
+
+    def stats(self, *, progress: Told = None) -> Statistics:
+        """Read its numbers, and no others, and return their statistics.
+
+        Args:
+            progress: Called with each `Step` of the work; what it raises ends the work.
+
+        Raises:
+            ValuesError: It has no numbers, or nobody knows what they mean.
+            CheckpointError: The file cannot be read, or changed since it was opened.
+        """
+        from inspector.library.numbers import read_statistics  # noqa: PLC0415 - most files are only listed
+
+        with told(progress) as steps:
+            (found,) = read_statistics(self._opened, [self._index], steps)
+        return found
+
+    def numpy(self, *, progress: Told = None) -> NDArray[Any]:
+        """Read its numbers, and no others, and return them as a NumPy array.
+
+        What NumPy has no type for comes as a larger one that holds the values exactly: bfloat16 and what is
+        smaller as float32, complex32 as complex64; quantized elements come as the numbers they stand for.
+
+        Args:
+            progress: Called with each `Step` of the work; what it raises ends the work.
+
+        Raises:
+            ValuesError: It has no numbers, or they make no array: those of a sparse tensor are in its parts.
+            CheckpointError: The file cannot be read, or changed since it was opened.
+        """
+        from inspector.library.numbers import read_array  # noqa: PLC0415 - most files are only listed
+        from inspector.values.asking import ValueReader  # noqa: PLC0415 - the same
+
+        with told(progress) as steps, ValueReader() as reader:
+            return read_array(self._opened, self._index, reader, steps)
+
+    @override
+    def __repr__(self) -> str:
+        return f"<Tensor {shown(self.path)}: {self.dtype} {list(self.shape)} on {device_name(self.device)}>"

@@ -26,7 +26,6 @@ from pathlib import Path
 from PySide6.QtGui import QImage
 
 from inspector.records import dataclass
-from tests.docs.exits import EXITS
 from tests.docs.pages import DOCS, README, blocks
 from tests.docs.running import PROGRAM, commands
 from tests.docs.samples import write_samples
@@ -107,6 +106,14 @@ explain
 help nothing
 shwo best.pth
 --version
+verify cpu.pth --against best.pth --map "*=cpu"
+check download.pth --target cpu
+remap best.pth -o epoch-1.pth
+recover half.pth -o none.safetensors
+diff best.pth download.pth
+stats best.pth nothing
+screenshot best.pth none.jpg
+schema desktop
 --help
 """
 """What the pages do not show: each option, casts, kinds of files; ENV has torch if any has, BARE has not."""
@@ -138,12 +145,9 @@ def lines() -> list[str]:
         if block.language == "console"
         for command in commands(block)
     ]
-    exits = [
-        f"{PROGRAM} {name} {row.line}" for name, rows in EXITS.items() for row in rows if not row.without
-    ]
     more = [f"{PROGRAM} {line}" for line in MORE.strip().splitlines()]
     tried = [line for line in pages if line.startswith(PROGRAM) and not WINDOW.fullmatch(line)]
-    tried = [line for line in dict.fromkeys([*tried, *exits]) if not any(word in line for word in ELSEWHERE)]
+    tried = [line for line in dict.fromkeys(tried) if not any(word in line for word in ELSEWHERE)]
     return [*tried, *more]
 
 

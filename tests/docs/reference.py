@@ -10,7 +10,6 @@ from importlib import import_module
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.display import add_display_options
 from inspector.cli.parser import parser_of
-from tests.docs.exits import EXITS
 from tests.docs.pages import DOCS, plain
 
 PROGRAM = "checkpoint-inspector"
@@ -43,11 +42,11 @@ NOT_RUN = {
     "": "it opens a window",
     "run": "it needs torch and a program of yours",
     "desktop": "it changes the desktop of the user",
-    "screenshot": "it opens a window, and is run with the README",
+    "screenshot": "it opens a window",
     "target --python": "it names an environment of yours",
     "remap - -o - < best.pth |": "it needs another machine",
 }
-"""Why examples are not run with the page, by how they begin; the README's own are run all the same."""
+"""Why examples are not run with the page, by how they begin."""
 
 
 def page() -> str:
@@ -90,10 +89,6 @@ def _command(name: str, place: str) -> Iterator[str]:
     if notes := getattr(module, "NOTES", ""):
         yield f"{plain(notes)}\n"
     yield from _examples(name, getattr(module, "EXAMPLES", ()))
-    if name in EXITS:
-        yield "| exit code | when |\n| --- | --- |\n" + "".join(
-            f"| {row.code} | {row.when} |\n" for row in EXITS[name]
-        )
 
 
 def _usage(parser: argparse.ArgumentParser, title: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import venv
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.docs import exits, reference, troubles
+from tests.docs import reference, troubles
 from tests.docs.links import anchors, dead_links
 from tests.docs.pages import DOCS, LANGUAGES, README, blocks, pages
 from tests.docs.running import (
@@ -18,11 +17,9 @@ from tests.docs.running import (
     commands,
     is_run,
     matches,
-    run_line,
     run_page,
     shortened,
 )
-from tests.docs.samples import write_samples
 from tests.docs.site import complaints
 from tests.drawings import FOLDER, LINES, draw_all
 from tests.sweep import IS_SWEEP
@@ -98,24 +95,6 @@ def test_the_drawings_show_what_the_program_prints() -> None:
 def test_each_error_of_the_table_is_recognized_as_what_it_is() -> None:
     rows = [row for group in troubles.read_troubles().values() for row in group]
     assert [row for row in rows if troubles.answer_to(row).id != row.id] == []
-
-
-def test_commands_end_with_the_codes_that_the_reference_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_samples(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    venv.EnvBuilder(symlinks=True).create(tmp_path / "bare")  # one without torch
-    wrong = {}
-    for name, rows in exits.EXITS.items():
-        for row in rows:
-            with monkeypatch.context() as without:
-                if row.without == "numpy":
-                    without.setattr("inspector.values.asking.find_spec", lambda _: None)
-                code, text = run_line(f"checkpoint-inspector {name} {row.line}", tmp_path)
-            if code != row.code:
-                wrong[f"{name} {row.line}"] = (code, row.code, text[-500:])
-    assert wrong == {}
 
 
 def _chosen() -> list[Path]:

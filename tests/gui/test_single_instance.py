@@ -15,8 +15,7 @@ import pytest
 from PySide6.QtNetwork import QLocalServer
 
 from inspector.desktop import handover
-from inspector.desktop.handover import Message, find_endpoint, hand_over
-from inspector.desktop.lock import ProcessLock
+from inspector.desktop.handover import Message, ProcessLock, find_endpoint, hand_over
 from inspector.gui import single_instance
 from inspector.gui.single_instance import InstanceServer, lead_or_hand_over
 

@@ -3,7 +3,6 @@
 Each row of `tests/data/situations.toml` makes its files with torch, runs one command as that person would,
 and looks at the first thing that they read: of `check` the lines down to the first fix, of other commands all
 they print. A sentence counts by what it says, so rows name words that must or must not stand there.
-`python -m tests.torch.situations` writes the table to docs/situations.md.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ from inspector.cli import main as run_program
 from tests.builders.pickles import As
 from tests.torch.remapping import loaded, tagged
 
-PAGE = Path(__file__).parents[2] / "docs" / "situations.md"
 DATA = Path(__file__).parents[1] / "data"
 LITERAL = (r"\bFILE\b", r"\bOUT\b")
 """Placeholders, which nobody can run: no answer may have them."""
@@ -361,63 +359,3 @@ def wrong(row: Situation) -> Iterator[str]:
             eval(row.then, NAMES)
         except Exception as error:  # noqa: BLE001 - told with the rest
             yield f"{type(error).__name__}: {error}"
-
-
-# --- the page -----------------------------------------------------------------------------------------------
-
-
-def page() -> str:
-    lines = [
-        "# Situations",
-        "",
-        "Who opens a file, where, and what they must read first. `tests/torch/situations.py` makes each file",
-        "of `tests/data/situations.toml` with torch, runs the command and looks, also for what must not",
-        "stand there; `python -m tests.torch.situations` writes this page.",
-    ]
-    for story in TABLE:
-        rows = [row for row in ROWS if row.story == story]
-        lines += [
-            "",
-            f"## {story.capitalize()}",
-            "",
-            "| situation | command | first answer |",
-            "| --- | --- | --- |",
-        ]
-        lines += [f"| {row.has} | `{_cell(row.run)}` | {_expected(row)} |" for row in rows]
-    return "\n".join([*lines, ""])
-
-
-def _expected(row: Situation) -> str:
-    parts = [*map(_words, row.says)]
-    parts += [f"first fix {_words(row.fix)}"] if row.fix.strip("|") else []
-    parts += [f"further down {_words(pattern)}" for pattern in row.also]
-    parts += ["what is written is right"] if row.then else []
-    return "; ".join(parts) or "-"
-
-
-def _words(pattern: str) -> str:
-    """Return what a pattern looks for as people read it."""
-    text = re.sub(r"\[(?:'\\?\"|\"')\]", '"', pattern).replace(r"\b", "")
-    text = re.sub(r"\[\^[^]]*\][*+]|\.[*+]\??", "\N{HORIZONTAL ELLIPSIS}", text)
-    text = re.sub(r"\(\?[:!=<]+", "(", text)
-    return " or ".join(f"`{_cell(part)}`" for part in _alternatives(text))
-
-
-def _alternatives(text: str) -> list[str]:
-    """Split a pattern at its bars, but not within brackets, and take the backslashes out."""
-    parts, depth = [""], 0
-    for char in re.findall(r"\\?.", text):
-        depth += (char == "(") - (char == ")")
-        if char == "|" and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += char[-1]
-    return parts
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", r"\|")
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torch.situations import PAGE, ROWS, TABLE, page, wrong
+from tests.torch.situations import ROWS, TABLE, wrong
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -22,8 +22,7 @@ def test_every_situation_gets_its_first_answer(tmp_path: Path, monkeypatch: pyte
     assert not failures, "\n".join(failures)
 
 
-def test_the_table_tells_of_all_four_kinds_of_people_and_is_written_down() -> None:
+def test_the_table_tells_of_all_four_kinds_of_people() -> None:
     assert len(ROWS) >= 60
     assert len(TABLE) == 4
     assert len({row.has for row in ROWS}) == len(ROWS)
-    assert PAGE.read_text(encoding="utf-8") == page()

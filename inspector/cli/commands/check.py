@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,18 +16,16 @@ from inspector.cli.common import (
     remark,
     say_json,
 )
-from inspector.cli.machines import add_target_options, profile_of
+from inspector.cli.mapping import add_target_options, profile_of
 from inspector.cli.several import MANY, answer_each, expand
 from inspector.errors import CancelledError, CheckpointError, ContainerError, PlanError
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
     from inspector.diagnose.errors.explanation import Explanation
-    from inspector.diagnose.script.answer import ScriptAnswer
     from inspector.doctor.diagnosis import Diagnosis
-    from inspector.model.checkpoint import Checkpoint
+    from inspector.library.checking import Script
     from inspector.report.checking import Check
-    from inspector.target.profile import Profile
     from inspector.target.wish import Wish
 
 SUMMARY = "Check whether torch.load works on a machine, and if not, why."
@@ -50,7 +47,6 @@ _MOST_CHARS = 1 << 22
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `check`."""
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - is standard input"
     )
@@ -75,7 +71,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the answer; 1 means that it is no, see `NOTES`."""
     from inspector.cli.streams import refuse_twice
     from inspector.pythons import name_python
     from inspector.target.wish import parse_wish
@@ -86,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_twice(*options.files, options.error_file, options.script)
     if options.python is not None:
         name_python(options.python)  # a wrong one is told before any file is read
-    text, script = _error_text(options), _script(options.script)
+    text, script = _error_text(options), _script(options)
     files, words = expand(options.files), "check" if script is None else "script"
     return answer_each(
         files, lambda path: _check(path, options, target, text, script), options, words, apart=True
@@ -94,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(
-    path: str, options: argparse.Namespace, target: Wish, text: str | None, script: tuple[str, str] | None
+    path: str, options: argparse.Namespace, target: Wish, text: str | None, script: Script | None
 ) -> int:
     try:
         found = _look(path, options, target, text, script)
@@ -131,7 +126,6 @@ def _title(options: argparse.Namespace, path: str) -> bool:
 
 
 def _error_text(options: argparse.Namespace) -> str | None:
-    """Return the error text to explain; None without one."""
     if options.error_file is None:
         given: str | None = options.error_text
         return given
@@ -149,72 +143,30 @@ def _error_text(options: argparse.Namespace) -> str | None:
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _script(path: str | None) -> tuple[str, str] | None:
-    """Return the name and text of the script; None without one."""
-    if path is None:
+def _script(options: argparse.Namespace) -> Script | None:
+    if options.script is None:
         return None
-    from inspector.diagnose.script.read import parse_script, read_script
+    from inspector.library.checking import read_script
 
-    name, text = ("stdin", sys.stdin.read(_MOST_CHARS)) if path == "-" else read_script(path)
-    parse_script(text, name)  # what is no script is refused before the file is opened
-    return name, text
+    text = sys.stdin.read(_MOST_CHARS) if options.script == "-" else None
+    return read_script(options.script, options.args, text)
 
 
 def _look(
-    path: str, options: argparse.Namespace, target: Wish, text: str | None, script: tuple[str, str] | None
+    path: str, options: argparse.Namespace, target: Wish, text: str | None, script: Script | None
 ) -> Check:
     from inspector.cli.streams import given
-    from inspector.diagnose.run import diagnose
+    from inspector.library.checking import look
     from inspector.model.build import open_checkpoint
-    from inspector.report.checking import Check
-    from inspector.target.simulate import judge_load
 
     with given(path, options) as source:
         checkpoint = open_checkpoint(source, progress=options.display.progress())
-    machine = profile_of(target, options)
-    load = judge_load(checkpoint, machine)
-    explanation = None
-    if text is not None:
-        from inspector.diagnose.errors.explain import explain_error
-
-        explanation = explain_error(text, checkpoint, machine)
-    return Check(
-        checkpoint=checkpoint,
-        target=machine,
-        load=load,
-        findings=diagnose(checkpoint, load.safety, machine),
-        explanation=explanation,
-        diagnoses=_examine(machine),
-        script=_judge(script, options, checkpoint, machine),
-    )
-
-
-def _judge(
-    script: tuple[str, str] | None, options: argparse.Namespace, checkpoint: Checkpoint, machine: Profile
-) -> ScriptAnswer | None:
-    """Judge a script with the file."""
-    if script is None:
-        return None
-    from inspector.diagnose.script.answer import answer_script
-
-    name, text = script
-    folder = None if options.script == "-" else os.path.dirname(options.script) or "."  # noqa: PTH120 - a text, as given
-    return answer_script(text, name, checkpoint, machine, folder=folder, arguments=options.args)
-
-
-def _examine(machine: Profile) -> tuple[Diagnosis, ...]:
-    """Return what the GPU doctor says of a machine; nothing of one that was not probed."""
-    if machine.evidence is None:
-        return ()
-    from inspector.doctor.examine import examine
-
-    return examine(machine)
+    return look(checkpoint, profile_of(target, options), text, script)
 
 
 def _refused(
     path: str, options: argparse.Namespace, error: CheckpointError, text: str | None, target: Wish
 ) -> int:
-    """Report why the file cannot be read, and what the error text means all the same."""
     from inspector.records import as_document
     from inspector.report.checking import explanation_document, explanation_lines, machine_lines
     from inspector.report.jsonable import error_document
@@ -246,12 +198,14 @@ def _refused(
 def _causes(
     explanation: Explanation | None, target: Wish, options: argparse.Namespace
 ) -> tuple[Diagnosis, ...]:
-    """Return what the GPU doctor says where an error is about a device that is missing."""
     from inspector.report.words.formats import is_about_machine
 
     if not is_about_machine(explanation):
         return ()
+    from inspector.doctor.examine import examine
+
     try:
-        return _examine(profile_of(target, options))
+        machine = profile_of(target, options)
     except CheckpointError:
         return ()  # the file is what was asked about
+    return () if machine.evidence is None else examine(machine)

@@ -21,14 +21,12 @@ NOTES = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `desktop`."""
     parser.add_argument(
         "action", choices=("install", "remove"), help="register, or take the registration back"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Register the program for this user, or remove the registration; print the files that changed."""
     from inspector.desktop.registration import find_registration, find_running_command
     from inspector.units import escape_text
 

@@ -17,14 +17,10 @@ from inspector.cli.common import (
     reader_may_leave,
     say_json,
 )
-from inspector.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from inspector.diff.compare import Chosen, Wish
+    from inspector.diff.compare import Wish
     from inspector.diff.records import Diff, Mode
-    from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
 
 SUMMARY = "Compare two checkpoints: names, devices, dtypes, shapes, values, and what loading them runs."
@@ -38,7 +34,6 @@ _MODES = {"facts": "none", "equal": "equal", "numbers": "numbers"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `diff`."""
     parser.add_argument(
         "files",
         nargs="+",
@@ -82,7 +77,6 @@ def _tolerance(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what differs; 1 means that anything does."""
     from inspector.cli.streams import refuse_twice
     from inspector.errors import CancelledError, PlanError
 
@@ -133,6 +127,7 @@ def _run_series(options: argparse.Namespace, progress: Progress) -> int:
     from inspector.cli.streams import refuse_stdin
     from inspector.diff.series import compare_series, series_paths
     from inspector.errors import PlanError
+    from inspector.library.comparing import chooser
     from inspector.report.comparing.series import series_document, series_page
     from inspector.values.asking import require_numpy
 
@@ -141,7 +136,7 @@ def _run_series(options: argparse.Namespace, progress: Progress) -> int:
     if unused:
         raise PlanError(f"--series takes no {' and no '.join(unused)}", remedy="leave it out")
     require_numpy()
-    found = compare_series(series_paths(options.files), progress, _chooser(options.filter))
+    found = compare_series(series_paths(options.files), progress, chooser(options.filter))
     if options.json:
         say_json(series_document(found))
     else:
@@ -177,6 +172,7 @@ def _wish(options: argparse.Namespace) -> Wish:
     from inspector.diff.compare import Wish
     from inspector.diff.content import Tolerance
     from inspector.errors import PlanError
+    from inspector.library.comparing import chooser
 
     tolerance = Tolerance(rtol=options.rtol or 0.0, atol=options.atol or 0.0)
     has_tolerance = options.rtol is not None or options.atol is not None
@@ -186,31 +182,4 @@ def _wish(options: argparse.Namespace) -> Wish:
             f"--compare {asked} compares no numbers", remedy="leave it out, or say --compare numbers"
         )
     mode: Mode = _MODES[asked]  # type: ignore[assignment]
-    return Wish(mode=mode, tolerance=tolerance, choose=_chooser(options.filter))
-
-
-def _chooser(text: str) -> Callable[[Checkpoint], Chosen] | None:
-    if not text.strip():
-        return None
-    from inspector.diff.compare import Chosen
-    from inspector.report.query import parse_query, refuse_mistakes, searchable
-    from inspector.report.terms import begun_fields
-
-    query = parse_query(text)
-    if not query.terms and not begun_fields(text):
-        return None
-    mistaken = False
-
-    def choose(checkpoint: Checkpoint) -> Chosen:
-        nonlocal mistaken
-        rows = searchable(checkpoint)
-        try:
-            refuse_mistakes(text, rows)
-        except QueryError:
-            if mistaken:  # what is a mistake for one file may be a name in the other
-                raise
-            mistaken = True
-        tensors, values = query.find(rows)
-        return Chosen(frozenset(tensors), frozenset(values))
-
-    return choose
+    return Wish(mode=mode, tolerance=tolerance, choose=chooser(options.filter))

@@ -17,7 +17,6 @@ EXAMPLES = ("recover half.pth -o rest.pth",)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `recover`."""
     parser.add_argument("file", metavar="FILE", help="the checkpoint; - is standard input")
     parser.add_argument(
         "-o",
@@ -31,7 +30,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Save what is intact, and list the rest."""
     from inspector.cli.streams import is_stream, refuse_stdout, streamed
 
     if not is_stream(options.output):

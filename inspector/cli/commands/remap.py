@@ -12,7 +12,7 @@ from inspector.cli.several import MANY, answer_each, expand
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:
-    from inspector.cli.remapping.opening import Answer
+    from inspector.cli.remapping import Answer
     from inspector.cli.streams import Given
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
@@ -34,7 +34,6 @@ NOTES = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `remap`."""
     parser.add_argument(
         "files",
         nargs="+",
@@ -58,7 +57,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_form_options(parser: argparse._ActionsContainer) -> None:
-    """Declare the options that ask for another form."""
     parser.add_argument(
         "--only", choices=("weights",), help="the model's weights alone, without training state"
     )
@@ -99,7 +97,6 @@ def _add_form_options(parser: argparse._ActionsContainer) -> None:
 
 
 def _add_check_options(parser: argparse._ActionsContainer) -> None:
-    """Declare the options for how a copy is checked, and what is said of it."""
     parser.add_argument(
         "--verify",
         choices=("quick", "full", "torch"),
@@ -112,7 +109,6 @@ def _add_check_options(parser: argparse._ActionsContainer) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Describe, copy, change or undo, as the options ask."""
     from inspector.cli.streams import is_stream, refuse_twice
 
     refuse_twice(*options.files)
@@ -127,7 +123,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse(files: list[str], options: argparse.Namespace) -> None:
-    """Refuse options that contradict each other, before any file is read."""
     if not (options.output or options.in_place or options.undo or options.into or options.dry_run):
         remedy = "add -o and the name of a new file, --into and a folder, --in-place or --dry-run"
         raise PlanError("remap was not told where to write", remedy=remedy)
@@ -143,7 +138,6 @@ def _refuse(files: list[str], options: argparse.Namespace) -> None:
 
 
 def _refuse_stdin(files: list[str], options: argparse.Namespace) -> None:
-    """Refuse standard input for what has to do with the file beside its contents."""
     from inspector.cli.streams import refuse_stdin
 
     for is_asked, what in (
@@ -169,30 +163,26 @@ def _remap_path(options: argparse.Namespace, path: str) -> int:
 
 
 def _remap(options: argparse.Namespace) -> int:
-    from inspector.cli.remapping.opening import give
+    from inspector.cli.remapping import give
 
     return give(_answer(options), options)
 
 
 def _answer(options: argparse.Namespace) -> Answer:
-    """Do what is asked with one file, `options.file`, whose copy is `options.output`."""
-    from inspector.cli.remapping.forms import convert, describe, read_form
+    from inspector.cli.remapping import change, convert, copy, describe, read_form, undo
 
     form = read_form(options)
     if options.dry_run:
         return describe(options, form)
     if form is not None:
         return convert(options, form)
-    from inspector.cli.remapping.copying import change, copy, undo
-
     if options.undo:
         return undo(options)
     return change(options) if options.in_place else copy(options)
 
 
 def _into(files: list[str], options: argparse.Namespace) -> int:
-    """Write the copies of files into a folder; a folder that was made for none is removed."""
-    from inspector.cli.remapping.into import remove_empty, write_into
+    from inspector.cli.remapping import remove_empty, write_into
 
     was_there = os.path.lexists(options.into)
     answer = write_into(files, options, _remap)
@@ -204,9 +194,7 @@ def _into(files: list[str], options: argparse.Namespace) -> int:
 
 
 def _to_stdout(path: str, options: argparse.Namespace) -> int:
-    """Write the copy to standard output, once it is whole and checked."""
-    from inspector.cli.remapping.into import copy_name, is_folder_copy
-    from inspector.cli.remapping.opening import give
+    from inspector.cli.remapping import copy_name, give, is_folder_copy
     from inspector.cli.streams import STREAM, named, refuse_stdout, streamed
 
     refuse_stdout(options)

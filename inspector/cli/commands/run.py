@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from inspector.cli.common import PROGRAM, tell
-from inspector.cli.machines import TARGETS
+from inspector.cli.mapping import TARGETS
 from inspector.errors import PlanError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ NOTES = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `run`."""
     parser.add_argument(
         "--map",
         action="append",
@@ -37,7 +36,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command, report, and end as it did."""
     from inspector.remap.rules import parse_rule
     from inspector.rescue.running import end_alike, run_rescued
     from inspector.target.wish import THIS, parse_wish
@@ -53,7 +51,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _report(journal: Journal, code: int) -> None:
-    """Write the report to stderr, behind what the program wrote there."""
     from inspector.report.words.results import format_journal
     from inspector.rescue.mending import find_needs
 

@@ -15,12 +15,10 @@ NOTES = "Without a command, it lists those that have one. The schemas are of JSO
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `schema`."""
     parser.add_argument("command", nargs="?", metavar="COMMAND", help="show, check, remap, diff, stats, ...")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a schema, or which there are."""
     from inspector.report.documents.schemas import schema_names, schema_text
 
     if options.command is None:

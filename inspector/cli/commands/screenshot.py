@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.common import DONE, plain_number
-from inspector.cli.machines import add_target_options, profile_of
+from inspector.cli.mapping import add_target_options, profile_of
 from inspector.cli.screen import window_libraries
 from inspector.errors import ContainerError, ExportError, PlanError
 
@@ -28,7 +28,6 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `screenshot`."""
     parser.add_argument("file", metavar="FILE", help="the checkpoint")
     parser.add_argument("output", metavar="OUT.png", help="the picture")
     parser.add_argument(
@@ -72,7 +71,6 @@ def _edge(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Render the window on a file, or the file's small picture, which appears whole or not at all."""
     from inspector.cli.streams import refuse_stdin
 
     refuse_stdin("a picture shows the file by its name", options.file)
@@ -81,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
             "the picture would be a PNG", where=options.output, remedy="name it with the suffix .png"
         )
     if options.thumbnail is not None:
-        from inspector.desktop.thumbnail.picture import draw_file
+        from inspector.desktop.thumbnail import draw_file
 
         picture = draw_file(options.file, options.thumbnail)
         _write(options, lambda part: part.write_bytes(picture), into=_is_waiting(Path(options.output)))

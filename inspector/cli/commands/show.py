@@ -38,7 +38,6 @@ EXAMPLES = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `show`."""
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - is standard input"
     )
@@ -64,7 +63,6 @@ def _depth(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what files hold; files that cannot be read do not stop the others."""
     from inspector.cli.several import expand
     from inspector.cli.streams import refuse_twice
 
@@ -128,7 +126,6 @@ def _page(path: str, options: argparse.Namespace) -> Page:
 
 
 def _listed(checkpoint: Checkpoint, options: argparse.Namespace) -> Listed:
-    """Return the rows down to the level that was asked for."""
     from inspector.report.documents.levels import cut_at
 
     tree, only = _tree(checkpoint, options)
@@ -136,7 +133,6 @@ def _listed(checkpoint: Checkpoint, options: argparse.Namespace) -> Listed:
 
 
 def _tree(checkpoint: Checkpoint, options: argparse.Namespace) -> tuple[Tree, Collection[int] | None]:
-    """Return the rows of the tree, and the ids of those that the filter finds; None without one."""
     from inspector.model.totals import device_totals
     from inspector.report.colors import device_colors
     from inspector.report.tree import build_tree
@@ -150,7 +146,6 @@ def _tree(checkpoint: Checkpoint, options: argparse.Namespace) -> tuple[Tree, Co
 
 
 def _searched(checkpoint: Checkpoint, text: str) -> tuple[Query, Rows]:
-    """Return a query that has no mistakes, and what it is asked of."""
     from inspector.report.query import parse_query, refuse_mistakes, searchable
 
     rows = searchable(checkpoint)

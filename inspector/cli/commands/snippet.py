@@ -31,7 +31,6 @@ _STYLES = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `snippet`."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="the checkpoint, or several")
     parser.add_argument("-o", "--output", metavar="OUT.py", help="write the code to a file; - prints it")
     parser.add_argument("--force", action="store_true", help="replace OUT.py if it exists")
@@ -44,7 +43,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the code, or write it to a file."""
     from inspector.cli.several import answer_each, expand
     from inspector.cli.streams import is_stream, refuse_stdin
     from inspector.remap.plan import refuse_other_than_devices
@@ -61,7 +59,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse_style(style: str | None) -> None:
-    """Refuse a style that no file offers."""
     from inspector.snippet.styles.table import STYLES
 
     known = [row.id for row in STYLES]
@@ -71,7 +68,6 @@ def _refuse_style(style: str | None) -> None:
 
 
 def _snippet(path: str, options: argparse.Namespace) -> int:
-    """Write the code for one file."""
     from inspector.model.build import open_checkpoint
     from inspector.remap.plan import device_map
     from inspector.snippet.styles.table import offered_styles, render
@@ -122,7 +118,6 @@ def _give(
     styles: Sequence[str],
     unread: str | None = None,
 ) -> None:
-    """Write code where it was asked for: to a file, as a document, or below the name of its file."""
     if options.output is not None:
         _write(code, path, options)
     if options.json:

@@ -41,7 +41,6 @@ NOTES = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `stats`."""
     parser.add_argument("file", metavar="FILE", help="the checkpoint; - is standard input")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="the tensors, by path or pattern")
     parser.add_argument(
@@ -54,7 +53,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print statistics; tensors without values do not stop the others."""
     if options.scan == bool(options.paths):
         raise PlanError("name the tensors, or use --scan for all of them", remedy="see stats --help")
     from inspector.cli.streams import named
@@ -110,7 +108,6 @@ def _stats(
 
 
 def _ranks(requests: Requests, row: int, reader: ValueReader, progress: Progress, path: str) -> Ranks | None:
-    """Return the ranks of a matrix; None, and say why, where there are none."""
     from inspector.errors import ValuesError
 
     try:

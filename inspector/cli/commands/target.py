@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from inspector.cli.common import DONE, PROGRAM, say, say_json
-from inspector.cli.machines import add_target_options, profile_of
+from inspector.cli.mapping import add_target_options, profile_of
 
 SUMMARY = "Describe this machine and say why torch can or cannot use its GPUs."
 EXAMPLES = (
@@ -17,14 +17,12 @@ NOTES = f"For another machine: {PROGRAM} target --probe-script | ssh HOST python
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `target`."""
     parser.add_argument("--json", action="store_true", help="one JSON document")
     add_target_options(parser, "this")
     parser.add_argument("--probe-script", action="store_true", help="print the script that probes a machine")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Describe a machine, or print the script that describes any other one."""
     if options.probe_script:
         from inspector.resources import PROBE, resource_path
 

@@ -21,7 +21,6 @@ NOTES = f"Exits with 1 where a copy differs. {MANY}"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `verify`."""
     parser.add_argument("files", nargs="+", metavar="OUT", help="the copy, or several; - is standard input")
     parser.add_argument(
         "--against",
@@ -36,7 +35,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare copies with their originals; 1 means that one differs."""
     from inspector.cli.streams import refuse_twice
 
     refuse_twice(*options.files, options.against)
@@ -46,7 +44,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _verify(path: str, options: argparse.Namespace) -> int:
-    """Compare every tensor, value and byte of a copy with the original's."""
     from inspector.cli.streams import is_stream, named
 
     against = options.against if is_stream(path) else original_of(path, options.against)
@@ -63,7 +60,6 @@ def _verify(path: str, options: argparse.Namespace) -> int:
 
 
 def _compare(copy: str, original: str, options: argparse.Namespace) -> tuple[Comparison, bool]:
-    """Return what a copy differs in, and whether its devices were compared with a plan."""
     from inspector.model.build import open_checkpoint
     from inspector.remap.verify import compare_files
 

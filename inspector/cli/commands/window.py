@@ -6,7 +6,7 @@ import argparse
 
 from inspector import __version__
 from inspector.cli.common import DONE, PROGRAM
-from inspector.cli.machines import PYTHONS
+from inspector.cli.mapping import PYTHONS
 
 SUMMARY = (
     "Open PyTorch checkpoints without executing them, and fix the devices they name.\n"
@@ -16,7 +16,6 @@ EXAMPLES = ("", "best.pth last.pth", "--demo")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the window."""
     parser.add_argument("files", nargs="*", metavar="FILE", help="checkpoints to open in the window")
     parser.add_argument("--demo", action="store_true", help="open the demo checkpoint")
     parser.add_argument("--fresh", action="store_true", help="ignore remembered settings")
@@ -25,7 +24,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Hand the files to the running program, or open a window on them."""
     from inspector.cli.streams import refuse_stdin
     from inspector.desktop.handover import hand_over
     from inspector.pythons import name_python

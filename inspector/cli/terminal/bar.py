@@ -100,8 +100,6 @@ def _whole() -> Column:
 
 
 class _Amount(ProgressColumn):
-    """How much of how much, and how fast."""
-
     def __init__(self) -> None:
         super().__init__(_whole())
 
@@ -111,8 +109,6 @@ class _Amount(ProgressColumn):
 
 
 class _Left(ProgressColumn):
-    """How long it has taken, or will still take."""
-
     def __init__(self) -> None:
         super().__init__(_whole())
 
@@ -122,7 +118,6 @@ class _Left(ProgressColumn):
 
 
 def amount_text(done: float, total: float | None, speed: float | None, is_counted: bool) -> str:  # noqa: FBT001
-    """Return how much of how much is done, and how fast that goes where units are bytes."""
     if total is None:
         return ""
     if is_counted:

@@ -264,7 +264,6 @@ def _theme(ground: Ground) -> Theme:
 
 
 def _worst(color: str) -> float:
-    """Return the contrast of a color against white or black, whichever is less."""
     light = luminance(_rgb(color))
     return min(1.05 / (light + 0.05), (light + 0.05) / 0.05)
 

@@ -55,7 +55,6 @@ class _Grid(NamedTuple):
 
 
 def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
-    """Yield the rows of a tree as lines of a terminal."""
     if not block.rows:
         yield from [NOTHING_FOUND] * block.sought
         return
@@ -87,7 +86,6 @@ def _sample(block: TreeRows) -> list[tuple[Node, int]]:
 
 
 def _natural(sample: list[tuple[Node, int]], dots: int, paint: Paint) -> list[int]:
-    """Return the columns that each column would take."""
     widths = list(map(width_of, HEADER))
     spread = 0
     for node, level in sample:
@@ -104,7 +102,6 @@ def _natural(sample: list[tuple[Node, int]], dots: int, paint: Paint) -> list[in
 
 
 def _texts(node: Node, paint: Paint) -> Cells:
-    """Return the cells of a row as this terminal shows them, for that is what takes room."""
     device, shape, type_text, size = map(paint.text, facts_of(node))
     return paint.text(node.name), device, shape, type_text, size
 
@@ -135,7 +132,6 @@ def fitted(natural: Sequence[int], room: int, counts: int = 0) -> list[int]:
 
 
 def _shrink(widths: list[int], floors: Sequence[int], room: int) -> None:
-    """Take columns from the widest, until all fit or none is left above its floor."""
     while _total(widths) > room:
         spare = [column for column, width in enumerate(widths) if width > floors[column]]
         if not spare:
@@ -176,13 +172,11 @@ def _row(node: Node, level: int, grid: _Grid) -> str:
 
 
 def _short(text: str, width: int) -> str:
-    """Return a sum without its second figure where there is no room for both, and with less of its first."""
     tensors = text.partition(", ")[0]
     return next((one for one in (text, tensors) if width_of(one) <= width), _shortest(text))
 
 
 def _shortest(text: str) -> str:
-    """Return how many tensors there are, in three digits: `1.20M tensors`."""
     count, _, rest = text.partition(", ")[0].partition(" ")
     digits = count.replace(",", "")
     return f"{format_quantity(int(digits))} {rest}" if digits.isdecimal() else text
@@ -194,7 +188,6 @@ def _cell(text: str, width: int, is_right: bool, paint: Paint) -> str:  # noqa: 
 
 
 def _device(node: Node, text: str, grid: _Grid) -> str:
-    """Return the dots of the first devices, and their names."""
     width = grid.widths[_DEVICE]
     if not text:
         return " " * width
@@ -210,7 +203,6 @@ def _device(node: Node, text: str, grid: _Grid) -> str:
 
 
 def _named(name: str, level: int, grid: _Grid, style: str) -> str:
-    """Return a name below its parent's; from some level on, its number stands for the indent."""
     width = grid.widths[_NAME]
     indent = " " * (grid.step * level)
     if level > grid.deepest:

@@ -49,7 +49,6 @@ def wrap_message(text: str, width: int) -> str:
 
 
 def _pieces(word: str, width: int) -> Iterator[str]:
-    """Yield a word as parts that fit into a line."""
     if width_of(word) <= width:
         yield word
         return

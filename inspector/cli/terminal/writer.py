@@ -50,7 +50,6 @@ _LEAD = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])")
 
 
 def lay_line(line: Line, paint: Paint) -> Iterator[str]:
-    """Yield a line of an answer as lines of a terminal."""
     if line.role == "code":
         yield _pasted(line, paint)
     elif line.role in _VERDICTS:
@@ -87,7 +86,6 @@ def _verdict(line: Line, paint: Paint) -> Iterator[str]:
 
 
 def _signed(line: Line, paint: Paint, sign: str, lead: str) -> Iterator[str]:
-    """Yield a sentence behind a sign; its first words are in the sign's color, or all of it is bold."""
     indent = 2 + (len(line.indent) if line.role in _VERDICTS else 0)
     first, *rest = wrap(line.text, columns_for(paint, indent)) or [""]
     is_verdict = line.role in _VERDICTS
@@ -127,7 +125,6 @@ _MOST_ALIGNED = 48
 
 
 def lay_devices(rows: Sequence[DeviceRow], paint: Paint) -> Iterator[str]:
-    """Yield devices with their dots, and their figures right-aligned below each other."""
     colors = device_colors(row.device for row in rows)
     names = max(width_of(row.name) for row in rows)
     figures = [max(len(row.tensors) for row in rows), max(len(row.size) for row in rows)]
@@ -140,7 +137,6 @@ def lay_devices(rows: Sequence[DeviceRow], paint: Paint) -> Iterator[str]:
 
 
 def lay_facts(rows: Sequence[Fact], paint: Paint) -> Iterator[str]:
-    """Yield captions with what they say, wrapped beside them."""
     for row in rows:
         first, *rest = wrap(row.text, columns_for(paint, row.width + 4)) or [""]
         caption = paint.style(row.caption, "dim") + " " * (row.width - width_of(row.caption))
@@ -171,8 +167,6 @@ def _ascii_bars(counts: Sequence[int], width: int) -> str:
 
 
 class _Pair(NamedTuple):
-    """A path, and what is said of it."""
-
     mark: str
     indent: int
     path: str
@@ -181,13 +175,11 @@ class _Pair(NamedTuple):
 
 
 def lay_changes(blocks: Sequence[Change], paint: Paint) -> Iterator[str]:
-    """Yield differences: each mark in its color, the path whole, and what differs beside or below it."""
     marks = {block.mark: f"  {paint.style(block.mark, block.mark)} " for block in blocks}
     return _pairs([_Pair(marks[block.mark], 4, block.path, block.detail) for block in blocks], paint)
 
 
 def lay_pointed(blocks: Sequence[Pointed], paint: Paint) -> Iterator[str]:
-    """Yield tensors or files, and what is said of each beside or below it."""
     pairs = [
         _Pair(
             paint.text(block.indent),
@@ -202,7 +194,6 @@ def lay_pointed(blocks: Sequence[Pointed], paint: Paint) -> Iterator[str]:
 
 
 def _pairs(pairs: Sequence[_Pair], paint: Paint) -> Iterator[str]:
-    """Yield pairs, their texts below each other where short paths leave room for that."""
     fit = (width_of(one.path) for one in pairs if one.text and _is_beside(one, width_of(one.path), paint))
     aligned = max((width for width in fit if width <= _MOST_ALIGNED), default=0)
     for one in pairs:
@@ -227,7 +218,6 @@ def _pair(one: _Pair, names: int, paint: Paint) -> Iterator[str]:
 
 
 def lay_result(block: Result, paint: Paint) -> Iterator[str]:
-    """Yield what was done with a file: its name behind a sign, then a line for each part."""
     sign = paint.sign("good" if block.is_good else "bad")
     yield f"{sign} {paint.style(cut_middle(block.name, paint.look.width - 2), 'file')}"
     for part in block.parts:
@@ -481,7 +471,6 @@ class Pager:
 
 
 def can_page() -> bool:
-    """Return whether somebody is there who can turn pages."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 

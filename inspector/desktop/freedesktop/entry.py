@@ -14,7 +14,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _ESCAPED_IN_QUOTES = frozenset('"`$\\')
 _SHELL = "/bin/sh"
 KEPT = "X-CheckpointInspector-Kept"
-"""The key of the launcher that keeps what `desktop remove` takes back, see `offers`."""
+"""The key of the launcher that keeps what `desktop remove` takes back, see `default_apps`."""
 
 
 def format_entry(template: str, script: str, kept: str) -> str:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from inspector.desktop import PROGRAM
-from inspector.desktop.freedesktop import caches, default_apps, entry, offers
+from inspector.desktop.freedesktop import caches, default_apps, entry
 from inspector.desktop.freedesktop.caches import read_if_there, restore, write_atomically
 from inspector.errors import ExportError
 from inspector.records import dataclass
@@ -100,22 +100,19 @@ class FreedesktopRegistration:
         return self.config_home / "mimeapps.list"
 
     def _kept(self) -> dict[str, str]:
-        """Read from the launcher what an earlier `install` wrote for programs of others."""
-        return offers.parse_kept(entry.read_kept(_decode(read_if_there(self._launcher) or b"")))
+        return default_apps.parse_kept(entry.read_kept(_decode(read_if_there(self._launcher) or b"")))
 
     def _edit_defaults(self, types: list[str]) -> tuple[bytes, str]:
-        """Return the new list, and what the launcher keeps for `remove`."""
         try:
             text = _decode(read_if_there(self._defaults) or b"")
             kept = self._kept()
         except OSError as error:
             raise _as_export_error("the list of default programs could not be read", error) from error
         text = default_apps.add_default(text, ENTRY_NAME, types)
-        text, added = default_apps.add_last(text, offers.plan_offers(ENTRY_NAME))
-        return _encode(text), offers.format_kept(kept | added)
+        text, added = default_apps.add_last(text, default_apps.plan_offers(ENTRY_NAME))
+        return _encode(text), default_apps.format_kept(kept | added)
 
     def _without_us(self, before: bytes) -> bytes | None:
-        """Return the list without our lines; None when nothing else is in it, as when there was none."""
         after = _encode(default_apps.remove_everywhere(_decode(before), ENTRY_NAME, self._kept()))
         return after if after == before or after.strip() else None
 

@@ -119,7 +119,8 @@ def load_verdict(judged: Judged, findings: Sequence[Finding], where: str, call: 
     if load.last_error is not None:
         return _stopped(judged, findings, load.last_error, where)
     if load.failure is not None:
-        return Verdict("does not load", where.replace("every", "any"), _refusal(judged), "caution")
+        why = _refusal(judged) or "one of its files is refused"
+        return Verdict("does not load", where.replace("every", "any"), why, "caution")
     full = overflow_among(findings, judged.target)
     if full is not None:
         why = full.detail.partition(": ")[0] if full.id == "does-not-fit" else _small(full.title)

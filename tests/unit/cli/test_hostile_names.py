@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli import main
+from inspector.cli import main, remapping
 from inspector.cli.commands import COMMANDS
 from inspector.report.page import Line
 from inspector.report.words import results
@@ -155,7 +155,8 @@ def test_no_name_makes_a_line_of_its_own(cli, tmp_path) -> None:
 def test_what_goes_to_stderr_passes_the_same_door(capfdbinary, tmp_path, monkeypatch, command) -> None:
     """Where stdout takes the copy, an answer that a function forgot to escape is written to stderr."""
     made, evil = results.result_page, Line("raw\x1b[2J\x9b\u202e\nSAFE")
-    monkeypatch.setattr(results, "result_page", lambda name, said, more=(): made(name, said, [*more, evil]))
+    for place in (results, remapping):
+        monkeypatch.setattr(place, "result_page", lambda name, said, more=(): made(name, said, [*more, evil]))
     path = tmp_path / "a.pth"
     weights = state_dict(w=tensor(storage("0", location="cuda:0"), 2))
     path.write_bytes(zips.checkpoint(weights, {"0": bytes(8)}))

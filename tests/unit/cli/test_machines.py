@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inspector.cli.display import Display
-from inspector.cli.machines import add_target_options, profile_of
+from inspector.cli.mapping import add_target_options, profile_of
 from inspector.errors import PlanError
 from inspector.progress import Progress
 from inspector.target import profile_file

@@ -94,78 +94,11 @@ def test_files_named_like_a_command_can_be_opened() -> None:
     assert parse(["show", "show", "./remap"]).files == ["show", "./remap"]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["show"], "the following arguments are required: FILE"),
-        (["show", "--depth", "x", "a"], "argument --depth: 'x' is not a number of levels"),
-        (["show", "--depth", "0", "a"], "argument --depth: '0' is not a number of levels"),
-        (["show", "--depth", "-1", "a"], "argument --depth: '-1' is not a number of levels"),
-        (["show", "--depth", "9" * 9, "a"], f"argument --depth: '{'9' * 9}' is not a number of levels"),
-        (["show", "--js", "a"], "show has no option --js; did you mean --json?"),
-        (["remap", "a", "--in-place", "--undo"], "argument --undo: not allowed with argument --in-place"),
-        (["remap", "-o", "b"], "the following arguments are required: FILE"),
-        (["recover", "a"], "the following arguments are required: -o/--output"),
-        (["screenshot", "a"], "the following arguments are required: OUT.png"),
-        (["screenshot", "a", "b", "--size", "big"], "argument --size: 'big' is not a size such as 1280x800"),
-        (
-            ["screenshot", "a", "b", "--size", "1280x"],
-            "argument --size: '1280x' is not a size such as 1280x800",
-        ),
-        (
-            ["screenshot", "a", "b", "--size", "10x10"],
-            "argument --size: '10x10' is not a size such as 1280x800",
-        ),
-        (["screenshot", "a", "b", "--size", "800x9999"], "argument --size: '800x9999' is not a size such as"),
-        (["screenshot", "a", "b", "--size", "٣٣٣x800"], "argument --size: '٣٣٣x800' is not a size such as"),
-        (
-            ["screenshot", "a", "b", "--theme", "pink"],
-            "argument --theme: there is no 'pink' (it can be light, dark, ",
-        ),
-        (
-            ["screenshot", "a", "b", "--page", "moon"],
-            "argument --page: there is no 'moon' (it can be memory, ",
-        ),
-        (["desktop", "paint"], "desktop takes no 'paint' (it can be "),
-        (
-            ["remap", "a", "--only", "wieghts"],
-            "argument --only: there is no 'wieghts' (did you mean weights?",
-        ),
-        (["--nonsense"], "without a command, there is no option --nonsense (checkpoint-inspector --help"),
-        (["a.pth", "--dem"], "without a command, there is no option --dem; did you mean --demo?"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_exit_code_2(capsys, given: list[str], said: str) -> None:
-    with pytest.raises(SystemExit) as stop:
-        parse(given)
-    assert stop.value.code == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"checkpoint-inspector: error: {said}")
-    assert err.count("\n") == 1
-
-
 def test_sizes_and_depths_are_numbers() -> None:
     assert parse(["screenshot", "a", "b", "--size", "640x480"]).size == (640, 480)
     assert parse(["screenshot", "a", "b"]).size == (1280, 800)
     assert parse(["show", "a", "--depth", "3"]).depth == 3
     assert parse(["show", "a"]).depth is None
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["shwo", "x.pth"], "there is no command or file 'shwo'; did you mean show?"),
-        (
-            ["nothing"],
-            "there is no command or file 'nothing'; checkpoint-inspector --help lists the commands",
-        ),
-    ],
-)
-def test_an_unknown_word_opens_no_window(cli, given: list[str], said: str) -> None:
-    answer = cli(*given)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err == f"checkpoint-inspector: error: {said}\n"
 
 
 def test_files_are_no_unknown_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,17 +188,6 @@ def test_help_leaves_a_narrow_terminal_room_for_sentences(monkeypatch) -> None:
         line = next(line for line in parser_of("remap").format_help().split("\n") if "  --undo " in line)
         columns[width] = line.index("undo --in-place")
     assert columns == {"60": 20, "80": 28}
-
-
-def test_what_argparse_would_word_oddly(capsys) -> None:
-    said = {
-        ("show", "a.pth", "--json=yes"): "--json takes no value, and 'yes' was given",
-        ("desktop", "status"): "desktop takes no 'status' (it can be install, remove)",
-    }
-    for words, sentence in said.items():
-        with pytest.raises(SystemExit):
-            parse(list(words))
-        assert capsys.readouterr().err == f"checkpoint-inspector: error: {sentence}\n"
 
 
 def test_files_that_are_named_like_options_are_files(

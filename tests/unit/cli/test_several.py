@@ -15,27 +15,6 @@ from tests.builders import pickles, zips
 DEMO = demo_path()
 
 
-def test_each_file_is_answered_and_the_worst_code_is_returned(cli, tmp_path) -> None:
-    bad = tmp_path / "bad.pth"
-    bad.write_bytes(b"no checkpoint, just some text that is long enough to be looked at")
-    answer = cli("check", DEMO, tmp_path / "*.pth", bad, DEMO, "--target", "cpu")
-    assert answer.code == 3
-    assert [line for line in answer.out.splitlines() if line == str(DEMO)] == [str(DEMO)] * 2
-    assert answer.out.endswith("\n\n4 files: 2 do not load or are not safe, 2 could not be read\n")
-    assert "\n\n\n" not in answer.out
-    first, second = answer.err.splitlines()
-    assert first == (
-        f"checkpoint-inspector: error: no such file: {tmp_path}/*.pth (no file matches this pattern)"
-    )
-    assert str(bad) in second
-    assert cli("check", DEMO, DEMO, "--target", "2xcuda").out.endswith("\n\n2 files: 2 load and are safe\n")
-    assert cli("check", bad, bad, "--target", "cpu").out == "2 files: 2 could not be read\n"
-
-
-def test_one_file_has_no_line_at_the_end(cli) -> None:
-    assert "file:" not in cli("check", DEMO, "--target", "cpu").out
-
-
 def test_documents_are_one_a_line(cli, tmp_path) -> None:
     small = tmp_path / "small.pth"
     state = pickles.state_dict(w=pickles.tensor(pickles.storage(location="cuda:0"), 2))

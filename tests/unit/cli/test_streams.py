@@ -115,36 +115,6 @@ def test_nothing_to_read_is_said(cli) -> None:
     assert "standard input is the terminal (redirect a file: - < best.pth)" in answer.err
 
 
-def test_where_standard_input_makes_no_sense_is_wrong_usage(cli) -> None:
-    lines = {
-        ("snippet", "-"): "the code loads the file by its name",
-        ("screenshot", "-", "never.png"): "a picture shows the file by its name",
-        ("-",): "the window shows files by their names",
-        ("diff", "--series", "-", DEMO): "a series is listed by the names of its files",
-        ("remap", "-", "--in-place"): "--in-place changes the file itself",
-        ("remap", "-", "--undo"): "--undo finds its record by the file's name",
-        ("remap", DEMO, "-", "--into", "never"): "--into gives a copy the name of its file",
-        ("remap", "-", "-o", "never.pth", "--receipt", "r"): "a receipt names the file that was copied",
-        ("remap", "-", "-o", "never.pth", "--keep-times"): "--keep-times takes the times of a file",
-    }
-    for line, why in lines.items():
-        answer = cli(*line)
-        assert (answer.code, answer.out) == (2, ""), line
-        assert f"{why}, and standard input has no name: - (name the file)" in answer.err, line
-    twice = (
-        ("show", "-", "-"),
-        ("check", "-", "--error-file", "-"),
-        ("check", "-", "--script", "-"),
-        ("diff", "-", "-"),
-        ("verify", "-", "--against", "-"),
-        ("remap", "-", "-", "--dry-run"),
-    )
-    for line in twice:
-        answer = cli(*line)
-        assert answer.code == 2, line
-        assert "standard input can be read once only" in answer.err, line
-
-
 @pytest.fixture
 def small(tmp_path_factory) -> Path:
     """A checkpoint that fits into a pipe."""
@@ -301,18 +271,7 @@ def test_nothing_goes_there_of_what_failed(capfdbinary, tmp_path, monkeypatch) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_standard_output_cannot_take_is_wrong_usage(cli, tmp_path, monkeypatch) -> None:
-    (tmp_path / "sharded").mkdir()
-    said = {
-        ("remap", DEMO, "-o", "-", "--json"): "the new file and the JSON cannot both go to standard output",
-        ("remap", DEMO, "-o", "-", "--receipt", "r"): "a receipt is for one copy that has a name",
-        ("remap", DEMO, "-o", "-", "--keep-times"): "standard output has no times to keep",
-        ("remap", DEMO, DEMO, "-o", "-"): "-o is for one file, and 2 are given",
-        ("remap", tmp_path / "sharded", "-o", "-"): "a folder cannot go to standard output",
-    }
-    for words, sentence in said.items():
-        answer = cli(*words)
-        assert (answer.code, sentence in answer.err) == (2, True), words
+def test_a_terminal_takes_no_checkpoint(monkeypatch) -> None:
     terminal = SimpleNamespace(isatty=lambda: True)
     monkeypatch.setattr(sys, "stdout", terminal)
     with pytest.raises(PlanError, match="a checkpoint is nothing to show on a terminal"):

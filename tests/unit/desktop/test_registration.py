@@ -9,10 +9,10 @@ import pytest
 
 import inspector
 from inspector.desktop.freedesktop.registration import FreedesktopRegistration
-from inspector.desktop.macos.registration import MacRegistration
+from inspector.desktop.macos import MacRegistration
 from inspector.desktop.registration import find_registration, find_running_command
-from inspector.desktop.windows.this_user import WindowsRegistration
-from tests.unit.desktop.windows.fake_winreg import FakeWinreg
+from inspector.desktop.windows import WindowsRegistration
+from tests.unit.desktop.fake_winreg import FakeWinreg
 
 PACKAGE = Path(inspector.__file__).resolve().parent
 

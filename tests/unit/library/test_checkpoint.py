@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 import inspector
+from inspector.diagnose.run import diagnose
+from inspector.library.sources import Opened, telling_what_runs
 from inspector.report.colors import device_name
+from inspector.resources import demo_path
 from tests.corpus import CORPUS
-from tests.unit.remap.samples import mapping, stream, tensor, text, written, zip_of
+from tests.unit.remap.samples import call, mapping, name, stream, tensor, text, written, zip_of
 
 WEIGHT = "model/stem.conv.weight"
 CUDA = text("cuda:0")
@@ -153,3 +156,99 @@ def test_other_processes_can_be_asked(demo: inspector.Checkpoint) -> None:
     assert again.to_dict() == demo.to_dict()
     assert again._opened.located == demo._opened.located
     assert repr(pickle.loads(pickle.dumps(demo.tensors[1]))) == repr(demo.tensors[1])
+
+
+def descriptors() -> set[str]:
+    return {str(one.readlink()) for one in Path("/proc/self/fd").iterdir() if one.exists()}
+
+
+def test_paths_of_any_kind_are_opened_and_closed_again() -> None:
+    path = demo_path()
+    for given in (path, str(path)):
+        found = inspector.open(given)
+        assert isinstance(found, inspector.Checkpoint)
+        assert found.path == str(path)
+    assert str(path) not in descriptors()
+
+
+def test_a_folder_is_a_checkpoint_too() -> None:
+    found = inspector.open(CORPUS / "hf_sharded")
+    assert found.format == "sharded"
+    assert len(found) > 1
+
+
+def test_what_is_no_checkpoint_is_an_error_of_the_one_tree(tmp_path: Path) -> None:
+    (tmp_path / "page.pth").write_bytes(b"<!DOCTYPE html><html></html>")
+    for file, kind in (
+        ("page.pth", inspector.NotACheckpointError),
+        ("missing.pth", inspector.ContainerError),
+    ):
+        with pytest.raises(kind) as found:
+            inspector.open(tmp_path / file)
+        assert isinstance(found.value, inspector.CheckpointError)
+        assert "\n" not in str(found.value)
+    with pytest.raises(TypeError):
+        inspector.open(3)  # type: ignore[arg-type]
+    with pytest.raises(inspector.CheckpointError):
+        inspector.open("a\0b")
+
+
+def test_one_line_with_nothing_invisible(demo: inspector.Checkpoint, tmp_path) -> None:
+    assert repr(demo.tensors[0]) == "<Tensor 'model/stem.conv.weight': float32 [8, 3, 3, 3] on cuda:0>"
+    body = mapping(**{"a\u202e\n" + 300 * "x": tensor(text("cuda\x1b[0m"))})
+    path = written(tmp_path, zip_of(stream(body), {"0": bytes(16)}))
+    (hostile,) = inspector.open(path).tensors
+    assert repr(hostile).isprintable()
+    assert len(repr(hostile)) < 250
+
+
+def test_its_numbers_are_read_when_they_are_asked_for(demo: inspector.Checkpoint, copy, monkeypatch) -> None:
+    found = demo["model/stem.conv.weight"].stats()
+    assert (found.numel, found.nan) == (216, 0)
+    monkeypatch.chdir(copy.parent)
+    here = inspector.open("demo.pth")
+    monkeypatch.chdir("/")
+    assert here.tensors[0].stats().max == found.max
+    copy.write_bytes(copy.read_bytes())
+    with pytest.raises(inspector.CheckpointError, match="changed since it was opened"):
+        here.tensors[0].stats()
+
+
+SYSTEM = call(name("os", "system"), text("echo"))
+
+
+def test_the_facts_have_the_name_that_was_given_and_the_place_is_kept(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(demo_path().parent)
+    opened = Opened("demo.pth")
+    monkeypatch.chdir(tmp_path)
+    assert opened.facts.path == "demo.pth"
+    assert opened.file == opened.located.path == str(demo_path())
+    assert opened.safety.verdict == "weights-only"
+    assert opened.findings == diagnose(opened.facts, opened.safety)
+    assert opened.seconds > 0
+
+
+def test_an_error_tells_what_loading_would_run_and_takes_no_advice(tmp_path) -> None:
+    path = tmp_path / "cut.pth"
+    path.write_bytes(stream(SYSTEM)[:-1])
+    with pytest.raises(inspector.CheckpointError) as found:
+        inspector.open(path)
+    assert found.value.__notes__[0].startswith("DANGEROUS: Loading it can run commands")
+    assert found.value.remedy == "do not load it with any program"
+    path.write_bytes(stream(call(name("mine", "run"), text("echo")))[:-1])
+    with pytest.raises(inspector.CheckpointError) as found:
+        inspector.open(path)
+    assert found.value.__notes__[0].startswith("NEEDS YOUR TRUST: Loading it runs code")
+
+
+def test_an_error_of_which_nothing_was_seen_stays_as_it_is(tmp_path) -> None:
+    with pytest.raises(inspector.CheckpointError) as found:
+        inspector.open(tmp_path / "missing.pth")
+    assert not hasattr(found.value, "__notes__")
+    for body in (text("plain"), tensor(text("cpu"))):
+        (tmp_path / "cut.pth").write_bytes(stream(body)[:-1])
+        with pytest.raises(inspector.CheckpointError) as found:
+            inspector.open(tmp_path / "cut.pth")
+        assert not hasattr(found.value, "__notes__")
+    with pytest.raises(ValueError, match="another"), telling_what_runs():
+        raise ValueError("another")

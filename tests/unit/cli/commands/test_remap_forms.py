@@ -12,7 +12,6 @@ from tests.builders.archives import archive
 from tests.builders.pickles import dict_, proto, state_dict, storage, stream, tensor, text
 from tests.builders.safetensors import model
 from tests.corpus import CORPUS
-from tests.sweep import table
 
 DEMO = demo_path()
 FRAMEWORKS = CORPUS.parent / "frameworks"
@@ -25,87 +24,6 @@ def out(tmp_path: Path) -> Path:
 
 def names(path: Path) -> list[str]:
     return [row.path for row in open_checkpoint(str(path)).tensors]
-
-
-def test_weights_alone_on_the_cpu(cli, out) -> None:
-    answer = cli("remap", DEMO, "-o", out, "--only", "weights")
-    assert (answer.code, answer.err) == (0, "")
-    first, *rest = answer.out.splitlines()
-    assert first.startswith(f"{out}: ")
-    assert "taken from model;" in first
-    assert first.endswith(
-        "reopened and compared: names, types and shapes of the tensors and all other values as planned; "
-        "of their bytes only the ends of what was copied"
-    )
-    assert any(line.startswith("  left out: optimizer: the state of an optimizer (") for line in rest)
-    original = open_checkpoint(str(DEMO))
-    kept = [row.path.removeprefix("model/") for row in original.tensors if row.path.startswith("model/")]
-    assert names(out) == kept
-    assert f"{len(kept)} tensors as zip" in first
-    assert {row.device for row in open_checkpoint(str(out)).tensors} == {"cpu"}
-
-
-def test_map_and_target_count_for_forms_as_well(cli, out) -> None:
-    cli("remap", DEMO, "-o", out, "--only", "weights", "--map", "cuda:1=cuda:0")
-    assert {row.device for row in open_checkpoint(str(out)).tensors} == {"cuda:0"}
-    cli("remap", DEMO, "-o", out, "--compact", "--target", "mps", "--force")
-    assert {row.device for row in open_checkpoint(str(out)).tensors} == {"mps", "cpu"}
-
-
-def test_safetensors(cli, tmp_path) -> None:
-    out = tmp_path / "out.safetensors"
-    answer = cli("remap", DEMO, "-o", out, "--format", "safetensors", "--exclude", "model/*.bias")
-    assert answer.code == 0
-    data = out.read_bytes()
-    header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
-    assert header.pop("__metadata__")["format"] == "pt"
-    assert header
-    assert not any(name.endswith(".bias") for name in header)
-
-
-def test_everything_but_what_is_excluded(cli, out) -> None:
-    answer = cli(
-        "remap",
-        DEMO,
-        "-o",
-        out,
-        "--exclude",
-        "optimizer",
-        "--exclude",
-        "**/*.bias",
-        "--keep-times",
-        "--no-verify",
-    )
-    assert answer.code == 0
-    assert "compared" not in answer.out
-    assert not any(name.startswith("optimizer") or name.endswith(".bias") for name in names(out))
-    assert out.stat().st_mtime_ns == DEMO.stat().st_mtime_ns
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        (["--only", "all"], 2, "there is no 'all' (it can be weights)"),
-        (["--format", "onnx"], 2, "there is no 'onnx' (it can be same, state-dict, safetensors)"),
-        (
-            ["--exclude", "nowhere"],
-            2,
-            "matches the pattern: nowhere (list the paths with: checkpoint-inspector show ",
-        ),
-        (["--exclude", ""], 2, "an empty pattern leaves nothing out"),
-        (["--strip-prefix", "net."], 2, "names do not begin with 'net.'"),
-        (["--format", "safetensors"], 2, "name is one for torch.load, but the file would be for safetensors"),
-        (["--compact", "--map", "cuda0=cpu"], 2, "did you mean cuda:0=cpu?"),
-        (["--compact", "--receipt", "r.json"], 2, "another form is no copy"),
-        (["--compact", "--verify", "torch"], 2, "another form is no copy"),
-        (["--only", "weights", "--map", "*=nowhere"], 2, "not a device to map to"),
-    ],
-)
-def test_what_cannot_be_had_is_said(cli, out, options, code, said) -> None:
-    answer = cli("remap", DEMO, "-o", out, *options)
-    assert (answer.code, answer.out) == (code, "")
-    assert said in answer.err
-    assert not out.exists()
 
 
 def test_the_name_of_the_new_file_tells_its_format(cli, tmp_path) -> None:
@@ -141,36 +59,6 @@ def test_no_map_for_a_copy_as_safetensors_of_what_has_no_devices(cli, tmp_path) 
     assert cli("remap", path, "-o", out).code == 0
 
 
-@table("command", [("remap", "--format", "same"), ("remap", "--format", "state-dict"), ("recover",)])
-def test_no_file_of_torch_is_named_as_one_of_safetensors(cli, tmp_path, command) -> None:
-    out = tmp_path / "out.safetensors"
-    answer = cli(command[0], DEMO, "-o", out, *command[1:])
-    assert (answer.code, answer.out) == (2, "")
-    assert "the file name is one for safetensors, but the file would be for torch.load" in answer.err
-    assert not out.exists()
-
-
-@pytest.mark.parametrize("where", [[], ["-o", "never.safetensors"]])
-def test_a_form_is_told_before_anything_is_written(cli, where) -> None:
-    answer = cli("remap", DEMO, "--dry-run", "--only", "weights", "--format", "safetensors", *where)
-    assert (answer.code, answer.err) == (0, "")
-    first, *lines = answer.out.splitlines()
-    assert first.startswith("Would write about ")
-    assert "tensors as safetensors; taken from model" in first
-    assert any(line.startswith("  left out: optimizer: ") for line in lines)
-    assert "Of what is written:" not in lines  # it has no device
-    assert not any("->" in line for line in lines)
-
-
-def test_the_devices_of_a_form_are_those_of_what_is_written(cli) -> None:
-    said = cli("remap", DEMO, "--dry-run", "--only", "weights").out.split("Of what is written:\n")[1]
-    assert "cuda:0 -> cpu: parameter, 30 tensors" in said
-    assert "optimizer" not in said
-    assert (
-        "optimizer" not in cli("remap", DEMO, "--dry-run", "--exclude", "optimizer").out.split("written:")[1]
-    )
-
-
 def test_prefixes_and_twins_are_told_as_well(cli, tmp_path) -> None:
     path = tmp_path / "file.pth"
     tensors = {name: tensor(storage("0", numel=2), 2) for name in ("module.a", "module.b")}
@@ -193,30 +81,6 @@ def test_entries_of_a_shared_object_are_told_by_all_their_names(cli, tmp_path) -
         assert "  left out: a/x: the same entry of one object as b/x (1 tensor, 8 B)\n" in answer.out
     assert names(out) == ["a/y"]
     assert cli("remap", path, "--exclude", "b/z", "--dry-run").code == 2
-
-
-def test_what_a_form_cannot_hold_is_told_before(cli) -> None:
-    answer = cli("remap", CORPUS / "zip/sparse.pt", "--dry-run", "--format", "safetensors")
-    assert answer.code == 4
-    assert "sparse" in answer.err
-
-
-@pytest.mark.parametrize("option", ["--in-place", "--undo"])
-def test_forms_are_new_files(cli, option) -> None:
-    answer = cli("remap", DEMO, option, "--compact")
-    assert (answer.code, answer.out) == (2, "")
-    assert "another form is a new file (name it with -o)" in answer.err
-
-
-def test_files_that_stand_there_are_left_alone(cli, out) -> None:
-    out.write_bytes(b"mine")
-    answer = cli("remap", DEMO, "-o", out, "--only", "weights")
-    assert (answer.code, out.read_bytes()) == (4, b"mine")
-
-
-def test_the_same_format_is_a_plain_copy(cli, out) -> None:
-    answer = cli("remap", DEMO, "-o", out, "--format", "same")
-    assert "relabeled" in answer.out
 
 
 # --- files of frameworks ------------------------------------------------------------------------------------
@@ -254,33 +118,6 @@ def test_graphs_have_no_weights(name: str, cli, out) -> None:
     assert answer.code == 2
     assert "no weights of a model were recognized" in answer.err
     assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "lost"),
-    [
-        (
-            "torchao/int8_weight_only.pt",
-            "state-dict",
-            "0.weight: its class stores the data in its own way (1",
-        ),
-        (
-            "torchao/dynamic_int8.pt",
-            "safetensors",
-            "0._packed_params._packed_params: neither a tensor nor a str (2",
-        ),
-        ("torchao/dynamic_int8.pt", "state-dict", ""),
-        ("torch/adagrad.pt", "safetensors", ""),
-    ],
-)
-def test_what_a_form_cannot_hold_is_listed_and_strictly_no(
-    name: str, shape: str, lost: str, cli, out
-) -> None:
-    out = out.with_suffix(".safetensors") if shape == "safetensors" else out
-    for options, code in (([], 0), (["--strict"], 1 if lost else 0)):
-        answer = cli("remap", FRAMEWORKS / name, "-o", out, "--format", shape, "--force", *options)
-        assert (answer.code, answer.err) == (code, "")
-        assert lost in answer.out
 
 
 @pytest.mark.torch

@@ -19,21 +19,6 @@ def sound(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_said_of_a_sound_file(sound: Path, cli) -> None:
-    document = json.loads(cli("show", "--json", sound).out)
-    assert (document["format"], document["safety"]["verdict"]) == ("safetensors", "weights-only")
-    assert {one["device"] for one in document["tensors"]} == {"none"}
-    assert document["findings"] == []
-    shown = cli("show", sound).out
-    assert "no device" in shown
-    assert "safe: it holds no pickle" in shown
-    checked = cli("check", sound, "--target", "cuda")
-    assert checked.code == 0
-    assert "safetensors.torch.load_file(" in checked.out
-    assert "load_file(" in cli("snippet", sound).out
-    assert cli("verify", sound, "--against", sound).code == 0
-
-
 def test_copy_is_a_file_for_torch_and_back(sound: Path, tmp_path: Path, cli) -> None:
     copy, back = tmp_path / "copy.pth", tmp_path / "back.safetensors"
     assert cli("remap", sound, "-o", copy, "--map", "*=cuda:1").code == 0

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.errors import CheckpointError
 from inspector.resources import PROBE, resource_path
 from inspector.target import profile_file
 from inspector.target.profile_file import build_profile, parse_evidence
-from tests.sweep import table
 
 PROFILES = Path(__file__).parents[3] / "data" / "profiles"
 OLD = PROFILES / "driver-too-old-470.json"
@@ -21,13 +19,6 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = parse_evidence(OLD.read_bytes())
     profile = build_profile(evidence, id="this", name="this machine")
     monkeypatch.setattr(profile_file, "probe_this_machine", lambda progress, python=None: profile)
-
-
-def test_this_machine_is_described_with_what_ails_it(cli, here) -> None:
-    answer = cli("target")
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("this machine (CPU only)\n  torch    2.1.1+cu121\n")
-    assert "!! The NVIDIA driver is too old for this torch\n" in answer.out
 
 
 def test_json_is_one_document_that_holds_the_profile(cli, here, tmp_path) -> None:
@@ -45,45 +36,8 @@ def test_json_is_one_document_that_holds_the_profile(cli, here, tmp_path) -> Non
     assert again["diagnoses"] == found["diagnoses"]
 
 
-def test_another_machine(cli) -> None:
-    answer = cli("target", "--target", PROFILES / "works-apple-m2.json")
-    assert answer.out.splitlines()[:2] == ["works-apple-m2 (Apple GPU)", "  torch    2.5.1"]
-    assert "torch can use the GPU" in answer.out
-
-
-def test_a_machine_that_one_only_thinks_of_has_no_diagnosis(cli) -> None:
-    assert cli("target", "--target", "2xcuda").out == "2 NVIDIA GPUs\n  devices  cuda:0, cuda:1, cpu\n"
-    found = json.loads(cli("target", "--json", "--target", "mps").out)
-    assert (found["profile"], found["diagnoses"]) == (None, [])
-
-
 def test_the_probe_is_printed_as_it_is(cli) -> None:
     assert cli("target", "--probe-script").out == resource_path(PROBE).read_text(encoding="utf-8")
-
-
-@table(
-    ("target", "code", "said"),
-    [
-        ("gpu", 2, "unknown target 'gpu'"),
-        ("missing.json", 3, "no such file: missing.json"),
-        (__file__, 3, "this is not a machine profile: it is no JSON"),
-    ],
-)
-def test_what_is_no_machine_is_one_line(cli, target: str, code: int, said: str) -> None:
-    answer = cli("target", "--target", target)
-    assert (answer.code, answer.out) == (code, "")
-    assert answer.err.startswith(f"checkpoint-inspector: error: {said}")
-    assert answer.err.count("\n") == 1
-
-
-def test_a_probe_without_an_answer_is_one_line(cli, monkeypatch) -> None:
-    def fail(_progress: object, _python: object) -> None:
-        raise CheckpointError("torch gave no answer about this machine")
-
-    monkeypatch.setattr(profile_file, "probe_this_machine", fail)
-    answer = cli("target")
-    assert (answer.code, answer.out) == (3, "")
-    assert answer.err == "checkpoint-inspector: error: torch gave no answer about this machine\n"
 
 
 @pytest.mark.wide

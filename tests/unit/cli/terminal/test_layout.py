@@ -61,9 +61,3 @@ class Strange:
 
     def plain(self) -> list[str]:
         return [EVIL]
-
-
-def test_what_is_said_of_one_file_stands_below_one_name() -> None:
-    blocks = [Result("a", ("one",), is_good=False), Result("a", ("two",), is_good=False), Result("a", ("x",))]
-    lines = seen(lay_out(page_of([*blocks, Result("b", ("y",))]), PLAIN))
-    assert [line.split()[-1] for line in lines] == ["a", "one", "two", "a", "x", "b", "y"]

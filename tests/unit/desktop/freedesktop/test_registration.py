@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.desktop.freedesktop import caches, offers, registration
+from inspector.desktop.freedesktop import caches, registration
+from inspector.desktop.freedesktop import default_apps as offers
 from inspector.desktop.freedesktop.registration import FreedesktopRegistration, for_this_user
 from inspector.errors import ExportError
 

@@ -1,1 +1,0 @@
-"""What the command `remap` does: with one file, or with several into a folder."""
