@@ -28,16 +28,14 @@ if TYPE_CHECKING:
     from inspector.session.export.page import ExportPage
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
-    from inspector.session.operations import Job
 
-__all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "ModuleMap", "Segment"]
+__all__ = ["Bar", "Chart", "FactGroup", "Fix", "ModuleMap", "Segment"]
 """Parts of a screen that are made elsewhere, and imported when they are asked for: the tree needs none."""
 _PLACES = {
     "Bar": "inspector.report.charts.bars",
     "Chart": "inspector.report.charts.bars",
     "FactGroup": "inspector.report.details",
     "Fix": "inspector.model.findings",
-    "Job": "inspector.session.operations",
     "ModuleMap": "inspector.report.charts.modules",
     "Segment": "inspector.report.charts.bars",
 }
@@ -240,8 +238,8 @@ class Screen:
 
     `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms. `stamp` is
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
-    gone; `parts` are the files that it is read from, where there are several; `jobs` are those that run or
-    left a result; `export` is None without an export.
+    gone; `parts` are the files that it is read from, where there are several; `export` is None without an
+    export.
     `module_map` is None until the map page was looked at; `marks` are the searches of the charts' parts that
     the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
@@ -264,40 +262,39 @@ class Screen:
     phase: Phase
     title: str
     path: str
-    stamp: Stamp | None
-    on_disk: Stamp | None
-    parts: tuple[str, ...]
-    jobs: tuple[Job, ...]
-    progress: Progress | None
-    failure: FailurePage | None
-    banner: Banner | None
-    safety: Chip | None
-    targets: tuple[Choice, ...]
-    target: str
-    devices: tuple[Choice, ...]
-    wanted: str
-    tree: Tree | None
-    query: str
-    matches: tuple[int, ...] | None
-    selected: int | None
-    device_map: tuple[DeviceRow, ...]
-    no_map: str
-    branches: tuple[BranchRow, ...]
-    charts: tuple[Chart, ...]
-    forecast: ForecastPage | None
-    tensor: tuple[FactGroup, ...]
-    findings: tuple[FindingRow, ...]
-    error_text: str
-    explanation: FindingRow | None
-    doctor: tuple[FindingRow, ...]
-    code: CodePage | None
-    file: tuple[FactGroup, ...]
-    check: CheckPage
-    export: ExportPage | None
-    status: tuple[str, ...]
-    recent: tuple[str, ...]
-    can_export: bool
-    can_undo: bool
+    stamp: Stamp | None = None
+    on_disk: Stamp | None = None
+    parts: tuple[str, ...] = ()
+    progress: Progress | None = None
+    failure: FailurePage | None = None
+    banner: Banner | None = None
+    safety: Chip | None = None
+    targets: tuple[Choice, ...] = ()
+    target: str = ""
+    devices: tuple[Choice, ...] = ()
+    wanted: str = ""
+    tree: Tree | None = None
+    query: str = ""
+    matches: tuple[int, ...] | None = None
+    selected: int | None = None
+    device_map: tuple[DeviceRow, ...] = ()
+    no_map: str = ""
+    branches: tuple[BranchRow, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    forecast: ForecastPage | None = None
+    tensor: tuple[FactGroup, ...] = ()
+    findings: tuple[FindingRow, ...] = ()
+    error_text: str = ""
+    explanation: FindingRow | None = None
+    doctor: tuple[FindingRow, ...] = ()
+    code: CodePage | None = None
+    file: tuple[FactGroup, ...] = ()
+    check: CheckPage = CheckPage()
+    export: ExportPage | None = None
+    status: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
+    can_export: bool = False
+    can_undo: bool = False
     strip: Strip | None = None
     can_go: tuple[bool, bool] = (False, False)
     search: SearchPage | None = None

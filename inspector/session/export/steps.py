@@ -10,7 +10,6 @@ from inspector.session.export.draft import draft_of, picked
 from inspector.session.export.kinds import first_wish
 from inspector.session.export.looking import Wanted, look_at, wanted_by
 from inspector.session.export.work import Order, Outcome, save_receipt, undo
-from inspector.session.present.rows import matches_of
 
 if TYPE_CHECKING:
     from inspector.progress import Progress
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from inspector.session.export.page import Destination, ExportDraft
     from inspector.session.state import ExportState
 
-__all__ = ["Order", "carry_out", "find", "look", "propose", "save_receipt", "undo"]
+__all__ = ["Order", "carry_out", "look", "propose", "save_receipt", "undo"]
 Ask = Callable[[], "DeviceMap"]
 """Computes the device map, in the worker: with many tensors that takes a while."""
 
@@ -43,11 +42,6 @@ def propose(
 def look(path: str, wanted: Wanted, _progress: Progress) -> Destination:
     """Return what exists at a path."""
     return look_at(path, wanted)
-
-
-def find(document: Document, query: str, _progress: Progress) -> tuple[int, ...] | None:
-    """Return the rows that a search finds."""
-    return matches_of(document, query, None)
 
 
 def carry_out(ask: Ask, order: Callable[..., Order], progress: Progress) -> Outcome:

@@ -12,7 +12,6 @@ from inspector.records import replace
 from inspector.session.jobs.open import Files
 from inspector.session.present.failure import failure_page
 from inspector.session.state import EXPORT, ExportState
-from inspector.session.targets import target_of
 
 if TYPE_CHECKING:
     from inspector.session.device_map import DeviceMap
@@ -62,13 +61,13 @@ class Exports(Files):
 
     def search_export(self, query: str) -> None:
         """Look for rows of the file among those that can be left out; an empty query ends that."""
-        document = self._ready
-        if self._state.export is None or document is None:
+        if self._state.export is None or self._ready is None:
             return
-        from inspector.session.export import steps  # noqa: PLC0415 - as above
+        from inspector.session.present.compose import ask  # noqa: PLC0415 - after the tree
 
         begun = replace(self._state, export=replace(self._export, query=query))
-        self._run(_FIND, "searching", partial(steps.find, document, query), self._on_found, state=begun)
+        sought = replace(self._state, query=query)
+        self._run(_FIND, "searching", lambda _: ask(sought, "matches"), self._on_found, state=begun)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's argument
         """Write what the draft shows, unless another draft is under way or it is written already."""
@@ -139,12 +138,12 @@ class Exports(Files):
     @property
     def _ask(self) -> Ask | None:
         """Computes the device map; None without a file, and while something is written."""
-        state, document = self._state, self._ready
-        if document is None or (self._is_busy and self._export.step != "draft"):
+        state = self._state
+        if state.ready is None or (self._is_busy and self._export.step != "draft"):
             return None
-        from inspector.session.present.compose import device_map_of  # noqa: PLC0415 - after the tree
+        from inspector.session.present.compose import ask  # noqa: PLC0415 - after the tree
 
-        return partial(device_map_of, document, target_of(state), state.chosen, state.branches)
+        return partial(ask, state, "routes")
 
     @property
     def _wanted(self) -> Wanted:

@@ -17,7 +17,7 @@ from inspector.report.words.verdicts import Verdict, assumed, load_verdict, plac
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.safety.words import LEVELS, few, verdict_words
 from inspector.session.device_map import DeviceMap
-from inspector.session.document import Document, load_of
+from inspector.session.document import Document
 from inspector.session.screen import Banner, Chip, Tone
 from inspector.target.call import behind_message
 from inspector.target.profile import CPU_ONLY, Profile
@@ -42,7 +42,7 @@ _TONES: dict[FileVerdict, Tone] = {
 
 
 def banner(
-    document: Document, target: Profile, device_map: DeviceMap, findings: Sequence[Finding], ailment: str = ""
+    document: Document, judged: Judged, device_map: DeviceMap, findings: Sequence[Finding], ailment: str = ""
 ) -> Banner:
     """Return what `torch.load` does on the target, and what the device map makes of it; the worst first.
 
@@ -50,14 +50,12 @@ def banner(
         findings: The findings of the file on the machine, worst first.
         ailment: What keeps torch from the machine's GPUs; empty where nothing is known to.
     """
-    saved = saved_on(document)
+    saved, target, load = saved_on(document), judged.target, judged.load
     full = next((found for found in findings if found.id == MAP_DOES_NOT_FIT), None)
     advised = _advice(device_map, target) if full is None else _plain(f"{full.title}. {full.detail}")
     advice = f"{_plain(assumed(target))} {advised}".strip()
-    load = load_of(document, target)
     if load.way == "never":
         return _dangerous(load, saved)
-    judged = Judged(checkpoint=document.checkpoint, target=target, load=load)
     said = load_verdict(judged, findings, _where(document, load, target))
     failure = load.last_error
     if failure is not None:
@@ -114,10 +112,10 @@ def saved_on(document: Document) -> str:
     return f"S{where}" if module is None else f"A whole module ({_plain(module)}), s{where}"
 
 
-def safety_chip(safety: SafetyVerdict) -> Chip:
+def safety_chip(verdict: SafetyVerdict) -> Chip:
     """Return the chip of the safety verdict."""
-    why = (*as_lines([verdict_words(safety)]), *map(_plain, safety.reasons))
-    return Chip(text=LEVELS[safety.verdict], tone=_TONES[safety.verdict], tooltip=" ".join(why))
+    why = (*as_lines([verdict_words(verdict)]), *map(_plain, verdict.reasons))
+    return Chip(text=LEVELS[verdict.verdict], tone=_TONES[verdict.verdict], tooltip=" ".join(why))
 
 
 def _dangerous(load: DefaultLoad, saved: str) -> Banner:

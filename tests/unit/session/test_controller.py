@@ -50,12 +50,12 @@ def test_a_session_that_is_disposed_of_waits_for_nothing(session, view, runner) 
     session.open("/a.pth")
     runner.waits = True
     session.start_job("check")
-    (job,) = session.screen.jobs
+    (job,) = session._state.jobs
     view.reset_mock()
     session.dispose()
     assert job.progress.cancelled
     runner.go_on()
-    assert (session.screen.phase, session.screen.jobs, view.method_calls) == ("empty", (), [])
+    assert (session.screen.phase, session._state.jobs, view.method_calls) == ("empty", (), [])
 
 
 def test_all_devices_are_mapped_at_once(opened) -> None:

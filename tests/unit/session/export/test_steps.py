@@ -7,11 +7,11 @@ import pytest
 from inspector.errors import CancelledError, PlanError
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.session.device_map import map_devices
 from inspector.session.export import steps
 from inspector.session.export.draft import draft_of
 from inspector.session.export.looking import Wanted
 from inspector.session.export.page import ExportWish
-from inspector.session.present.compose import device_map_of
 from inspector.session.state import ExportState
 from inspector.target.profile import CPU_ONLY
 from tests.unit.session.documents import saved_on
@@ -19,19 +19,18 @@ from tests.unit.session.documents import saved_on
 
 def test_a_draft_comes_with_what_exists_where_it_goes(tmp_path) -> None:
     document = saved_on("cuda:0", path=str(tmp_path / "a.pth"))
-    ask = partial(device_map_of, document, CPU_ONLY, (), ())
+    ask = partial(map_devices, document, CPU_ONLY, ())
     draft, found = steps.propose(ask, document, ExportState(step="draft"), Progress())
     assert draft.destination == found.path == str(tmp_path / "a.cpu.pth")
     typed = replace(found, path=str(tmp_path / "mine.pth"))
     again = ExportState(step="draft", draft=draft, destination=typed)
     assert steps.propose(ask, document, again, Progress())[1].path == typed.path
     assert steps.look(str(tmp_path), Wanted(source=str(tmp_path / "a.pth")), Progress()).path == str(tmp_path)
-    assert steps.find(document, "layer0", Progress())
 
 
 def test_a_map_that_is_refused_is_not_carried_out() -> None:
     document = saved_on("cuda:0")
-    refused = replace(device_map_of(document, CPU_ONLY, (), ()), refusal=PlanError("by hand"))
+    refused = replace(map_devices(document, CPU_ONLY, ()), refusal=PlanError("by hand"))
     with pytest.raises(PlanError, match="by hand"):
         steps.carry_out(lambda: refused, partial(steps.Order), Progress())
 
@@ -39,7 +38,7 @@ def test_a_map_that_is_refused_is_not_carried_out() -> None:
 def test_a_draft_counts_its_rows_and_can_be_cancelled() -> None:
     for kind in ("copy", "weights", "safetensors"):
         document = saved_on("cuda:0", "cuda:1")
-        ask = partial(device_map_of, document, CPU_ONLY, (), ())
+        ask = partial(map_devices, document, CPU_ONLY, ())
         export = ExportState(step="draft", wish=ExportWish(kind=kind))
         progress = Progress("preparing the export")
 

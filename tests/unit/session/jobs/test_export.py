@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import PlanError
-from inspector.remap.plan import plan_remap
-from inspector.session.device_map import DeviceMap
-from inspector.session.document import Document
+from inspector.records import replace
+from inspector.session.device_map import DeviceMap, map_devices
 from inspector.session.export import steps
 from inspector.session.export.page import Destination, ExportWish
 
@@ -108,18 +107,13 @@ def test_a_copy_of_a_file_that_was_closed_is_not_reported_on_the_next(real, runn
 
 
 def test_a_map_that_is_refused_is_not_exported(session, monkeypatch) -> None:
+    error = PlanError("tensors disagree", remedy="give them one device")
+
+    def refused(*asked: object) -> DeviceMap:
+        return replace(map_devices(*asked), refusal=error)
+
+    monkeypatch.setattr("inspector.session.present.compose.map_devices", refused)
     session.open("/a.pth")
-
-    def refused(document: Document, *_asked: object) -> DeviceMap:
-        return DeviceMap(
-            checkpoint=document.checkpoint,
-            going=(),
-            branches=(),
-            plan=plan_remap(document.checkpoint, ()),
-            refusal=PlanError("tensors disagree", remedy="give them one device"),
-        )
-
-    monkeypatch.setattr("inspector.session.present.compose.device_map_of", refused)
     session.begin_export()
     page = session.screen.export
     assert (page.stage, page.draft, page.failure.what) == ("failed", None, "tensors disagree")

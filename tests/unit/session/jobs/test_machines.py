@@ -105,10 +105,10 @@ def test_a_second_file_does_not_ask_while_the_probe_runs(view, runner, files) ->
     runner.go_on()
     runner.go_on()  # the verdict
     session.open("/a.pth")
-    assert [job.kind for job in session.screen.jobs] == ["probe", "open"]
+    assert [job.kind for job in session._state.jobs] == ["probe", "open"]
     runner.waiting.pop()()
     runner.waiting.pop()()
-    assert [job.kind for job in session.screen.jobs] == ["probe", "look"]
+    assert [job.kind for job in session._state.jobs] == ["probe", "look"]
 
 
 @pytest.mark.parametrize("error", [CheckpointError("no torch"), OSError("no process"), CancelledError()])

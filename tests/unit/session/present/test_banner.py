@@ -11,12 +11,11 @@ from inspector.remap.plan import plan_remap
 from inspector.safety.verdict import judge
 from inspector.session.device_map import DeviceMap, Pairs, map_devices
 from inspector.session.document import Document
-from inspector.session.present import banner as verdict
 from inspector.session.present.banner import banner, safety_chip
 from inspector.session.present.banner import saved_on as sentence
 from inspector.session.screen import Banner
 from inspector.target.profile import Profile
-from inspector.target.simulate import DefaultLoad, LoadFailure, judge_load
+from inspector.target.simulate import DefaultLoad, Judged, LoadFailure, judge_load
 from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, is_harmless, value
@@ -33,8 +32,17 @@ PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=(), unread=(
 
 
 def say(document: Document, target: str = "cpu", chosen: Pairs = (), *findings: Finding) -> Banner:
+    judged = judged_on(document, target)
+    return banner(document, judged, map_devices(document, judged.target, chosen), findings)
+
+
+def judged_on(document: Document, target: str) -> Judged:
     profile = parse_target(target)
-    return banner(document, profile, map_devices(document, profile, chosen), findings)
+    return Judged(checkpoint=document.checkpoint, target=profile, load=verdict_of(document, profile))
+
+
+def verdict_of(document: Document, target: Profile) -> DefaultLoad:
+    return judge_load(document.checkpoint, target, judge(document.checkpoint))
 
 
 def finding(severity: str, title: str = "Something Is Odd", **fields: object) -> Finding:
@@ -214,7 +222,7 @@ def test_the_error_is_torchs_own_with_nothing_invisible_in_it() -> None:
 
 def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> None:
     failure = LoadFailure(finding="truncated", device="", storage="0", message="RuntimeError: short")
-    monkeypatch.setattr(verdict, "load_of", lambda document, target: stopped(document, target, failure))
+    monkeypatch.setitem(globals(), "verdict_of", lambda *asked: stopped(*asked, failure))
     said = say(
         saved_on("cuda:0"), "cpu", (), finding("error"), finding("error", id="truncated", detail=SHORT)
     )
@@ -225,7 +233,7 @@ def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> N
 
 def test_a_device_that_no_map_reaches_gets_no_advice_to_map_it(monkeypatch) -> None:
     failure = LoadFailure(finding="hidden-device", device="cuda:3", storage="", message="RuntimeError: no")
-    monkeypatch.setattr(verdict, "load_of", lambda document, target: stopped(document, target, failure))
+    monkeypatch.setitem(globals(), "verdict_of", lambda *asked: stopped(*asked, failure))
     said = say(saved_on("cuda:0"), "cpu", (), finding("note", id="hidden-device", detail="A generator."))
     assert said.headline.endswith("Does not load on a machine without a GPU: saved on cuda:3.")
     assert said.advice == "A generator."
@@ -271,16 +279,15 @@ def test_a_map_that_cannot_be_carried_out_says_why() -> None:
         plan=plan_remap(document.checkpoint, ()),
         refusal=PlanError("tensors disagree"),
     )
-    said = banner(document, parse_target("cuda"), refused, ())
+    said = banner(document, judged_on(document, "cuda"), refused, ())
     assert (said.tone, said.advice) == ("warning", "This map cannot be carried out: tensors disagree.")
 
 
 def test_a_danger_without_a_reason_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
     document = saved_on("cpu", names=("os.system",))
-    bare = replace(document.safety, reasons=(), globals=())
-    monkeypatch.setattr("inspector.safety.verdict.judge", lambda _checkpoint: bare)
-    bare_document = saved_on("cpu", names=("os.system",))
-    assert say(bare_document).advice.startswith("Do not load it unless")
+    bare = replace(judge(document.checkpoint), reasons=(), globals=())
+    monkeypatch.setitem(globals(), "judge", lambda _checkpoint: bare)
+    assert say(document).advice.startswith("Do not load it unless")
 
 
 def test_devices_without_stored_bytes_are_counted() -> None:
@@ -300,25 +307,23 @@ def test_devices_without_stored_bytes_are_counted() -> None:
     ],
 )
 def test_chip_tells_the_safety(document: Document, text: str, tone: str) -> None:
-    chip = safety_chip(document.safety)
+    chip = safety_chip(judge(document.checkpoint))
     assert (chip.text, chip.tone) == (text, tone)
     assert chip.tooltip.lower().startswith(f"{text}: ")
 
 
 def test_what_keeps_torch_from_the_gpu_is_said_first() -> None:
-    document, target = saved_on("cuda:0"), parse_target("cpu")
-    found = banner(
-        document, target, map_devices(document, target, ()), (), "CUDA_VISIBLE_DEVICES hides every GPU"
-    )
-    assert found.advice == f"CUDA_VISIBLE_DEVICES hides every GPU. Map cuda:0 to cpu: {THEN}"
-    loads = banner(saved_on("cpu"), target, map_devices(saved_on("cpu"), target, ()), (), "No driver")
-    assert loads.advice == ""
+    for device, advice in (("cuda:0", f"No driver. Map cuda:0 to cpu: {THEN}"), ("cpu", "")):
+        document = saved_on(device)
+        judged = judged_on(document, "cpu")
+        found = banner(document, judged, map_devices(document, judged.target, ()), (), "No driver")
+        assert found.advice == advice
 
 
 def test_what_does_not_fit_is_read_all_the_same() -> None:
     document, target = saved_on("cuda:0"), parse_target("cuda@0.001mb")
     rows = diagnose(document.checkpoint, judge(document.checkpoint), target)
-    found = banner(document, target, map_devices(document, target, ()), rows)
+    found = say(document, "cuda@0.001mb", (), *rows)
     assert found.headline.endswith(
         "Does not fit on a machine with 1 NVIDIA GPU of 0.001 MB: torch.load takes 4.1 KB of cuda:0, which "
         "has 1.0 KB."
