@@ -14,7 +14,6 @@ from inspector.session.screen import (
     Banner,
     Bar,
     Chart,
-    CheckPage,
     Chip,
     Choice,
     CodePage,
@@ -202,45 +201,7 @@ def _charts(tree: Tree, mapping: dict[str, str]) -> tuple[Chart, ...]:
 
 
 def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
-    return Screen(
-        phase="empty",
-        title="Checkpoint Inspector",
-        path="",
-        stamp=None,
-        on_disk=None,
-        parts=(),
-        jobs=(),
-        progress=None,
-        failure=None,
-        banner=None,
-        safety=None,
-        targets=(),
-        target="",
-        devices=(),
-        wanted="",
-        tree=None,
-        query="",
-        matches=None,
-        selected=None,
-        device_map=(),
-        no_map="",
-        branches=(),
-        charts=(),
-        forecast=None,
-        tensor=(),
-        findings=(),
-        error_text="",
-        explanation=None,
-        doctor=(),
-        code=None,
-        file=(),
-        check=CheckPage(),
-        export=None,
-        status=(),
-        recent=recent,
-        can_export=False,
-        can_undo=False,
-    )
+    return Screen(phase="empty", title="Checkpoint Inspector", path="", recent=recent)
 
 
 TARGETS = (
