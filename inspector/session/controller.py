@@ -18,8 +18,7 @@ from inspector.session.operations import stop
 from inspector.session.pasted import may_be_script
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Loading
-from inspector.session.state import THIS, State
-from inspector.session.targets import targets_of
+from inspector.session.state import State
 from inspector.session.values.kinds import (
     CELLS,
     PICTURE,
@@ -66,28 +65,23 @@ class Session(Exports):
     `operations`. An intention about the file needs an open one: if it comes late, it is not about the next.
     """
 
-    def __init__(  # noqa: PLR0913 - what it works with, and what was remembered
+    def __init__(
         self,
         view: View,
         runner: TaskRunner,
         recent: tuple[str, ...] = (),
         probe: Probe | None = None,
-        target: str = THIS,
         *,
-        wanted: str = "",
         python: str = "",
         profiles: tuple[str, ...] = (),
     ) -> None:
-        """Start empty.
+        """Start empty, and on this machine: a remembered one made files green that do not load here.
 
         Args:
             probe: Probes this machine; None to leave it unknown.
-            target: The machine to begin with; ignored if it is not known.
             python: What names the Python whose torch stands for this machine; empty for the one that counts.
         """
         first = State(recent=recent, python=python, profiles=profiles)
-        if any(choice.id == target for choice in targets_of(first)):
-            first = replace(first, target=target, wanted=wanted)
         super().__init__(Presenter(view, runner, first), probe)
         self._readers: dict[str, ValueReader] = {}
 

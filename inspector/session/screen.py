@@ -79,6 +79,8 @@ class Banner:
         headline: Where the tensors were saved, and what `torch.load` does there, in full.
         advice: What to do about it, or what is already settled; may be empty.
         error_text: The exact error that `torch.load(path)` raises on the target, or None.
+        is_way_out: Whether the action makes a file that loads there, where this one does not.
+        is_elsewhere: Whether it is about another machine than this one.
     """
 
     tone: Tone
@@ -89,6 +91,8 @@ class Banner:
     error_text: str | None
     speaker: str = "torch.load"
     action: str = "Export fixed copy\u2026"
+    is_way_out: bool = False
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

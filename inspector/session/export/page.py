@@ -85,6 +85,7 @@ class ExportDraft:
     can_verify: bool = False
     can_change_hidden: bool = False
     makes_folder: bool = False
+    changes_nothing: bool = False
 
     @property
     def in_place(self) -> bool:

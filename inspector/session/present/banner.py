@@ -41,18 +41,24 @@ _TONES: dict[FileVerdict, Tone] = {
 }
 
 
-def banner(
-    document: Document, judged: Judged, device_map: DeviceMap, findings: Sequence[Finding], ailment: str = ""
+def banner(  # noqa: PLR0917 - all that a verdict comes from
+    document: Document,
+    judged: Judged,
+    device_map: DeviceMap,
+    planned: DefaultLoad,
+    findings: Sequence[Finding],
+    ailment: str = "",
 ) -> Banner:
     """Return what `torch.load` does on the target, and what the device map makes of it; the worst first.
 
     Args:
+        planned: What becomes of a copy by the map.
         findings: The findings of the file on the machine, worst first.
         ailment: What keeps torch from the machine's GPUs; empty where nothing is known to.
     """
     saved, target, load = saved_on(document), judged.target, judged.load
     full = next((found for found in findings if found.id == MAP_DOES_NOT_FIT), None)
-    advised = _advice(device_map, target) if full is None else _plain(f"{full.title}. {full.detail}")
+    advised = _advice(device_map, target, planned) if full is None else _plain(f"{full.title}. {full.detail}")
     advice = f"{_plain(assumed(target))} {advised}".strip()
     if load.way == "never":
         return _dangerous(load, saved)
@@ -79,13 +85,14 @@ def banner(
     remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
     if remark is not None:
         advice = f"{_plain(remark.title)}. {advice}".strip()
-    if said.role == "good" and (warnings or device_map.refusal is not None):
+    if said.role == "good" and (warnings or device_map.refusal is not None or planned.failure is not None):
         said = said._replace(role="caution")
     return _banner(said, saved, advice)
 
 
-def _banner(said: Verdict, saved: str, advice: str, *, error: str | None = None, speaker: str = "") -> Banner:
-    more = {"speaker": speaker} if speaker else {}
+def _banner(
+    said: Verdict, saved: str, advice: str, *, error: str | None = None, speaker: str = "torch.load"
+) -> Banner:
     return Banner(
         tone=_ROLES[said.role],
         verdict=said.line(_ONE_LINE),
@@ -93,7 +100,7 @@ def _banner(said: Verdict, saved: str, advice: str, *, error: str | None = None,
         headline=f"{saved} {said.line(_MOST_CHARS)}",
         advice=advice,
         error_text=error,
-        **more,
+        speaker=speaker,
     )
 
 
@@ -145,10 +152,12 @@ def _speaker(load: DefaultLoad) -> str:
     return load.loader if len(load.loader) <= _MOST_SPEAKER else "The loader"
 
 
-def _advice(device_map: DeviceMap, target: Profile) -> str:
+def _advice(device_map: DeviceMap, target: Profile, planned: DefaultLoad) -> str:
     if device_map.refusal is not None:
         return f"This map cannot be carried out: {_plain(device_map.refusal.what)}."
     missing = {to for _, to in device_map.going if restore_failure(to, target) is not None}
+    if planned.last_error is not None and device_map.branches:
+        missing |= {planned.last_error.device} - {""}
     if missing:
         names = few([device_name(to) for to in sorted(missing)], _MOST_NAMED)
         return f"The map leaves tensors on {names}, and {place(target)} has no such device: choose another."

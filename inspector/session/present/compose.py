@@ -48,6 +48,7 @@ from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
 from inspector.session.document import Document
 from inspector.session.export.kinds import RECOVER, offers
+from inspector.session.export.outlook import planned
 from inspector.session.frame import around, frame_of
 from inspector.session.jobs.check import CHECK, check_of
 from inspector.session.pasted import may_be_script
@@ -81,7 +82,7 @@ from inspector.session.screen import (
     Screen,
     Tone,
 )
-from inspector.session.state import State
+from inspector.session.state import THIS, State
 from inspector.session.targets import target_of
 from inspector.session.values.kinds import scalars_of, scan_of
 from inspector.session.values.showing import (
@@ -450,12 +451,27 @@ def _banner(
     routes: DeviceMap,
     fitted: tuple[Finding, ...],
     ailments: tuple[str, ...],
-    no_map: str,
+    planned_load: DefaultLoad,
 ) -> Banner:
-    found = banner(document, judged, routes, fitted, next(iter(ailments), ""))
+    found = banner(document, judged, routes, planned_load, fitted, next(iter(ailments), ""))
+    if judged.target.id != THIS:
+        tone: Tone = "warning" if found.tone == "good" else found.tone
+        found = replace(found, is_elsewhere=True, tone=tone)
+    fails = found.error_text is not None
     if offers(RECOVER, document.checkpoint):
-        return replace(found, action=_SAVE_INTACT)
-    return replace(found, action=_EXPORT) if no_map else found
+        return replace(found, action=_SAVE_INTACT, is_way_out=fails)
+    if routes.plan.is_empty:
+        return replace(found, action=_EXPORT)
+    return replace(found, is_way_out=fails and planned_load.last_error is None)
+
+
+def _planned_load(
+    document: Document, target: Profile, verdict: SafetyVerdict, load: DefaultLoad, routes: DeviceMap
+) -> DefaultLoad:
+    """Judge what an export by this map writes."""
+    if routes.plan.is_empty:
+        return load
+    return judge_load(planned(document.checkpoint, routes.plan), target, verdict)
 
 
 def _colors(document: Document, target: Profile, routes: DeviceMap) -> dict[str, int]:
@@ -620,6 +636,7 @@ REMEMBERED: Table = {
     "ailments": ailments,
     # of the device map
     "routes": _routes,
+    "planned_load": _planned_load,
     "forecast": forecast_page,
     "fitted": fitted_findings,
     "banner": _banner,

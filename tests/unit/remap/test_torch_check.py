@@ -14,7 +14,7 @@ from inspector.progress import Progress
 from inspector.pythons import choose_python
 from inspector.remap import torch_check
 from inspector.remap.files import OutFile
-from inspector.remap.torch_check import TorchCheck, check_with_torch
+from inspector.remap.torch_check import TorchCheck, check_with_torch, try_with_torch
 
 GOOD = {
     "verdict": "equal",
@@ -61,6 +61,13 @@ def test_paths_are_absolute_and_a_nameless_copy_is_handed_over(
         "devices": ["cpu", "cuda:0"],  # others do not reach torch
     }
     assert text == "copied"
+
+
+def test_a_file_is_tried_without_another(say: Callable[[str], Path]) -> None:
+    say(f"yield {{**{GOOD}, 'verdict': 'loads', 'detail': json.dumps(head)}}, b''")
+    found = try_with_torch("a.pt", Progress())
+    assert (found.verdict, found.is_bad) == ("loads", False)
+    assert json.loads(found.detail) == {"copy": os.path.abspath("a.pt")}  # noqa: PTH100
 
 
 @pytest.mark.parametrize("verdict", ["differs", "failed"])

@@ -11,6 +11,7 @@ from inspector.remap.plan import plan_remap
 from inspector.safety.verdict import judge
 from inspector.session.device_map import DeviceMap, Pairs, map_devices
 from inspector.session.document import Document
+from inspector.session.export.outlook import planned
 from inspector.session.present.banner import banner, safety_chip
 from inspector.session.present.banner import saved_on as sentence
 from inspector.session.screen import Banner
@@ -33,7 +34,12 @@ PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=(), unread=(
 
 def say(document: Document, target: str = "cpu", chosen: Pairs = (), *findings: Finding) -> Banner:
     judged = judged_on(document, target)
-    return banner(document, judged, map_devices(document, judged.target, chosen), findings)
+    device_map = map_devices(document, judged.target, chosen)
+    return banner(document, judged, device_map, judge_planned(document, judged, device_map), findings)
+
+
+def judge_planned(document: Document, judged: Judged, device_map: DeviceMap) -> DefaultLoad:
+    return judge_load(planned(document.checkpoint, device_map.plan), judged.target)
 
 
 def judged_on(document: Document, target: str) -> Judged:
@@ -279,7 +285,8 @@ def test_a_map_that_cannot_be_carried_out_says_why() -> None:
         plan=plan_remap(document.checkpoint, ()),
         refusal=PlanError("tensors disagree"),
     )
-    said = banner(document, judged_on(document, "cuda"), refused, ())
+    judged = judged_on(document, "cuda")
+    said = banner(document, judged, refused, judged.load, ())
     assert (said.tone, said.advice) == ("warning", "This map cannot be carried out: tensors disagree.")
 
 
@@ -316,7 +323,8 @@ def test_what_keeps_torch_from_the_gpu_is_said_first() -> None:
     for device, advice in (("cuda:0", f"No driver. Map cuda:0 to cpu: {THEN}"), ("cpu", "")):
         document = saved_on(device)
         judged = judged_on(document, "cpu")
-        found = banner(document, judged, map_devices(document, judged.target, ()), (), "No driver")
+        device_map = map_devices(document, judged.target, ())
+        found = banner(document, judged, device_map, judged.load, (), "No driver")
         assert found.advice == advice
 
 

@@ -158,7 +158,8 @@ def test_a_file_without_devices_has_no_map_and_no_bars_of_devices() -> None:
     assert screen.forecast.chart is not None
     assert screen.forecast.chart.title.startswith("While loading: safetensors.torch.load_file, ")
     assert screen.banner is not None
-    assert (screen.banner.tone, screen.banner.action) == ("good", "Export\u2026")
+    assert (screen.banner.tone, screen.banner.action) == ("warning", "Export\u2026")
+    assert screen.banner.is_elsewhere
     assert screen.status[1] == "safetensors file"
 
 

@@ -141,21 +141,6 @@ def test_a_choice_made_while_the_file_is_read_is_worked_out_by_the_worker(
     assert session.screen.target == ("mps" if change == "target" else "this")
 
 
-def test_the_target_of_the_last_time_is_prepared_by_the_worker(view, runner, files, monkeypatch) -> None:
-    prepared: list[str] = []
-
-    def watched(state):
-        prepared.append(state.target)
-        return compose(state)
-
-    monkeypatch.setattr(presenter, "compose", watched)
-    files["/a.pth"] = saved_on("cuda:0", path="/a.pth")
-    session = Session(view, runner, target="mps")
-    session.open("/a.pth")
-    assert (set(prepared), session.screen.target) == ({"mps"}, "mps")
-    assert Session(view, runner, target="a machine that is no more").screen.target == "this"
-
-
 @pytest.mark.parametrize("many", [1, 1000])
 def test_an_exception_is_reported_and_the_window_goes_on_as_it_was(
     large, view, monkeypatch, broken, many
