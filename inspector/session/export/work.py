@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
 _MOST_LOST = 6
 _CHANGED, _AS_IS = "The file is changed", "The file is unchanged"
-_READY, _WRITTEN, _EQUAL = "The copy is ready", "The copy is written", "The copy equals the original"
+_EQUAL = "The copy equals the original"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,10 +86,9 @@ def _judged(outcome: Outcome, target: Profile, progress: Progress) -> Outcome:
     outlook = outlook_at(result.destination, target, progress)
     sentence = f"{outlook.sentence[:1].upper()}{outlook.sentence[1:]}"
     if outlook.loads:
-        result = replace(result, lines=(*result.lines, sentence))
+        result = replace(result, loads=True, lines=(*result.lines, sentence))
     else:
-        title = _WRITTEN if result.title == _READY else result.title
-        result = replace(result, title=title, warnings=(sentence, *result.warnings))
+        result = replace(result, warnings=(sentence, *result.warnings))
     is_loaded = export is not None and export.torch is not None and export.torch.verdict == "equal"
     return replace(outcome, result=result, can_be_tried=outlook.can_be_tried and not is_loaded)
 
@@ -138,7 +137,7 @@ def undo(path: str, target: Profile, progress: Progress) -> Outcome:
 
     nbytes = undo_patch(path, progress=progress)
     lines = tuple(words.as_lines([words.undone(nbytes)]))
-    result = ExportResult(destination=path, lines=lines, title="The change is undone", is_copy=False)
+    result = ExportResult(destination=path, lines=lines, done="The change is undone", is_copy=False)
     return _judged(Outcome(result=result, changed=True), target, progress)
 
 
@@ -194,7 +193,7 @@ def copy_result(export: Export) -> ExportResult:
     unchecked = words.unchecked_by_torch(export)
     return ExportResult(
         destination=str(export.destination),
-        title=_READY if export.moved_tensors or export.moved_hidden else _EQUAL,
+        done="" if export.moved_tensors or export.moved_hidden else _EQUAL,
         lines=tuple(words.as_lines(words.copied(export))),
         warnings=tuple(words.as_lines([unchecked] if unchecked else [])),
         has_receipt=True,
@@ -208,7 +207,7 @@ def patch_result(patched: Patched) -> ExportResult:
     return ExportResult(
         destination=str(patched.path),
         lines=tuple(lines),
-        title=_CHANGED if is_changed else _AS_IS,
+        done=_CHANGED if is_changed else _AS_IS,
         is_copy=False,
         can_undo=is_changed,
     )
@@ -219,9 +218,8 @@ def tried_result(result: ExportResult, found: TorchCheck) -> ExportResult:
     if found.verdict == "loads":
         return replace(result, lines=(*result.lines, f"Tried: torch {found.torch} loaded it here."))
     if found.is_bad:
-        title = _WRITTEN if result.title == _READY else result.title
         said = f"Tried: torch {found.torch} does not load it here: {found.detail}"
-        return replace(result, title=title, warnings=(said, *result.warnings))
+        return replace(result, loads=False, warnings=(said, *result.warnings))
     return result
 
 
@@ -249,6 +247,6 @@ def recovery_result(saved: Recovery) -> ExportResult:
     return ExportResult(
         destination=str(saved.destination),
         lines=tuple(words.as_lines(words.recovered(saved))),
-        title="The intact tensors are saved",
+        done="The intact tensors are saved",
         warnings=tuple(warnings),
     )

@@ -140,7 +140,7 @@ def test_a_copy_without_another_device_says_that_it_is_the_same() -> None:
     result = copy_result(export(moved_tensors=0))
     assert result.title == "The copy equals the original"
     assert result.lines[1] == "No device changed: the copy equals the original."
-    assert copy_result(export(moved_tensors=0, moved_hidden=1)).title == "The copy is ready"
+    assert copy_result(export(moved_tensors=0, moved_hidden=1)).title == "The copy is written"
 
 
 def test_what_is_written_stays_written_when_judging_it_is_cancelled(copy: Path) -> None:
@@ -166,7 +166,8 @@ def test_what_is_written_stays_written_when_judging_it_is_cancelled(copy: Path) 
 )
 def test_what_torch_itself_makes_of_a_file_is_told(verdict, title: str, said: str) -> None:
     check = TorchCheck(verdict=verdict, detail="RuntimeError: no", torch="2.13.0")
-    result = tried_result(copy_result(export(verified=False)), check)
+    judged = replace(copy_result(export(verified=False)), loads=True)
+    result = tried_result(judged, check)
     assert (result.title, (*result.lines, *result.warnings)[-1]) == (title, said)
 
 
