@@ -255,9 +255,11 @@ class Session(Exports):
         document = self._ready
         if document is None:
             return ""
-        from inspector.report.jsonable import row_text  # noqa: PLC0415 - see above
+        import json  # noqa: PLC0415 - see above
 
-        rows = [row_text(document.checkpoint, document.tree.nodes[node]) for node in nodes]
+        from inspector.report.jsonable import row_document  # noqa: PLC0415 - see above
+
+        rows = [json.dumps(row_document(document.checkpoint, document.tree.nodes[node])) for node in nodes]
         return rows[0] if len(rows) == 1 else "[\n  {}\n]".format(",\n  ".join(rows))
 
     def can_leave_out(self, nodes: tuple[int, ...]) -> bool:

@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a schema, or which there are."""
-    from inspector.report.documents.schemas import schema_names, schema_text
+    from inspector.report.documents import schema_names, schema_text
 
     if options.command is None:
         say("".join(f"{name}\n" for name in schema_names()))

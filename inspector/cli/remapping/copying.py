@@ -58,7 +58,7 @@ def _copied(
     name = output_name(options)
 
     def document() -> dict[str, Any]:
-        from inspector.report.documents.remapping import copy_document
+        from inspector.report.documents import copy_document
 
         return copy_document(file_name(options), name, done)
 
@@ -126,7 +126,7 @@ def change(options: argparse.Namespace) -> Answer:
     page = result_page(options.file, parts, _still_refused(options, checkpoint))
 
     def document() -> dict[str, Any]:
-        from inspector.report.documents.remapping import patch_document
+        from inspector.report.documents import patch_document
 
         return patch_document(options.file, done)
 
@@ -146,7 +146,7 @@ def undo(options: argparse.Namespace) -> Answer:
     page = result_page(options.file, [undone(nbytes)])
 
     def document() -> dict[str, Any]:
-        from inspector.report.documents.remapping import undo_document
+        from inspector.report.documents import undo_document
 
         return undo_document(options.file, nbytes)
 

@@ -83,7 +83,7 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
     is_short = options.strict and any(row.is_lost for row in done.left_out)
 
     def document() -> dict[str, Any]:
-        from inspector.report.documents.remapping import form_document
+        from inspector.report.documents import form_document
 
         return form_document(file_name(options), output_name(options), done)
 
@@ -118,7 +118,7 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
     text = format_plan(rows) + format_hidden(checkpoint, plan) * is_whole
 
     def document() -> dict[str, Any]:
-        from inspector.report.documents.remapping import plan_document
+        from inspector.report.documents import plan_document
 
         shown = replace(checkpoint, path=file_name(options))
         return plan_document(shown, options.output, plan, rows, made)

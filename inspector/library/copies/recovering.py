@@ -12,7 +12,7 @@ from inspector.library.sources import CheckpointLike, Path, path_of
 from inspector.library.telling import Told, told
 from inspector.records import dataclass
 from inspector.remap import recover as saving
-from inspector.report.documents.others import recover_document
+from inspector.report.documents import recover_document
 from inspector.report.words.results import as_lines, lost, lost_row, recovered, recovered_safety
 from inspector.safety.verdict import FileVerdict
 

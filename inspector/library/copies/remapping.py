@@ -31,7 +31,7 @@ from inspector.remap.forms import Cast, ContainerName, Form, LeftOut, Shape, che
 from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_for
 from inspector.remap.preview import preview_form
-from inspector.report.documents.remapping import (
+from inspector.report.documents import (
     copy_document,
     form_document,
     patch_document,

@@ -11,7 +11,7 @@ from inspector.library.telling import Told, told
 from inspector.records import dataclass
 from inspector.remap.plan import rules_for
 from inspector.remap.verify import compare_files
-from inspector.report.documents.others import verify_document
+from inspector.report.documents import verify_document
 from inspector.report.words.results import as_lines, compared
 from inspector.target.wish import parse_wish
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from inspector.cli.commands import COMMANDS
 from inspector.errors import PlanError
-from inspector.report.documents.schemas import schema_names, schema_text
+from inspector.report.documents import schema_names, schema_text
 from tests.schemas import complaint
 
 SCHEMAS: dict[str, Any] = {name: json.loads(schema_text(name)) for name in schema_names()}
