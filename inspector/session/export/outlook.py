@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
@@ -19,6 +20,7 @@ from inspector.target.simulate import Judged, judge_load
 from inspector.units import cut_text, escape_text
 
 _MOST_CHARS = 300
+_OF_MEMORY = frozenset({"does-not-fit", MAP_DOES_NOT_FIT})
 
 
 class Outlook(NamedTuple):
@@ -51,8 +53,8 @@ def outlook_of(checkpoint: Checkpoint, target: Profile) -> Outlook:
     findings = diagnose(checkpoint, load.safety, target)
     judged = Judged(checkpoint=checkpoint, target=target, load=load)
     said = load_verdict(judged, findings, place(target))
-    damage = next((found for found in findings if found.severity == "error"), None)
-    if load.failure is None and damage is not None and damage.id != "does-not-fit":
+    damage = next((one for one in findings if one.severity == "error" and one.id not in _OF_MEMORY), None)
+    if load.failure is None and damage is not None:
         title = f"{damage.title[:1].lower()}{damage.title[1:]}"
         said = said._replace(does="does not load", why=title, role="bad")
     error = load.last_error or load.failure

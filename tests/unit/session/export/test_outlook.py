@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.containers.notes import Note, NoteKind
+from inspector.model.findings import Finding
 from inspector.progress import Progress
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
@@ -36,7 +37,7 @@ def test_a_plan_is_judged_by_the_devices_that_it_gives() -> None:
     assert (whole.loads, whole.can_be_tried) == (True, True)
 
 
-def test_what_no_device_stops_is_no_green_either() -> None:
+def test_what_no_device_stops_is_no_green_either(monkeypatch) -> None:
     asking = outlook_of(saved_on("cpu", names=("m.Net",), module_class="m.Net").checkpoint, CPU_ONLY)
     assert (asking.loads, asking.can_be_tried) == (False, False)
     assert "refused until 1 name is allowed" in asking.sentence
@@ -44,6 +45,15 @@ def test_what_no_device_stops_is_no_green_either() -> None:
     assert (harmful.loads, harmful.can_be_tried) == (False, False)
     damaged = saved_on("cpu", notes=(Note(NoteKind.NO_DIRECTORY),)).checkpoint
     assert not outlook_of(damaged, CPU_ONLY).loads
+    error = Finding(id="x", severity="error", title="Bytes Are Gone", detail="", paths=(), count=0, fix=None)
+    monkeypatch.setattr("inspector.session.export.outlook.diagnose", lambda *_asked: (error,))
+    lost = outlook_of(saved_on("cpu").checkpoint, CPU_ONLY)
+    assert (lost.loads, "does not load" in lost.sentence, "bytes Are Gone" in lost.sentence) == (
+        False,
+        True,
+        True,
+    )
+    monkeypatch.undo()
     full = outlook_of(saved_on("cpu").checkpoint, parse_target("cpu@0.001mb"))
     assert not full.loads
 
