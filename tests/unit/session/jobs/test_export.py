@@ -94,6 +94,26 @@ def test_what_torch_answers_late_is_added_and_what_is_left_is_not_waited_for(
     assert real.screen.export is None
 
 
+def test_what_torch_answers_of_a_change_is_not_said_of_its_undoing(real, runner, monkeypatch) -> None:
+    real.set_target()
+    loaded = TorchCheck(verdict="loads", torch="9")
+    monkeypatch.setattr(steps, "try_with_torch", lambda *_args, **_more: loaded)
+    real.begin_export()
+    real.change_export(ExportWish(kind="in-place"))
+    runner.waits = True
+    real.export("")
+    runner.go_on()
+    trial = runner.waiting.pop(0)
+    runner.waits = False
+    while runner.waiting:
+        runner.go_on()
+    real.undo_export()
+    told = real.screen.export.result
+    assert told.title == "The change is undone"
+    trial()
+    assert real.screen.export.result == told
+
+
 def test_another_machine_is_never_a_green_banner(session) -> None:
     session.open("/a.pth")
     assert session.screen.target == "this"

@@ -93,50 +93,11 @@ SAYINGS = (
         ),
     ),
     (
-        saved_on("cuda:0"),
-        "cuda",
-        "good: Saved on cuda:0 (4.0 KB). Loads on a machine with 1 NVIDIA GPU: torch.load works there.",
-    ),
-    (
-        saved_on("cuda:0", "cuda:1", "cpu"),
-        "cpu",
-        (
-            "bad: Saved on cuda:0 (4.0 KB), cuda:1 (4.0 KB) and the CPU (4.0 KB). Does not load on a "
-            f"machine without a GPU: saved on cuda:0, cuda:1. -> Map cuda:0 and cuda:1 to cpu: {THEN}"
-        ),
-    ),
-    (
-        saved_on(*EIGHT, "cpu"),
-        "cpu",
-        (
-            f"bad: Saved on {RUN} (32.0 KB) and the CPU (4.0 KB). Does not load on a machine without a"
-            f" GPU: saved on cuda:0-7. -> Map {RUN} to cpu: {THEN}"
-        ),
-    ),
-    (
         saved_on(*EIGHT),
         "2xcuda",
         (
             f"bad: Saved on {RUN} (32.0 KB). Does not load on a machine with 2 NVIDIA GPUs: saved on "
             f"cuda:2-7. -> Map cuda:2 to cuda:0, cuda:3 to cuda:1, cuda:4 to cuda:0 and 3 more: {THEN}"
-        ),
-    ),
-    (
-        saved_on(*EIGHT),
-        "8xcuda",
-        f"good: Saved on {RUN} (32.0 KB). Loads on a machine with 8 NVIDIA GPUs: torch.load works there.",
-    ),
-    (
-        saved_on("mps"),
-        "mps",
-        "good: Saved on mps (4.0 KB). Loads on Apple silicon: torch.load works there.",
-    ),
-    (
-        saved_on("mps"),
-        "xpu",
-        (
-            "bad: Saved on mps (4.0 KB). Does not load on a machine with an Intel GPU: saved on mps. "
-            f"-> Map mps to xpu:0: {THEN}"
         ),
     ),
     (
@@ -173,28 +134,11 @@ SAYINGS = (
         ),
     ),
     (
-        saved_on("cuda:0", **NET),
-        "cpu",
-        (
-            "bad: A whole module (net.Net), saved on cuda:0 (4.0 KB). Does not load on a machine "
-            "without a GPU: refused until 1 name is allowed, and saved on cuda:0. -> Map cuda:0 to "
-            f"cpu: {THEN}"
-        ),
-    ),
-    (
         saved_on("cuda:0", safety=PROTOCOL_4),
         "cpu",
         (
             "bad: Saved on cuda:0 (4.0 KB). Does not load on a machine without a GPU: refused without"
             f" weights_only=False, and saved on cuda:0. -> Map cuda:0 to cpu: {THEN}"
-        ),
-    ),
-    (
-        saved_on("cuda:0", safety=PROTOCOL_4),
-        "cuda",
-        (
-            "warning: Saved on cuda:0 (4.0 KB). Does not load on a machine with 1 NVIDIA GPU: refused"
-            " without weights_only=False."
         ),
     ),
     (
