@@ -6,7 +6,6 @@ only what differs. A screen can be built and compared in a test without any widg
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from inspector.records import dataclass
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from inspector.containers.source import Stamp
     from inspector.model.findings import Fix
     from inspector.progress import Progress
-    from inspector.report.charts.bars import Bar, Chart, Segment
+    from inspector.report.charts.bars import Chart
     from inspector.report.charts.modules import ModuleMap
     from inspector.report.details import FactGroup
     from inspector.report.outline.flat import FlatRows
@@ -28,17 +27,6 @@ if TYPE_CHECKING:
     from inspector.session.export.page import ExportPage
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
-
-__all__ = ["Bar", "Chart", "FactGroup", "Fix", "ModuleMap", "Segment"]
-"""Parts of a screen that are made elsewhere, and imported when they are asked for: the tree needs none."""
-_PLACES = {
-    "Bar": "inspector.report.charts.bars",
-    "Chart": "inspector.report.charts.bars",
-    "FactGroup": "inspector.report.details",
-    "Fix": "inspector.model.findings",
-    "ModuleMap": "inspector.report.charts.modules",
-    "Segment": "inspector.report.charts.bars",
-}
 
 Phase = Literal["empty", "opening", "ready", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
@@ -326,10 +314,3 @@ class Screen:
     def searched(self) -> Query | None:
         """What is searched for, as it was understood."""
         return None if self.search is None else self.search.query
-
-
-def __getattr__(name: str) -> object:
-    """Return a part of a screen that is made elsewhere."""
-    if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

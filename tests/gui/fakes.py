@@ -6,26 +6,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from inspector.model.findings import Fix
 from inspector.records import replace
+from inspector.report.charts.bars import Bar, Chart, Segment
+from inspector.report.details import FactGroup
 from inspector.report.outline.strip import Strip
 from inspector.report.tree import Node, Tree
 from inspector.session.export.page import Destination, ExportDraft, ExportPage, ExportWish
 from inspector.session.screen import (
     Banner,
-    Bar,
-    Chart,
     Chip,
     Choice,
     CodePage,
     DeviceRow,
-    FactGroup,
     FailurePage,
     FindingRow,
-    Fix,
     ForecastPage,
     Loading,
     Screen,
-    Segment,
 )
 from inspector.session.view import View
 from inspector.units import format_count, format_nbytes, format_shape

@@ -13,7 +13,7 @@ from inspector.gui.charts.drawing import Drawing, Tick, round_step
 from inspector.gui.theme.ink import ink_on
 from inspector.gui.theme.theme import Tokens
 from inspector.overriding import override
-from inspector.session.screen import Bar, Chart, Segment
+from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.units import format_nbytes
 
 if TYPE_CHECKING:

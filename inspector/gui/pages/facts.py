@@ -11,7 +11,8 @@ from inspector.gui.widgets.cards import ScrollPanel, card_row, fill_lines
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, focus_kept, named, plain_label
 from inspector.gui.widgets.progress import POLL_MS, show_fraction
-from inspector.session.screen import CheckPage, FactGroup, Screen
+from inspector.report.details import FactGroup
+from inspector.session.screen import CheckPage, Screen
 
 # The check whether the bytes of the file are as they were saved: its button, its progress, its result.
 

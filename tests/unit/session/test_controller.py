@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.model.findings import Fix
 from inspector.session.controller import Session
 from inspector.session.export.page import ExportWish
-from inspector.session.screen import BranchRow, Fix, Loading
+from inspector.session.screen import BranchRow, Loading
 
 ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "

@@ -27,9 +27,9 @@ from inspector.gui.widgets.labels import (
 from inspector.gui.widgets.marks import color_icon
 from inspector.report.charts.areas import PROPERTIES, Kind, Property
 from inspector.report.charts.bars import filter_for
-from inspector.report.charts.modules import Crumb
+from inspector.report.charts.modules import Crumb, ModuleMap
 from inspector.report.charts.tables import map_csv
-from inspector.session.screen import ModuleMap, Screen
+from inspector.session.screen import Screen
 from inspector.units import format_nbytes
 
 _TITLE = "Map of modules"
