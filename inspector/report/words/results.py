@@ -165,7 +165,7 @@ def _mending(mending: Mending) -> Iterator[str]:
 
 
 NOTHING_TO_CHANGE = "nothing to change"
-NO_DEVICE_CHANGED = "no device changed: the copy equals the original"
+NO_DEVICE_CHANGED = "no device changed"
 _SMALL = "torch"
 _CHECKED = "reopened and compared: same objects, devices as planned"
 _IN_PLACE = "written bytes read again, those of tensors not compared"

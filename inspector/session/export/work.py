@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
 _MOST_LOST = 6
 _CHANGED, _AS_IS = "The file is changed", "The file is unchanged"
-_EQUAL = "The copy equals the original"
+_SAME = "The copy changes nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -193,7 +193,7 @@ def copy_result(export: Export) -> ExportResult:
     unchecked = words.unchecked_by_torch(export)
     return ExportResult(
         destination=str(export.destination),
-        done="" if export.moved_tensors or export.moved_hidden else _EQUAL,
+        done="" if export.moved_tensors or export.moved_hidden else _SAME,
         lines=tuple(words.as_lines(words.copied(export))),
         warnings=tuple(words.as_lines([unchecked] if unchecked else [])),
         has_receipt=True,

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from inspector.gui.tree.shape import Shape
-from inspector.report.outline.chosen import last_below
 from inspector.report.tree import Tree, build_tree
 from tests.gui import fakes
 from tests.unit.values.rows import checkpoint, tensor
@@ -12,7 +11,10 @@ def check(tree: Tree) -> None:
     for node_id, node in enumerate(nodes):
         assert list(shape.below(node_id)) == list(node.children)
         assert shape.has_below(node_id) == bool(node.children)
-        assert shape.last_below(node_id) == last_below(nodes, node_id)
+        last = node_id
+        while nodes[last].children:
+            last = nodes[last].children[-1]
+        assert shape.last_below(node_id) == last
         assert (shape.parents[node_id], shape.rows[node_id]) == (node.parent, node.row)
 
 
