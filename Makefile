@@ -1,5 +1,6 @@
 # make run    sets everything up, then opens the window on the demo checkpoint
 # make test   sets everything up, then runs every check; ends with pytest's closing line
+# make test-light  the tests that need no torch, without installing it, as make lint and make docs do
 # make sweep  the same with all that random tests and sweeps over the corpus can try; takes a quarter of an hour
 # make hostile    opens every hostile file, also the largest, and prints what each came to
 # make fuzz       throws bytes at the readers for FUZZ_MINUTES (10)
@@ -8,7 +9,7 @@
 # make lint end2end fmt setup pins clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: run test docs dist others sweep compiled lint end2end fmt setup pins clean hostile fuzz
+.PHONY: run test test-light docs dist others sweep compiled lint end2end fmt setup pins clean hostile fuzz
 .DELETE_ON_ERROR:
 
 # What is installed is right for as long as these files say the same; a second `make` only compares a checksum.
@@ -47,6 +48,9 @@ others: $(READY)/test-$(KEY)
 	@mkdir -p build
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS) --ignore tests/end2end --cov --cov-report= | tee build/pytest.txt
 
+test-light: $(READY)/light-$(KEY)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS) -m 'not torch' --ignore tests/end2end
+
 sweep:
 	SWEEP=1 $(MAKE) test
 
@@ -60,18 +64,18 @@ build/collected.txt: $(SOURCES) $(READY)/test-$(KEY)
 	@mkdir -p build
 	@$(BIN)/python -m pytest --collect-only -qq --ignore tests/end2end > $@ || { cat $@; exit 1; }
 
-lint: $(READY)/test-$(KEY)
+lint: $(READY)/light-$(KEY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
 # Strict: a warning, a link or an anchor that leads nowhere, and a request to another host end it.
-docs: $(READY)/test-$(KEY)
+docs: $(READY)/light-$(KEY)
 	$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet docs build/site
 	$(BIN)/python -m tests.docs.site build/site
 
-fmt: $(READY)/test-$(KEY)
+fmt: $(READY)/light-$(KEY)
 	$(BIN)/ruff check --fix --select I
 	$(BIN)/ruff format
 
@@ -89,13 +93,12 @@ fuzz: $(READY)/test-$(KEY)
 	    | tee build/fuzz/$$target.log | grep -a '^FINDING\|^Done\|inputs' || true; \
 	done
 
-$(READY)/run-$(KEY):
-	packaging/linux/setup.sh run
-	@mkdir -p $(READY) && rm -f $(READY)/* && touch $@
-
-$(READY)/test-$(KEY):
-	packaging/linux/setup.sh test
-	@mkdir -p $(READY) && rm -f $(READY)/* && touch $(READY)/run-$(KEY) $@
+HELD_run := run
+HELD_light := run light
+HELD_test := run light test
+$(READY)/%-$(KEY):
+	packaging/linux/setup.sh $*
+	@mkdir -p $(READY) && rm -f $(READY)/* && touch $(patsubst %,$(READY)/%-$(KEY),$(HELD_$*))
 
 # The exact versions of the present environment; run it after trying newer ones.
 pins: $(READY)/test-$(KEY)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -58,6 +60,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Tracing(config))
     config.pluginmanager.register(Hanging())
     config.pluginmanager.register(Frozen())
+
+
+# Modules that import torch, or what itself imports it; tests that do so in their body are marked one by one.
+_IMPORTS_TORCH = re.compile(
+    r"^(import torch|from torch\b|torch = |from tests(\.torch|\.one_byte| import one_byte)\b)", re.MULTILINE
+)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where torch is not there or not wanted, what imports it is no test: `make test-light`."""
+    if importlib.util.find_spec("torch") is not None and config.getoption("markexpr") != "not torch":
+        return None
+    if collection_path.is_dir():
+        return collection_path == TESTS / "torch" or None
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    text = collection_path.read_text(encoding="utf-8") if is_test else ""
+    return _IMPORTS_TORCH.search(text) is not None or None
 
 
 # What runs other programs, or the same lines for each of many files.

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Sets up what `make run` or `make test` needs: a virtual environment in .venv, and the system's libraries.
-# Safe to run again. usage: setup.sh run|test
+# Sets up what a target of the Makefile needs: a virtual environment in .venv, and the system's libraries.
+# Safe to run again. usage: setup.sh run|light|test   (light: all checks that need no torch)
 #
 # It asks apt for what is missing when it may (root, or sudo without a password), else it prints the one line
-# that somebody who may has to run. Package indexes are pip's own business: its configuration is respected.
+# that somebody who may has to run. Package indexes are pip's own business: its configuration is respected. The
+# one exception is torch, of which PyPI has only the build for CUDA on Linux: ten times the size.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,6 +12,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 declare -A TEST_TOOLS=([Xvfb]=xvfb [openbox]=openbox [pcmanfm]=pcmanfm [xdotool]=xdotool [xprop]=x11-utils
   [dbus-launch]=dbus-x11 [import]=imagemagick [update-mime-database]=shared-mime-info
   [desktop-file-validate]=desktop-file-utils [gio]=libglib2.0-bin [jq]=jq)
+
+TORCH_INDEX=https://download.pytorch.org/whl/cpu/
+# What each downloads, takes on the disk and lasts, with 100 Mbit/s on two cores.
+declare -A COSTS=([run]="100 MB (0.4 GB on the disk, 1 minute)" [light]="150 MB (0.6 GB on the disk, 1 minute)"
+  [test]="350 MB (1.5 GB on the disk, 3 minutes)")
 
 say() { printf '%s\n' "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
@@ -21,7 +27,10 @@ apt_install() { # apt_install PACKAGE...
   local become=()
   if ! may_install; then
     command -v apt-get >/dev/null || die "this system has no apt-get, please install the like of: $*"
-    die "please run this line, then make again:" $'\n\n    '"sudo apt-get install -y $*"$'\n'
+    mapfile -t -O $# set < <(missing_libraries; missing_fonts test; missing_tools)
+    mapfile -t set < <(printf '%s\n' "$@" "${set[@]}" | sort -u)
+    die "please run this line, which has what make run and make test need, then make again:" \
+      $'\n\n    '"sudo apt-get update && sudo apt-get install -y ${set[*]}"$'\n'
   fi
   [ "$(id -u)" = 0 ] || become=(sudo -n)
   say "installing $*"
@@ -40,7 +49,7 @@ find_python() {
 }
 
 # What is missing is asked for at once, and first: nobody wants to come back for the second half.
-install_packages() { # install_packages run|test
+install_packages() { # install_packages run|light|test
   local wanted=() python
   command -v make >/dev/null || wanted+=(make)
   if python=$(find_python); then
@@ -68,7 +77,7 @@ missing_libraries() {
 }
 
 # Any font shows the window. The tests count pixels, and mean the one that Debian's desktops have.
-missing_fonts() { # missing_fonts run|test
+missing_fonts() { # missing_fonts run|light|test
   local name='*.[to]t[fc]'
   [ "$1" = run ] || name=DejaVuSans.ttf
   [ -n "$(find /usr/share/fonts /usr/local/share/fonts ~/.fonts ~/.local/share/fonts -name "$name" -print -quit \
@@ -89,15 +98,27 @@ make_venv() {
   "$python" -m venv --clear .venv
 }
 
-install_project() { # install_project REQUIREMENT
+install_project() { # install_project run|light|test
   local pip=(.venv/bin/python -m pip install --disable-pip-version-check --constraint packaging/constraints.txt)
+  local -A extras=([run]='' [light]='[docs,light]' [test]='[dev]')
+  local project=".${extras[$1]}"
   # Where all of it is installed, no network is needed; hatchling is what builds the project itself.
-  "${pip[@]}" --quiet --no-index --no-build-isolation --editable "$1" 2>/dev/null && return
+  "${pip[@]}" --quiet --no-index --no-build-isolation --editable "$project" 2>/dev/null && return
   mkdir -p build
+  say "make $1 downloads ${COSTS[$1]}, once"
+  [ "$1" != test ] || small_torch "${pip[@]}" || say "torch comes from where pip looks: 2.8 GB more if that is its build for CUDA"
   # Of what pip says, only what takes long: the rest is in the log, and shown where it fails.
-  "${pip[@]}" --progress-bar off hatchling --editable "$1" 2>&1 | tee build/setup.log |
+  "${pip[@]}" --progress-bar off hatchling --editable "$project" 2>&1 | tee build/setup.log |
     awk '/Downloading .*MB/ {sub(/^ */, ""); print "setup: " $0; fflush()}' >&2 ||
     { tail -n 20 build/setup.log >&2; die "pip failed; all that it said is in build/setup.log"; }
+}
+
+# On Linux, PyPI has torch only for CUDA: ten times the size. Its own index has it for the CPU.
+small_torch() { # small_torch PIP...
+  [ "$(uname)" = Linux ] || return 0
+  .venv/bin/python -c 'import torch' 2>/dev/null && return
+  .venv/bin/python -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1], timeout=5)' "$TORCH_INDEX" 2>/dev/null &&
+    "$@" --quiet --no-deps --index-url "$TORCH_INDEX" torch
 }
 
 # Whether Qt finds all that it loads, as it says itself.
@@ -110,12 +131,8 @@ check_qt() {
   [ -z "$missing" ] || die "Qt misses ${missing//$'\n'/ }"
 }
 
-case "${1:-}" in
-  run) requirement=. ;;
-  test) requirement='.[dev]' ;;
-  *) die "usage: setup.sh run|test" ;;
-esac
+case "${1:-}" in run | light | test) ;; *) die "usage: setup.sh run|light|test" ;; esac
 install_packages "$1"
 make_venv
-install_project "$requirement"
+install_project "$1"
 check_qt

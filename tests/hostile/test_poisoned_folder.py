@@ -17,6 +17,7 @@ from inspector.progress import Progress
 from inspector.resources import PROBE, demo_path, resource_path
 from tests.hostile.poison import poison, poisoned_environment
 
+pytestmark = pytest.mark.torch  # a poisoned torch.py among what lies there
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "inspector"
 SCRIPT = Path(__file__).with_name("in_poison.py")

@@ -63,6 +63,7 @@ def test_pins_can_be_installed_with_the_oldest_python_that_is_promised() -> None
     assert refused == []
 
 
+@pytest.mark.torch
 @pytest.mark.wide
 @pytest.mark.slow
 def test_pins_are_written_in_a_clean_checkout(checkout: Path) -> None:

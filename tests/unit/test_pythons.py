@@ -123,6 +123,7 @@ def test_an_active_environment_counts_then_the_path(
     assert found.label == f"{found.path} ({origin})"
 
 
+@pytest.mark.torch
 @pytest.mark.usefixtures("bare")
 def test_its_own_counts_before_one_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = environment(tmp_path, NO_TORCH)
@@ -131,6 +132,7 @@ def test_its_own_counts_before_one_without_torch(tmp_path: Path, monkeypatch: py
     assert choose_python(None, Progress()).origin == "this program's own"
 
 
+@pytest.mark.torch
 def test_an_interpreter_is_asked_without_importing_torch(tmp_path: Path) -> None:
     own = ask_python(Python(path=sys.executable, origin=""), Progress())
     assert own is not None

@@ -52,6 +52,7 @@ def test_an_optimizers_slot_without_a_shape_of_its_own_is_left_unnamed() -> None
     assert [tensor.slot for tensor in found.tensors] == ["step"]
 
 
+@pytest.mark.torch
 def test_an_optimizer_of_counters_alone_tells_no_shape(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     path = tmp_path / "file.pt"

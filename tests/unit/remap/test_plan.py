@@ -532,6 +532,7 @@ def keyed(tmp_path: Path, *pairs: tuple[object, object]) -> Path:
     return path
 
 
+@pytest.mark.torch
 def test_devices_that_are_keys_are_found_and_changed(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     cuda, other = torch.device("cuda:0"), torch.device("cuda", 1)
@@ -551,6 +552,7 @@ def test_devices_that_are_keys_are_found_and_changed(tmp_path: Path) -> None:
     assert list(torch.load(path, weights_only=True)["m"])[1] == (torch.device("cuda:3"), 3)
 
 
+@pytest.mark.torch
 def test_keys_that_would_become_one_are_not_changed(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     devices = [torch.device("cuda", 0), torch.device("cuda", 1)]

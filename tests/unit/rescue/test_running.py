@@ -179,6 +179,7 @@ def check(*python: str) -> None:
         assert list(hook.journal.iterdir()) == []  # the question is no run of the program
 
 
+@pytest.mark.torch
 def test_a_python_with_torch_is_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit(3)")  # beside the program, and never run
     (tmp_path / "importlib").mkdir()

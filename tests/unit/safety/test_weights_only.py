@@ -28,6 +28,7 @@ def made(
     return replace(BLANK, format=form, safety=safety)
 
 
+@pytest.mark.torch
 def test_opcodes_are_those_of_torch() -> None:
     unpickler = pytest.importorskip("torch._weights_only_unpickler")
     source = inspect.getsource(unpickler.Unpickler.load)

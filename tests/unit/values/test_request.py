@@ -132,6 +132,7 @@ def test_each_type_reads_as_python_writes_it(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.torch
 def test_step_counters_of_a_checkpoint_are_what_torch_reads() -> None:
     torch = pytest.importorskip("torch")
     opened = open_checkpoint(str(DEMO))

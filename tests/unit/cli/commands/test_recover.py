@@ -138,6 +138,7 @@ def test_show_json_gives_the_finding_of_what_cannot_be_opened(
     assert document["error"]["message"][0].isalpha()
 
 
+@pytest.mark.torch
 def test_show_opens_what_is_left(cli, damaged: Path) -> None:
     document = json.loads(cli("show", "--json", damaged).out)
     assert len(document["tensors"]) == len(open_checkpoint(str(demo_path())).tensors)

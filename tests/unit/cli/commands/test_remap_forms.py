@@ -283,6 +283,7 @@ def test_what_a_form_cannot_hold_is_listed_and_strictly_no(
         assert lost in answer.out
 
 
+@pytest.mark.torch
 def test_packed_weights_beside_plain_ones_are_no_attributes_of_a_class(cli, out, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))

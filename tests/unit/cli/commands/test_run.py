@@ -27,6 +27,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.torch
 def test_the_program_runs_as_it_is_and_its_exit_code_is_ours(cli, script) -> None:
     import json
 
@@ -41,6 +42,7 @@ def test_the_program_runs_as_it_is_and_its_exit_code_is_ours(cli, script) -> Non
     assert list((script.parent / "temporary").iterdir()) == []
 
 
+@pytest.mark.torch
 def test_rules_and_targets_reach_the_hook(cli, script) -> None:
     import json
 

@@ -159,6 +159,7 @@ def net(torch):
     )
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("name", "style"),
     [

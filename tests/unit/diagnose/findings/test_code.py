@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inspector.containers.notes import Note, NoteKind
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import GlobalUse
@@ -54,6 +56,7 @@ def test_without_names_the_class_tells_its_module() -> None:
     )
 
 
+@pytest.mark.torch
 def test_nested_pickles_are_found_in_a_genuine_file(tmp_path) -> None:
     import io
 

@@ -87,6 +87,7 @@ def test_what_is_no_geometry(geometry: tuple[Value, ...]) -> None:
         strided(storage(), "float32", geometry, requires_grad=False)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0, 3), (0,), (4, 5, 6, 7)])
 def test_missing_strides_are_those_of_a_contiguous_tensor(shape: tuple[int, ...]) -> None:
     torch = pytest.importorskip("torch")
