@@ -13,6 +13,7 @@ from inspector.records import replace
 from inspector.remap.files import device_word, free_folder, free_path
 from inspector.remap.forms import Form, FormPreview, LeftOut
 from inspector.remap.plan import Plan
+from inspector.remap.preview import known_by, preview_form
 from inspector.report.colors import device_name
 from inspector.report.tree import Tree
 from inspector.report.words.formats import nothing_to_map
@@ -132,8 +133,6 @@ def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:
 
 
 def _known_by(checkpoint: Checkpoint, form: Form | None) -> KnownBy:
-    from inspector.remap.preview import known_by  # noqa: PLC0415 - only exports need it
-
     try:
         return known_by(checkpoint, form or Form())
     except PlanError:  # the draft says so
@@ -215,8 +214,6 @@ def with_preview(
     progress: Progress | None = None,
 ) -> ExportDraft:
     """Complete a draft by what the form makes of the file."""
-    from inspector.remap.preview import preview_form  # noqa: PLC0415 - only exports need it
-
     try:
         preview = preview_form(checkpoint, form, progress)
     except PlanError as error:

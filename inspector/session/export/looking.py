@@ -9,6 +9,9 @@ from pathlib import Path
 from inspector.errors import ExportError, PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
+from inspector.remap.files import refuse_parts
+from inspector.remap.forms import refuse_suffix
+from inspector.remap.storages import free_nbytes
 from inspector.session.export.kinds import COPY, form_of, kind_of
 from inspector.session.export.page import Destination, ExportDraft
 from inspector.units import cut_text, escape_text, format_nbytes
@@ -127,8 +130,6 @@ def _is_any(place: Path, paths: Iterable[str]) -> bool:
 
 def _is_part(place: Path, parts: tuple[str, ...]) -> bool:
     """Return whether a file is one of the parts, or lists them, as an index does."""
-    from inspector.remap.files import refuse_parts  # noqa: PLC0415 - only exports need it
-
     try:
         refuse_parts(parts, place)
     except ExportError:
@@ -156,8 +157,6 @@ def _why_not_in(folder: Path) -> str:
 
 
 def _contradiction(place: Path, wanted: Wanted) -> str:
-    from inspector.remap.forms import refuse_suffix  # noqa: PLC0415 - only exports need it
-
     try:
         refuse_suffix(place, "safetensors" if wanted.says_safetensors else "same")
     except PlanError as error:
@@ -175,8 +174,6 @@ def _maybe_too_little(folder: Path, wanted: Wanted) -> str:
 
 
 def _shortage(folder: Path, nbytes: int) -> str:
-    from inspector.remap.storages import free_nbytes  # noqa: PLC0415 - only exports need it
-
     free = free_nbytes(folder)
     if free >= nbytes:
         return ""

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from inspector import __version__
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
+from inspector.remap.export import export_copy, export_folder, make_receipt, refuse_receipt, write_receipt
+from inspector.remap.export_form import export_form
+from inspector.remap.files import refuse_destination
+from inspector.remap.in_place import patch_in_place, undo_patch
+from inspector.remap.recover import recover
 from inspector.report.words import results as words
 from inspector.session.device_map import DeviceMap
 from inspector.session.export.draft import left_out_lines, omission_lines
@@ -103,8 +108,6 @@ def _carry_out(order: Order, progress: Progress) -> Outcome:
         return _write_form(order, form, progress)
     if order.device_map.checkpoint.parts:
         return _copy_folder(order, progress)
-    from inspector.remap.export import export_copy  # noqa: PLC0415 - only exports need it
-
     export = export_copy(
         order.device_map.checkpoint.path,
         Path(order.destination),
@@ -118,8 +121,6 @@ def _carry_out(order: Order, progress: Progress) -> Outcome:
 
 
 def _copy_folder(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.export import export_folder  # noqa: PLC0415 - seldom needed
-
     verify = _VERIFIES.get(order.wish.verify, "quick")
     export = export_folder(
         order.device_map.checkpoint,
@@ -133,8 +134,6 @@ def _copy_folder(order: Order, progress: Progress) -> Outcome:
 
 def undo(path: str, target: Profile, progress: Progress) -> Outcome:
     """Restore a file that was changed in place."""
-    from inspector.remap.in_place import undo_patch  # noqa: PLC0415 - seldom needed
-
     nbytes = undo_patch(path, progress=progress)
     lines = tuple(words.as_lines([words.undone(nbytes)]))
     result = ExportResult(destination=path, lines=lines, done="The change is undone", is_copy=False)
@@ -143,9 +142,6 @@ def undo(path: str, target: Profile, progress: Progress) -> Outcome:
 
 def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
     """Write the receipt of a copy; both files are read for their hashes."""
-    from inspector.remap.export import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom needed
-    from inspector.remap.files import refuse_destination  # noqa: PLC0415 - seldom needed
-
     device_map, export = copied.order.device_map, copied.export
     refuse_receipt(Path(destination), device_map.checkpoint.path, export.destination)
     refuse_destination(device_map.checkpoint.path, Path(destination), overwrite=True)
@@ -154,24 +150,18 @@ def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
 
 
 def _patch(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.in_place import patch_in_place  # noqa: PLC0415 - seldom needed
-
     device_map = order.device_map
     patched = patch_in_place(device_map.checkpoint.path, order.plan, progress=progress)
     return Outcome(result=patch_result(patched), changed=patched.record is not None)
 
 
 def _recover(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.recover import recover  # noqa: PLC0415 - seldom needed
-
     path = order.device_map.checkpoint.path
     saved = recover(path, Path(order.destination), overwrite=order.overwrite, progress=progress)
     return Outcome(result=recovery_result(saved))
 
 
 def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
-    from inspector.remap.export_form import export_form  # noqa: PLC0415 - seldom needed
-
     device_map = order.device_map
     written = export_form(
         device_map.checkpoint.path,
