@@ -8,7 +8,7 @@ from inspector.remap.torch_check import try_with_torch
 from inspector.session.export import work
 from inspector.session.export.draft import draft_of, picked, with_outlook
 from inspector.session.export.kinds import first_wish
-from inspector.session.export.looking import Wanted, absolute, look_at, wanted_by
+from inspector.session.export.looking import absolute, look_at, wanted_by
 from inspector.session.export.work import Order, Outcome, save_receipt, undo
 from inspector.session.present.compose import ask
 from inspector.session.targets import target_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from inspector.session.export.page import Destination, ExportDraft, ExportWish
     from inspector.session.state import ExportState, State
 
-__all__ = ["absolute", "carry_out", "look", "propose", "save_receipt", "try_with_torch", "undo"]
+__all__ = ["absolute", "carry_out", "look_at", "propose", "save_receipt", "try_with_torch", "undo"]
 
 
 def propose(state: State, export: ExportState, progress: Progress) -> tuple[ExportDraft, Destination]:
@@ -37,11 +37,6 @@ def propose(state: State, export: ExportState, progress: Progress) -> tuple[Expo
     if last is not None and typed is not None and typed.path != last.destination:
         path = typed.path  # the dialog keeps what was typed
     return draft, look_at(path, wanted_by(document.checkpoint, draft))
-
-
-def look(path: str, wanted: Wanted, _progress: Progress) -> Destination:
-    """Return what exists at a path."""
-    return look_at(path, wanted)
 
 
 def carry_out(

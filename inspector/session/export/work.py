@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from inspector import __version__
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
-from inspector.remap.export import export_copy, export_folder, make_receipt, refuse_receipt, write_receipt
+from inspector.remap.export import (
+    Export,
+    export_copy,
+    export_folder,
+    make_receipt,
+    refuse_receipt,
+    write_receipt,
+)
 from inspector.remap.export_form import export_form
 from inspector.remap.files import refuse_destination
-from inspector.remap.in_place import patch_in_place, undo_patch
-from inspector.remap.recover import recover
+from inspector.remap.forms import Form, FormExport
+from inspector.remap.in_place import Patched, patch_in_place, undo_patch
+from inspector.remap.plan import Plan
+from inspector.remap.recover import Recovery, recover
+from inspector.remap.torch_check import TorchCheck
 from inspector.report.words import results as words
 from inspector.session.device_map import DeviceMap
 from inspector.session.export.draft import left_out_lines, omission_lines
@@ -20,14 +30,6 @@ from inspector.session.export.kinds import IN_PLACE, RECOVER, form_of, kind_of
 from inspector.session.export.outlook import outlook_at
 from inspector.session.export.page import ExportResult, ExportWish
 from inspector.target.profile import Profile
-
-if TYPE_CHECKING:
-    from inspector.remap.export import Export
-    from inspector.remap.forms import Form, FormExport
-    from inspector.remap.in_place import Patched
-    from inspector.remap.plan import Plan
-    from inspector.remap.recover import Recovery
-    from inspector.remap.torch_check import TorchCheck
 
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
 _MOST_LOST = 6

@@ -49,8 +49,9 @@ class Exports(Files):
         from inspector.session.export import steps  # noqa: PLC0415 - most windows export nothing
 
         if self._state.export is not None:
-            look = partial(steps.look, path, self._wanted)
-            self._run(_LOOK, "looking at a folder", look, self._on_looked_at)
+            wanted = self._wanted
+            look_at = steps.look_at
+            self._run(_LOOK, "looking at a folder", lambda _: look_at(path, wanted), self._on_looked_at)
 
     def choose_rows(self, nodes: tuple[int, ...], written: bool) -> None:  # noqa: FBT001 - a signal's argument
         """Have some rows of the tree written, or left out; each stands for all below it."""

@@ -8,7 +8,6 @@ from inspector.records import replace
 from inspector.session.device_map import map_devices
 from inspector.session.export import steps
 from inspector.session.export.draft import draft_of
-from inspector.session.export.looking import Wanted
 from inspector.session.export.page import ExportWish
 from inspector.session.state import ExportState, State
 from inspector.target.profile import CPU_ONLY
@@ -27,7 +26,6 @@ def test_a_draft_comes_with_what_exists_where_it_goes(tmp_path) -> None:
     again = ExportState(step="draft", draft=draft, destination=typed)
     kept = steps.propose(state, again, Progress())[1]
     assert (kept.path, kept.note) == ("mine.pth", f"This is {tmp_path / 'mine.pth'}.")
-    assert steps.look(str(tmp_path), Wanted(source=str(tmp_path / "a.pth")), Progress()).path == str(tmp_path)
 
 
 def test_a_map_that_is_refused_is_not_carried_out(monkeypatch) -> None:
