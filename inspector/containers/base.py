@@ -34,6 +34,15 @@ class Cannot(NamedTuple):
     remedy: str
 
 
+def no_copy_of(what: str) -> Cannot:
+    """Return why nothing that is made of this can be verified."""
+    return Cannot(
+        ("verify",),
+        f"a file made of {what} is no copy whose bytes could be compared with it",
+        "remap compares the names, types and shapes of what it writes",
+    )
+
+
 class Format:
     """One format; what its class does not say is as it is here."""
 

@@ -53,7 +53,6 @@ class Spelled:
     """Bytes that are written as a text, read at any offset: forwards, and after a jump from a mark."""
 
     def __init__(self, read: Read, spelling: int) -> None:
-        """Prepare to read what `read` gives the text of."""
         self._read = read
         self._is_line = spelling == LINE
         self._places = [0]  # of the bytes meant, one each step, in order ...
@@ -107,7 +106,6 @@ class Spelled:
 
 
 def _whole_of_text(raw: bytes) -> int:
-    """Return how many bytes of a text are whole characters."""
     return len(raw) - (raw[-1] >= _FIRST_OF_TWO)
 
 
@@ -134,15 +132,7 @@ class Within(Source):
     """A run of bytes of another source, as they are or spelled as a text."""
 
     def __init__(self, outer: Source, offset: int, nbytes: int, stored: int, spelling: int = PLAIN) -> None:
-        """Read a part of `outer`, which stays open.
-
-        Args:
-            outer: What it is in.
-            offset: Where it begins.
-            nbytes: How many bytes it has.
-            stored: How many its text has, where it is spelled.
-            spelling: How it is spelled, see `codings`.
-        """
+        """Read a part of `outer`, which stays open; `stored` is how many bytes its text has."""
         super().__init__(outer.path, nbytes)
         self._outer = outer
         self._offset = offset

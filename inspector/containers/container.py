@@ -132,11 +132,8 @@ def first_storage_ids(
 ) -> dict[str, StorageId]:
     """Return the first persistent id of each storage, by key and in order; views have keys of their own.
 
-    Args:
-        nodes: All persistent ids, in order.
-        limits: How many storages there may be.
-        forgotten: Gets the later ids of storages that torch's zip reader does not remember by their key,
-            since they have no address, or the key is no str: it reads the records again, as each id says.
+    `forgotten` gets the later ids of storages that torch's zip reader does not remember by their key, since
+    they have no address, or the key is no str: it reads the records again, as each id says.
     """
     found: dict[str, StorageId] = {}
     nodes = tuple(nodes)
@@ -170,16 +167,18 @@ def _has_no_address(one: StorageId) -> bool:
     return not one.numel or one.location == "meta"
 
 
-def damage_note(storage_ids: Mapping[str, StorageId], stored: Mapping[str, StoredBytes]) -> Note | None:
-    """Return how much of a file is lost and how much is whole; None if nothing is lost."""
+def losses(storage_ids: Mapping[str, StorageId], stored: Mapping[str, StoredBytes]) -> list[Note]:
+    """Return how much of a file is lost and how much is whole; nothing if nothing is lost."""
+    if len(stored) >= len(storage_ids):
+        return []
     real = {key: one for key, one in storage_ids.items() if one.view is None or one.view[0] != key}
     lost = [one for key, one in real.items() if key not in stored and one.numel]
     if not lost:
-        return None
+        return []
     lost_nbytes = sum(one.nbytes for one in lost)
     whole_nbytes = sum(place.nbytes for key, place in stored.items() if key in real)
     counts = format_count(len(lost), "storage"), f"{len(real):,}"
-    return Note(NoteKind.LOST_BYTES, (*counts, format_nbytes(lost_nbytes), format_nbytes(whole_nbytes)))
+    return [Note(NoteKind.LOST_BYTES, (*counts, format_nbytes(lost_nbytes), format_nbytes(whole_nbytes)))]
 
 
 class Chunk(NamedTuple):

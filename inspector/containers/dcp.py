@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, cast
 
-from inspector.containers.base import Cannot, Format
+from inspector.containers.base import Cannot, Format, no_copy_of
 from inspector.containers.container import Chunk, Container, Gathered, Part, StoredBytes
 from inspector.containers.dcp_metadata import (
     OWN_NAMES,
@@ -23,14 +23,21 @@ from inspector.containers.dcp_metadata import (
     parse_metadata,
 )
 from inspector.containers.element_types import ITEMSIZES
-from inspector.containers.folder import Folder, are_files, leads_out, listed, shown
+from inspector.containers.folder import Folder, leads_out
 from inspector.containers.gathered import tile
-from inspector.containers.notes import AMBIGUOUS, Note, NoteKind
+from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, are_files, listed, shown
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id, rename_storage
 from inspector.containers.programs import Programs
 from inspector.containers.source import Source, Window
 from inspector.containers.zip.archive import read_torchzip
-from inspector.containers.zip.directory import END, END64, END64_SIGNATURE, END_SIGNATURE, LOCATOR64
+from inspector.containers.zip.directory import (
+    END,
+    END64,
+    END64_SIGNATURE,
+    END_SIGNATURE,
+    LOCAL_SIGNATURE,
+    LOCATOR64,
+)
 from inspector.errors import (
     CancelledError,
     CheckpointError,
@@ -51,7 +58,6 @@ from inspector.units import format_count, format_nbytes
 # --- zips in a row ------------------------------------------------------------------------------------------
 
 
-_LOCAL_SIGNATURE = b"PK\x03\x04"
 _TAIL_NBYTES = END64.size + LOCATOR64.size + END.size
 _STEP_NBYTES = 1 << 20
 _PART_NBYTES = 512  # searching so many bytes takes as long as looking at a part of a pickle
@@ -103,13 +109,12 @@ def _span_before(source: Source, end: int) -> Span | None:
         return None
     nbytes, start = END64.unpack_from(tail)[8:10]
     offset = end - _TAIL_NBYTES - nbytes - start
-    if offset < 0 or source.read(offset, 4) != _LOCAL_SIGNATURE:
+    if offset < 0 or source.read(offset, 4) != LOCAL_SIGNATURE:
         return None
     return Span(offset, end - offset)
 
 
 def _search(source: Source, look: Callable[[int], object]) -> list[Span]:
-    """Return the zips at the beginning of a file whose end is lost."""
     spans: list[Span] = []
     pos, reached = 0, 0
     while pos < source.nbytes:
@@ -202,7 +207,6 @@ _MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of the
 _NO_ZIP = "UnpicklingError: Weights only load failed."
 _TORN = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"
 _RANK = re.compile(r"__([0-9]{1,9})_[0-9]{1,9}\.distcp")  # `DEFAULT_SUFFIX` of torch's filesystem.py
-_LOCAL = b"PK\x03\x04"
 _SAFETENSORS_BRACE = b"{"
 
 
@@ -276,8 +280,6 @@ class _Place(NamedTuple):
 
 
 class _Joining:
-    """Joins the files of one checkpoint."""
-
     def __init__(self, files: Folder, described: MetadataFile, limits: Limits, progress: Progress) -> None:
         self._files = files
         self._described = described
@@ -362,7 +364,6 @@ class _Joining:
         return Chunk(starts, sizes, place.part, info.offset, info.length, place.packing)
 
     def _place(self, info: Stored) -> _Place:
-        """Find the file that something is in, and what it is packed in there."""
         name = self._files.locate(info.path)
         if name is None:
             (self._outside if leads_out(info.path) else self._missing)[info.path.removeprefix("./")] = None
@@ -381,8 +382,8 @@ class _Joining:
         packing = self._packings.get(name)
         if packing is None:
             head = self._source(name).read_upto(offset, 9)
-            packing = "safetensors" if head[8:] == _SAFETENSORS_BRACE and head[:4] != _LOCAL else "zip"
-            self._packings[name] = packing
+            is_zip = head[8:] != _SAFETENSORS_BRACE or head[:4] == LOCAL_SIGNATURE
+            packing = self._packings[name] = "zip" if is_zip else "safetensors"
         return packing
 
     def _source(self, name: str) -> Source:
@@ -459,7 +460,6 @@ class _Joining:
         return place._replace(packing="transformed" if info.transforms else "")
 
     def _refusal(self) -> str:
-        """Return what torch says to the first file that is not as it should be."""
         if self._missing:
             path = self._files.path_of(next(iter(self._missing)))
             return f"FileNotFoundError: [Errno 2] No such file or directory: {path!r}"
@@ -561,11 +561,7 @@ class Dcp(Format):
             "what is whole in a distributed checkpoint is saved by leaving out what is not",
             "use remap -o model.pth and --exclude with the name of what is not whole",
         ),
-        Cannot(
-            ("verify",),
-            "a file made of a distributed checkpoint is no copy whose bytes could be compared with it",
-            "remap compares the names, types and shapes of what it writes",
-        ),
+        no_copy_of("a distributed checkpoint"),
     )
 
     @override

@@ -176,8 +176,8 @@ def _properties(value: Value) -> tuple[str, bool]:
 
 def _sizes(value: Value) -> Sizes | None:
     """Read a `torch.Size`; None for what is none."""
-    if _class_of(value) == "Size" and isinstance(value, Call) and isinstance(value.args, tuple):
-        value = value.args[0] if value.args else ()
+    if _class_of(value) == "Size" and isinstance(value, Call):
+        value = value.arguments[0] if value.arguments else ()
     if not isinstance(value, tuple | list) or len(value) > _MOST_DIMENSIONS:
         return None
     sizes = tuple(one for one in value if type(one) is int and 0 <= one <= _MOST)

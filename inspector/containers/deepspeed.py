@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from math import prod
 from typing import NamedTuple, cast
 
-from inspector.containers.base import Cannot, Format
+from inspector.containers.base import Cannot, Format, no_copy_of
 from inspector.containers.container import Container, Gathered, StoredBytes
 from inspector.containers.deepspeed_joining import (
     Flat,
@@ -30,12 +30,13 @@ from inspector.containers.deepspeed_joining import (
     join_parameters,
     named,
     pairs_of,
+    parameter_of,
     size_of,
 )
 from inspector.containers.folder import Folder, read_word, run_beside
 from inspector.containers.gathered import tile
 from inspector.containers.joined import Member, join
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, shown
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id
 from inspector.containers.source import Source
 from inspector.errors import NotACheckpointError
@@ -44,7 +45,7 @@ from inspector.overriding import override
 from inspector.pickles.values import Dict, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import format_count
 
 # --- names --------------------------------------------------------------------------------------------------
 
@@ -163,35 +164,12 @@ def _universal(tag: str, slots: Sequence[Member]) -> list[tuple[Value, Value]]:
 # --- the folder ---------------------------------------------------------------------------------------------
 
 
-_ZIP = b"PK\x03\x04"
-_MOST_CHARS = 80
 _STATE = "optimizer_state_dict"
 # As `get_checkpoint_files` in `deepspeed/utils/zero_to_fp32.py` says it.
 _NO_OPTIMIZER = "FileNotFoundError: can't find *_optim_states.pt files in directory '{}'"
 
 
-def read_deepspeed(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a folder of DeepSpeed."""
-    tag, other_tags = _tag_of(folder)
-    files = states_files(folder.sizes, tag)
-    progress.start("reading", len(files), is_counted=True)
-    members = []
-    for file in files:
-        progress.advance(1)
-        members.append(Member(file.name, folder.read_member(file.name, limits, progress)))
-    more = more_files(folder.sizes, tag)
-    layers, slots = (
-        [Member(name, folder.read_member(name, limits, progress)) for name in names] for names in more
-    )
-    read = {member.name for member in (*members, *layers, *slots)}
-    universal = read_word(folder, UNIVERSAL)  # a loader may be told to take this one
-    for one in dict.fromkeys((tag, universal or tag, *([] if LATEST in folder.sizes else other_tags))):
-        run_beside(folder, read, f"{one}/" if one else "", limits, progress)
-    return _Whole(folder, tag, other_tags, limits, progress).join(files, members, layers, slots)
-
-
 def _tag_of(folder: Folder) -> tuple[str, list[str]]:
-    """Return the subfolder that is meant, and the others."""
     tags = tags_of(folder.sizes)
     latest = LATEST if LATEST in folder.sizes else UNIVERSAL
     named = read_word(folder, latest)
@@ -202,7 +180,7 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
         folder.programs.miss(f"what {latest} names", "it is not here, or holds no states")
         raise NotACheckpointError(
             f"the file {latest} names a folder that is not here, or holds no states of DeepSpeed",
-            where=f"{folder.path}: {escape_text(cut_text(chosen, _MOST_CHARS))}",
+            where=f"{folder.path}: {shown(chosen)}",
             remedy=f"give the folder that is wanted{f', such as {tags[-1]}' if tags else ''}",
             form="deepspeed",
         )
@@ -210,8 +188,6 @@ def _tag_of(folder: Folder) -> tuple[str, list[str]]:
 
 
 class _Whole:
-    """Puts the files of one tag together."""
-
     def __init__(
         self, folder: Folder, tag: str, other_tags: list[str], limits: Limits, progress: Progress
     ) -> None:
@@ -291,7 +267,6 @@ class _Whole:
         return found
 
     def _consume(self, flats: Sequence[Flat], parts: Sequence[Part]) -> None:
-        """Note the storages that hold nothing but vectors, which the parameters stand for."""
         uses = {
             part.number: Counter(
                 one.key for node in part.container.pickle().persistent_ids if (one := parse_storage_id(node))
@@ -340,7 +315,9 @@ class _Whole:
             made[name] = fragments[0][name]
             if len(whole) > 1:
                 self._consume(whole, models)
-                made[name] = self._tensor(f"{prefix}fp32/{name}", _pasted(name, shape, whole))
+                chunks = tuple(cut(whole, 0, prod(shape)))
+                pasted = parameter_of(name, shape, whole, chunks, whole)
+                made[name] = self._tensor(f"{prefix}fp32/{name}", pasted)
         return made
 
     def _tensor(self, key: str, parameter: Parameter) -> StoredTensor:
@@ -359,7 +336,6 @@ class _Whole:
         return StoredTensor(key, gathered.dtype, parameter.shape)
 
     def _optimizer(self, optims: Sequence[Part], found: Joined, prefix: str) -> Dict:
-        """Return the state of the optimizer as that of one process, by names."""
         steps = {name: step for group, step in zip(found.groups, found.steps, strict=False) for name in group}
         state: list[tuple[Value, Value]] = []
         for name, slots in found.slots.items():
@@ -387,19 +363,11 @@ class _Whole:
     def _note_rest(self) -> None:
         if self._tag:
             others = format_count(len(self._other_tags), "other") if self._other_tags else "no other"
-            self._notes.append(Note(NoteKind.TAG, (escape_text(cut_text(self._tag, _MOST_CHARS)), others)))
+            self._notes.append(Note(NoteKind.TAG, (shown(self._tag), others)))
         if self._emptied:
             self._notes.append(Note(NoteKind.EMPTIED))
         if self._several:
             self._notes.append(Note(NoteKind.SEVERAL_DEVICES))
-
-
-def _pasted(name: str, shape: tuple[int, ...], flats: Sequence[Flat]) -> Parameter:
-    """Return a parameter that vectors one behind the other make."""
-    storage, tags = flats[0].storage, {one.storage.location for one in flats}
-    chunks = tuple(cut(flats, 0, prod(shape)))
-    gathered = Gathered(name, storage.dtype, storage.itemsize, (prod(shape),), chunks)
-    return Parameter(shape, gathered, tags.pop() if len(tags) == 1 else "")
 
 
 def _below(root: Dict, mp: int) -> Dict:
@@ -452,11 +420,7 @@ class DeepSpeed(Format):
             "what is whole in a folder of DeepSpeed is saved by leaving out what is not",
             "use remap -o model.pth and --exclude with the name of what is not whole",
         ),
-        Cannot(
-            ("verify",),
-            "a file made of a folder of DeepSpeed is no copy whose bytes could be compared with it",
-            "remap compares the names, types and shapes of what it writes",
-        ),
+        no_copy_of("a folder of DeepSpeed"),
     )
 
     @override
@@ -465,4 +429,20 @@ class DeepSpeed(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_deepspeed(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+        tag, other_tags = _tag_of(folder)
+        files = states_files(folder.sizes, tag)
+        progress.start("reading", len(files), is_counted=True)
+        members = []
+        for file in files:
+            progress.advance(1)
+            members.append(Member(file.name, folder.read_member(file.name, limits, progress)))
+        more = more_files(folder.sizes, tag)
+        layers, slots = (
+            [Member(name, folder.read_member(name, limits, progress)) for name in names] for names in more
+        )
+        read = {member.name for member in (*members, *layers, *slots)}
+        universal = read_word(folder, UNIVERSAL)  # a loader may be told to take this one
+        for one in dict.fromkeys((tag, universal or tag, *([] if LATEST in folder.sizes else other_tags))):
+            run_beside(folder, read, f"{one}/" if one else "", limits, progress)
+        return _Whole(folder, tag, other_tags, limits, progress).join(files, members, layers, slots)

@@ -62,8 +62,8 @@ def shapes_of(value: Value) -> list[dict[str, tuple[int, ...]]]:
 
 def size_of(value: Value) -> tuple[int, ...] | None:
     """Read a `torch.Size`, or a tuple or list of sizes."""
-    if isinstance(value, Call) and isinstance(value.func, Global) and value.func.name == "Size":
-        value = value.args[0] if isinstance(value.args, tuple) and value.args else ()
+    if isinstance(value, Call) and value.name.endswith("Size"):
+        value = value.arguments[0] if value.arguments else ()
     if not isinstance(value, tuple | list) or len(value) > _MOST_DIMENSIONS:
         return None
     sizes = tuple(one for one in value if type(one) is int and 0 <= one < _MOST)
@@ -73,8 +73,8 @@ def size_of(value: Value) -> tuple[int, ...] | None:
 def stage_of(state: Value) -> int | None:
     """Return the ZeRO stage of an optimizer's state: as it says, else as its names say."""
     stage = entry(state, "zero_stage")
-    if isinstance(stage, Call) and isinstance(stage.args, tuple) and stage.args:
-        stage = stage.args[0]
+    if isinstance(stage, Call) and stage.arguments:
+        stage = stage.arguments[0]
     if type(stage) is int:
         return stage
     names = named(state)
@@ -126,9 +126,7 @@ def flat_of(value: Value, container: Container, part: int) -> Flat | None:
 def _unwrapped(value: Value) -> tuple[Value, tuple[Any, ...]]:
     """Return what makes the data of a tensor, without what makes a parameter or a subclass of it."""
     for _ in range(_MOST_WRAPPED):
-        args: tuple[Any, ...] = (
-            value.args if isinstance(value, Call) and isinstance(value.args, tuple) else ()
-        )
+        args: tuple[Any, ...] = value.arguments if isinstance(value, Call) else ()
         func = value.func if isinstance(value, Call) else None
         if not isinstance(func, Global) or not args:
             break
@@ -149,14 +147,7 @@ def _is_dense(sizes: tuple[int, ...], steps: tuple[int, ...]) -> bool:
 
 
 def cut(flats: Sequence[Flat], start: int, numel: int, first: int = 0) -> Iterator[Chunk]:
-    """Yield where some elements are of vectors that stand one behind the other.
-
-    Args:
-        flats: The vectors.
-        start: The first element that is wanted.
-        numel: How many are.
-        first: Which element of the whole it is.
-    """
+    """Yield where some elements are of vectors in a row; the first of them is the `first` of the whole."""
     reached = 0
     for flat in flats:
         span = flat.numel if flat.span < 0 else flat.span
@@ -209,15 +200,21 @@ class Joined(NamedTuple):
     fault: str  # why nothing was joined; empty where everything was
 
 
+def parameter_of(
+    label: str, shape: tuple[int, ...], flats: Sequence[Flat], chunks: tuple[Chunk, ...], used: Sequence[Flat]
+) -> Parameter:
+    """Return a parameter in chunks of vectors, of which some are used."""
+    storage, tags = flats[0].storage, {one.storage.location for one in used}
+    gathered = Gathered(label, storage.dtype, storage.itemsize, (prod(shape),), chunks)
+    return Parameter(shape, gathered, tags.pop() if len(tags) == 1 else "")
+
+
 class _Vectors(NamedTuple):
     """The vectors of one rank: one for each group, and of each slot as many."""
 
     masters: tuple[Flat, ...]
     slots: dict[str, tuple[Flat, ...]]
     steps: tuple[Value, ...]
-
-
-_Cut = Callable[[Sequence[Sequence[Flat]]], Iterator[Chunk]]
 
 
 def join_parameters(model: Value, optims: Sequence[Part], look: Callable[[int], object]) -> Joined:
@@ -249,14 +246,9 @@ def _nothing(fault: str) -> Joined:
 
 
 def _vectors(state: Value, part: Part, stage: int) -> _Vectors:
-    name, base = (
-        ("fp32_flat_groups", _STATE)
-        if stage == _WEIGHTS
-        else (
-            "single_partition_of_fp32_groups",
-            "base_optimizer_state",
-        )
-    )
+    name, base = "single_partition_of_fp32_groups", "base_optimizer_state"
+    if stage == _WEIGHTS:
+        name, base = "fp32_flat_groups", _STATE
     masters = _flats(items_of(entry(state, name)), part)
     numbered = {key: item for key, item in pairs_of(entry(state, base, "state")) if type(key) is int}
     states = [named(numbered.get(number)) for number in range(len(masters))]
@@ -278,7 +270,6 @@ def _is_as_long(slot: Flat, master: Flat, padding: Value) -> bool:
 
 
 def _flats(values: Sequence[Value], part: Part) -> tuple[Flat, ...]:
-    """Return vectors; none where any of them is something else, or missing."""
     found = [flat_of(value, part.container, part.number) for value in values]
     whole = tuple(one for one in found if one is not None)
     return whole if len(whole) == len(found) else ()
@@ -303,7 +294,7 @@ class _Place(NamedTuple):
     name: str
     shape: tuple[int, ...]
     group: int
-    cut: _Cut
+    offset: int  # where it begins in the vectors, of ZeRO 3 in those of each rank
 
 
 def _group_cuts(
@@ -318,7 +309,7 @@ def _group_cuts(
         own = items_of(paddings[number]) if number < len(paddings) else []
         offset = 0
         for index, (name, shape) in enumerate(group.items()):
-            yield _Place(name, shape, number, _cut_group(offset, prod(shape)))
+            yield _Place(name, shape, number, offset)
             padding = own[index] if index < len(own) else 0
             offset += prod(shape) + (padding if type(padding) is int and padding > 0 else 0)
         total = sum(rank.masters[number].numel for rank in ranks)
@@ -326,13 +317,6 @@ def _group_cuts(
         if -(-offset // aligned) != -(-total // aligned):
             yield None
             return
-
-
-def _cut_group(offset: int, numel: int) -> _Cut:
-    def cut_one(ranks: Sequence[Sequence[Flat]]) -> Iterator[Chunk]:
-        return cut([flats[0] for flats in ranks], offset, numel)
-
-    return cut_one
 
 
 def _each_cut(
@@ -344,17 +328,10 @@ def _each_cut(
     offset = 0
     for number, group in enumerate(shapes):
         for name, shape in group.items():
-            yield _Place(name, shape, number, _cut_each(offset, prod(shape)))
+            yield _Place(name, shape, number, offset)
             offset += -(-prod(shape) // len(ranks))
     if any(sum(flat.numel for flat in rank.masters) != offset for rank in ranks):
         yield None
-
-
-def _cut_each(offset: int, numel: int) -> _Cut:
-    def cut_one(ranks: Sequence[Sequence[Flat]]) -> Iterator[Chunk]:
-        return cut_evenly(ranks, offset, numel)
-
-    return cut_one
 
 
 # --- what they make -----------------------------------------------------------------------------------------
@@ -367,13 +344,15 @@ def _joined(
     stage: int,
 ) -> Joined:
     def part(vectors: Sequence[tuple[Flat, ...]], place: _Place, label: str) -> Parameter:
-        chosen = vectors if stage == _WEIGHTS else [(flats[place.group],) for flats in vectors]
-        storage = chosen[0][0].storage
-        chunks = tuple(place.cut(chosen))
+        numel = prod(place.shape)
+        if stage == _WEIGHTS:
+            flats = [one for rank in vectors for one in rank]
+            chunks = tuple(cut_evenly(vectors, place.offset, numel))
+        else:
+            flats = [rank[place.group] for rank in vectors]
+            chunks = tuple(cut(flats, place.offset, numel))
         numbers = {chunk.part for chunk in chunks}
-        tags = {one.storage.location for flats in chosen for one in flats if one.part in numbers}
-        gathered = Gathered(label, storage.dtype, storage.itemsize, (prod(place.shape),), chunks)
-        return Parameter(place.shape, gathered, tags.pop() if len(tags) == 1 else "")
+        return parameter_of(label, place.shape, flats, chunks, [one for one in flats if one.part in numbers])
 
     common = [slot for slot in ranks[0].slots if all(slot in rank.slots for rank in ranks)]
     weights = {place.name: part([rank.masters for rank in ranks], place, place.name) for place in places}

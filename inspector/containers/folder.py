@@ -17,12 +17,12 @@ from contextlib import suppress
 from hashlib import blake2b
 
 from inspector.containers.container import Container
+from inspector.containers.joined import Member
 from inspector.containers.source import FileSource, Source, Stamp, stamp_of
 from inspector.errors import CancelledError, CheckpointError, ContainerError, NotACheckpointError
 from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.progress import Progress
-from inspector.units import cut_text, escape_text, format_count
 
 _MOST_FILES, _NAMED_ALONE = 220_000, 200_000
 _NAMED = re.compile(
@@ -122,6 +122,25 @@ class Folder(Source):
         self.programs.absorb(container.programs, name)
         return container
 
+    def read_members(
+        self, names: Collection[str], read: Callable[[str], Container], progress: Progress
+    ) -> tuple[list[Member], list[tuple[str, CheckpointError]]]:
+        """Read several files: return those that can be read, and why the others cannot; some must be."""
+        progress.start("reading the parts", len(names), is_counted=True)
+        members: list[Member] = []
+        errors: list[tuple[str, CheckpointError]] = []
+        for name in names:
+            progress.advance(1)
+            try:
+                members.append(Member(name, read(name)))
+            except CancelledError:
+                raise
+            except CheckpointError as error:
+                errors.append((name, error))
+        if errors and not members:
+            raise errors[0][1]
+        return members, errors
+
     @override
     def part_at(self, path: str) -> Source:
         """Return an open file by the path of a part; a few of them stay open until the folder is closed."""
@@ -200,30 +219,6 @@ def _homes(root: str) -> tuple[str, ...]:
     return (home + os.sep, *((os.path.join(cache, "blobs") + os.sep,) if is_snapshot else ()))  # noqa: PTH118
 
 
-# --- names in notes -----------------------------------------------------------------------------------------
-
-
-_MOST_NAMED = 3
-_MOST_CHARS = 80
-
-
-def listed(names: Collection[str]) -> str:
-    """Return the first few names, and how many more there are: `a, b, c and 3 more`."""
-    found = list(names)
-    more = len(found) - _MOST_NAMED
-    return ", ".join(map(shown, found[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
-
-
-def shown(name: str) -> str:
-    """Return a name that a file brought so that it can be shown."""
-    return escape_text(cut_text(name, _MOST_CHARS))
-
-
-def are_files(count: int) -> str:
-    """Return the beginning of a sentence about files: `1 file is`, `2 files are`."""
-    return f"{format_count(count, 'file')} {'is' if count == 1 else 'are'}"
-
-
 # --- the files in it ----------------------------------------------------------------------------------------
 
 
@@ -246,15 +241,7 @@ def read_word(folder: Folder, name: str) -> str | None:
 
 
 def run_beside(folder: Folder, read: Collection[str], below: str, limits: Limits, progress: Progress) -> None:
-    """Read what further files run.
-
-    Args:
-        folder: The folder.
-        read: The names of the files that were read.
-        below: What the names begin with; files in other subfolders are not looked at.
-        limits: The bounds of reading.
-        progress: Asked for cancellation.
-    """
+    """Read what further files run, but for those that were `read`; all names begin with `below`."""
     left = _MOST_BESIDE
     for name in (*folder.sizes, *folder.outside):
         within = name.removeprefix(below)

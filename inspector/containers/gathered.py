@@ -23,13 +23,14 @@ from inspector.containers.container import Chunk, Gathered, Place
 from inspector.containers.notes import AMBIGUOUS
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.rebuilds import VIEWS
+from inspector.containers.safetensors import CODES
 from inspector.containers.source import Source, Window
 from inspector.containers.zip.archive import read_torchzip
 from inspector.errors import CheckpointError, ContainerError, DamagedError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.pickles.values import Call, Global, PersistentId, Value
 from inspector.progress import Progress
-from inspector.records import dataclass, replace
+from inspector.records import dataclass, field, replace
 
 # --- how chunks make up the whole ---------------------------------------------------------------------------
 
@@ -52,9 +53,10 @@ class Tiling:
     """The chunks of a tensor in their order."""
 
     gathered: Gathered
-    axis: int  # the last dimension that is divided; -1 where none is
-    borders: tuple[tuple[int, ...], ...]  # where the cells begin, for each dimension before it
-    cells: dict[_Cell, tuple[Chunk, ...]]  # the chunks of each cell by their place along that dimension
+    axis: int = -1  # the last dimension that is divided; -1 where none is
+    borders: tuple[tuple[int, ...], ...] = ()  # where the cells begin, for each dimension before it
+    # the chunks of each cell by their place along that dimension
+    cells: dict[_Cell, tuple[Chunk, ...]] = field(default_factory=dict)
     fault: str  # why they do not make up the whole; empty where they do
 
     def runs(self, start: int, end: int) -> Iterator[Run]:
@@ -100,7 +102,6 @@ class Tiling:
 
 
 def _first_at(chunks: tuple[Chunk, ...], axis: int, at: int) -> int:
-    """Return the number of the chunk that a line is in at some step."""
     return max(bisect_right(chunks, at, key=lambda chunk: chunk.starts[axis]) - 1, 0)
 
 
@@ -108,17 +109,17 @@ def tile(gathered: Gathered, look: Callable[[int], object]) -> Tiling:
     """Order the chunks of a tensor; `look` counts the parts that are looked at."""
     shape = gathered.shape
     if 0 in shape:
-        return _tiling(gathered, fault="")
+        return Tiling(gathered=gathered, fault="")
     look(len(gathered.chunks) * (1 + len(shape)))
     # Releases before 2.2 list what every rank has once for each of them.
     chunks = [chunk for chunk, _ in groupby(sorted(chunk for chunk in gathered.chunks if chunk.numel))]
     fault = _outside(shape, chunks)
     if fault:
-        return _tiling(gathered, fault=fault)
+        return Tiling(gathered=gathered, fault=fault)
     axis = max((number for chunk in chunks for number in _divided(chunk, shape)), default=-1)
     if axis < 0:
         fault = "" if len(chunks) == 1 else "it is there several times, and readers take any one of them"
-        return _tiling(gathered, cells={(): tuple(chunks)}, fault=fault)
+        return Tiling(gathered=gathered, cells={(): tuple(chunks)}, fault=fault)
     borders = tuple(
         tuple(edge for edge, _ in groupby(sorted(edge for chunk in chunks for edge in _edges(chunk, number))))
         for number in range(axis)
@@ -171,15 +172,15 @@ def _fill(
         count = prod(map(len, reach))
         room -= count
         if room < 0:
-            return _tiling(gathered, fault="its chunks are too irregular to be joined")
+            return Tiling(gathered=gathered, fault="its chunks are too irregular to be joined")
         look(count)
         for cell in product(*reach):
             cells.setdefault(cell, []).append(chunk)
     for found in cells.values():
         found.sort(key=lambda chunk: chunk.starts[axis])
     fault = _unfilled(gathered.shape, axis, borders, cells)
-    return _tiling(
-        gathered,
+    return Tiling(
+        gathered=gathered,
         axis=axis,
         borders=borders,
         cells={cell: tuple(found) for cell, found in cells.items()},
@@ -207,17 +208,6 @@ def _unfilled(
         if reached < shape[axis]:
             fault = "parts of it are in no chunk"
     return fault
-
-
-def _tiling(
-    gathered: Gathered,
-    *,
-    axis: int = -1,
-    borders: tuple[tuple[int, ...], ...] = (),
-    cells: dict[_Cell, tuple[Chunk, ...]] | None = None,
-    fault: str,
-) -> Tiling:
-    return Tiling(gathered=gathered, axis=axis, borders=borders, cells=cells or {}, fault=fault)
 
 
 # --- the order of elements ----------------------------------------------------------------------------------
@@ -282,29 +272,9 @@ def _moved(source: memoryview[int], counts: Sequence[int], look: Callable[[int],
 Unpack = Callable[[Source, Gathered, Chunk], Place]
 _MOST_HEADER_NBYTES = 100_000_000
 _MOST_PICKLE_NBYTES = 1 << 20
-_SAFETENSORS_DTYPES = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U8": "uint8",
-    "U16": "uint16",
-    "U32": "uint32",
-    "U64": "uint64",
-    "BOOL": "bool",
-    "C64": "complex64",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E8M0": "float8_e8m0fnu",
-}
 
 
 def _plain(source: Source, gathered: Gathered, chunk: Chunk) -> Place:
-    """Return the place of a chunk that is packed in nothing."""
     nbytes = chunk.numel * gathered.itemsize
     if chunk.length < nbytes or not source.reaches(chunk.offset + nbytes):
         raise _damaged(gathered, source, "the file ends before it does")
@@ -312,7 +282,6 @@ def _plain(source: Source, gathered: Gathered, chunk: Chunk) -> Place:
 
 
 def _from_zip(source: Source, gathered: Gathered, chunk: Chunk) -> Place:
-    """Return the place of a chunk in a file of `torch.save`."""
     limits = replace(DEFAULT_LIMITS, pickle_nbytes=_MOST_PICKLE_NBYTES).started()
     try:
         container = read_torchzip(Window(source, chunk.offset, chunk.length), limits, Progress())
@@ -339,7 +308,7 @@ def _view(
     root: Value, gathered: Gathered, source: Source
 ) -> tuple[str, tuple[int, ...], tuple[int, ...], int, str]:
     """Read a tensor: its type, sizes, strides, first element, and the key of its storage."""
-    args: tuple[Any, ...] = root.args if isinstance(root, Call) and isinstance(root.args, tuple) else ()
+    args: tuple[Any, ...] = root.arguments if isinstance(root, Call) else ()
     func = root.func if isinstance(root, Call) else None
     node = args[0] if args and isinstance(func, Global) and func.name in VIEWS else None
     storage = parse_storage_id(node) if isinstance(node, PersistentId) else None
@@ -372,9 +341,9 @@ def _from_safetensors(source: Source, gathered: Gathered, chunk: Chunk) -> Place
     try:
         header = json.loads(source.read(chunk.offset + 8, nbytes))
         entry = header[gathered.name]
-        dtype, sizes = _SAFETENSORS_DTYPES.get(entry["dtype"], ""), tuple(entry["shape"])
+        code, sizes = CODES.get(entry["dtype"]), tuple(entry["shape"])
         start, end = entry["data_offsets"]
-        is_it = dtype == gathered.dtype and sizes == chunk.sizes
+        is_it = code is not None and (code.dtype, sizes) == (gathered.dtype, chunk.sizes)
         fits = type(start) is int and start >= 0 and end - start == chunk.numel * gathered.itemsize
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _damaged(gathered, source, "the header in front of it cannot be read") from error

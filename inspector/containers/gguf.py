@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from inspector.containers.base import Cannot, Find, Format
 from inspector.containers.codings import PLAIN, coded
-from inspector.containers.container import Container, Extent, StoredBytes, damage_note
+from inspector.containers.container import Container, Extent, StoredBytes, losses
 from inspector.containers.element_types import GGML_TYPES, BlockType
+from inspector.containers.notes import shown
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
 from inspector.containers.unread import read_as_other_pickle
@@ -23,7 +24,6 @@ from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
 from inspector.pickles.values import Dict, StoredTensor, Value
 from inspector.progress import Progress
-from inspector.units import cut_text, escape_text
 
 MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -38,14 +38,12 @@ _MOST_KEY_NBYTES = 1 << 16
 _WINDOW_NBYTES = 1 << 18
 _MOST = (1 << 63) - 1
 _SWAPPED = 1 << 16  # of a version, as it reads in the wrong byte order
-_BOOL, _STRING, _ARRAY = 7, 8, 9
+_STRING, _ARRAY = 8, 9
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _FETCH = "fetch or copy the file again"
 
 
 class _Cursor:
-    """Reads a file forwards, a window at a time."""
-
     def __init__(self, source: Source, order: str, look: Callable[[int], None]) -> None:
         self.source = source
         self.order = order
@@ -146,7 +144,7 @@ def _value(cursor: _Cursor, kind: int, depth: int = 0) -> Value:
 
 def _entry(cursor: _Cursor) -> _Entry:
     name = cursor.text(_MOST_KEY_NBYTES)
-    where = escape_text(cut_text(name, 80))
+    where = shown(name)
     dimensions = cursor.count("I")
     if dimensions > _MOST_DIMENSIONS:
         raise ContainerError(f"a tensor has {dimensions:,} dimensions", where=where, remedy=_FETCH)
@@ -193,7 +191,6 @@ def _container(
         stored[key] = StoredBytes(0, None if is_swapped else place, nbytes)
         if is_swapped:
             extents[key] = Extent(place, nbytes, nbytes, coded(PLAIN, kind.nbytes), 0)
-    lost = damage_note(storage_ids, stored)
     root = Dict([("metadata", Dict([(key, value) for key, value in metadata])), ("tensors", Dict(pairs))])
     order = " (big-endian)" if cursor.order == ">" else ""
     container = Container(
@@ -204,7 +201,7 @@ def _container(
         storage_ids=storage_ids,
         stored=stored,
         versions=(("gguf", f"{version}{order}"),),
-        notes=() if lost is None else (lost,),
+        notes=tuple(losses(storage_ids, stored)),
     )
     return container, extents
 

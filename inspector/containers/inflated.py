@@ -34,13 +34,10 @@ class Inflated:
         is_gzip: bool = True,
         wbits: int = 0,
     ) -> None:
-        """Prepare to inflate.
+        """Prepare to inflate what `read(offset, nbytes)` returns; `look` counts it, as parts looked at.
 
-        Args:
-            read: `read(offset, nbytes)` returns compressed bytes, or fewer at their end.
-            look: Counts what is inflated, as parts looked at.
-            is_gzip: Whether the bytes have gzip's headers; those of a zip's records have none.
-            wbits: What zlib is told of other bytes, such as those with its own headers.
+        Bytes with gzip's headers are told from those of a zip's records, which have none, and from others by
+        `wbits`, which is handed to zlib.
         """
         self._read = read
         self._look = look
@@ -98,7 +95,6 @@ class Inflated:
         self._start = reached - len(self._window)
 
     def _inflate_some(self) -> bytes:
-        """Return the next bytes, or none at the end."""
         for _ in range(_MOST_EMPTY_STEPS):
             while len(self._packed) < len(MAGIC) and (more := self._read(self._taken, _PACKED_NBYTES)):
                 self._taken += len(more)
@@ -114,6 +110,3 @@ class Inflated:
             if plain:
                 return plain
         return b""
-
-
-_MEASURED_NBYTES = 4 << 20

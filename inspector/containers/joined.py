@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from inspector.containers.container import Container, Gathered, Part, StoredBytes
+from inspector.containers.container import Container, Gathered, Part, PickleRecord, StoredBytes
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
+from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.instructions import CODES
 from inspector.pickles.machine import Stream
@@ -20,6 +21,7 @@ from inspector.pickles.values import Blob, Call, Dict, PersistentId, Set, Stored
 from inspector.records import replace
 
 _LONGS = frozenset(CODES[name] for name in ("INT", "LONG", "LONG4"))
+_MOST_FILES = 256
 _CONTAINERS = frozenset({list, tuple, Dict, Set, Call, PersistentId})
 
 
@@ -30,73 +32,45 @@ class Member(NamedTuple):
     container: Container
 
 
-class Joined(NamedTuple):
-    """What several containers hold together."""
-
-    storage_ids: dict[str, StorageId]
-    stored: dict[str, StoredBytes]
-    gathered: dict[str, Gathered]
-    parts: tuple[Part, ...]
-    streams: tuple[tuple[Stream, str], ...]
-    notes: tuple[Note, ...]
-    refused: tuple[tuple[str, str], ...]
-    tied: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
-    refusal: str  # what the loader says to the first part that it refuses
-
-
 def join(path: str, form: str, members: Iterable[Member], root: Value, limits: Limits) -> Container:
     """Return the members as one container."""
     data = bytearray()
-    joined = Joined({}, {}, {}, (), (), (), (), (), (), "")
-    for name, container in members:
-        first = len(joined.parts)
-        if _rename(container, first, len(data), limits):
-            data += container.object_data
-        joined = _with(joined, name, container, first)
-    streams = tuple((replace(stream, data=b""), one) for stream, one in joined.streams)
-    return Container(
+    storage_ids: dict[str, StorageId] = {}
+    stored: dict[str, StoredBytes] = {}
+    gathered: dict[str, Gathered] = {}
+    whole = Container(
         path=path,
         format=form,
-        file_nbytes=sum(part.nbytes for part in joined.parts),
+        file_nbytes=0,
         root=root,
-        storage_ids=joined.storage_ids,
-        stored=joined.stored,
-        gathered=joined.gathered,
-        parts=joined.parts,
-        streams=streams,
-        data=bytes(data),
-        versions=joined.versions,
-        notes=joined.notes,
-        refusal=joined.refusal,
-        refused=joined.refused,
-        tied=joined.tied,
+        storage_ids=storage_ids,
+        stored=stored,
+        gathered=gathered,
     )
-
-
-# --- one part -----------------------------------------------------------------------------------------------
-
-
-def _with(joined: Joined, name: str, container: Container, first: int) -> Joined:
-    """Add a part whose keys were renamed already; its first file has this number."""
-    parts = container.parts or (Part(container.path, container.file_nbytes, container.format),)
-    prefix = f"{first}:"
-    joined.storage_ids.update(
-        {prefix + key: prefixed(one, prefix) for key, one in container.storage_ids.items()}
-    )
-    for key, place in container.stored.items():
-        joined.stored[prefix + key] = place._replace(part=first + place.part)
-    joined.gathered.update({prefix + key: _shifted(one, first) for key, one in container.gathered.items()})
-    return joined._replace(
-        parts=joined.parts + parts,
-        streams=joined.streams + container.objects,
-        notes=joined.notes
-        + tuple(note.within(name) for note in container.notes if note.kind is not NoteKind.PART_OF),
-        refused=joined.refused + tuple((prefix + key, words) for key, words in container.refused),
-        tied=joined.tied + container.tied,
-        versions=_merged(joined.versions, container.versions, name),
-        refusal=joined.refusal or container.refusal,
-    )
+    for name, container in members:
+        first = len(whole.parts)
+        prefix = f"{first}:"
+        if _rename(container, first, len(data), limits):
+            data += container.object_data
+        parts = container.parts or (Part(container.path, container.file_nbytes, container.format),)
+        notes = (note.within(name) for note in container.notes if note.kind is not NoteKind.PART_OF)
+        storage_ids |= {prefix + key: prefixed(one, prefix) for key, one in container.storage_ids.items()}
+        stored |= {
+            prefix + key: place._replace(part=first + place.part) for key, place in container.stored.items()
+        }
+        gathered |= {prefix + key: _shifted(one, first) for key, one in container.gathered.items()}
+        whole = replace(
+            whole,
+            file_nbytes=whole.file_nbytes + sum(part.nbytes for part in parts),
+            parts=whole.parts + parts,
+            streams=(*whole.streams, *((replace(one, data=b""), form) for one, form in container.objects)),
+            notes=(*whole.notes, *notes),
+            refused=(*whole.refused, *((prefix + key, words) for key, words in container.refused)),
+            tied=whole.tied + container.tied,
+            versions=_merged(whole.versions, container.versions, name),
+            refusal=whole.refusal or container.refusal,
+        )
+    return replace(whole, data=bytes(data))
 
 
 def _shifted(gathered: Gathered, first: int) -> Gathered:
@@ -107,7 +81,6 @@ def _shifted(gathered: Gathered, first: int) -> Gathered:
 def _merged(
     known: tuple[tuple[str, str], ...], more: tuple[tuple[str, str], ...], name: str
 ) -> tuple[tuple[str, str], ...]:
-    """Add versions that are not known; one that differs is said to be that of its part."""
     texts = dict(known)
     new = tuple((what, text) for what, text in more if what not in texts)
     others = tuple((f"{what} of {name}", text) for what, text in more if texts.get(what, text) != text)
@@ -118,11 +91,7 @@ def _merged(
 
 
 def _rename(container: Container, first: int, start: int, limits: Limits) -> bool:
-    """Write the keys that storages have in the whole, and where large values stand in all the data.
-
-    Returns:
-        Whether large values were left in the data of this part.
-    """
+    """Write the keys of the whole, and where large values stand in its data; return whether there are any."""
     prefix = f"{first}:"
     stream = container.stream
     for one, _ in container.objects:
@@ -152,12 +121,53 @@ def _may_leave(stream: Stream, limits: Limits) -> bool:
     return stream.end >= limits.text_nbytes or (has_long and stream.end >= limits.long_nbytes)
 
 
-def shift_large_values(root: Value, stream: Stream, start: int, limits: Limits) -> bool:
-    """Have large values find themselves in the data of several pickles, where that of theirs is at `start`.
+class InnerFiles:
+    """What files within one archive hold together, under keys with the name of their record before them."""
 
-    Returns:
-        Whether any were left in the data of this pickle.
-    """
+    def __init__(self, limits: Limits) -> None:
+        self.storage_ids: dict[str, StorageId] = {}
+        self.stored: dict[str, StoredBytes] = {}
+        self.pickles: list[PickleRecord] = []
+        self.notes: list[Note] = []
+        self.large = bytearray()  # the data of pickles that left large values in it
+        self._limits = limits
+        self._left = _MOST_FILES
+
+    def count_file(self) -> None:
+        """Count a file of torch.save that is to be read, and bound how many there are."""
+        self._left -= 1
+        if self._left < 0:
+            raise ContainerError(f"the archive holds more than {_MOST_FILES:,} files of torch.save")
+
+    def take(self, name: str, container: Container, start: int | None) -> None:
+        """Take over what a file holds whose bytes begin at `start`; None where they are compressed."""
+        stream, prefix = container.pickle(), f"{name}:"
+        for node in stream.persistent_ids:
+            prefix_key(node, prefix)
+        for key, one in container.storage_ids.items():
+            self.add_storage(prefix + key, prefixed(one, prefix))
+        for key, place in container.stored.items():
+            is_plain = start is not None and place.offset is not None
+            offset = (start or 0) + (place.offset or 0) if is_plain else None
+            self.stored[prefix + key] = place._replace(offset=offset)
+        self.add_pickle(PickleRecord(name, stream, prefix))
+
+    def add_storage(self, key: str, storage_id: StorageId) -> None:
+        """Add a storage, and bound how many there are."""
+        self.storage_ids[key] = storage_id
+        if len(self.storage_ids) > self._limits.storages:
+            raise ContainerError(f"the file has more than {self._limits.storages:,} storages")
+
+    def add_pickle(self, record: PickleRecord) -> None:
+        """Add a pickle, and keep its data where it left large values in it."""
+        stream = record.stream
+        if shift_large_values(stream.root, stream, len(self.large), self._limits):
+            self.large += stream.data
+        self.pickles.append(record)
+
+
+def shift_large_values(root: Value, stream: Stream, start: int, limits: Limits) -> bool:
+    """Have large values find themselves in the data of several pickles; return whether there are any."""
     if not _may_leave(stream, limits):
         return False
     seen: set[int] = set()
@@ -169,7 +179,6 @@ def shift_large_values(root: Value, stream: Stream, start: int, limits: Limits) 
 
 
 def _values(root: Value, look: Callable[[int], None]) -> Iterator[Value]:
-    """Go through all that a value is made of; what can hold others comes once."""
     seen: dict[int, Value] = {}
     stack: list[Value] = [root]
     while stack:

@@ -17,8 +17,8 @@ from inspector.containers.container import (
     Extent,
     Extents,
     StoredBytes,
-    damage_note,
     first_storage_ids,
+    losses,
     plain_extents,
 )
 from inspector.containers.notes import Note, NoteKind
@@ -27,7 +27,7 @@ from inspector.containers.source import NearReader, Source
 from inspector.errors import BrokenOffError, ContainerError, DamagedError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
-from inspector.pickles.machine import Machine, Stream, read_pickle
+from inspector.pickles.machine import Stream, growing_machine, read_pickle
 from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Set, Value
 from inspector.progress import Progress
@@ -159,17 +159,11 @@ def read_layout(source: Source, limits: Limits, progress: Progress) -> LegacyLay
 
 
 def _read_stream(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Stream:
-    """Read one of the five pickles, all of which torch runs."""
-
-    def extend(nbytes: int) -> bytes:
-        return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
-
-    machine = Machine(
-        source.read_upto(start, _FIRST_READ_NBYTES),
+    machine = growing_machine(
+        lambda nbytes: source.read_upto(start, nbytes),
         name=f"{name} at byte {start:,}",
         limits=limits,
         progress=progress,
-        extend=extend,
     )
     return source.programs.run(machine, name, "object" if name == OBJECT else "part")
 
@@ -222,14 +216,12 @@ def system_facts(info: Value) -> tuple[tuple[str, str], ...]:
 
 
 def _is_short(value: Value) -> bool:
-    """Whether a value is a truth value or an integer that Python is willing to print."""
     return isinstance(value, bool | int) and value.bit_length() <= 64
 
 
 def _find_storages(
     source: Source, layout: LegacyLayout, storage_ids: dict[str, StorageId], progress: Progress
 ) -> Places:
-    """Walk over the storages; what the end of the file cuts off, or zeros took the place of, has no entry."""
     progress.start("finding storages", len(layout.keys), is_counted=True)
     stored: dict[str, StoredBytes] = {}
     before_damage: set[str] = set()
@@ -260,7 +252,6 @@ def _find_storages(
 
 
 def _count_at(near: NearReader, pos: int) -> int | None:
-    """Read how many elements a storage is said to have; None where the file ends."""
     at = near.seek(pos, NUMEL.size)
     return NUMEL.unpack_from(near.window, at)[0] if at + NUMEL.size <= len(near.window) else None
 
@@ -306,17 +297,15 @@ def _notes(
     stored: dict[str, StoredBytes],
     end: int,
 ) -> Iterator[Note]:
-    """Yield what is wrong with the whole file, its list of keys and its storages."""
     if source.gzipped:
         yield Note(NoteKind.GZIP, (source.packing,))
     if layout.data_start == layout.object_end:
         yield Note(NoteKind.NO_KEYS)
     if len(set(layout.keys)) < len(layout.keys) or any(key not in storage_ids for key in layout.keys):
         yield Note(NoteKind.ODD_KEYS)
-    damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
-    if damage is not None:
-        yield damage
-    elif not source.gzipped and end < source.nbytes:
+    lost = losses(storage_ids, stored)
+    yield from lost
+    if not lost and not source.gzipped and end < source.nbytes:
         yield Note(NoteKind.TRAILING_BYTES, (f"{source.nbytes - end:,}",))
 
 

@@ -161,14 +161,12 @@ def read_plain_text(look: Look) -> Text | None:
 
 
 def _is_table(lines: list[bytes]) -> bool:
-    """Return whether the first two lines have as many commas, semicolons or tabs, and at least one."""
     if len(lines) < 2:
         return False
     return any(lines[0].count(mark) == lines[1].count(mark) > 0 for mark in (b",", b";", b"\t"))
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether bytes are UTF-8 that can be read; the last character may be cut in two."""
     for cut in range(4):
         try:
             text = head[: len(head) - cut].decode()
@@ -217,7 +215,6 @@ def _begins(*magics: bytes) -> Test:
 
 
 def _has(pattern: bytes) -> Test:
-    """Match a regular expression at the first byte."""
     compiled = re.compile(pattern, re.DOTALL)
     return lambda look: compiled.match(look.head) is not None
 
@@ -236,116 +233,114 @@ def _is_zeros(look: Look) -> bool:
     return bool(look.head) and not look.head.strip(b"\0")
 
 
-def _row(form: str, matches: Test, what: str, remedy: str, finding: str = "not-a-checkpoint") -> Lookalike:
-    return Lookalike(form, matches, what, remedy, finding)
-
-
 LOOKALIKES: tuple[Lookalike, ...] = (
     # --- packed ---------------------------------------------------------------------------------------------
-    _row("tar", _is_tar, "a tar archive", "unpack it with tar xf, and open what is inside"),
-    _row("7z", _begins(b"7z\xbc\xaf\x27\x1c"), "a 7z archive", _UNPACK),
-    _row("rar", _begins(b"Rar!\x1a\x07"), "a RAR archive", _UNPACK),
-    _row("gzip", _begins(b"\x1f\x8b"), "a file packed with gzip", "unpack it with gunzip first"),
-    _row("zip-empty", _begins(b"PK\x05\x06"), "an empty zip", _FETCH),
-    _row(
+    Lookalike("tar", _is_tar, "a tar archive", "unpack it with tar xf, and open what is inside"),
+    Lookalike("7z", _begins(b"7z\xbc\xaf\x27\x1c"), "a 7z archive", _UNPACK),
+    Lookalike("rar", _begins(b"Rar!\x1a\x07"), "a RAR archive", _UNPACK),
+    Lookalike("gzip", _begins(b"\x1f\x8b"), "a file packed with gzip", "unpack it with gunzip first"),
+    Lookalike("zip-empty", _begins(b"PK\x05\x06"), "an empty zip", _FETCH),
+    Lookalike(
         "zip-spanned",
         _begins(b"PK\x07\x08", b"PK00"),
         "one part of a zip that was split",
         "put the parts together first, for instance with zip -s 0",
     ),
     # --- models of other programs ---------------------------------------------------------------------------
-    _row(
+    Lookalike(
         "ggml",
         _begins(b"lmgg", b"fmgg", b"tjgg", b"algg"),
         "a GGML model, the forerunner of GGUF",
         "it is for old versions of llama.cpp or whisper.cpp, not for torch",
     ),
-    _row(
+    Lookalike(
         "hdf5",
         _begins(b"\x89HDF\r\n\x1a\n"),
         "an HDF5 file, as Keras writes weights",
         "load it with keras.models.load_model, or look inside with h5py",
     ),
-    _row("tflite", lambda look: look.head[4:8] == b"TFL3", "a TensorFlow Lite model", _CONVERT),
+    Lookalike("tflite", lambda look: look.head[4:8] == b"TFL3", "a TensorFlow Lite model", _CONVERT),
     # SavedModel{saved_model_schema_version: 1, meta_graphs: {meta_info_def: ...
-    _row(
+    Lookalike(
         "tf-savedmodel",
         _has(rb"\x08\x01\x12[\x80-\xff]{0,4}[\x00-\x7f]\x0a"),
         "a TensorFlow SavedModel",
         "load its folder with tf.saved_model.load; torch cannot read it",
     ),
     # BundleHeaderProto{num_shards, version} under the empty key, in a LevelDB table
-    _row(
+    Lookalike(
         "tf-checkpoint",
         lambda look: _TF_INDEX.match(look.head) is not None or ".data-0000" in look.name,
         "a part of a TensorFlow checkpoint",
         "load it with tf.train.load_checkpoint by the name without .index or .data-...; torch cannot read it",
     ),
-    _row("coreml", _named(".mlmodel"), "a Core ML model", "it is for Apple's Core ML, not for torch"),
+    Lookalike("coreml", _named(".mlmodel"), "a Core ML model", "it is for Apple's Core ML, not for torch"),
     # ModelProto{ir_version, producer_name | graph | opset_import | domain ...
-    _row(
+    Lookalike(
         "onnx",
         lambda look: _ONNX.match(look.head) is not None or look.name.lower().endswith(".onnx"),
         "an ONNX model",
         "run it with onnxruntime; torch.load cannot read it",
     ),
     # GraphDef{node: {name, op ...
-    _row(
+    Lookalike(
         "tf-graph",
         _has(rb"\x0a[\x80-\xff]{0,3}[\x00-\x7f]\x0a[\x01-\x7f][\w/.-]+\x12[\x01-\x40][A-Z]\w+"),
         "a frozen TensorFlow graph",
         _CONVERT,
     ),
-    _row("tensorrt", _begins(b"ftrt", b"ptrt"), "a TensorRT engine", "load it with the TensorRT runtime"),
-    _row(
+    Lookalike(
+        "tensorrt", _begins(b"ftrt", b"ptrt"), "a TensorRT engine", "load it with the TensorRT runtime"
+    ),
+    Lookalike(
         "torch7",
         _begins(b"\4\0\0\0\1\0\0\0\3\0\0\0V 1"),
         "a model of Torch7, the Lua forerunner of PyTorch",
         "read it with the package torchfile",
     ),
-    _row("mxnet", _begins(b"\x12\x01\0\0\0\0\0\0"), "parameters of MXNet", _CONVERT),
-    _row("msgpack", _named(".msgpack"), "weights of Flax or another msgpack file", _CONVERT),
-    _row(
+    Lookalike("mxnet", _begins(b"\x12\x01\0\0\0\0\0\0"), "parameters of MXNet", _CONVERT),
+    Lookalike("msgpack", _named(".msgpack"), "weights of Flax or another msgpack file", _CONVERT),
+    Lookalike(
         "pytorch-preview",
         _begins(b"PYTORCH1"),
         "an archive of a preview of PyTorch 1.0, which no released torch reads",
         "ask for a file that a released version of torch saved",
     ),
     # --- data -----------------------------------------------------------------------------------------------
-    _row("parquet", _begins(b"PAR1"), "a Parquet table", "read it with pandas.read_parquet"),
-    _row("arrow", _begins(b"ARROW1"), "an Arrow table", "read it with pyarrow or datasets"),
-    _row("sqlite", _begins(b"SQLite format 3\0"), "an SQLite database", "open it with sqlite3"),
+    Lookalike("parquet", _begins(b"PAR1"), "a Parquet table", "read it with pandas.read_parquet"),
+    Lookalike("arrow", _begins(b"ARROW1"), "an Arrow table", "read it with pyarrow or datasets"),
+    Lookalike("sqlite", _begins(b"SQLite format 3\0"), "an SQLite database", "open it with sqlite3"),
     # --- pictures, documents, programs ----------------------------------------------------------------------
-    _row("png", _begins(b"\x89PNG\r\n"), "a PNG picture", _PICTURE),
-    _row("jpeg", _begins(b"\xff\xd8\xff"), "a JPEG picture", _PICTURE),
-    _row("gif", _begins(b"GIF87a", b"GIF89a"), "a GIF picture", _PICTURE),
-    _row("webp", _has(rb"RIFF.{4}WEBP"), "a WebP picture", _PICTURE),
-    _row("mp4", lambda look: look.head[4:8] == b"ftyp", "a video", _PICTURE),
-    _row("pdf", _begins(b"%PDF-"), "a PDF document", _PICTURE),
-    _row("elf", _begins(b"\x7fELF"), "a program or library for Linux", _INSTALL),
-    _row("mz", _has(rb"MZ.{58}"), "a program or library for Windows", _INSTALL),
-    _row(
+    Lookalike("png", _begins(b"\x89PNG\r\n"), "a PNG picture", _PICTURE),
+    Lookalike("jpeg", _begins(b"\xff\xd8\xff"), "a JPEG picture", _PICTURE),
+    Lookalike("gif", _begins(b"GIF87a", b"GIF89a"), "a GIF picture", _PICTURE),
+    Lookalike("webp", _has(rb"RIFF.{4}WEBP"), "a WebP picture", _PICTURE),
+    Lookalike("mp4", lambda look: look.head[4:8] == b"ftyp", "a video", _PICTURE),
+    Lookalike("pdf", _begins(b"%PDF-"), "a PDF document", _PICTURE),
+    Lookalike("elf", _begins(b"\x7fELF"), "a program or library for Linux", _INSTALL),
+    Lookalike("mz", _has(rb"MZ.{58}"), "a program or library for Windows", _INSTALL),
+    Lookalike(
         "mach-o",
         _begins(b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe"),
         "a program for macOS, or Java code",
         _INSTALL,
     ),
     # --- downloads that never ended -------------------------------------------------------------------------
-    _row(
+    Lookalike(
         "aria2",
         _named(".aria2"),
         "the notebook of a download by aria2, not the file itself",
         "run aria2c again with -c to finish the download; the checkpoint has the name without .aria2",
         "truncated",
     ),
-    _row(
+    Lookalike(
         "partial-download",
         _named(".part", ".crdownload", ".partial", ".download", ".opdownload", ".incomplete"),
         "a download that has not ended",
         "let the download finish, or start it again: the complete file loses this ending of its name",
         "truncated",
     ),
-    _row(
+    Lookalike(
         "zeros",
         _is_zeros,
         "a file that begins with nothing but zeros: room was made for it, and the data never came",
@@ -549,15 +544,9 @@ _FOLDERS = ((".metadata", "dcp"), ("config.json", "pretrained"))
 
 
 def name_unopened(path: str, error: CheckpointError) -> tuple[str, str] | None:
-    """Name what was refused.
+    """Return the format of what was refused, as `show --json` names it, and the path that its loader wants.
 
-    Args:
-        path: The path as it was given.
-        error: Why it was refused.
-
-    Returns:
-        The format in the words of `show --json` (`pretrained` for a folder of Hugging Face's whose weights
-        are one file) and the path that its loader wants, or None.
+    A folder of Hugging Face's whose weights are one file is `pretrained`.
     """
     if isinstance(error, UnsupportedFormatError):
         return (error.form, path) if error.form else None

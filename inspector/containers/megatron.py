@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, cast
 
-from inspector.containers.base import Cannot, Format
+from inspector.containers.base import Cannot, Format, no_copy_of
 from inspector.containers.container import Container
-from inspector.containers.folder import Folder, are_files, listed, read_word, run_beside
-from inspector.containers.joined import Member, join
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.folder import Folder, read_word, run_beside
+from inspector.containers.joined import join
+from inspector.containers.notes import Note, NoteKind, are_files, listed, shown
 from inspector.containers.source import Source
-from inspector.errors import CancelledError, CheckpointError, NotACheckpointError
+from inspector.errors import NotACheckpointError
 from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import format_count
 
 _OWN_NAMES = frozenset(
     {
@@ -59,30 +59,6 @@ class _File(NamedTuple):
     kind: str
 
 
-def read_megatron(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read the parts of all ranks of one iteration."""
-    files = list(_files([*folder.sizes, *folder.outside]))  # links that lead out are refused one by one
-    iteration, others = _iteration(folder, files)
-    files = sorted(file for file in files if file.iteration == iteration)
-    progress.start("reading the parts", len(files), is_counted=True)
-    members, errors = _members(folder, files, limits, progress)
-    run_beside(folder, {file.name for file in files}, f"{iteration}/" if iteration else "", limits, progress)
-    branches: dict[str, list[tuple[Value, Value]]] = {}
-    for file in files:
-        if file.name in members:
-            branches.setdefault(file.rank, []).append((file.kind, members[file.name].container.root))
-    root = Dict([(rank, pairs[0][1] if len(pairs) == 1 else Dict(pairs)) for rank, pairs in branches.items()])
-    whole = join(folder.path, "megatron", list(members.values()), root, limits)
-    notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
-    notes += _notes(files, iteration, others)
-    missing = _missing(files)
-    if missing:
-        notes.append(Note(NoteKind.MISSING_PART, (are_files(len(missing)), listed(missing))))
-    refused = [*missing, *(name for name, _ in errors)]
-    refusal = f"{refused[0]}: it is missing, or cannot be read" if refused else whole.refusal
-    return replace(whole, notes=(*notes, *whole.notes), refusal=refusal)
-
-
 def _files(names: Iterable[str]) -> Iterator[_File]:
     for name in names:
         found = _FILE.fullmatch(name)
@@ -91,27 +67,7 @@ def _files(names: Iterable[str]) -> Iterator[_File]:
             yield _File(name, found["iteration"] or "", found["rank"], *numbers, found["kind"])
 
 
-def _members(
-    folder: Folder, files: list[_File], limits: Limits, progress: Progress
-) -> tuple[dict[str, Member], list[tuple[str, CheckpointError]]]:
-    """Return the files that can be read by their names, and why the others cannot."""
-    members: dict[str, Member] = {}
-    errors: list[tuple[str, CheckpointError]] = []
-    for file in files:
-        progress.advance(1)
-        try:
-            members[file.name] = Member(file.name, folder.read_member(file.name, limits, progress))
-        except CancelledError:
-            raise
-        except CheckpointError as error:
-            errors.append((file.name, error))
-    if not members:
-        raise errors[0][1]
-    return members, errors
-
-
 def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
-    """Return the subfolder that is meant, and the others."""
     found = sorted({file.iteration for file in files})
     text = read_word(folder, LATEST)
     if text is None:
@@ -125,7 +81,7 @@ def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
         folder.programs.miss("what the file of the latest iteration names", "it is not here")
         raise NotACheckpointError(
             f"the file {LATEST} names an iteration that is not here",
-            where=f"{folder.path}: {escape_text(cut_text(text, _MOST_CHARS))}",
+            where=f"{folder.path}: {shown(text, _MOST_CHARS)}",
             remedy=f"give the folder that is wanted, such as {found[-1]}",
             form="megatron",
         )
@@ -133,7 +89,6 @@ def _iteration(folder: Folder, files: list[_File]) -> tuple[str, list[str]]:
 
 
 def _notes(files: list[_File], iteration: str, others: list[str]) -> Iterator[Note]:
-    """Yield what the ranks are, and how the model is divided among them."""
     if iteration:
         yield Note(NoteKind.TAG, (iteration, format_count(len(others), "other") if others else "no other"))
     ranks = {file.rank for file in files}
@@ -147,7 +102,6 @@ def _notes(files: list[_File], iteration: str, others: list[str]) -> Iterator[No
 
 
 def _missing(files: list[_File]) -> list[str]:
-    """Return the files that the numbers of the others ask for, and that are not there."""
     tensor = 1 + max(file.tensor for file in files)
     pipeline = 1 + max(file.pipeline for file in files)
     if tensor * pipeline > _MOST_RANKS:
@@ -182,15 +136,9 @@ class Megatron(Format):
             "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
         ),
         Cannot(
-            ("recover",),
-            "only single files are recovered",
-            "recover the file of the rank that is damaged",
+            ("recover",), "only single files are recovered", "recover the file of the rank that is damaged"
         ),
-        Cannot(
-            ("verify",),
-            "a file made of a folder of Megatron is no copy whose bytes could be compared with it",
-            "remap compares the names, types and shapes of what it writes",
-        ),
+        no_copy_of("a folder of Megatron"),
     )
 
     @override
@@ -199,4 +147,30 @@ class Megatron(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_megatron(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+        files = list(_files([*folder.sizes, *folder.outside]))  # links that lead out are refused one by one
+        iteration, others = _iteration(folder, files)
+        files = sorted(file for file in files if file.iteration == iteration)
+        members, errors = folder.read_members(
+            [file.name for file in files], lambda name: folder.read_member(name, limits, progress), progress
+        )
+        roots = {name: container.root for name, container in members}
+        run_beside(
+            folder, {file.name for file in files}, f"{iteration}/" if iteration else "", limits, progress
+        )
+        branches: dict[str, list[tuple[Value, Value]]] = {}
+        for file in files:
+            if file.name in roots:
+                branches.setdefault(file.rank, []).append((file.kind, roots[file.name]))
+        root = Dict(
+            [(rank, pairs[0][1] if len(pairs) == 1 else Dict(pairs)) for rank, pairs in branches.items()]
+        )
+        whole = join(folder.path, "megatron", members, root, limits)
+        notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
+        notes += _notes(files, iteration, others)
+        missing = _missing(files)
+        if missing:
+            notes.append(Note(NoteKind.MISSING_PART, (are_files(len(missing)), listed(missing))))
+        refused = [*missing, *(name for name, _ in errors)]
+        refusal = f"{refused[0]}: it is missing, or cannot be read" if refused else whole.refusal
+        return replace(whole, notes=(*notes, *whole.notes), refusal=refusal)

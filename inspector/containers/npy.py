@@ -15,16 +15,23 @@ from typing import NamedTuple
 
 from inspector.containers.base import Cannot, Find, Format
 from inspector.containers.codings import PLAIN, coded
-from inspector.containers.container import Container, Extent, StoredBytes, damage_note
+from inspector.containers.container import Container, Extent, StoredBytes, losses
 from inspector.containers.notes import Note, NoteKind
-from inspector.containers.numpy_types import ArrayType, array_call, contiguous_stride, parse_shape, parse_type
+from inspector.containers.numpy_types import (
+    ArrayType,
+    array_call,
+    contiguous_stride,
+    parse_shape,
+    parse_type,
+    steps_of,
+)
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import STORED
 from inspector.errors import ContainerError, DamagedError, UnsupportedFormatError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
-from inspector.pickles.machine import Machine
+from inspector.pickles.machine import growing_machine
 from inspector.pickles.values import Blob, Dict, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.units import cut_text, escape_text
@@ -108,19 +115,13 @@ def _shown(found: object) -> str:
 
 
 class Arrays:
-    """Lists arrays, and where their bytes are.
-
-    Attributes:
-        extents: The bytes that do not stand in the file as they are meant, by key.
-        is_swapped: Whether numbers of any stand the other way round, which torch does not take.
-    """
+    """Lists arrays, and where their bytes are."""
 
     def __init__(self, limits: Limits) -> None:
-        """Prepare to list arrays within these limits."""
         self.storage_ids: dict[str, StorageId] = {}
         self.stored: dict[str, StoredBytes] = {}
-        self.extents: dict[str, Extent] = {}
-        self.is_swapped = False
+        self.extents: dict[str, Extent] = {}  # of bytes that do not stand in the file as they are meant
+        self.is_swapped = False  # whether numbers of any stand the other way round, which torch does not take
         self._limits = limits
 
     def add(self, key: str, header: Header, place: Extent) -> Value:
@@ -137,12 +138,13 @@ class Arrays:
         self.storage_ids[key] = StorageId(key, own[0], own[1], NO_DEVICE, own[2], untyped=own[3], view=None)
         self._place(key, kind, place._replace(nbytes=nbytes) if nbytes <= place.nbytes else None)
         if kind.element is None:
-            return _fields(key, kind, header.shape, 0, _steps(header, kind.nbytes))
+            return _fields(
+                key, kind, header.shape, 0, steps_of(header.shape, kind.nbytes, is_fortran=header.is_fortran)
+            )
         stride = contiguous_stride(header.shape, is_fortran=header.is_fortran) if not kind.shape else None
         return StoredTensor(key, kind.element.dtype, (*header.shape, *kind.shape), stride)
 
     def _place(self, key: str, kind: ArrayType, place: Extent | None) -> None:
-        """Remember where the bytes of an array are; nothing of one that is not whole."""
         if place is None:
             return
         swap = 1 if kind.element is None else kind.element.swap
@@ -154,16 +156,6 @@ class Arrays:
         if place.method == STORED:
             place = place._replace(method=coded(PLAIN, swap), stored_nbytes=place.nbytes)
         self.extents[key] = place._replace(swap=swap)
-
-
-def _steps(header: Header, nbytes: int) -> tuple[int, ...]:
-    """Return the steps of an array in bytes."""
-    steps: list[int] = []
-    step = nbytes
-    for size in header.shape if header.is_fortran else header.shape[::-1]:
-        steps.append(step)
-        step *= max(size, 1)
-    return tuple(steps if header.is_fortran else steps[::-1])
 
 
 def _fields(key: str, kind: ArrayType, shape: tuple[int, ...], start: int, steps: tuple[int, ...]) -> Dict:
@@ -179,18 +171,10 @@ def _fields(key: str, kind: ArrayType, shape: tuple[int, ...], start: int, steps
         if element is None or element.swap > 1 or any(place % size for place in (offset, *steps)):
             pairs.append((field.name, array_call(inner, shape, Blob("buffer", 0, 0))))
             continue
-        stride = (*(step // size for step in steps), *_contiguous(inner.shape))
+        stride = (*(step // size for step in steps), *steps_of(inner.shape))
         sizes = (*shape, *inner.shape)
         pairs.append((field.name, StoredTensor(key, element.dtype, sizes, stride, offset // size)))
     return Dict(pairs)
-
-
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    steps, step = [], 1
-    for size in reversed(shape):
-        steps.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(steps))
 
 
 # --- the file -----------------------------------------------------------------------------------------------
@@ -198,7 +182,6 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 OBJECTS = "pickle"
 _KEY = "0"
-_FIRST_READ_NBYTES = 1 << 16
 _NO_PICKLES = "ValueError: Object arrays cannot be loaded when allow_pickle=False"
 
 
@@ -233,17 +216,14 @@ def open_npy(source: Source, limits: Limits, progress: Progress) -> tuple[Contai
 
 def read_objects(source: Source, start: int, name: str, limits: Limits, progress: Progress) -> Value:
     """Read the pickle that an array of objects is; nothing in it is run."""
-
-    def extend(nbytes: int) -> bytes:
-        return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
-
-    machine = Machine(extend(0), name=name, limits=limits, progress=progress, extend=extend)
+    machine = growing_machine(
+        lambda nbytes: source.read_upto(start, nbytes), name=name, limits=limits, progress=progress
+    )
     return source.programs.run(machine, name, "object").root
 
 
 def _notes(header: Header, left: int, arrays: Arrays) -> list[Note]:
-    lost = damage_note(arrays.storage_ids, arrays.stored)
-    notes = [] if lost is None else [lost]
+    notes = losses(arrays.storage_ids, arrays.stored)
     if arrays.is_swapped:
         notes.append(Note(NoteKind.SWAPPED))
     if header.type.has_objects:
@@ -253,7 +233,6 @@ def _notes(header: Header, left: int, arrays: Arrays) -> list[Note]:
 
 
 def _refusal(header: Header, left: int) -> str:
-    """Return what `numpy.load` says to a file that it does not take."""
     if header.is_long:
         return "ValueError: Header info length is large and may not be safe to load securely."
     if header.type.has_objects:

@@ -7,80 +7,65 @@ records with one name the last counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from inspector.containers.base import Find
-from inspector.containers.container import Container, Extent, Extents, damage_note, plain_extents
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.container import Container, Extent, Extents, plain_extents
+from inspector.containers.notes import Note, NoteKind, listed
 from inspector.containers.npy import NO_DEVICES, ON_THE_CPU, Arrays, read_header, read_objects
 from inspector.containers.source import Source
 from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
-from inspector.containers.zip.records import Records, ZipFormat, open_record, record_extents, records_of
+from inspector.containers.zip.records import Archive, Records, ZipFormat, open_record, record_extents
+from inspector.containers.zip.storages import Metadata, Places, assemble
 from inspector.errors import CheckpointError, ContainerError, PickleError
-from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import format_count
 
 _SUFFIX = ".npy"
-_MOST_CHARS = 80
 _MOST_TOLD = 20
-_FEW = 3
 
 
-class Opened(NamedTuple):
-    """A file of arrays, taken apart."""
-
-    container: Container
-    arrays: Arrays
-
-
-def open_npz(
-    source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
-) -> Opened:
-    """Take a file of arrays apart whose records are known; `damage` is what is wrong with its directory."""
-    limits = limits.started(progress.advance)
-    entries = {entry.name: entry for entry in records.directory.entries}
-    reading = _Reading(source, limits, progress)
-    progress.start("reading the arrays", len(entries), is_counted=True)
-    for entry in records.directory.entries:
-        progress.advance(1)
+def open_npz(archive: Archive) -> tuple[Container, Arrays]:
+    """Take a file of arrays apart."""
+    archive = archive._replace(limits=archive.limits.started(archive.progress.advance))
+    every = archive.records.directory.entries
+    entries = {entry.name: entry for entry in every}
+    reading = _Reading(archive)
+    archive.progress.start("reading the arrays", len(entries), is_counted=True)
+    for entry in every:
+        archive.progress.advance(1)
         reading.read(entry, is_kept=entries[entry.name] is entry)
     if not reading.pairs and reading.errors:
         raise reading.errors[0][1]
     arrays = reading.arrays
-    notes = [*map(Note, records.directory.doubts), *damage, *reading.notes()]
-    if len(entries) < len(records.directory.entries):
-        notes.append(Note(NoteKind.SHARED_NAME))
-    if arrays.is_swapped:
-        notes.append(Note(NoteKind.SWAPPED))
-    lost = damage_note(arrays.storage_ids, arrays.stored)
-    container = Container(
-        path=source.path,
-        format="npz",
-        file_nbytes=source.file_nbytes,
-        root=Dict(reading.pairs),
-        programs=source.programs.all(),
-        storage_ids=arrays.storage_ids,
-        stored=arrays.stored,
-        notes=(*notes, *(() if lost is None else (lost,))),
+    container = assemble(
+        archive,
+        "npz",
+        Dict(reading.pairs),
+        arrays.storage_ids,
+        Places(arrays.stored),
+        Metadata(),
+        flags={
+            NoteKind.SHARED_NAME: len(entries) < len(every),
+            NoteKind.SWAPPED: arrays.is_swapped,
+        },
+        more=reading.notes(),
     )
-    return Opened(container, arrays)
+    return container, arrays
 
 
 class _Reading:
-    """Reads the records."""
-
-    def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
+    def __init__(self, archive: Archive) -> None:
         self.pairs: list[tuple[Value, Value]] = []
-        self.arrays = Arrays(limits)
+        self.arrays = Arrays(archive.limits)
         self.errors: list[tuple[str, CheckpointError]] = []
         self._objects: list[str] = []
-        self._source = source
-        self._limits = limits
-        self._look = limits.counted(progress.advance).look
-        self._progress = progress
+        self._source = archive.source
+        self._limits = archive.limits
+        self._look = archive.limits.counted(archive.progress.advance).look
+        self._progress = archive.progress
 
     def read(self, entry: ZipEntry, *, is_kept: bool) -> None:
         """Read one record; of one that another of its name hides, only what it runs."""
@@ -117,10 +102,8 @@ class _Reading:
         told = self.errors[:_MOST_TOLD]
         notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in told]
         if self._objects:
-            named = ", ".join(escape_text(cut_text(name, _MOST_CHARS)) for name in self._objects[:_FEW])
-            more = f" and {len(self._objects) - _FEW:,} more" if len(self._objects) > _FEW else ""
             amount = format_count(len(self._objects), "array")
-            said = f"The elements of {amount} are objects ({named}{more})"
+            said = f"The elements of {amount} are objects ({listed(self._objects)})"
             notes.append(Note(NoteKind.OBJECT_ARRAYS, (said,)))
         return notes
 
@@ -153,26 +136,18 @@ class Npz(ZipFormat):
     @override
     def finder(self, source: Source) -> Find:
         """Return what finds the bytes of an array, where they do not stand as they are meant."""
-        records, progress = records_of(source), Progress()
-        return open_npz(source, records, DEFAULT_LIMITS, progress).arrays.extents.get
+        return open_npz(self.opened(source))[1].extents.get
 
     @override
     def extents(self, source: Source, limits: Limits, progress: Progress) -> Extents:
         """Find the bytes of the arrays, and the records that they stand in."""
-        records = records_of(source, limits, progress)
-        container, arrays = open_npz(source, records, limits, progress)
+        archive = self.opened(source, limits, progress)
+        container, arrays = open_npz(archive)
         found = plain_extents(container, container.stored, arrays.extents.get)
         # The checksum of a record goes over the header as well, so the records are what is checked.
-        checked = record_extents(source, list(records.directory.entries))
+        checked = record_extents(source, list(archive.records.directory.entries))
         return Extents(container=container, whole=found.whole, lost=found.lost, records=checked)
 
     @override
-    def take_apart(
-        self,
-        source: Source,
-        records: Records,
-        limits: Limits,
-        progress: Progress,
-        damage: tuple[Note, ...] = (),
-    ) -> Container:
-        return open_npz(source, records, limits, progress, damage).container
+    def take_apart(self, archive: Archive) -> Container:
+        return open_npz(archive)[0]

@@ -55,13 +55,16 @@ def element_type(code: str, order: str) -> ElementType | None:
 
 def contiguous_stride(shape: tuple[int, ...], *, is_fortran: bool) -> tuple[int, ...] | None:
     """Return the steps of an array in elements; None for those of C's order, which need not be said."""
-    if not is_fortran or len(shape) < 2:
-        return None
-    steps, step = [], 1
-    for size in shape:
+    return steps_of(shape, is_fortran=True) if is_fortran and len(shape) > 1 else None
+
+
+def steps_of(shape: tuple[int, ...], step: int = 1, *, is_fortran: bool = False) -> tuple[int, ...]:
+    """Return the steps of an array by dimension, the smallest of which is given."""
+    steps = []
+    for size in shape if is_fortran else shape[::-1]:
         steps.append(step)
         step *= max(size, 1)
-    return tuple(steps)
+    return tuple(steps if is_fortran else steps[::-1])
 
 
 # --- in the headers of files --------------------------------------------------------------------------------
@@ -157,11 +160,15 @@ def parse_shape(shape: object) -> tuple[int, ...] | None:
     return sizes if len(sizes) == len(shape) and prod(sizes) <= _MOST else None
 
 
-def array_call(kind: ArrayType, shape: tuple[int, ...], data: object) -> Call:
+def array_call(kind: ArrayType, shape: tuple[int, ...], data: Value) -> Call:
     """Return an array that torch cannot hold as NumPy would pickle it, with these bytes."""
     dtype = Call(Global("numpy", "dtype"), (cut_text(kind.code, 16) or "V0", False, True), "reduce")
-    call = Call(Global("numpy._core.multiarray", "_reconstruct"), (_NDARRAY, (0,), b"b"), "reduce")
-    call.state = (1, (*shape, *kind.shape), dtype, False, data)  # type: ignore[assignment]  # inert all the same
+    return _reconstruct(_NDARRAY, ((*shape, *kind.shape), dtype, False, data))
+
+
+def _reconstruct(cls: Value, state: tuple[Value, ...]) -> Call:
+    call = Call(Global("numpy._core.multiarray", "_reconstruct"), (cls, (0,), b"b"), "reduce")
+    call.state = (1, *state)
     return call
 
 
@@ -202,10 +209,10 @@ class Array(NamedTuple):
 
 def reconstructed(call: Call) -> Array | None:
     """Read a call of `_reconstruct` whose state was set; None where torch has no such array."""
-    args, state = call.args, call.state
-    if _name(call) not in RECONSTRUCTS or not isinstance(state, tuple) or len(state) != 5:
+    state = call.state
+    if call.name not in RECONSTRUCTS or not isinstance(state, tuple) or len(state) != 5:
         return None
-    if not isinstance(args, tuple) or not args or not _is_name(args[0], _PLAIN):
+    if not call.arguments or not _is_name(call.arguments[0], _PLAIN):
         return None
     _, shape, dtype, is_fortran, data = state
     return _array(dtype, shape, is_fortran is True, data)
@@ -213,8 +220,8 @@ def reconstructed(call: Call) -> Array | None:
 
 def created(call: Call) -> Array | None:
     """Read dill's `_create_array(function, arguments, state, ...)`; None where torch has no such array."""
-    args = call.args
-    if _name(call) != DILL_ARRAY or not isinstance(args, tuple) or len(args) < 3:
+    args = call.arguments
+    if call.name != DILL_ARRAY or len(args) < 3:
         return None
     inner = Call(args[0], args[1], "reduce")
     inner.state = args[2]
@@ -223,9 +230,9 @@ def created(call: Call) -> Array | None:
 
 def from_buffer(call: Call) -> Array | None:
     """Read a call of `_frombuffer`; None where torch has no such array."""
-    if _name(call) not in FROM_BUFFERS or not isinstance(call.args, tuple) or len(call.args) != 4:
+    if call.name not in FROM_BUFFERS or len(call.arguments) != 4:
         return None
-    data, dtype, shape, order = call.args
+    data, dtype, shape, order = call.arguments
     return _array(dtype, shape, order == "F", data) if order in ("C", "F") else None
 
 
@@ -242,18 +249,16 @@ class Wrapped(NamedTuple):
     def described(self, data: Value) -> Call:
         """Return it as NumPy would pickle it, with these bytes."""
         cls, shape, dtype, is_fortran = self.args
-        call = Call(Global("numpy._core.multiarray", "_reconstruct"), (cls, (0,), b"b"), "reduce")
-        call.state = (1, shape, dtype, is_fortran, data)
-        return call
+        return _reconstruct(cls, (shape, dtype, is_fortran, data))
 
 
 def wrapped(call: Call) -> Wrapped | None:
     """Read joblib's object in the place of an array, whose state was set; None for any other object."""
-    if _name(call) != WRAPPER or not isinstance(call.state, Dict):
+    if call.name != WRAPPER or not isinstance(call.state, Dict):
         return None
     state = {key: value for key, value in call.state.pairs if isinstance(key, str)}
     dtype, shape = state.get("dtype"), state.get("shape")
-    sizes = _sizes(shape)
+    sizes = parse_shape(shape)
     itemsize = dtype_itemsize(dtype)
     is_fortran, cls = state.get("order") == "F", state.get("subclass")
     array = _array(dtype, shape, is_fortran, None) if _is_name(cls, _PLAIN) else None
@@ -290,7 +295,7 @@ def has_objects(value: Value) -> bool:
 
 
 def _array(dtype: Value, shape: Value, is_fortran: bool, data: Value) -> Array | None:  # noqa: FBT001
-    sizes, code = _sizes(shape), _code(dtype)
+    sizes, code = parse_shape(shape), _code(dtype)
     if sizes is None or code is None or not isinstance(dtype, Call):
         return None
     state = dtype.state
@@ -300,22 +305,11 @@ def _array(dtype: Value, shape: Value, is_fortran: bool, data: Value) -> Array |
     return None if element is None else Array(element, sizes, is_fortran, data)
 
 
-def _sizes(shape: Value) -> tuple[int, ...] | None:
-    if not isinstance(shape, tuple) or len(shape) > _MOST_DIMENSIONS:
-        return None
-    sizes = tuple(size for size in shape if type(size) is int and 0 <= size <= _MOST)
-    return sizes if len(sizes) == len(shape) and prod(sizes) <= _MOST else None
-
-
 def _code(dtype: Value) -> str | None:
-    if not isinstance(dtype, Call) or _name(dtype) != "numpy.dtype" or not isinstance(dtype.args, tuple):
+    if not isinstance(dtype, Call) or dtype.name != "numpy.dtype" or not dtype.arguments:
         return None
-    code = dtype.args[0] if dtype.args else None
+    code = dtype.arguments[0]
     return code if isinstance(code, str) and code else None
-
-
-def _name(call: Call) -> str:
-    return call.func.present if isinstance(call.func, Global) else ""
 
 
 def _is_name(value: Value, names: frozenset[str]) -> bool:

@@ -65,7 +65,6 @@ def stands_for_folder(folder: str, name: str) -> bool:
 
 
 def _names_folder(folder: str) -> bool:
-    """Return whether `latest` names a folder beside it, as DeepSpeed's does."""
     try:
         with open(os.path.join(folder, _LATEST), "rb") as file:  # noqa: PTH118, PTH123 - as above
             tag = file.read(_MOST_NBYTES).decode().strip()
@@ -114,7 +113,6 @@ def read_container(
 
 
 def _as_part(container: Container) -> Container:
-    """Return a container with a note of what it is part of, if that lies beside it."""
     whole = None if container.parts else whole_of(container.path)
     return (
         container

@@ -9,20 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from inspector.containers.container import Container, PickleRecord, damage_note, first_storage_ids
+from inspector.containers.container import Container, PickleRecord, first_storage_ids
 from inspector.containers.joined import shift_large_values
-from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId
-from inspector.containers.source import Source
+from inspector.containers.notes import Note, NoteKind, listed
 from inspector.containers.zip.directory import ZipEntry, payload_offset, place_of
-from inspector.containers.zip.records import PACKAGED, Records, ZipFormat, read_contents
-from inspector.containers.zip.storages import find_storages, read_metadata
+from inspector.containers.zip.records import PACKAGED, Archive, Records, ZipFormat
+from inspector.containers.zip.storages import assemble, find_storages, read_metadata
 from inspector.errors import ContainerError, PickleError
-from inspector.limits import Limits
 from inspector.overriding import override
-from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.machine import Stream
 from inspector.pickles.values import Dict, Value
-from inspector.progress import Progress
 from inspector.units import cut_text, escape_text, format_count
 
 _STORAGES = ".data/{}.storage"
@@ -32,61 +28,15 @@ _PICKLE, _SOURCE = ".pkl", ".py"
 _PROTOCOLS = tuple(bytes((0x80, version)) for version in range(2, 6))
 _MOST_PICKLES = 1024
 _MOST_TEXT_NBYTES = 1 << 16
-_MOST_CHARS = 80
-_FEW = 3
-
-
-def open_package(
-    source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
-) -> Container:
-    """Take a package apart whose records are known; `damage` is what is wrong with its directory."""
-    reading = _Reading(source, records, limits, progress)
-    pickles = tuple(reading.pickles())
-    ids = (node for one in pickles for node in one.stream.persistent_ids)
-    storage_ids: dict[str, StorageId] = first_storage_ids(ids, limits)
-    places = find_storages(source, records, storage_ids, progress)
-    metadata = read_metadata(source, records.get, records.prefix, records.names)
-    doubts = (*records.directory.doubts, *reading.doubts, *metadata.doubts, *places.doubts)
-    notes = (
-        Note(NoteKind.REFUSED, (metadata.refusal.partition(". ")[0],)) if metadata.refusal else None,
-        *map(Note, dict.fromkeys(doubts)),
-        *damage,
-        Note(NoteKind.OVERLAP) if places.overlap else None,
-        Note(NoteKind.BROKEN_OFF) if reading.has_broken else None,
-        damage_note(storage_ids, places.stored),
-        *_inside(records),
-    )
-    return Container(
-        path=source.path,
-        format="package",
-        file_nbytes=source.file_nbytes,
-        root=Dict(reading.roots),
-        pickles=pickles,
-        programs=source.programs.all(),
-        storage_ids=storage_ids,
-        stored=places.stored,
-        data=bytes(reading.large),
-        versions=(*metadata.versions, *_texts(source, records)),
-        notes=tuple(filter(None, notes)),
-        refusal=metadata.refusal,
-        refused=tuple(places.refused.items()),
-    )
+_MOST_CHARS = 800
 
 
 class _Reading:
-    """Reads the pickles of a package.
-
-    Attributes:
-        large: The data of those pickles that left large values in it.
-    """
-
-    def __init__(self, source: Source, records: Records, limits: Limits, progress: Progress) -> None:
-        self._source = source
-        self._records = records
-        self._limits = limits
-        self._progress = progress
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._limits = archive.limits
         self.roots: list[tuple[Value, Value]] = []
-        self.large = bytearray()
+        self.large = bytearray()  # the data of those pickles that left large values in it
         self.doubts: list[NoteKind] = []
         self.has_broken = False
 
@@ -94,9 +44,10 @@ class _Reading:
         """Read them in the order of the archive."""
         left = self._limits.pickle_nbytes
         names: set[str] = set()
-        for entry in self._records.directory.entries:
-            name = entry.name[len(self._records.prefix) :]
-            if not entry.name.startswith(self._records.prefix) or name.startswith(_OWN):
+        records = self._archive.records
+        for entry in records.directory.entries:
+            name = entry.name[len(records.prefix) :]
+            if not entry.name.startswith(records.prefix) or name.startswith(_OWN):
                 continue
             if name.endswith(_SOURCE) or not self._is_pickle(entry, name):
                 continue
@@ -118,18 +69,15 @@ class _Reading:
         if name.endswith(_PICKLE):
             return True
         try:
-            return self._source.read_upto(payload_offset(self._source, entry), 2) in _PROTOCOLS
+            source = self._archive.source
+            return source.read_upto(payload_offset(source, entry), 2) in _PROTOCOLS
         except ContainerError:
             return False
 
     def _read(self, entry: ZipEntry, name: str, left: int) -> Stream | None:
-        """Read one; what is broken, or none in spite of its name, is told and left at that."""
         try:
-            contents = read_contents(self._source, entry, left)
-            machine = Machine(
-                contents.data, name=place_of(entry), limits=self._limits, progress=self._progress
-            )
-            stream = self._source.programs.run(machine, name, "object")
+            contents = self._archive.contents(entry, left)
+            stream = self._archive.run(contents.data, place_of(entry), name, "object")
         except (ContainerError, PickleError):
             self.has_broken = True
             return None
@@ -139,31 +87,28 @@ class _Reading:
 
 
 def _inside(records: Records) -> Iterator[Note]:
-    """Yield what else is in a package that runs, or is not listed."""
     modules = [
         name[: -len(_SOURCE)].removesuffix("/__init__").replace("/", ".")
         for name in records.below("")
         if name.endswith(_SOURCE) and not name.startswith(_OWN)
     ]
     if modules:
-        named = ", ".join(escape_text(cut_text(name, _MOST_CHARS)) for name in modules[:_FEW])
-        more = f" and {len(modules) - _FEW:,} more" if len(modules) > _FEW else ""
-        yield Note(NoteKind.PYTHON_INSIDE, (f"{format_count(len(modules), 'module')}, {named}{more}",))
+        amount = format_count(len(modules), "module")
+        yield Note(NoteKind.PYTHON_INSIDE, (f"{amount}, {listed(modules)}",))
     if next(records.below(_SCRIPTS), None) is not None:
         yield Note(NoteKind.NOT_LISTED, ("The tensors of its TorchScript objects",))
 
 
-def _texts(source: Source, records: Records) -> Iterator[tuple[str, str]]:
-    """Yield what the package says of the Python that it was written with, and needs."""
+def _texts(archive: Archive) -> Iterator[tuple[str, str]]:
     for name in _TEXTS:
-        entry = records.get(name)
+        entry = archive.records.get(name)
         try:
-            data = b"" if entry is None else read_contents(source, entry, _MOST_TEXT_NBYTES).data
+            data = b"" if entry is None else archive.contents(entry, _MOST_TEXT_NBYTES).data
         except ContainerError:
             continue
         text = ", ".join(data.decode("utf-8", "replace").split())
         if text:
-            yield name.removeprefix(_OWN), cut_text(escape_text(text), 10 * _MOST_CHARS)
+            yield name.removeprefix(_OWN), cut_text(escape_text(text), _MOST_CHARS)
 
 
 class Package(ZipFormat):
@@ -180,12 +125,23 @@ class Package(ZipFormat):
         return records.lists(PACKAGED)
 
     @override
-    def take_apart(
-        self,
-        source: Source,
-        records: Records,
-        limits: Limits,
-        progress: Progress,
-        damage: tuple[Note, ...] = (),
-    ) -> Container:
-        return open_package(source, records, limits, progress, damage)
+    def take_apart(self, archive: Archive) -> Container:
+        source, records, limits, progress, _ = archive
+        reading = _Reading(archive)
+        pickles = tuple(reading.pickles())
+        ids = (node for one in pickles for node in one.stream.persistent_ids)
+        storage_ids = first_storage_ids(ids, limits)
+        metadata = read_metadata(source, records)
+        return assemble(
+            archive,
+            "package",
+            Dict(reading.roots),
+            storage_ids,
+            find_storages(source, records, storage_ids, progress),
+            metadata._replace(versions=(*metadata.versions, *_texts(archive))),
+            doubts=reading.doubts,
+            flags={NoteKind.BROKEN_OFF: reading.has_broken},
+            more=_inside(records),
+            pickles=pickles,
+            data=bytes(reading.large),
+        )

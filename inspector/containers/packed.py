@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from inspector.containers.inflated import MAGIC, Inflated
@@ -24,26 +23,24 @@ _PACKED = (MAGIC, b"x", b"BZh", b"\xfd7z", b"]\0\0", b"ZF0x", b"\x04\x22\x4d\x18
 _MEASURED_NBYTES = 4 << 20
 
 
-class GzipSource(Source):
-    """The inside of a source that is compressed with gzip.
+class PackedSource(Source):
+    """The inside of a source that is compressed as a whole.
 
-    torch.load does not open gzip files by their path, but people compress checkpoints and hand them on.
+    torch.load does not open such files by their path, but people compress checkpoints and hand them on.
     """
 
     gzipped = True
-    packing, unpack = "gzip", "gunzip"
 
-    def __init__(self, packed: Source, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Read the inside up to `limits.inflated_nbytes`, and do not take it to end there."""
+    def __init__(
+        self, packed: Source, limits: Limits = DEFAULT_LIMITS, packing: Packing | None = None
+    ) -> None:
+        """Read the inside, of gzip without a packing, up to a limit, and do not take it to end there."""
         self._packed = packed
         super().__init__(packed.path, limits.inflated_nbytes, packed.status)
         self.file_nbytes = packed.file_nbytes
         look = None if limits.work is None else limits.work.look
-        self._inside = self._opened(packed, look)
-
-    def _opened(self, packed: Source, look: Callable[[int], None] | None) -> Inside:
-        """Return what reads the inside."""
-        return Inflated(packed.read_at, look)
+        self.packing, self.unpack = ("gzip", "gunzip") if packing is None else (packing.name, packing.unpack)
+        self._inside: Inside = (Inflated if packing is None else packing.open)(packed.read_at, look)
 
     @override
     def read_at(self, offset: int, nbytes: int) -> bytes:
@@ -87,28 +84,14 @@ class GzipSource(Source):
         self._packed.close()
 
 
-class PackedSource(GzipSource):
-    """The inside of a source that is compressed in one of the ways of `packings`."""
-
-    def __init__(self, packed: Source, packing: Packing, limits: Limits) -> None:
-        """Read the inside; arguments and bounds as of gzip."""
-        self._packing = packing
-        self.packing, self.unpack = packing.name, packing.unpack
-        super().__init__(packed, limits)
-
-    @override
-    def _opened(self, packed: Source, look: Callable[[int], None] | None) -> Inside:
-        return self._packing.open(packed.read_at, look)
-
-
 def unpacked(source: Source, head: bytes, limits: Limits) -> Source:
     """Return the inside of a source that begins so, or the source where it only looks packed."""
     if head.startswith(MAGIC):
-        return GzipSource(source, limits)
+        return PackedSource(source, limits)
     from inspector.containers.packings import packing_of  # noqa: PLC0415 - few are packed in other ways
 
     packing = packing_of(head)
-    return source if packing is None else PackedSource(source, packing, limits)
+    return source if packing is None else PackedSource(source, limits, packing)
 
 
 def looked_through(source: Source, limits: Limits = DEFAULT_LIMITS) -> Source:

@@ -64,7 +64,6 @@ class Forward:
     """Reads the inside of a stream that can only be read from its start on; going far back begins again."""
 
     def __init__(self, read: Read, make: Callable[[], _Decompressor], look: Look | None) -> None:
-        """Prepare to inflate what `read` returns, with what `make` makes; `look` counts what is inflated."""
         self._read = read
         self._make = make
         self._look = look
@@ -98,7 +97,6 @@ class Forward:
         return found
 
     def _some(self) -> bytes:
-        """Return the next bytes, or none at the end."""
         for _ in range(_MOST_EMPTY_STEPS):
             if self._inflate.eof:
                 self._packed = self._inflate.unused_data or self._more()
@@ -125,8 +123,6 @@ class Forward:
 
 
 class _Fed:
-    """Compressed bytes as a file that is read forwards."""
-
     def __init__(self, read: Read) -> None:
         self._read = read
         self._taken = 0
@@ -145,7 +141,6 @@ class Pulled(Forward):
     """
 
     def __init__(self, read: Read, make: Callable[[_Fed], _Reader], look: Look | None) -> None:
-        """Prepare to inflate what `read` returns by what `make` makes a reader of; `look` counts it."""
         self._open = make
         super().__init__(read, _no_decompressor, look)
 
@@ -196,7 +191,6 @@ def _is_zlib(head: bytes) -> bool:
 
 
 def _is_lzma(head: bytes) -> bool:
-    """Match the old format of lzma by trying it: it has no mark of its own."""
     if not head.startswith(_LZMA_PROPERTIES):
         return False
     try:

@@ -88,11 +88,7 @@ def prefixed(storage_id: StorageId, prefix: str) -> StorageId:
 
 
 def prefix_key(node: PersistentId, prefix: str) -> StorageId | None:
-    """Write a prefix before the keys of the storage that a persistent id names.
-
-    Returns:
-        The storage as it is known then; None where the reference is to something else.
-    """
+    """Write a prefix before the keys of the storage that an id names, and return that; None for other ids."""
     storage_id = parse_storage_id(node)
     if storage_id is None:
         return None
@@ -137,7 +133,7 @@ def _key_text(key: Value) -> str | None:
 
 def _old_class_name(cls: Value) -> str:
     """Return the class's name where Python 2 wrote it through a helper: it is the helper's last argument."""
-    last = cls.args[-1] if isinstance(cls, Call) and isinstance(cls.args, tuple) and cls.args else None
+    last = cls.arguments[-1] if isinstance(cls, Call) and cls.arguments else None
     return last.name if isinstance(last, Global) else ""
 
 

@@ -78,16 +78,11 @@ NO_HOOKS = Hooks()
 
 
 class PlainMachine(Machine):
-    """Reads one stream of a source.
-
-    Attributes:
-        frames: Where the lengths of its frames stand, and those lengths.
-    """
+    """Reads one stream of a source."""
 
     def __init__(
         self, source: Source, start: int, *, limits: Limits, progress: Progress, hooks: Hooks = NO_HOOKS
     ) -> None:
-        """Prepare to read the stream that begins at `start`."""
         super().__init__(b"", name="the pickle", limits=limits, progress=progress)
         self.source = source
         self._places: dict[int, tuple[Value, Place]] = {}
@@ -96,7 +91,7 @@ class PlainMachine(Machine):
         self._read_nbytes = _FIRST_NBYTES
         self._passed = 0  # bytes that were in the window
         self._settled = 0
-        self.frames: list[tuple[int, int]] = []
+        self.frames: list[tuple[int, int]] = []  # where the lengths of its frames stand, and those lengths
         self._use("FRAME", self._framed)
         self._use("REDUCE", self._hooked("REDUCE", hooks.reduced))
         self._use("BUILD", self._hooked("BUILD", hooks.built))
@@ -170,7 +165,6 @@ class PlainMachine(Machine):
         return handler
 
     def _framed(self, state: State, data: bytes, pos: int) -> int:
-        """Note where the length of a frame stands."""
         end = HANDLERS[CODES["FRAME"]](state, data, pos)
         self.frames.append((self.at(pos), U8.unpack_from(data, pos)[0]))
         raise PausedError(end)
@@ -222,7 +216,6 @@ class PlainMachine(Machine):
         self._jump(pos, end)
 
     def _jump(self, pos: int, place: int) -> None:
-        """Go on at a place of the source."""
         state = self.state
         behind = pos + place - self.at(pos)
         if pos < state.frame_end < behind:
@@ -238,7 +231,6 @@ class PlainMachine(Machine):
 
     @override
     def _recover(self, error: Exception) -> None:
-        """Move the window along if the instruction was merely cut off; else raise what is wrong."""
         data, start = self._data, self._pos
         is_past_end = isinstance(error, PastEndError)
         known = start >= len(data) or data[start] in OPCODES

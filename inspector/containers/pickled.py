@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from inspector.containers.base import Find, Format
 from inspector.containers.codings import PLAIN, Within, coded
-from inspector.containers.container import Container, Extent, StoredBytes, damage_note, first_storage_ids
+from inspector.containers.container import Container, Extent, StoredBytes, first_storage_ids, losses
 from inspector.containers.legacy import open_legacy
 from inspector.containers.lookalikes import is_part
 from inspector.containers.notes import Note, NoteKind
@@ -35,7 +35,7 @@ from inspector.containers.programs import within_bounds
 from inspector.containers.source import Source
 from inspector.containers.unread import OPENER, OPENERS, read_nested, read_programs
 from inspector.containers.zip.archive import read_torchzip
-from inspector.containers.zip.directory import STORED
+from inspector.containers.zip.directory import LOCAL_SIGNATURE, STORED
 from inspector.containers.zip.records import finder_of, records_of
 from inspector.errors import BrokenOffError, CancelledError, CheckpointError, ContainerError, PickleError
 from inspector.limits import DEFAULT_LIMITS, Limits
@@ -99,7 +99,7 @@ def _filled(below: list[Value], items: list[Value]) -> list[Value]:
         target.pairs.extend(pairs)
     elif isinstance(target, list):
         target.extend(items)
-    elif isinstance(target, Call) and _is_mapping(target):
+    elif isinstance(target, Call) and target.name in _MAPPINGS:
         target.pairs = [*(target.pairs or ()), *pairs]
     elif isinstance(target, Call | Global):
         return below[:-1]  # what was to be called, or completed
@@ -118,18 +118,10 @@ def _complete(items: list[Value]) -> list[Value]:
     """
     for number in range(max(len(items) - _MOST_PENDING, 0), len(items)):
         item = items[number]
-        is_made = isinstance(item, Call) and (item.kind == "newobj" or _name(item) in RECONSTRUCTS)
+        is_made = isinstance(item, Call) and (item.kind == "newobj" or item.name in RECONSTRUCTS)
         if isinstance(item, Global) or (is_made and number == len(items) - 1):
             return items[:number]
     return items
-
-
-def _name(call: Call) -> str:
-    return call.func.present if isinstance(call.func, Global) else ""
-
-
-def _is_mapping(call: Call) -> bool:
-    return _name(call) in _MAPPINGS
 
 
 def is_filled(root: Value) -> bool:
@@ -142,7 +134,6 @@ def is_filled(root: Value) -> bool:
 # --- files within -------------------------------------------------------------------------------------------
 
 
-_ZIP = b"PK\x03\x04"
 LOST = -1000
 """The method of bytes that are packed and spelled as a text: nobody writes that, and nothing reads it."""
 
@@ -162,7 +153,6 @@ class NestedFiles:
     """Reads the files within one source; each place once, whatever refers to it."""
 
     def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
-        """Prepare to read files within `source`."""
         self.found: list[Nested] = []
         self.notes: tuple[Note, ...] = ()
         self.programs = Folded()
@@ -184,7 +174,7 @@ class NestedFiles:
 
     def _read_any(self, inside: Within, place: Place) -> Nested:
         try:
-            if inside.read_upto(0, len(_ZIP)) == _ZIP:
+            if inside.read_upto(0, 4) == LOCAL_SIGNATURE:
                 container = read_torchzip(inside, self._limits, self._progress)
                 find = finder_of(inside, records_of(inside))
                 extents = {key: find(key) for key in container.stored}
@@ -223,7 +213,6 @@ class NestedFiles:
 
 
 def _outer(inside: Within, place: Place, extent: Extent) -> Extent:
-    """Return where the bytes of a storage are in the outer source."""
     start = inside.stored_at(extent.offset)
     if place.spelling == PLAIN:
         return extent._replace(offset=start)
@@ -353,7 +342,6 @@ class _Reader:
         return machine
 
     def _left_of(self, machine: PlainMachine, error: PickleError, *, is_first: bool) -> list[Value]:
-        """Return what is left of a pickle that breaks off, and note it; nothing of other bytes."""
         root = folded(machine.state)
         if is_first and (not isinstance(error, BrokenOffError) or not is_filled(root)):
             raise error
@@ -373,9 +361,7 @@ class _Reader:
         if source.gzipped:
             notes.append(Note(NoteKind.GZIP, (source.packing,)))
         stored = {key: self._stored(one) for key, one in self._extents.items() if one.method != LOST}
-        damage = damage_note(self._storage_ids, stored)
-        if damage is not None:
-            notes.append(damage)
+        notes += losses(self._storage_ids, stored)
         return Container(
             path=source.path,
             format="joblib" if self._is_joblib else "pickle",
@@ -396,7 +382,7 @@ class _Reader:
 
     def _reduced(self, machine: PlainMachine, call: Call, _at: int) -> None:
         """Put what loading makes of some calls in their place: the file within, the array."""
-        name = _name(call)
+        name = call.name
         if name == OPENER:
             self._open(machine, call)
         elif name in OPENERS:
@@ -407,7 +393,7 @@ class _Reader:
                 machine.state.stack[-1] = tensor
 
     def _built(self, machine: PlainMachine, call: Call, at: int) -> int | None:
-        name = _name(call)
+        name = call.name
         if name in RECONSTRUCTS:
             tensor = self._tensor(machine, reconstructed(call))
             if tensor is not None:
@@ -419,7 +405,7 @@ class _Reader:
         """Open the file that a call makes a tensor's storage of; one that cannot be read stays a call."""
         programs = self._source.programs
         programs.opened.append(call)
-        place = self._place(machine, call.args[0]) if isinstance(call.args, tuple) and call.args else None
+        place = self._place(machine, call.arguments[0]) if call.arguments else None
         if place is None:
             self._note_unread()
             return
@@ -439,7 +425,7 @@ class _Reader:
         programs = self._source.programs
         programs.opened.append(call)
         limits = within_bounds(self._limits)
-        for value in call.args if isinstance(call.args, tuple) else ():
+        for value in call.arguments:
             found = self._place(machine, value)
             if found is None:
                 continue
@@ -464,7 +450,6 @@ class _Reader:
             self._extents[key] = extent
 
     def _tensor(self, machine: PlainMachine, array: Array | None) -> StoredTensor | None:
-        """Return an array as a tensor; None where torch has none like it, or its bytes are elsewhere."""
         place = None if array is None else self._place(machine, array.data)
         if array is None or place is None or place[1] != array.nbytes:
             return None
@@ -481,9 +466,8 @@ class _Reader:
         return array.stored(key)
 
     def _place(self, machine: PlainMachine, value: Value) -> tuple[Place, int] | None:
-        """Return where the bytes stand that a value is, and how many they are."""
-        if isinstance(value, Call) and isinstance(value.func, Global) and isinstance(value.args, tuple):
-            name, args = value.func.present, value.args
+        if isinstance(value, Call) and isinstance(value.args, tuple):
+            name, args = value.name, value.args
             if name == _ENCODE or (name in _BYTES and len(args) == 2):
                 return self._place_of_text(machine, args)
             if name in _BYTES and not args:
@@ -534,7 +518,6 @@ class _Reader:
         return end
 
     def _read_objects(self, machine: PlainMachine, at: int) -> int:
-        """Read the pickle that joblib writes an array of objects as."""
         if self._depth >= _MOST_DEPTH:
             raise BrokenStreamError("arrays of objects are nested too deeply")
         self._depth += 1

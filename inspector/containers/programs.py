@@ -186,7 +186,6 @@ class Programs:
 
 
 def _joined(streams: Sequence[Stream]) -> Stream:
-    """Return several streams as one that does what all of them do."""
     if len(streams) == 1:
         return streams[0]
     return replace(

@@ -15,32 +15,24 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from inspector.containers.base import Cannot
-from inspector.containers.container import (
-    CodeDevice,
-    Container,
-    Declared,
-    PickleRecord,
-    StoredBytes,
-    damage_note,
-)
-from inspector.containers.joined import shift_large_values
-from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
-from inspector.containers.programs import Programs, within_bounds
+from inspector.containers.container import CodeDevice, Container, Declared, StoredBytes
+from inspector.containers.joined import InnerFiles
+from inspector.containers.notes import Note, NoteKind, listed, shown
+from inspector.containers.persistent_ids import StorageId
+from inspector.containers.programs import within_bounds
 from inspector.containers.rebuilds import PARAMETERS
-from inspector.containers.source import Source, Window
+from inspector.containers.source import Window
 from inspector.containers.torchscript import is_tensor
 from inspector.containers.unread import read_programs
 from inspector.containers.zip.archive import read_torchzip
 from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
-from inspector.containers.zip.records import Records, ZipFormat, read_contents
-from inspector.containers.zip.storages import read_metadata
+from inspector.containers.zip.records import Archive, Records, ZipFormat
+from inspector.containers.zip.storages import Metadata, Places, assemble, read_metadata
 from inspector.errors import ContainerError, PickleError
-from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles.values import Dict, Global, StoredTensor, Value
-from inspector.progress import Progress
-from inspector.units import cut_text, escape_text, format_count
+from inspector.records import replace
+from inspector.units import format_count
 
 # --- its JSON -----------------------------------------------------------------------------------------------
 
@@ -117,14 +109,14 @@ def parse_payloads(data: bytes, where: str) -> list[Payload]:
 def _payload(name: str, row: object, where: str) -> Payload:
     record = _get(row, "path_name")
     if not isinstance(record, str):
-        shown = escape_text(cut_text(name, _MOST_CHARS))
-        raise ContainerError("a weight has no record", where=f"{where}: {shown}", remedy="fetch it again")
+        raise ContainerError(
+            "a weight has no record", where=f"{where}: {shown(name)}", remedy="fetch it again"
+        )
     is_pickled = _get(row, "use_pickle") is True
     return Payload(name, record, _get(row, "is_param") is True, is_pickled, _meta(_get(row, "tensor_meta")))
 
 
 def _meta(row: object) -> Meta | None:
-    """Return a tensor; None where it is not one of plain numbers in plain order."""
     dtype = DTYPES.get(_count(_get(row, "dtype")))
     shape, stride = _counts(_get(row, "sizes")), _counts(_get(row, "strides"))
     offset = _count(_get(_get(row, "storage_offset"), "as_int"))
@@ -153,7 +145,7 @@ def devices_in_graph(model: object) -> Iterator[tuple[str, str]]:
             device = device_of(_get(_get(one, "arg"), "as_device"))
             if device is not None:
                 name, target = str(_get(node, "name")), str(_get(node, "target"))
-                yield device, escape_text(cut_text(f"{name} = {target}", _MOST_CHARS))
+                yield device, shown(f"{name} = {target}")
 
 
 def _get(row: object, key: str) -> object:
@@ -165,7 +157,6 @@ def _count(value: object) -> int:
 
 
 def _counts(values: object) -> tuple[int, ...] | None:
-    """Return sizes or steps that are known numbers."""
     if not isinstance(values, list) or len(values) > _MOST_DIMENSIONS:
         return None
     found = tuple(_count(_get(one, "as_int")) for one in values)
@@ -184,66 +175,17 @@ _SAMPLES = "data/sample_inputs/"
 _COMPILED = "data/aotinductor/"
 _MACHINE_CODE = (".so", ".o", ".cubin", ".hsaco", ".dll", ".pyd", ".dylib")
 _MOST_JSON_NBYTES = 1 << 26
-_MOST_FILES = 256
-_FEW = 3
 
 
-def open_pt2(
-    source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
-) -> Container:
-    """Take an archive apart whose records are known; `damage` is what is wrong with its directory."""
-    reading = _Reading(source, records, limits, progress)
-    is_old = any(name.endswith(_OLD_MODEL) for name in records.names)
-    root = Dict(list(reading.old() if is_old else reading.new()))
-    metadata = read_metadata(source, records.get, records.prefix, records.names)
-    refusal = "" if is_old else metadata.refusal  # Python's zipfile reads the older generation
-    notes = (
-        Note(NoteKind.REFUSED, (refusal.partition(". ")[0],)) if refusal else None,
-        *map(Note, dict.fromkeys(records.directory.doubts)),
-        *damage,
-        damage_note(reading.storage_ids, reading.stored),
-        *reading.notes,
-        *_compiled(records),
-    )
-    return Container(
-        path=source.path,
-        format="pt2",
-        file_nbytes=source.file_nbytes,
-        root=root,
-        pickles=tuple(reading.pickles),
-        programs=source.programs.all(),
-        storage_ids=reading.storage_ids,
-        stored=reading.stored,
-        data=bytes(reading.large),
-        versions=() if is_old else metadata.versions,
-        notes=tuple(filter(None, notes)),
-        refusal=refusal,
-        declared=reading.declared,
-        code_devices=tuple(dict.fromkeys(reading.devices)),
-    )
-
-
-class _Reading:
-    """Reads the models of an archive, and the files within it.
-
-    Attributes:
-        large: The data of pickles that left large values in it.
-    """
-
-    def __init__(self, source: Source, records: Records, limits: Limits, progress: Progress) -> None:
-        self._source = source
-        self._records = records
-        self._limits = limits
-        self._progress = progress
-        self._files = 0
-        self.storage_ids: dict[str, StorageId] = {}
+class _Reading(InnerFiles):
+    def __init__(self, archive: Archive) -> None:
+        super().__init__(archive.limits)
+        self._archive = archive
+        self._source = archive.source
+        self._records = archive.records
         self._owners: dict[str, str] = {}
-        self.stored: dict[str, StoredBytes] = {}
-        self.pickles: list[PickleRecord] = []
         self.declared: dict[int, Declared] = {}
-        self.large = bytearray()
         self.devices: list[CodeDevice] = []
-        self.notes: list[Note] = []
 
     # --- the archive of today -------------------------------------------------------------------------------
 
@@ -282,7 +224,6 @@ class _Reading:
             yield OWN.rstrip("/"), Dict(beside)
 
     def _tensors(self, model: str, folder: str) -> Iterator[tuple[Value, Value]]:
-        """Yield the tensors of a folder by name."""
         kind = "weights" if folder == _WEIGHTS else "constants"
         whole = self._file(f"{folder}{model}.pt")  # torch 2.8 wrote one file of torch.save for all
         if isinstance(whole, Dict):
@@ -334,20 +275,16 @@ class _Reading:
             nbytes = meta.itemsize * (meta.offset + 1 + _reach(meta.shape, meta.stride))
         count, rest = divmod(nbytes, meta.itemsize)
         dtype, itemsize, numel = (meta.dtype, meta.itemsize, count) if not rest else ("uint8", 1, nbytes)
-        self.storage_ids[key] = StorageId(
-            key, dtype, itemsize, meta.device, min(numel, _MOST), untyped=bool(rest), view=None
+        self.add_storage(
+            key,
+            StorageId(key, dtype, itemsize, meta.device, min(numel, _MOST), untyped=bool(rest), view=None),
         )
-        if len(self.storage_ids) > self._limits.storages:
-            raise ContainerError(f"the file has more than {self._limits.storages:,} storages")
         if entry is not None and entry.nbytes:
             with suppress(ContainerError):
                 offset = payload_offset(self._source, entry)
-                place = offset if entry.method == STORED else None
-                self.stored |= {
-                    one: StoredBytes(0, place, entry.nbytes)
-                    for one in (key,)
-                    if offset + entry.stored_nbytes <= self._source.nbytes
-                }
+                if offset + entry.stored_nbytes <= self._source.nbytes:
+                    place = offset if entry.method == STORED else None
+                    self.stored[key] = StoredBytes(0, place, entry.nbytes)
 
     def _unpickled(self, name: str) -> Value:
         """Read what a record runs that is no file of torch.save."""
@@ -386,9 +323,7 @@ class _Reading:
         entry = self._entry(name, below)
         if entry is None or not entry.nbytes:
             return None
-        self._files += 1
-        if self._files > _MOST_FILES:
-            raise ContainerError(f"the archive holds more than {_MOST_FILES:,} files of torch.save")
+        self.count_file()
         if entry.method != STORED:
             self._read_programs(name, entry)
             self._note_unlisted()
@@ -399,49 +334,34 @@ class _Reading:
             self._note_unlisted()
             return None
         try:
-            inner = read_torchzip(window, self._limits, self._progress)
+            inner = read_torchzip(window, self._archive.limits, self._archive.progress)
         finally:
-            self._adopt(window.programs, name)
-        return self._merged(inner, f"{name}:", payload_offset(self._source, entry))
-
-    def _merged(self, inner: Container, prefix: str, start: int) -> Value:
-        """Take over what a file within the archive holds; return its object."""
-        stream = inner.pickle()
-        for node in stream.persistent_ids:
-            prefix_key(node, prefix)
-        new = {prefix + key: prefixed(one, prefix) for key, one in inner.storage_ids.items()}
-        if any(self._owners.setdefault(key, prefix) != prefix for key in new):
+            self._source.programs.adopt(window.programs, name, "object")
+        keys = (f"{name}:{key}" for key in inner.storage_ids)
+        if any(self._owners.setdefault(key, name) != name for key in keys):
             raise ContainerError("a storage of one file in the archive is named like one of another")
-        self.storage_ids |= new
-        self.stored |= {
-            prefix + key: place._replace(offset=start + place.offset)
-            for key, place in inner.stored.items()
-            if place.offset is not None
-        }
+        # No reader finds what is compressed in a file within the archive.
+        plain = {key: place for key, place in inner.stored.items() if place.offset is not None}
+        self.take(name, replace(inner, stored=plain), payload_offset(self._source, entry))
         self.notes += [note for note in inner.notes if note.kind is not NoteKind.LOST_BYTES]
-        if shift_large_values(stream.root, stream, len(self.large), self._limits):
-            self.large += stream.data
-        self.pickles.append(PickleRecord(prefix, stream, prefix))
         root = inner.root
         return Dict(root.pairs) if isinstance(root, Dict) else root
 
     def _read_programs(self, name: str, entry: ZipEntry | None = None) -> None:
         """Read the pickles in a record that is no plain file of torch.save."""
         entry = entry or self._records.get(name)
+        if entry is None or entry.method != STORED:
+            return
         with suppress(ContainerError, PickleError):
-            if entry is not None and entry.method == STORED:
-                window = Window(self._source, payload_offset(self._source, entry), entry.nbytes)
-                try:
-                    read_programs(window, within_bounds(self._limits), self._progress)
-                finally:
-                    self._adopt(window.programs, name)
-
-    def _adopt(self, programs: Programs, name: str) -> None:
-        self._source.programs.adopt(programs, name, "object")
+            window = Window(self._source, payload_offset(self._source, entry), entry.nbytes)
+            try:
+                read_programs(window, within_bounds(self._archive.limits), self._archive.progress)
+            finally:
+                self._source.programs.adopt(window.programs, name, "object")
 
     def _json(self, name: str, below: str | None = None) -> bytes:
         entry = self._entry(name, below)
-        return b"" if entry is None else read_contents(self._source, entry, _MOST_JSON_NBYTES).data
+        return b"" if entry is None else self._archive.contents(entry, _MOST_JSON_NBYTES).data
 
     def _find_devices(self, name: str, below: str | None = None) -> None:
         """Look for devices in a graph; one that is too large or broken says nothing."""
@@ -454,19 +374,14 @@ class _Reading:
 
 
 def _reach(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    """Return how far the last element of a tensor is from its first."""
     return sum((size - 1) * step for size, step in zip(shape, stride, strict=True) if size)
 
 
 def _compiled(records: Records) -> Iterator[Note]:
-    """Yield a note about machine code, which AOTInductor puts into such an archive."""
     names = [name for name in records.below(_COMPILED) if name.endswith(_MACHINE_CODE)]
     if names:
-        named = ", ".join(
-            escape_text(cut_text(name.rpartition("/")[2], _MOST_CHARS)) for name in names[:_FEW]
-        )
-        more = f" and {len(names) - _FEW:,} more" if len(names) > _FEW else ""
-        yield Note(NoteKind.MACHINE_CODE, (f"{format_count(len(names), 'file')}, {named}{more}",))
+        amount, ends = format_count(len(names), "file"), [name.rpartition("/")[2] for name in names]
+        yield Note(NoteKind.MACHINE_CODE, (f"{amount}, {listed(ends)}",))
 
 
 def _name_in_own(folder: str) -> str:
@@ -499,12 +414,23 @@ class ExportedProgram(ZipFormat):
         )
 
     @override
-    def take_apart(
-        self,
-        source: Source,
-        records: Records,
-        limits: Limits,
-        progress: Progress,
-        damage: tuple[Note, ...] = (),
-    ) -> Container:
-        return open_pt2(source, records, limits, progress, damage)
+    def take_apart(self, archive: Archive) -> Container:
+        source, records, _, _, _ = archive
+        reading = _Reading(archive)
+        is_old = any(name.endswith(_OLD_MODEL) for name in records.names)
+        root = Dict(list(reading.old() if is_old else reading.new()))
+        # Python's zipfile reads the older generation
+        metadata = Metadata() if is_old else read_metadata(source, records)
+        return assemble(
+            archive,
+            "pt2",
+            root,
+            reading.storage_ids,
+            Places(reading.stored),
+            metadata,
+            more=(*reading.notes, *_compiled(records)),
+            pickles=tuple(reading.pickles),
+            data=bytes(reading.large),
+            declared=reading.declared,
+            code_devices=tuple(dict.fromkeys(reading.devices)),
+        )

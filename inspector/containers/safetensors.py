@@ -21,8 +21,8 @@ from math import prod
 from typing import NamedTuple, NoReturn
 
 from inspector.containers.base import Cannot, Format
-from inspector.containers.container import Container, StoredBytes, damage_note
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.container import Container, StoredBytes, losses
+from inspector.containers.notes import Note, NoteKind, shown
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
 from inspector.containers.unread import read_as_other_pickle
@@ -31,7 +31,6 @@ from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles.values import Call, Dict, Global, StoredTensor, Value
 from inspector.progress import Progress
-from inspector.units import cut_text, escape_text
 
 
 class Code(NamedTuple):
@@ -78,7 +77,6 @@ _MOST_HEADER_NBYTES = 100_000_000
 _MOST_ENTRY_NBYTES = 1 << 16
 _MOST_PLAIN = 64  # dimensions of an entry that is read in one go
 _MOST_DEPTH = 100  # serde_json, which safetensors reads it with, goes no deeper than 127
-_MOST_WHERE = 80
 _ASK_EACH = 8192
 _MOST_COUNT = (1 << 64) - 1
 _FETCH = "fetch or copy the file again"
@@ -143,8 +141,6 @@ def read_header(source: Source, limits: Limits, look: Callable[[int], None]) -> 
 
 
 class _Reading:
-    """Goes through one header."""
-
     def __init__(self, data: bytes, limits: Limits, look: Callable[[int], None]) -> None:
         self._data = data
         self._most = limits.tensors
@@ -170,12 +166,11 @@ class _Reading:
         if len(set(names)) < len(names):
             raise DamagedError(
                 "the header names a tensor twice",
-                where=_shown(_first_double(names)),
+                where=shown(_first_double(names)),
                 remedy="programs read different things from it: fetch it again, or write it anew",
             )
 
     def _object(self, pos: int, member: Callable[[str, int], int]) -> int:
-        """Read an object whose members are read by `member`; return where it ends."""
         pos = self._matched(_OPEN, pos, "it is no JSON object").end()
         found = _CLOSE.match(self._data, pos)
         while found is None:
@@ -263,7 +258,6 @@ class _Reading:
         return found
 
     def _text(self, found: re.Match[bytes]) -> str:
-        """Return the text that stands between two quotes."""
         raw = found[1]
         try:
             text = json.loads(b'"%b"' % raw) if b"\\" in raw else raw.decode()
@@ -299,16 +293,12 @@ def _counts(value: object) -> tuple[int, ...] | None:
 
 def _malformed(name: str, why: str) -> DamagedError:
     return DamagedError(
-        f"the entry of a tensor in the header is not valid: {why}", where=_shown(name), remedy=_FETCH
+        f"the entry of a tensor in the header is not valid: {why}", where=shown(name), remedy=_FETCH
     )
 
 
 def _first_double(names: list[str]) -> str:
     return next(name for name, other in pairwise(sorted(names)) if name == other)
-
-
-def _shown(name: str) -> str:
-    return escape_text(cut_text(name, _MOST_WHERE))
 
 
 # --- the file -----------------------------------------------------------------------------------------------
@@ -321,61 +311,14 @@ _INCOMPLETE = f"{_SAYS}incomplete metadata, file not fully covered"
 
 
 class _Laid(NamedTuple):
-    """An entry with what its type is."""
-
     entry: Entry
     code: Code
 
 
-def read_safetensors(source: Source, limits: Limits, progress: Progress) -> Container:
-    """Take a safetensors file apart."""
-    work = limits.counted(progress.advance)
-    header = read_header(source, limits, work.look)
-    rows = [_Laid(entry, CODES.get(entry.code) or _refuse_code(entry)) for entry in header.entries]
-    storage_ids: dict[str, StorageId] = {}
-    stored: dict[str, StoredBytes] = {}
-    pairs: list[tuple[Value, Value]] = []
-    data_start = header.data_start
-    # Of a file that ends before its last tensor does, each is asked about.
-    is_whole = source.reaches(data_start + max([max(entry[3:]) for entry in header.entries], default=0))
-    for number, (entry, code) in enumerate(rows):
-        if number % _ASK_EACH == 0:
-            work.breathe()
-        name, _, shape, begin, end = entry
-        dtype, bits, packed, loads = code
-        key, nbytes, start = str(number), end - begin if end > begin else 0, data_start + begin
-        itemsize = bits * packed // 8
-        if loads and nbytes % itemsize == 0:
-            own = StorageId(key, dtype, itemsize, NO_DEVICE, nbytes // itemsize, untyped=False, view=None)
-        else:  # no whole number of elements
-            own = StorageId(key, "uint8", 1, NO_DEVICE, nbytes, untyped=True, view=None)
-        storage_ids[key] = own
-        pairs.append((name, StoredTensor(key, dtype, shape if packed == 1 else _packed_shape(shape, code))))
-        if is_whole or source.reaches(start + nbytes):
-            stored[key] = StoredBytes(0, start, nbytes)
-    lost = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
-    work.breathe()
-    in_order = _in_order(rows)
-    container = Container(
-        path=source.path,
-        format="safetensors",
-        file_nbytes=source.file_nbytes,
-        root=_root(pairs, header),
-        storage_ids=storage_ids,
-        stored=stored,
-        notes=(*([Note(NoteKind.OVERLAP)] if _overlap(in_order) else []), *([] if lost is None else [lost])),
-        refusal=_refusal(rows, in_order, source.nbytes - header.data_start),
-        tied=_tied(header),
-    )
-    header.entries.clear()
-    return container
-
-
 def _refuse_code(entry: Entry) -> NoReturn:
-    kind = escape_text(cut_text(entry.code, _MOST_CHARS))
     raise ContainerError(
-        f"a tensor has the type {kind}, which is none of safetensors 0.8",
-        where=escape_text(cut_text(entry.name, _MOST_CHARS)),
+        f"a tensor has the type {shown(entry.code)}, which is none of safetensors 0.8",
+        where=shown(entry.name),
         remedy="look for the program that wrote it, or for a newer version of this one",
     )
 
@@ -406,7 +349,6 @@ def _tied(header: Header) -> tuple[tuple[str, str], ...]:
 
 
 def _refusal(rows: list[_Laid], in_order: list[_Laid], nbytes: int) -> str:
-    """Return what safetensors' loader says to the tensors; empty where it takes them."""
     reached = 0
     for row in in_order:
         entry = row.entry
@@ -459,7 +401,6 @@ def _overlap(rows: list[_Laid]) -> bool:
 
 
 def _in_order(rows: list[_Laid]) -> list[_Laid]:
-    """Return tensors by where they begin, and where they end."""
     return sorted(rows, key=lambda row: row[0][3:])
 
 
@@ -488,7 +429,47 @@ class Safetensors(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_safetensors(source, limits, progress)
+        work = limits.counted(progress.advance)
+        header = read_header(source, limits, work.look)
+        rows = [_Laid(entry, CODES.get(entry.code) or _refuse_code(entry)) for entry in header.entries]
+        storage_ids: dict[str, StorageId] = {}
+        stored: dict[str, StoredBytes] = {}
+        pairs: list[tuple[Value, Value]] = []
+        data_start = header.data_start
+        # Of a file that ends before its last tensor does, each is asked about.
+        is_whole = source.reaches(data_start + max([max(entry[3:]) for entry in header.entries], default=0))
+        for number, (entry, code) in enumerate(rows):
+            if number % _ASK_EACH == 0:
+                work.breathe()
+            name, _, shape, begin, end = entry
+            dtype, bits, packed, loads = code
+            key, nbytes, start = str(number), end - begin if end > begin else 0, data_start + begin
+            itemsize = bits * packed // 8
+            if loads and nbytes % itemsize == 0:
+                own = StorageId(key, dtype, itemsize, NO_DEVICE, nbytes // itemsize, untyped=False, view=None)
+            else:  # no whole number of elements
+                own = StorageId(key, "uint8", 1, NO_DEVICE, nbytes, untyped=True, view=None)
+            storage_ids[key] = own
+            pairs.append(
+                (name, StoredTensor(key, dtype, shape if packed == 1 else _packed_shape(shape, code)))
+            )
+            if is_whole or source.reaches(start + nbytes):
+                stored[key] = StoredBytes(0, start, nbytes)
+        work.breathe()
+        in_order = _in_order(rows)
+        container = Container(
+            path=source.path,
+            format="safetensors",
+            file_nbytes=source.file_nbytes,
+            root=_root(pairs, header),
+            storage_ids=storage_ids,
+            stored=stored,
+            notes=(*([Note(NoteKind.OVERLAP)] if _overlap(in_order) else []), *losses(storage_ids, stored)),
+            refusal=_refusal(rows, in_order, source.nbytes - header.data_start),
+            tied=_tied(header),
+        )
+        header.entries.clear()
+        return container
 
     @override
     def read_rival(self, source: Source, limits: Limits, progress: Progress) -> bool:

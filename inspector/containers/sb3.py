@@ -16,12 +16,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from inspector.containers.base import Cannot, Find
-from inspector.containers.container import Container, Extent, Extents, PickleRecord, StoredBytes, damage_note
-from inspector.containers.joined import shift_large_values
+from inspector.containers.container import Container, Extent, Extents, PickleRecord
+from inspector.containers.joined import InnerFiles
 from inspector.containers.legacy import Legacy, legacy_extents
 from inspector.containers.lookalikes import refuse_lookalike
-from inspector.containers.notes import Note, NoteKind
-from inspector.containers.persistent_ids import StorageId, prefix_key, prefixed
+from inspector.containers.notes import Note, NoteKind, listed, shown
 from inspector.containers.small_json import Members, read_json, value_of
 from inspector.containers.source import BytesSource, Source
 from inspector.containers.unread import programs_on_errors
@@ -37,14 +36,14 @@ from inspector.containers.zip.directory import (
 )
 from inspector.containers.zip.records import (
     PICKLE,
+    Archive,
     Records,
     ZipFormat,
-    is_stored,
     open_record,
-    read_contents,
     record_extents,
     records_of,
 )
+from inspector.containers.zip.storages import Metadata, Places, assemble
 from inspector.errors import (
     CheckpointError,
     ContainerError,
@@ -53,29 +52,25 @@ from inspector.errors import (
     PickleError,
     TooLargeError,
 )
-from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.limits import Limits
 from inspector.overriding import override
-from inspector.pickles.machine import Machine, Stream
 from inspector.pickles.values import Dict, Value
 from inspector.progress import Progress
-from inspector.units import cut_text, escape_text, format_count
+from inspector.records import replace
+from inspector.units import cut_text, format_count
 
 # --- files of torch within it -------------------------------------------------------------------------------
 
 
-_MOST_FILES = 256
 _NO_FILE = "this is no file of torch.save"
 TWICE = -1000
 """The method of bytes that are compressed in a file that is compressed itself: torch writes no such file."""
 
 
 class _File(NamedTuple):
-    """One file that was read, and where it stands."""
-
     entry: ZipEntry
     inside: Source
     is_zip: bool
-    container: Container
     prefix: str
 
 
@@ -88,34 +83,21 @@ class Found(NamedTuple):
     names: set[str]
 
 
-class InnerFiles:
-    """Reads files within one zip, and gathers what they hold.
+class Files(InnerFiles):
+    """Reads files of torch within one zip."""
 
-    Attributes:
-        large: The data of pickles that left large values in it.
-        refusal: What torch says to the first of them that it does not open.
-        byteorder: How they store numbers, where they say so.
-    """
-
-    def __init__(self, source: Source, limits: Limits, progress: Progress) -> None:
-        """Prepare to read files within `source`."""
-        self.storage_ids: dict[str, StorageId] = {}
-        self.stored: dict[str, StoredBytes] = {}
-        self.pickles: list[PickleRecord] = []
-        self.refused: list[tuple[str, str]] = []
-        self.large = bytearray()
-        self.notes: list[Note] = []
-        self.refusal = ""
-        self.byteorder = ""
-        self._source = source
-        self._limits = limits
-        self._progress = progress
+    def __init__(self, archive: Archive) -> None:
+        super().__init__(archive.limits)
+        self.refused: dict[str, str] = {}
+        self.refusal = ""  # what torch says to the first of them that it does not open
+        self.byteorder = ""  # how they store numbers, where they say so
+        self._source = archive.source
+        self._progress = archive.progress
         self._files: list[_File] = []
 
     def read(self, name: str, entry: ZipEntry) -> Value:
         """Read the file in a record, and return its object."""
-        if len(self._files) >= _MOST_FILES:
-            raise ContainerError(f"the archive holds more than {_MOST_FILES:,} files of torch.save")
+        self.count_file()
         inside = open_record(self._source, entry, self._limits)
         try:
             with programs_on_errors(inside, self._limits, self._progress):
@@ -125,9 +107,12 @@ class InnerFiles:
         finally:
             self._source.programs.adopt(inside.programs, name, "object")
         self._refuse_other_order(container, name)
-        found = _File(entry, inside, is_zip, container, f"{name}:")
-        self._files.append(found)
-        self._take(found, name)
+        self._files.append(_File(entry, inside, is_zip, f"{name}:"))
+        start = payload_offset(self._source, entry)
+        self.take(name, container, start if entry.method == STORED else None)
+        self.notes += [note.within(name) for note in container.notes if note.kind is not NoteKind.LOST_BYTES]
+        self.refusal = self.refusal or container.refusal
+        self.refused |= {f"{name}:{key}": words for key, words in container.refused}
         return container.root
 
     def _read_zip(self, inside: Source, name: str) -> Container:
@@ -138,17 +123,11 @@ class InnerFiles:
         return read_torchzip(inside, self._limits, self._progress)
 
     def _read_stream(self, inside: Source, name: str) -> Container:
-        """Read what is no zip: a legacy file, or none of torch.save."""
         legacy = Legacy()
         if not legacy.matches(inside):
             refuse_lookalike(inside)
             raise NotACheckpointError(_NO_FILE, where=name)
         return legacy.read(inside, self._limits, self._progress)
-
-    def add_pickle(self, name: str, stream: Stream) -> None:
-        """Add a pickle that stands by itself, and refers to no storage."""
-        self._keep_large(stream)
-        self.pickles.append(PickleRecord(name, stream))
 
     def extents(self) -> Found:
         """Return where the bytes of every storage are, and of every other record of the files."""
@@ -170,36 +149,9 @@ class InnerFiles:
             raise ContainerError(what, where=name)
         self.byteorder = order
 
-    def _take(self, file: _File, name: str) -> None:
-        """Take over what a file holds."""
-        container, prefix = file.container, file.prefix
-        stream = container.pickle()
-        for node in stream.persistent_ids:
-            prefix_key(node, prefix)
-        self.storage_ids |= {
-            prefix + key: prefixed(one, prefix) for key, one in container.storage_ids.items()
-        }
-        if len(self.storage_ids) > self._limits.storages:
-            raise ContainerError(f"the file has more than {self._limits.storages:,} storages")
-        self._keep_large(stream)
-        start = payload_offset(self._source, file.entry)
-        is_plain = is_stored(file.entry)
-        for key, place in container.stored.items():
-            offset = start + place.offset if is_plain and place.offset is not None else None
-            self.stored[prefix + key] = place._replace(offset=offset)
-        self.notes += [note.within(name) for note in container.notes if note.kind is not NoteKind.LOST_BYTES]
-        self.refusal = self.refusal or container.refusal
-        self.refused += [(prefix + key, words) for key, words in container.refused]
-        self.pickles.append(PickleRecord(name, stream, prefix))
-
-    def _keep_large(self, stream: Stream) -> None:
-        if shift_large_values(stream.root, stream, len(self.large), self._limits):
-            self.large += stream.data
-
 
 def _outer(own: Extent, start: int, entry: ZipEntry) -> Extent:
-    """Return where bytes of a file within a record are in the archive."""
-    if is_stored(entry):
+    if entry.method == STORED:
         return own._replace(offset=start + own.offset)
     if own.method != STORED:
         return own._replace(offset=start, method=TWICE)
@@ -216,15 +168,6 @@ _MOST_NBYTES = 64 << 20
 _MOST_PICKLES = 4096
 
 
-class _Reading(NamedTuple):
-    """What reading takes."""
-
-    source: Source
-    files: InnerFiles
-    limits: Limits
-    progress: Progress
-
-
 class Attributes(NamedTuple):
     """What was read of them."""
 
@@ -232,44 +175,36 @@ class Attributes(NamedTuple):
     unread: tuple[str, ...]  # the names of those whose pickle cannot be read, fit for a screen
 
 
-def read_attributes(
-    source: Source, entry: ZipEntry, files: InnerFiles, limits: Limits, progress: Progress
-) -> Attributes:
+def read_attributes(archive: Archive, entry: ZipEntry, files: InnerFiles) -> Attributes:
     """Read the attributes; `files` takes over what their pickles refer to."""
-    data = read_contents(source, entry, _MOST_NBYTES).data
-    members = read_json(BytesSource(data, RECORD), limits)
-    reading = _Reading(source, files, limits, progress)
+    data = archive.contents(entry, _MOST_NBYTES).data
+    members = read_json(BytesSource(data, RECORD), archive.limits)
     pairs: list[tuple[Value, Value]] = []
     unread: list[str] = []
     if sum(isinstance(found, Members) for _, found in members) > _MOST_PICKLES:
         raise TooLargeError(f"there are more than {_MOST_PICKLES:,} pickled attributes")
     for name, found in members:
-        progress.advance(0)
+        archive.progress.advance(0)
+        where = f"{RECORD}: {cut_text(name, _MOST_NAME_CHARS)}"
         try:
-            pairs.append((name, _value(name, found, reading)))
+            pairs.append((name, _value(name, found, where, archive, files)))
         except (PickleError, ContainerError, ValueError) as error:  # of a text that is no Base64
-            source.programs.miss(
-                f"{RECORD}: {cut_text(name, _MOST_NAME_CHARS)}", str(getattr(error, "what", error))
-            )
-            unread.append(escape_text(cut_text(name, _MOST_NAME_CHARS)))
+            archive.source.programs.miss(where, str(getattr(error, "what", error)))
+            unread.append(shown(name, _MOST_NAME_CHARS))
     return Attributes(Dict(pairs), tuple(unread))
 
 
-def _value(name: str, found: object, reading: _Reading) -> Value:
-    """Return one value."""
+def _value(name: str, found: object, where: str, archive: Archive, files: InnerFiles) -> Value:
     if not isinstance(found, Members) or not any(key == _PICKLED for key, _ in found):
         return value_of(found)
     packed = dict(found)[_PICKLED]  # of several members of one name the last counts
     if not isinstance(packed, str):
         raise ContainerError("a pickle is no text", where=name)
     data = binascii.a2b_base64(packed.encode())  # whatever else stands in it is passed over, as in Python
-    source, files, limits, progress = reading
-    where = f"{RECORD}: {cut_text(name, _MOST_NAME_CHARS)}"
-    machine = Machine(data, name=where, limits=limits, progress=progress)
-    stream = source.programs.run(machine, RECORD, "object")
+    stream = archive.run(data, where, RECORD, "object")
     if stream.persistent_ids:  # cloudpickle finds nothing that they could mean, and stops
         raise ContainerError("a pickle refers to something outside of itself", where=name)
-    files.add_pickle(f"{RECORD}/{name}", stream)
+    files.add_pickle(PickleRecord(f"{RECORD}/{name}", stream))
     return stream.root
 
 
@@ -281,30 +216,19 @@ _VARIABLES = ("pytorch_variables.pth", "tensors.pth")
 _VERSION, _SYSTEM = "_stable_baselines3_version", "system_info.txt"
 _SHOWN = ("Python", "PyTorch", "Numpy", "Gymnasium", "OpenAI Gym", "GPU Enabled")
 _MOST_TEXT_NBYTES = 1 << 14
-_MOST_CHARS = 80
-_FEW = 3
 _TAIL_NBYTES = (1 << 16) + END.size  # in which Python looks for the end of a zip
 _NOWHERE = "its bytes are not in the file"
 
 
-class Agent(NamedTuple):
-    """An agent, taken apart: its container, and the files of torch in it."""
-
-    container: Container
-    files: InnerFiles
-
-
-def open_sb3(
-    source: Source, records: Records, limits: Limits, progress: Progress, damage: tuple[Note, ...] = ()
-) -> Agent:
-    """Take a zip apart whose records are known; `damage` is what is wrong with its directory."""
-    files = InnerFiles(source, limits, progress)
+def open_sb3(archive: Archive) -> tuple[Container, Files]:
+    """Take an agent apart, and return the files of torch in it as well."""
+    source, records, _, progress, _ = archive
+    files = Files(archive)
     entries = {entry.name: entry for entry in records.directory.entries}
-    notes = [*map(Note, records.directory.doubts), *damage]
-    if len(entries) < len(records.directory.entries):
-        notes.append(Note(NoteKind.SHARED_NAME))
-        _read_rivals(source, records, entries, limits, progress)
-    attributes, unread = _attributes(source, entries, files, limits, progress)
+    shares = len(entries) < len(records.directory.entries)
+    if shares:
+        _read_rivals(archive, entries)
+    attributes, unread = _attributes(archive, entries, files)
     pairs: list[tuple[Value, Value]] = []
     for name in sorted(filter(_is_file, entries), key=_rank):
         progress.advance(0)
@@ -317,38 +241,31 @@ def open_sb3(
         raise unread[-1][1]
     if attributes is not None:
         pairs.append((RECORD, attributes.root))
-    lost = damage_note(files.storage_ids, files.stored)
-    notes += [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in unread]
-    notes += [*files.notes, *_of_attributes(attributes), *((lost,) if lost is not None else ())]
-    refusal = f"{unread[0][0]}: {unread[0][1].what}" if unread else files.refusal
-    container = Container(
-        path=source.path,
-        format="stable-baselines3",
-        file_nbytes=source.file_nbytes,
-        root=Dict(pairs),
+    notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in unread]
+    container = assemble(
+        archive,
+        "stable-baselines3",
+        Dict(pairs),
+        files.storage_ids,
+        Places(files.stored, files.refused),
+        Metadata(tuple(_versions(archive, entries, files.byteorder))),
+        flags={NoteKind.SHARED_NAME: shares},
+        more=[*notes, *files.notes, *_of_attributes(attributes)],
         pickles=tuple(files.pickles),
-        programs=source.programs.all(),
-        storage_ids=files.storage_ids,
-        stored=files.stored,
         data=bytes(files.large),
-        versions=tuple(_versions(source, entries, files.byteorder)),
-        notes=tuple(notes),
-        refusal=refusal,
-        refused=tuple(files.refused),
     )
-    return Agent(container, files)
+    refusal = f"{unread[0][0]}: {unread[0][1].what}" if unread else files.refusal
+    return replace(container, refusal=refusal), files
 
 
-def _read_rivals(
-    source: Source, records: Records, entries: dict[str, ZipEntry], limits: Limits, progress: Progress
-) -> None:
+def _read_rivals(archive: Archive, entries: dict[str, ZipEntry]) -> None:
     """Read what the other records of one name run, which other readers take."""
     kept = set(entries.values())
-    for entry in records.directory.entries:
-        files = InnerFiles(source, limits, progress)
+    for entry in archive.records.directory.entries:
+        files = Files(archive)
         with suppress(ContainerError, PickleError):
             if entry not in kept and entry.name == RECORD:
-                read_attributes(source, entry, files, limits, progress)
+                read_attributes(archive, entry, files)
             elif entry not in kept and _is_file(entry.name):
                 files.read(entry.name, entry)
 
@@ -363,44 +280,40 @@ def _rank(name: str) -> tuple[int, str]:
 
 
 def _attributes(
-    source: Source, entries: dict[str, ZipEntry], files: InnerFiles, limits: Limits, progress: Progress
+    archive: Archive, entries: dict[str, ZipEntry], files: InnerFiles
 ) -> tuple[Attributes | None, list[tuple[str, CheckpointError]]]:
     """Return the attributes, and what stands in the way of reading them; first, since they run most."""
     if RECORD not in entries:
         return None, []
     try:
-        return read_attributes(source, entries[RECORD], files, limits, progress), []
+        return read_attributes(archive, entries[RECORD], files), []
     except ContainerError as error:
-        source.programs.absorb_failed(error, RECORD)
+        archive.source.programs.absorb_failed(error, RECORD)
         return None, [(RECORD, error)]
 
 
 def _of_attributes(found: Attributes | None) -> list[Note]:
     if found is None or not found.unread:
         return []
-    named = ", ".join(found.unread[:_FEW])
-    more = f" and {len(found.unread) - _FEW:,} more" if len(found.unread) > _FEW else ""
     amount = format_count(len(found.unread), "pickled attribute")
-    return [Note(NoteKind.UNREAD_VALUES, (amount, RECORD, f"{named}{more}"))]
+    return [Note(NoteKind.UNREAD_VALUES, (amount, RECORD, listed(found.unread)))]
 
 
-def _versions(source: Source, entries: dict[str, ZipEntry], byteorder: str) -> list[tuple[str, str]]:
-    """Return what the file says of the programs that wrote it."""
-    version = _text(source, entries, _VERSION)
+def _versions(archive: Archive, entries: dict[str, ZipEntry], byteorder: str) -> list[tuple[str, str]]:
+    version = _text(archive, entries, _VERSION)
     found = [("stable_baselines3", version)] if version else []
-    lines = [line.lstrip("- ").partition(": ") for line in _text(source, entries, _SYSTEM).splitlines()]
+    lines = [line.lstrip("- ").partition(": ") for line in _text(archive, entries, _SYSTEM).splitlines()]
     found += [(name, text) for name, _, text in lines if name in _SHOWN and text]
     return [*found, ("byteorder", byteorder)] if byteorder == "big" else found
 
 
-def _text(source: Source, entries: dict[str, ZipEntry], name: str) -> str:
+def _text(archive: Archive, entries: dict[str, ZipEntry], name: str) -> str:
     """Return a short record as text that is fit for a screen; nothing of one that cannot be read."""
     try:
-        data = read_contents(source, entries[name], _MOST_TEXT_NBYTES).data if name in entries else b""
+        data = archive.contents(entries[name], _MOST_TEXT_NBYTES).data if name in entries else b""
     except ContainerError:
         return ""
-    lines = data.decode("utf-8", "replace").splitlines()
-    return "\n".join(cut_text(escape_text(line), _MOST_CHARS) for line in lines).strip()
+    return "\n".join(map(shown, data.decode("utf-8", "replace").splitlines())).strip()
 
 
 class StableBaselines3(ZipFormat):
@@ -438,26 +351,18 @@ class StableBaselines3(ZipFormat):
 
     @override
     def finder(self, source: Source) -> Find:
-        opened = open_sb3(source, records_of(source), DEFAULT_LIMITS, Progress())
-        return opened.files.extents().whole.get
+        return open_sb3(self.opened(source))[1].extents().whole.get
 
     @override
     def extents(self, source: Source, limits: Limits, progress: Progress) -> Extents:
-        records = records_of(source, limits, progress)
-        container, files = open_sb3(source, records, limits, progress)
+        archive = self.opened(source, limits, progress)
+        container, files = open_sb3(archive)
         found = files.extents()
         lost = {key: _NOWHERE for key in container.storage_ids if key not in found.whole} | found.lost
-        own = [entry for entry in records.directory.entries if entry.name not in found.names]
+        own = [entry for entry in archive.records.directory.entries if entry.name not in found.names]
         others = record_extents(source, own)
         return Extents(container=container, whole=found.whole, lost=lost, records=found.records | others)
 
     @override
-    def take_apart(
-        self,
-        source: Source,
-        records: Records,
-        limits: Limits,
-        progress: Progress,
-        damage: tuple[Note, ...] = (),
-    ) -> Container:
-        return open_sb3(source, records, limits, progress, damage).container
+    def take_apart(self, archive: Archive) -> Container:
+        return open_sb3(archive)[0]

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, cast
 
 from inspector.containers.base import Cannot, Format
 from inspector.containers.container import Container
-from inspector.containers.folder import Folder, are_files, leads_out, listed, shown
+from inspector.containers.folder import Folder, leads_out
 from inspector.containers.joined import Member, join
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, are_files, listed, shown
 from inspector.containers.small_json import Members, read_json
 from inspector.containers.source import Source
-from inspector.errors import CancelledError, CheckpointError, DamagedError
+from inspector.errors import CheckpointError, DamagedError
 from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles.values import Call, Dict, Global, Value
@@ -38,11 +38,6 @@ class Index(NamedTuple):
     twice: tuple[str, ...]  # names that it lists more than once
     total_nbytes: int | None  # the bytes of all tensors; None where it does not tell
     metadata: tuple[tuple[str, Value], ...]
-
-
-def read_sharded(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a model in several files."""
-    return read_index(folder, folder.entry or find_index(folder.sizes) or "", limits, progress)
 
 
 def read_index(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
@@ -81,8 +76,6 @@ def _parse_index(found: Members, where: str) -> Index:
 
 
 class _Reading:
-    """Reads the files that an index names."""
-
     def __init__(self, folder: Folder, index: Index, limits: Limits, progress: Progress) -> None:
         self._folder = folder
         places = {file: folder.locate(file) or file for file in dict.fromkeys(index.files.values())}
@@ -100,12 +93,14 @@ class _Reading:
         self._notes: list[Note] = []
 
     def read(self, index: str) -> Container:
-        self._progress.start("reading the parts", len(self._wanted), is_counted=True)
-        for file in sorted(self._wanted):
-            self._progress.advance(1)
-            self._read_file(file)
-        if not self._members and self._unread:
-            raise self._unread[0][1]
+        folder = self._folder
+        self._missing = sorted(file for file in self._wanted if file not in folder.sizes)
+        for file in filter(folder.leads_elsewhere, self._missing):
+            folder.programs.miss(file, "it is not among the files of the folder")
+        files = sorted(self._wanted.keys() - self._missing)
+        self._members, self._unread = folder.read_members(
+            files, lambda name: folder.read_member(name, self._limits, self._progress), self._progress
+        )
         for member in self._members:
             self._compare(member)
         members = _one_by_one(self._members)
@@ -119,28 +114,9 @@ class _Reading:
             tied=tuple(pair for pair in container.tied if pair[0] not in self._pairs),
         )
 
-    def _read_file(self, file: str) -> None:
-        if file not in self._folder.sizes:
-            self._missing.append(file)
-            if self._folder.leads_elsewhere(file):
-                self._folder.programs.miss(file, "it is not among the files of the folder")
-            return
-        with self._folder.open(file) as source:
-            try:
-                container = self._folder.read_file(source, self._limits, self._progress)
-            except CancelledError:
-                raise
-            except CheckpointError as error:
-                self._folder.programs.absorb_failed(error, file)
-                self._unread.append((file, error))
-            else:
-                self._folder.programs.absorb(container.programs, file)
-                self._members.append(Member(file, container))
-
     # --- what the index says and what the files hold --------------------------------------------------------
 
     def _compare(self, member: Member) -> None:
-        """Take the tensors of a file, and note where they are not what the index says."""
         file, pairs = member.name, _pairs_of(member.container.root)
         if pairs is None:
             self._notes.append(Note(NoteKind.NO_STATE_DICT, (shown(file),)))
@@ -210,7 +186,6 @@ class _Reading:
         ]
 
     def _refusal(self) -> str:
-        """Return what a loader says to the first file that it cannot read; empty where it reads all."""
         if self._missing:
             return f"FileNotFoundError: No such file or directory: {shown(self._missing[0])}"
         return f"{self._unread[0][0]}: {self._unread[0][1].what}" if self._unread else ""
@@ -262,4 +237,5 @@ class Sharded(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_sharded(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+        return read_index(folder, folder.entry or find_index(folder.sizes) or "", limits, progress)

@@ -56,7 +56,6 @@ class Source:
     kept: object = None
 
     def __init__(self, path: str, nbytes: int, status: os.stat_result | None = None) -> None:
-        """Prepare to read a source of this size."""
         self.path = path
         self.nbytes = self.file_nbytes = nbytes
         self.status = status
@@ -225,7 +224,6 @@ class BytesSource(Source):
     """Bytes in memory."""
 
     def __init__(self, data: bytes, path: str) -> None:
-        """Read `data`, which `path` names in errors."""
         self._data = data
         super().__init__(path, len(data))
 
@@ -262,7 +260,6 @@ class Window(Source):
     """Some bytes of another source, which stays open elsewhere."""
 
     def __init__(self, whole: Source, offset: int, nbytes: int) -> None:
-        """Read so many bytes from an offset on."""
         if offset < 0 or nbytes < 0 or offset + nbytes > whole.nbytes:
             raise DamagedError(
                 "the file ends too early",
@@ -286,7 +283,6 @@ class NearReader:
     """Reads small pieces one behind the other; pieces that stand close share one read of the file."""
 
     def __init__(self, source: Source) -> None:
-        """Prepare to read `source`."""
         self.window = b""
         self._source = source
         self._start = 0

@@ -30,7 +30,6 @@ class StorageReader:
     """Reads the storages of a container whose files are open."""
 
     def __init__(self, container: Container, *parts: Source) -> None:
-        """Read from the container's file, or from each of its parts."""
         self.container = container
         self._parts = parts
         self._find: dict[int, Callable[[str], Extent | None]] = {}
@@ -159,7 +158,6 @@ class ExtentReader:
     """Reads extents of one source; where several stand in one compressed record, that is inflated once."""
 
     def __init__(self, source: Source) -> None:
-        """Read from `source`, which stays open."""
         self._source = source
         self._inflated: tuple[tuple[int, int], Inflated] | None = None
 
@@ -202,8 +200,6 @@ def _inflating(inflated: Inflated, extent: Extent) -> Read:
 
 
 def _exactly(read_upto: Read) -> Read:
-    """Return what reads exactly what is asked for, or raises."""
-
     def read(offset: int, nbytes: int) -> bytes:
         data = read_upto(offset, nbytes)
         if len(data) < nbytes:

@@ -26,7 +26,7 @@ class Tar(Format):
         if not passes_for_tar(source):
             return False
         # `tarfile` takes longer to import than most files to read.
-        from inspector.containers.tar_members import INFO, NEEDED, list_members  # noqa: PLC0415 - see above
+        from inspector.containers.tar_archive import INFO, NEEDED, list_members  # noqa: PLC0415 - see above
 
         return any(info.name in {INFO, *NEEDED} for info in list_members(source))
 

@@ -85,7 +85,6 @@ class TorchZip(Format):
 
 
 def _is_shard(source: Source) -> bool:
-    """Return whether several zips stand one behind the other, as in a distributed checkpoint."""
     from inspector.containers.dcp import ends_in_row  # noqa: PLC0415 - healthy zips never need it
 
     return str(source.path).endswith(_SHARDS) or ends_in_row(source)

@@ -19,29 +19,19 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, TypeGuard
 
-from inspector.containers.container import (
-    CodeDevice,
-    Container,
-    Declared,
-    PickleRecord,
-    damage_note,
-    first_storage_ids,
-)
+from inspector.containers.container import CodeDevice, Container, Declared, PickleRecord, first_storage_ids
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId, parse_storage_id, prefix_key
-from inspector.containers.programs import ProgramKind, within_bounds
+from inspector.containers.programs import within_bounds
 from inspector.containers.rebuilds import names_of
-from inspector.containers.source import Source
 from inspector.containers.zip.directory import ZipEntry, place_of
-from inspector.containers.zip.records import PICKLE, Records, ZipFormat, read_contents
+from inspector.containers.zip.records import PICKLE, Archive, Records, ZipFormat
 from inspector.containers.zip.rivals import namesakes, read_rivals
-from inspector.containers.zip.storages import find_storages, read_metadata
+from inspector.containers.zip.storages import assemble, find_storages, read_metadata
 from inspector.errors import ContainerError, PickleError, UnsupportedFormatError
-from inspector.limits import Limits
 from inspector.overriding import override
-from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Dict, Global, PersistentId, Value
-from inspector.progress import Progress
 from inspector.records import replace
 
 # --- code ---------------------------------------------------------------------------------------------------
@@ -80,17 +70,17 @@ class Code(NamedTuple):
     files: tuple[str, ...]
 
 
-def read_code(source: Source, records: Records, progress: Progress) -> Code:
+def read_code(archive: Archive) -> Code:
     """Look through the code of an archive; code that cannot be read says nothing."""
     members: dict[str, Members] = {}
     devices: list[CodeDevice] = []
     runs: list[str] = []
     files: list[str] = []
-    names = sorted(name for name in records.below(FOLDER) if name.endswith(_ENDING))
+    names = sorted(name for name in archive.records.below(FOLDER) if name.endswith(_ENDING))
     left, is_whole = _MOST_NBYTES, len(names) <= _MOST_RECORDS
     for name in names[:_MOST_RECORDS]:
-        progress.advance(0)
-        text = _text(source, records, name, left)
+        archive.progress.advance(0)
+        text = _text(archive, name, left)
         if text is None:
             is_whole = False
             continue
@@ -103,7 +93,6 @@ def read_code(source: Source, records: Records, progress: Progress) -> Code:
 
 
 def _members(name: str, text: bytes) -> dict[str, Members]:
-    """Return the tensors of the classes in one record."""
     module = name[len(FOLDER) : -len(_ENDING)].replace("/", ".")
     return {
         f"{module}.{match[1].decode('utf-8', 'replace')}": Members(
@@ -113,10 +102,10 @@ def _members(name: str, text: bytes) -> dict[str, Members]:
     }
 
 
-def _text(source: Source, records: Records, name: str, left: int) -> bytes | None:
-    entry = records.get(name)
+def _text(archive: Archive, name: str, left: int) -> bytes | None:
+    entry = archive.records.get(name)
     try:
-        return None if entry is None else read_contents(source, entry, left).data
+        return None if entry is None else archive.contents(entry, left).data
     except ContainerError:
         return None
 
@@ -126,7 +115,6 @@ def _names(listed: bytes) -> frozenset[str]:
 
 
 def _places(wanted: re.Pattern[bytes], name: str, text: bytes) -> Iterator[tuple[re.Match[bytes], str]]:
-    """Yield what matches in one record, each with its place."""
     line, start = 1, 0
     for match in islice(wanted.finditer(text), _MOST_PLACES):
         line += text.count(b"\n", start, match.start())
@@ -234,8 +222,8 @@ def _unwrapped(value: Value) -> tuple[Value, str | None]:
         if func.package == CLASSES and value.kind == "newobj":
             cls = func.dotted
             value = value.state
-        elif func.module == _TYPED and isinstance(value.args, tuple) and value.args:
-            value = value.args[0]
+        elif func.module == _TYPED and value.arguments:
+            value = value.arguments[0]
         else:
             break
     return value, cls
@@ -269,54 +257,6 @@ _MOST_OTHERS = 16
 _OTHERS = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt")
 
 
-def take_apart(
-    source: Source,
-    records: Records,
-    limits: Limits,
-    progress: Progress,
-    damage: tuple[Note, ...] = (),
-) -> Container:
-    """Take an archive apart; of a damaged one constants that are not there, or not whole, are lost."""
-    reading = _Reading(source, records, limits, progress)
-    pickles = tuple(reading.pickles(is_damaged=bool(damage)))
-    reading.read_others()
-    storage_ids: dict[str, StorageId] = {}
-    for one in pickles:
-        storage_ids |= first_storage_ids(_rekeyed(one), limits)
-    code = read_code(source, records, progress)
-    root, declared = build_root([one.stream for one in pickles], code)
-    places = find_storages(source, records, storage_ids, progress)
-    metadata = read_metadata(source, records.get, records.prefix, records.names)
-    doubts = (*records.directory.doubts, *reading.doubts, *metadata.doubts, *places.doubts)
-    notes = (
-        Note(NoteKind.REFUSED, (metadata.refusal.partition(". ")[0],)) if metadata.refusal else None,
-        *map(Note, dict.fromkeys(doubts)),
-        *damage,
-        Note(NoteKind.SHARED_NAME) if reading.shares else None,
-        Note(NoteKind.OVERLAP) if places.overlap else None,
-        *(Note(NoteKind.WRONG_CHECKSUM) for _ in reading.damaged[:1]),
-        damage_note(storage_ids, places.stored),
-        *_code_notes(code),
-    )
-    return Container(
-        path=source.path,
-        format="torchscript",
-        file_nbytes=source.file_nbytes,
-        root=root,
-        stream=pickles[0].stream,
-        pickles=pickles,
-        programs=source.programs.all(),
-        storage_ids=storage_ids,
-        stored=places.stored,
-        versions=metadata.versions,
-        notes=tuple(filter(None, notes)),
-        refusal=metadata.refusal,
-        refused=tuple(places.refused.items()),
-        declared=declared,
-        code_devices=code.devices,
-    )
-
-
 def _code_notes(code: Code) -> Iterator[Note]:
     if not code.is_whole:
         yield Note(NoteKind.UNREAD_CODE)
@@ -327,31 +267,28 @@ def _code_notes(code: Code) -> Iterator[Note]:
 
 
 class _Reading:
-    """Reads the pickles of an archive."""
-
-    def __init__(self, source: Source, records: Records, limits: Limits, progress: Progress) -> None:
-        self._source = source
-        self._records = records
-        self._limits = limits
-        self._progress = progress
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._records = archive.records
         self.doubts: list[NoteKind] = []
-        self.damaged: list[str] = []
+        self.is_damaged = False
         self.shares = False
 
-    def pickles(self, *, is_damaged: bool) -> Iterator[PickleRecord]:
+    def pickles(self) -> Iterator[PickleRecord]:
         """Read those that hold tensors, the object's first."""
+        is_damaged = bool(self._archive.damage)
         for name, prefix in PICKLES:
             entry = self._records.get(name)
             if entry is None and not prefix and self._records.get(_FIRST) is not None:
                 raise UnsupportedFormatError(
                     "this is a TorchScript archive of the first generation, with its objects in model.json",
-                    where=self._source.path,
+                    where=self._archive.source.path,
                     remedy="torch 2.13 refuses it, too: load and save it once with torch 1.x",
                 )
             if entry is None and not (is_damaged and prefix):
                 raise ContainerError(
                     f"the TorchScript archive has no {name}",
-                    where=self._source.path,
+                    where=self._archive.source.path,
                     remedy="fetch it again, or load it with the torch that wrote it, and save it anew",
                 )
             with suppress(*((ContainerError, PickleError) if is_damaged and prefix else ())):
@@ -359,13 +296,12 @@ class _Reading:
                     yield PickleRecord(entry.name, self._read(entry, name), prefix)
 
     def _read(self, entry: ZipEntry, name: str) -> Stream:
-        kind: ProgramKind = "object" if name == PICKLE else "part"
-        data, doubt = read_contents(self._source, entry, self._limits.pickle_nbytes)
+        data, doubt = self._archive.contents(entry, self._archive.limits.pickle_nbytes)
         if doubt is not None:
             self.doubts.append(doubt)
         if entry.crc not in {0, zlib.crc32(data)}:
-            self.damaged.append(name)
-        stream = self._run(data, entry, name, kind)
+            self.is_damaged = True
+        stream = self._archive.run(data, place_of(entry), name, "object" if name == PICKLE else "part")
         others = tuple(namesakes(entry, self._records.directory.entries))
         if len(others) > 1:
             self.shares = True
@@ -374,17 +310,14 @@ class _Reading:
             )
         return stream
 
-    def _run(self, data: bytes, entry: ZipEntry, name: str, kind: ProgramKind) -> Stream:
-        machine = Machine(data, name=place_of(entry), limits=self._limits, progress=self._progress)
-        return self._source.programs.run(machine, name, kind)
-
     def _read_rival(self, entry: ZipEntry) -> None:
-        data = read_contents(self._source, entry, self._limits.pickle_nbytes).data
-        self._run(data, entry, entry.name, "rival")
+        archive = self._archive
+        data = archive.contents(entry, archive.limits.pickle_nbytes).data
+        archive.run(data, place_of(entry), entry.name, "rival")
 
     def read_others(self) -> None:
         """Read what else is a pickle by its name: torch hands it out as it is, and others may unpickle it."""
-        limits = within_bounds(self._limits)
+        archive = self._archive._replace(limits=within_bounds(self._archive.limits))
         folder = self._records.prefix
         known = {folder + name for name, _ in PICKLES}
         others = (
@@ -394,9 +327,8 @@ class _Reading:
         )
         for entry in islice(others, _MOST_OTHERS):
             with suppress(PickleError, ContainerError):  # what is broken, or none, is left at that
-                data = read_contents(self._source, entry, limits.pickle_nbytes).data
-                machine = Machine(data, name=place_of(entry), limits=limits, progress=self._progress)
-                self._source.programs.run(machine, entry.name, "rival")
+                data = archive.contents(entry, archive.limits.pickle_nbytes).data
+                archive.run(data, place_of(entry), entry.name, "rival")
 
 
 def build_root(streams: Sequence[Stream], code: Code) -> tuple[Dict, dict[int, Declared]]:
@@ -435,12 +367,28 @@ class TorchScript(ZipFormat):
         return records.lists(CONSTANTS) or records.lists(_FIRST)
 
     @override
-    def take_apart(
-        self,
-        source: Source,
-        records: Records,
-        limits: Limits,
-        progress: Progress,
-        damage: tuple[Note, ...] = (),
-    ) -> Container:
-        return take_apart(source, records, limits, progress, damage)
+    def take_apart(self, archive: Archive) -> Container:
+        source, records, limits, progress, _ = archive
+        reading = _Reading(archive)
+        pickles = tuple(reading.pickles())
+        reading.read_others()
+        storage_ids: dict[str, StorageId] = {}
+        for one in pickles:
+            storage_ids |= first_storage_ids(_rekeyed(one), limits)
+        code = read_code(archive)
+        root, declared = build_root([one.stream for one in pickles], code)
+        return assemble(
+            archive,
+            "torchscript",
+            root,
+            storage_ids,
+            find_storages(source, records, storage_ids, progress),
+            read_metadata(source, records),
+            doubts=reading.doubts,
+            flags={NoteKind.SHARED_NAME: reading.shares, NoteKind.WRONG_CHECKSUM: reading.is_damaged},
+            more=_code_notes(code),
+            stream=pickles[0].stream,
+            pickles=pickles,
+            declared=declared,
+            code_devices=code.devices,
+        )

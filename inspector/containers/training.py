@@ -15,12 +15,12 @@ from inspector.containers.belonging import (
 )
 from inspector.containers.container import Container
 from inspector.containers.folder import Folder, run_beside
-from inspector.containers.joined import Member, join
+from inspector.containers.joined import join
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.sharded import NOT_FOR_FOLDERS, read_index
 from inspector.containers.small_json import read_json, value_of
 from inspector.containers.source import Source
-from inspector.errors import CancelledError, CheckpointError
+from inspector.errors import CheckpointError
 from inspector.limits import Limits
 from inspector.overriding import override
 from inspector.pickles.values import Dict, Value
@@ -28,40 +28,6 @@ from inspector.progress import Progress
 from inspector.records import replace
 
 _MOST_JSON_NBYTES = 1 << 20
-
-
-def read_training(folder: Folder, limits: Limits, progress: Progress) -> Container:
-    """Read a folder of a trainer, or of a model in one file."""
-    names = [name for name in folder.sizes if "/" not in name]
-    files = files_of(names)
-    progress.start("reading the parts", len(files), is_counted=True)
-    members: list[Member] = []
-    errors: list[tuple[str, CheckpointError]] = []
-    for name in files:
-        progress.advance(1)
-        try:
-            members.append(Member(name, _read(folder, name, limits, progress)))
-        except CancelledError:
-            raise
-        except CheckpointError as error:
-            errors.append((name, error))
-    if not members:
-        raise errors[0][1]
-    # Neither `from_pretrained` nor a trainer that resumes opens the arguments.
-    run_beside(folder, {*files, ARGUMENTS}, "", limits, progress)
-    branches: list[tuple[Value, Value]] = [(name, container.root) for name, container in members]
-    branches += _configurations(folder, names, limits)
-    container = join(folder.path, "folder", members, Dict(branches), limits)
-    notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
-    refusal = f"{errors[0][0]}: {errors[0][1].what}" if errors else container.refusal
-    return replace(container, notes=(*notes, *container.notes), refusal=refusal)
-
-
-def _read(folder: Folder, name: str, limits: Limits, progress: Progress) -> Container:
-    """Read one file; an index stands for all files that it names."""
-    if name.endswith(INDEX):
-        return read_index(folder, name, limits, progress)
-    return folder.read_member(name, limits, progress)
 
 
 def _configurations(folder: Folder, names: list[str], limits: Limits) -> list[tuple[Value, Value]]:
@@ -93,4 +59,21 @@ class Training(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_training(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+
+        def read(name: str) -> Container:  # an index stands for all files that it names
+            if name.endswith(INDEX):
+                return read_index(folder, name, limits, progress)
+            return folder.read_member(name, limits, progress)
+
+        names = [name for name in folder.sizes if "/" not in name]
+        files = files_of(names)
+        members, errors = folder.read_members(files, read, progress)
+        # Neither `from_pretrained` nor a trainer that resumes opens the arguments.
+        run_beside(folder, {*files, ARGUMENTS}, "", limits, progress)
+        branches: list[tuple[Value, Value]] = [(name, container.root) for name, container in members]
+        branches += _configurations(folder, names, limits)
+        container = join(folder.path, "folder", members, Dict(branches), limits)
+        notes = [Note(NoteKind.UNREAD_PART, (error.what,)).within(name) for name, error in errors]
+        refusal = f"{errors[0][0]}: {errors[0][1].what}" if errors else container.refusal
+        return replace(container, notes=(*notes, *container.notes), refusal=refusal)

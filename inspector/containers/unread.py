@@ -29,21 +29,18 @@ from inspector.errors import (
     PickleError,
 )
 from inspector.limits import Limits
-from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.machine import Stream, growing_machine
 from inspector.pickles.values import Blob, Call, Global, Value
 from inspector.progress import Progress
 
 START = "the pickle at its beginning"
 _ZIP = b"PK\x03\x04"
-_FIRST_READ_NBYTES = 1 << 16
 _MOST_STREAMS = 64
 _MOST_MEMBERS = 64
 _LONG = 1 << 20
 
 
 class _Place(NamedTuple):
-    """Where pickles stand one behind the other, and what they are."""
-
     name: str
     start: int
     end: int
@@ -68,7 +65,6 @@ def programs_on_errors(source: Source, limits: Limits, progress: Progress) -> It
 
 
 def _read_on(source: Source, limits: Limits, progress: Progress) -> None:
-    """Read the pickles that were not reached, and those within pickles."""
     limits = within_bounds(limits)
     # What was read until there is kept, and what every unpickler stops at runs nothing behind it.
     try:
@@ -103,7 +99,7 @@ def read_members_programs(
     source: Source, limits: Limits, progress: Progress, kind: ProgramKind = "part"
 ) -> None:
     """Read the pickles in all members of a tar archive but the one that torch never reads."""
-    from inspector.containers.tar_members import INFO, list_members  # noqa: PLC0415 - few files are tar files
+    from inspector.containers.tar_archive import INFO, list_members  # noqa: PLC0415 - few files are tar files
 
     known = {program.name for program in source.programs.all()}
     for info in islice(list_members(source), _MOST_MEMBERS):
@@ -116,24 +112,26 @@ def read_members_programs(
 def read_streams(source: Source, place: _Place, limits: Limits, progress: Progress) -> None:
     """Read the pickles that stand one behind the other, up to one that breaks off."""
     start = place.start
-
-    def extend(nbytes: int) -> bytes:
-        most = min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes, place.end - start)
-        return source.read_upto(start, most)
-
     left = _MOST_STREAMS
     while left and start < place.end:
         progress.advance(0)
-        data = extend(0)
-        if not data:
+        if not source.reaches(start + 1):
             return
-        where = f"{place.name}, byte {start:,}"
-        machine = Machine(data, name=where, limits=limits, progress=progress, extend=extend)
-        stream = source.programs.run(machine, place.name, place.kind)
+        stream = _read_one(source, place, start, limits, progress)
         if start == 0 and stream.root == MAGIC and type(stream.root) is int:
             left = LEGACY_STREAMS
         start += stream.end
         left -= 1
+
+
+def _read_one(source: Source, place: _Place, start: int, limits: Limits, progress: Progress) -> Stream:
+    machine = growing_machine(
+        lambda nbytes: source.read_upto(start, min(nbytes, place.end - start)),
+        name=f"{place.name}, byte {start:,}",
+        limits=limits,
+        progress=progress,
+    )
+    return source.programs.run(machine, place.name, place.kind)
 
 
 # --- files of two formats -----------------------------------------------------------------------------------
@@ -248,14 +246,8 @@ def read_nested(programs: Programs, limits: Limits, progress: Progress, depth: i
 def _handed_bytes(stream: Stream, opened: AbstractSet[int]) -> Iterator[bytes | None]:
     """Yield the bytes that a stream hands to what unpickles them; None for those that are not at hand."""
     for call in stream.calls:
-        func = call.func
-        if (
-            id(call) not in opened
-            and isinstance(func, Global)
-            and func.dotted in OPENERS
-            and isinstance(call.args, tuple)
-        ):
-            for value in call.args:
+        if id(call) not in opened and isinstance(call.func, Global) and call.func.dotted in OPENERS:
+            for value in call.arguments:
                 if _is_elsewhere(value, stream):
                     yield None
                 elif (data := _as_bytes(value, stream)) is not None:
@@ -264,8 +256,8 @@ def _handed_bytes(stream: Stream, opened: AbstractSet[int]) -> Iterator[bytes | 
 
 def _is_elsewhere(value: Value, stream: Stream) -> bool:
     """Return whether bytes are so large that they stayed in the file, of which the stream is a part."""
-    if isinstance(value, Call) and isinstance(value.args, tuple) and value.args:
-        value = value.args[0]
+    if isinstance(value, Call) and value.arguments:
+        value = value.arguments[0]
     return isinstance(value, Blob) and value.offset + value.nbytes > len(stream.data)
 
 
@@ -276,7 +268,7 @@ def _as_bytes(value: Value, stream: Stream) -> bytes | None:
     if isinstance(value, Blob):
         return stream.data[value.offset : value.offset + value.nbytes] if value.kind != "int" else None
     if isinstance(value, Call) and isinstance(value.func, Global) and value.func.dotted == _ENCODE:
-        text = value.args[0] if isinstance(value.args, tuple) and value.args else None
+        text = value.arguments[0] if value.arguments else None
         if isinstance(text, Blob):
             text = stream.data[text.offset : text.offset + text.nbytes].decode("utf-8", "replace")
         return text.encode("latin-1", "replace") if isinstance(text, str) else None
@@ -299,6 +291,6 @@ def passes_for_tar(source: Source) -> bool:
     field = head[_CHECKSUM]
     if len(head) < _HEADER_NBYTES or not (field[0] & _BINARY or _OCTAL.issuperset(field)):
         return False
-    from inspector.containers.tar_members import is_tar  # noqa: PLC0415 - few files pass for one
+    from inspector.containers.tar_archive import is_tar  # noqa: PLC0415 - few files pass for one
 
     return is_tar(source)

@@ -34,9 +34,6 @@ def accepted_fix(fix: Fix | None, checkpoint: Checkpoint, target: Profile | None
     """Return a fix if it can be carried out, else what comes next to it and can, or None.
 
     What no Apple GPU can hold goes to the CPU, and what no copy can say, `map_location` can.
-
-    Args:
-        target: The machine, or None.
     """
     tried = () if fix is None else _next_to(fix)
     taken = (one for one in tried if _is_accepted(one, checkpoint, target))

@@ -13,11 +13,7 @@ from inspector.target.profile import Profile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A checkpoint under examination.
-
-    Attributes:
-        target: The machine it is to be loaded on, or None for findings about the file alone.
-    """
+    """A checkpoint under examination."""
 
     checkpoint: Checkpoint
     safety: SafetyVerdict

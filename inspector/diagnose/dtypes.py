@@ -46,11 +46,7 @@ class DtypeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lack:
-    """What a row is about in a file.
-
-    Attributes:
-        is_off_cpu: Whether one of them was saved on another device than the CPU.
-    """
+    """What a row is about in a file."""
 
     row: DtypeRow
     dtype: str

@@ -40,13 +40,7 @@ class Fitting(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overflow:
-    """What does not fit.
-
-    Attributes:
-        room: The memory that is too small, and what it would need.
-        ranks: How many processes load at once.
-        fitting: What would fit; the first that comes to mind first.
-    """
+    """What does not fit."""
 
     room: Room
     ranks: int
@@ -214,7 +208,6 @@ def _is_room(checkpoint: Checkpoint, target: Profile, call: LoadCall, device: st
 def _fewer(
     checkpoint: Checkpoint, target: Profile, call: LoadCall, short: Room, ranks: int
 ) -> Iterator[Fitting]:
-    """Yield how many processes fit, of those that load at once."""
     share = -(-short.needed_nbytes // ranks)
     count = min((short.memory_nbytes or 0) // max(share, 1), ranks - 1)
     if count and _is_room(checkpoint, target, call, short.device, count):

@@ -21,11 +21,7 @@ _PRETRAINED = "transformers loads the folder with from_pretrained, where {} is i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantizer:
-    """One way of packing.
-
-    Attributes:
-        instead: How to load it; a sentence.
-    """
+    """One way of packing."""
 
     name: str
     packed: str

@@ -19,7 +19,7 @@ from inspector.containers.folder import Folder
 from inspector.containers.formats import Format, format_of
 from inspector.containers.notes import NoteKind
 from inspector.containers.source import Source
-from inspector.containers.tar_members import STORAGES
+from inspector.containers.tar_archive import STORAGES
 from inspector.containers.zip.directory import STORED, ZipEntry, payload_offset
 from inspector.containers.zip.records import PICKLE, read_zip_record, record_extents, records_of
 from inspector.diff.records import Pair, RecordChange, TensorChange

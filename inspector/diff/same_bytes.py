@@ -115,8 +115,7 @@ def whole_spans(source: Source, copy: Source, _progress: Progress) -> list[Span]
 
 def tar_spans(source: Source, copy: Source, progress: Progress) -> list[Span]:
     """Pair the storages and the other members of two tar files."""
-    from inspector.containers.tar_archive import read_layout  # noqa: PLC0415 - files of 2017 are rare
-    from inspector.containers.tar_members import STORAGES  # noqa: PLC0415 - as above
+    from inspector.containers.tar_archive import STORAGES, read_layout  # noqa: PLC0415 - files of 2017 are rare
 
     one, other = (read_layout(file, DEFAULT_LIMITS, progress) for file in (source, copy))
     names = one.members.keys() - {STORAGES}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.doctor.builds import build_for, install_steps
-from inspector.doctor.diagnosis import Diagnosis, MachineRule
+from inspector.doctor.diagnosis import Diagnosis, MachineRule, cause
 from inspector.doctor.drivers import compiled_for, runs_code
 from inspector.doctor.symptoms import (
     driver_line,
@@ -40,12 +40,8 @@ def no_device_nodes(found: Evidence) -> Diagnosis | None:
         if found.nvidia.kernel_module
         else []
     )
-    return Diagnosis(
-        id="no-device-nodes",
-        severity="error",
-        title="The container was started without the GPU",
-        explanation="The host has an NVIDIA GPU, but its device files (/dev/nvidia0 ...) were not passed to "
-        "this container, so nothing inside can use it. It has to be started differently.",
+    return cause(
+        "no-device-nodes",
         evidence=(
             torch_line(found),
             f"this is a {found.system.container} container",
@@ -56,12 +52,6 @@ def no_device_nodes(found: Evidence) -> Diagnosis | None:
                 if value
             ),
             "there is no /dev/nvidia0",
-        ),
-        steps=(
-            "docker run --gpus all ...   # needs the NVIDIA Container Toolkit on the host",
-            "docker compose: give the service deploy.resources.reservations.devices with capabilities [gpu]",
-            "Kubernetes: resources.limits of nvidia.com/gpu: 1",
-            "Apptainer or Singularity: apptainer exec --nv ...",
         ),
     )
 
@@ -75,26 +65,17 @@ def wsl_without_gpu(found: Evidence) -> Diagnosis | None:
         return None
     missing = "there is no /dev/dxg" if not found.dxg else "the driver's library from Windows is not found"
     is_bare = found.dxg and complaint is None
-    return Diagnosis(
-        id="wsl-without-gpu",
-        severity="error",
-        title="Windows does not share its GPU with WSL",
-        explanation="Inside WSL, torch uses the Windows driver, through /dev/dxg and the libraries in "
-        "/usr/lib/wsl/lib. One of them is missing or refuses access. Do not install a Linux driver inside "
-        "WSL: it replaces the right library."
-        + (" If the GPU of this computer is not from NVIDIA, nothing is wrong with WSL." if is_bare else ""),
+    return cause(
+        "wsl-without-gpu",
         evidence=(
             torch_line(found),
             missing if complaint is None else "the GPU is blocked",
             *quoted(complaint),
         ),
-        steps=(
-            "wsl --update   # in Windows; then wsl --shutdown, and open Linux again",
-            "wsl --list --verbose   # in Windows: the version must be 2; else wsl --set-version NAME 2",
-            "update the NVIDIA driver in Windows, not in Linux",
-            f"{_UNINSTALL}   # if a Linux driver was installed inside WSL",
-        ),
         certainty="possible" if is_bare else "certain",
+        other_maker=" If the GPU of this computer is not from NVIDIA, nothing is wrong with WSL."
+        if is_bare
+        else "",
     )
 
 
@@ -103,17 +84,9 @@ def no_permission(found: Evidence) -> Diagnosis | None:
     nodes = _closed_nodes(found)
     if not wants_cuda(found) or not nodes or is_jetson(found):
         return None
-    return Diagnosis(
-        id="no-permission",
-        severity="error",
-        title="No permission to use the GPU's device files",
-        explanation="The driver works, but this user may not open its device files, so torch finds no GPU.",
+    return cause(
+        "no-permission",
         evidence=(torch_line(found), f"not readable and writable: {', '.join(nodes[:_MOST_NAMED])}"),
-        steps=(
-            "ls -l /dev/nvidia*   # shows the group that may use them",
-            "sudo usermod -aG video $USER   # or that group; then log in again",
-            "on a cluster: request a GPU for the job (--gres=gpu:1); without one they are not accessible",
-        ),
     )
 
 
@@ -147,20 +120,11 @@ def _may_have_gpu(found: Evidence) -> bool:
 
 
 def _hidden(found: Evidence, name: str, value: str, why: str) -> Diagnosis:
-    return Diagnosis(
-        id="devices-hidden",
-        severity="error",
-        title=f"{name} hides every GPU",
-        explanation=f"{name} lists the GPUs that a program may see, counted from 0. The list ends at the "
-        "first entry that does not exist, so none is left here, and torch behaves as if there were no GPU.",
+    return cause(
+        "devices-hidden",
         evidence=(f"{name}={value}: {why}", *((gpus_line(found),) if found.nvidia.smi.gpus else ())),
-        steps=(
-            f"unset {name}   # Windows: set {name}=",
-            f"or list one that exists: export {name}=0",
-            "on a cluster the scheduler sets it: request a GPU for the job (--gres=gpu:1)",
-            "then restart Python: the variable is read only once",
-        ),
         certainty="certain" if found.nvidia.smi.gpus or not value else "likely",
+        name=name,
     )
 
 
@@ -195,14 +159,11 @@ def some_hidden(found: Evidence) -> Diagnosis | None:
     value = variable(found, "CUDA_VISIBLE_DEVICES")
     if value is None or not found.torch.cuda_available or not 0 < usable < count:
         return None
-    return Diagnosis(
-        id="some-devices-hidden",
-        severity="note",
-        title=f"torch sees {usable} of {count} GPUs",
-        explanation="CUDA_VISIBLE_DEVICES hides the others. The remaining ones are numbered from cuda:0 "
-        "again, so a checkpoint that was saved on a higher index does not load without map_location.",
+    return cause(
+        "some-devices-hidden",
         evidence=(f"CUDA_VISIBLE_DEVICES={value}", gpus_line(found)),
-        steps=("unset CUDA_VISIBLE_DEVICES   # to show all of them",),
+        usable=usable,
+        count=count,
     )
 
 
@@ -218,18 +179,13 @@ def numbered_differently(found: Evidence) -> Diagnosis | None:
     if variable(found, "CUDA_VISIBLE_DEVICES") is not None:
         return None  # which has an order of its own
     order = variable(found, "CUDA_DEVICE_ORDER")
-    return Diagnosis(
-        id="gpus-numbered-differently",
-        severity="note",
-        title="torch and nvidia-smi number the GPUs differently",
-        explanation="CUDA puts the fastest GPU first, and nvidia-smi lists them by their slots. The number "
-        "in cuda:1 is CUDA's.",
+    return cause(
+        "gpus-numbered-differently",
         evidence=(
-            ", ".join(f"cuda:{place} is {name}" for place, name in enumerate(ours[:_MOST_NAMED])),
-            ", ".join(f"nvidia-smi's {place} is {name}" for place, name in enumerate(theirs[:_MOST_NAMED])),
+            ", ".join((f"cuda:{place} is {name}" for place, name in enumerate(ours[:_MOST_NAMED]))),
+            ", ".join((f"nvidia-smi's {place} is {name}" for place, name in enumerate(theirs[:_MOST_NAMED]))),
             f"CUDA_DEVICE_ORDER={order}" if order else "CUDA_DEVICE_ORDER is not set",
         ),
-        steps=("export CUDA_DEVICE_ORDER=PCI_BUS_ID   # torch numbers them like nvidia-smi; restart Python",),
     )
 
 
@@ -252,14 +208,8 @@ def too_new_or_old(found: Evidence) -> Diagnosis | None:
     sm = f"sm_{capability[0]}{capability[1]}"
     kind = "old " if is_old else "new " if capability > compiled[-1] else ""
     build = None if is_jetson(found) else build_for(found)
-    return Diagnosis(
-        id="gpu-too-old" if is_old else "gpu-too-new",
-        severity="error",
-        title=f"This torch has no code for the {kind}GPU ({sm})",
-        explanation="torch finds the GPU and can load a checkpoint onto it, but the first operation fails "
-        "with 'no kernel image is available for execution on the device', because its GPU code was "
-        "compiled for other chips."
-        + ("" if build is None else f" The build for CUDA {build.cuda[0]}.{build.cuda[1]} has it."),
+    return cause(
+        "gpu-too-old" if is_old else "gpu-too-new",
         evidence=(
             torch_line(found),
             *(f"{name or 'a GPU'} is sm_{has[0]}{has[1]}" for name, has in left[:_MOST_NAMED]),
@@ -267,8 +217,11 @@ def too_new_or_old(found: Evidence) -> Diagnosis | None:
             driver_line(found),
             *quoted(said(found, f"{sm} is not compatible|not include kernels|of cuda capability")),
         ),
-        steps=install_steps(found),
         certainty="certain" if found.torch.cuda_devices else "likely",
+        kind=kind,
+        sm=sm,
+        build="" if build is None else f" The build for CUDA {build.cuda[0]}.{build.cuda[1]} has it.",
+        install=install_steps(found),
     )
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
 from inspector.model.findings import Severity
 from inspector.records import dataclass
@@ -34,3 +38,46 @@ class Diagnosis:
 
 MachineRule = Callable[[Evidence], Diagnosis | None]
 """Looks at a machine and says one thing about it, or nothing."""
+
+
+_FACT = re.compile(r"<<(\w+)>>")
+
+
+def cause(
+    id: str,  # noqa: A002 - as the field
+    evidence: tuple[str, ...],
+    *,
+    severity: Severity | None = None,
+    certainty: Certainty | None = None,
+    **facts: object,
+) -> Diagnosis:
+    """Return what `causes.toml` says of a cause, with what a rule found in its texts."""
+    row = causes()[id]
+    return Diagnosis(
+        id=id,
+        severity=severity or row["severity"],
+        title=_filled(row["title"], facts),
+        explanation=_filled(row["explanation"], facts),
+        evidence=evidence,
+        steps=tuple(step for one in row.get("steps", facts.get("steps", ())) for step in _steps(one, facts)),
+        certainty=certainty or row.get("certainty", "certain"),
+    )
+
+
+@cache
+def causes() -> dict[str, Any]:
+    """Read the table."""
+    return tomllib.loads(Path(__file__).with_name("causes.toml").read_text(encoding="utf-8"))
+
+
+def _filled(text: str, facts: dict[str, object]) -> str:
+    return _FACT.sub(lambda match: str(facts[match[1]]), text)
+
+
+def _steps(step: str, facts: dict[str, object]) -> Iterator[str]:
+    alone = _FACT.fullmatch(step)
+    found = facts[alone[1]] if alone is not None else ""
+    if isinstance(found, tuple):
+        yield from found
+    else:
+        yield _filled(step, facts)

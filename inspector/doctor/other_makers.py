@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.doctor.builds import install_steps
-from inspector.doctor.diagnosis import Diagnosis, MachineRule
+from inspector.doctor.diagnosis import Diagnosis, MachineRule, cause
 from inspector.doctor.drivers import parse_version
 from inspector.doctor.symptoms import has_driver, quoted, torch_line, variable
 from inspector.target.evidence import Evidence, Node
@@ -34,50 +34,35 @@ def rocm_out_of_reach(found: Evidence) -> Diagnosis | None:
         return _wrong_build(found)
     closed = _closed((*found.kfd, *found.dri))
     if found.kfd and closed:
-        return _closed_nodes(found, "rocm-no-permission", "AMD", closed)
+        return _closed_nodes(found, "rocm-no-permission", closed)
     if found.system.wsl or found.system.os == "Windows":
         return _rocm_of_windows(found)
-    return Diagnosis(
-        id="rocm-no-device" if not found.kfd else "rocm-no-gpu",
-        severity="error",
-        title="AMD's driver offers torch no GPU",
-        explanation="torch for ROCm accesses the GPU through the device file /dev/kfd of the amdgpu driver. "
-        + ("That file is missing." if not found.kfd else "It exists, but ROCm finds no GPU behind it."),
+    return cause(
+        "rocm-no-device" if not found.kfd else "rocm-no-gpu",
         evidence=(torch_line(found), *quoted("; ".join(found.torch.cuda_messages))),
-        steps=(
-            *(() if found.kfd else _CONTAINER if found.system.container else _MODULE),
-            "rocminfo   # lists the GPUs that ROCm finds",
-            _ROCM_SYSTEMS,
-        ),
         certainty="certain" if not found.kfd else "possible",
+        file="That file is missing." if not found.kfd else "It exists, but ROCm finds no GPU behind it.",
+        driver=() if found.kfd else _CONTAINER if found.system.container else _MODULE,
     )
 
 
 def _rocm_of_windows(found: Evidence) -> Diagnosis:
     """Windows, and Linux inside of it: there is no /dev/kfd, and AMD's driver for Windows does the work."""
     missing = found.system.wsl and not found.dxg
-    return Diagnosis(
-        id="rocm-windows",
-        severity="error",
-        title="AMD's driver for Windows offers torch no GPU",
-        explanation="Windows, and WSL inside of it, reach an AMD GPU through AMD's driver for Windows, which "
-        "supports ROCm only for some GPUs and from certain versions on."
-        + (" WSL was not given the GPU: there is no /dev/dxg." if missing else ""),
+    return cause(
+        "rocm-windows",
         evidence=(torch_line(found), *quoted("; ".join(found.torch.cuda_messages))),
-        steps=(*(("wsl --update   # in Windows",) if missing else ()), _ROCM_WSL),
         certainty="certain" if missing else "likely",
+        missing=" WSL was not given the GPU: there is no /dev/dxg." if missing else "",
+        update=("wsl --update   # in Windows",) if missing else (),
     )
 
 
 def _wrong_build(found: Evidence) -> Diagnosis:
-    return Diagnosis(
-        id="rocm-on-nvidia",
-        severity="error",
-        title="This torch was built for AMD, but the GPU is from NVIDIA",
-        explanation="A build of torch supports either ROCm or CUDA. Install one for CUDA.",
+    return cause(
+        "rocm-on-nvidia",
         evidence=(torch_line(found), "the card on the bus is from NVIDIA"),
-        steps=install_steps(found),
-        certainty="likely",
+        install=install_steps(found),
     )
 
 
@@ -85,21 +70,12 @@ def _closed(nodes: tuple[Node, ...]) -> tuple[str, ...]:
     return tuple(node.path for node in nodes if not node.usable)
 
 
-def _closed_nodes(
-    found: Evidence,
-    id: str,  # noqa: A002 - as the field
-    maker: str,
-    paths: tuple[str, ...],
-) -> Diagnosis:
+def _closed_nodes(found: Evidence, id_: str, paths: tuple[str, ...]) -> Diagnosis:
     container = ("in a container: docker run --group-add render --group-add video ...",)
-    return Diagnosis(
-        id=id,
-        severity="error",
-        title=f"No permission to use {maker}'s device files",
-        explanation="The driver is there, but this user may not open its device files: only the groups "
-        "render and video may.",
+    return cause(
+        id_,
         evidence=(torch_line(found), f"not readable and writable: {', '.join(paths[:8])}"),
-        steps=(_GROUPS, *(container if found.system.container else ())),
+        container=container if found.system.container else (),
     )
 
 
@@ -112,19 +88,12 @@ def rocm_without_code(found: Evidence) -> Diagnosis | None:
     if torch.hip is None or not known or not left:
         return None
     told = [version for chips, version in _RELATIVES if any(map(chips.fullmatch, left))][:1]
-    return Diagnosis(
-        id="rocm-gpu-unsupported",
-        severity="error",
-        title=f"This torch has no code for {', '.join(left[:8])}",
-        explanation="torch finds the GPU and can load a checkpoint onto it, but operations fail or crash, "
-        "because its GPU code was compiled for other chips."
-        + (" Code for a closely related chip often works when ROCm is told to use it." if told else ""),
+    return cause(
+        "rocm-gpu-unsupported",
         evidence=(torch_line(found), f"torch has code for {', '.join(sorted(known))}"),
-        steps=(
-            *(f"export HSA_OVERRIDE_GFX_VERSION={version}   # on Linux" for version in told),
-            "or a torch that has code for it: https://pytorch.org/get-started/locally/",
-        ),
-        certainty="likely",
+        chips=", ".join(left[:8]),
+        relative=" Code for a closely related chip often works when ROCm is told to use it." if told else "",
+        told=tuple(f"export HSA_OVERRIDE_GFX_VERSION={version}   # on Linux" for version in told),
     )
 
 
@@ -135,15 +104,8 @@ def amd_without_rocm(found: Evidence) -> Diagnosis | None:
         return None
     if not found.kfd or "amd" not in found.cards or "nvidia" in found.cards or has_driver(found):
         return None
-    return Diagnosis(
-        id="amd-without-rocm",
-        severity="warning",
-        title="This torch cannot use the AMD GPU",
-        explanation="AMD's driver is ready for ROCm, but the installed torch is not built for it. If ROCm "
-        "supports the GPU (most integrated ones are not supported), install a ROCm build.",
-        evidence=(torch_line(found), "there is an AMD card, and /dev/kfd exists"),
-        steps=("pip uninstall --yes torch", "the command for ROCm: https://pytorch.org/get-started/locally/"),
-        certainty="possible",
+    return cause(
+        "amd-without-rocm", evidence=(torch_line(found), "there is an AMD card, and /dev/kfd exists")
     )
 
 
@@ -161,48 +123,28 @@ def intel_out_of_reach(found: Evidence) -> Diagnosis | None:
         return _hidden_from_intel(found, hidden[0])
     closed = _closed(found.dri)
     if closed:
-        return _closed_nodes(found, "xpu-no-permission", "Intel", closed)
+        return _closed_nodes(found, "xpu-no-permission", closed)
     driver = "sudo apt install libze-intel-gpu1 libze1 intel-opencl-icd   # from Intel's graphics repository"
     container = "docker run --device /dev/dri ..."
-    return Diagnosis(
-        id="xpu-driver-missing",
-        severity="error",
-        title="Intel's GPU driver is missing",
-        explanation="torch for XPU accesses the GPU through the kernel's render node (/dev/dri/renderD128) "
-        "and Intel's Level Zero library. "
-        + ("The library" if found.dri else "The render node")
-        + " was not found.",
+    return cause(
+        "xpu-driver-missing",
         evidence=(torch_line(found), *quoted("; ".join(torch.xpu_messages))),
-        steps=(
-            *((container,) if found.system.container and not found.dri else ()),
-            driver
-            if found.system.os == "Linux"
-            else "install Intel's driver: https://www.intel.com/content/www/us/en/download-center/home.html",
-            "https://pytorch.org/docs/stable/notes/get_start_xpu.html   # the GPUs that are supported",
-        ),
-        certainty="likely",
+        part="The library" if found.dri else "The render node",
+        container=(container,) if found.system.container and (not found.dri) else (),
+        driver=driver
+        if found.system.os == "Linux"
+        else "install Intel's driver: https://www.intel.com/content/www/us/en/download-center/home.html",
     )
 
 
 def _hidden_from_intel(found: Evidence, name: str) -> Diagnosis:
-    return Diagnosis(
-        id="xpu-hidden",
-        severity="error",
-        title=f"{name} may hide the Intel GPU",
-        explanation="It lists the devices that a program may see, and torch finds none among them.",
-        evidence=(torch_line(found), f"{name}={variable(found, name)}"),
-        steps=(f"unset {name}   # Windows: set {name}=", "then restart Python"),
-        certainty="likely",
-    )
+    return cause("xpu-hidden", evidence=(torch_line(found), f"{name}={variable(found, name)}"), name=name)
 
 
 def _no_intel_gpu(found: Evidence) -> Diagnosis:
     is_nvidia = "nvidia" in found.cards
-    return Diagnosis(
-        id="xpu-without-intel-gpu",
-        severity="error",
-        title="This torch was built for Intel GPUs, and there is none",
-        explanation="A build of torch supports the GPUs of one maker. Install one for this machine's GPU.",
+    return cause(
+        "xpu-without-intel-gpu",
         evidence=(torch_line(found), f"cards on the bus: {', '.join(sorted(set(found.cards)))}"),
         steps=install_steps(found) if is_nvidia else ("https://pytorch.org/get-started/locally/",),
     )
@@ -216,50 +158,23 @@ def apple_out_of_reach(found: Evidence) -> Diagnosis | None:
     if system.rosetta:
         return _translated(found)
     if system.machine == "x86_64":
-        return Diagnosis(
-            id="mps-intel-mac",
-            severity="note",
-            title="torch cannot use a GPU on this Mac",
-            explanation="torch supports the GPUs of Apple silicon; up to 2.2, the last release for Intel "
-            "Macs, also some of AMD's. Checkpoints load on the CPU here.",
-            evidence=(torch_line(found), "the processor is from Intel"),
-        )
+        return cause("mps-intel-mac", evidence=(torch_line(found), "the processor is from Intel"))
     oldest = next(macos for since, macos in _OLDEST_MACOS if parse_version(torch.version) >= since)
     is_old = (0,) < parse_version(system.macos) < parse_version(oldest)
-    return Diagnosis(
-        id="mps-macos-too-old"
-        if is_old
-        else "mps-not-built"
-        if torch.mps_built is not True
-        else "mps-no-metal",
-        severity="error",
-        title="torch cannot use the Apple GPU",
-        explanation=f"This torch needs macOS {oldest} or newer, a build for Apple silicon, and Metal, which "
-        "virtual machines and CI runners often lack.",
+    return cause(
+        "mps-macos-too-old" if is_old else "mps-not-built" if torch.mps_built is not True else "mps-no-metal",
         evidence=(torch_line(found), f"macOS {system.macos or 'of an unknown version'}, {system.machine}"),
-        steps=(
-            *((f"update macOS to {oldest} or newer",) if is_old else ()),
-            *(("pip install --upgrade torch",) if torch.mps_built is not True else ()),
-            "system_profiler SPDisplaysDataType   # is Metal supported?",
-        ),
         certainty="certain" if is_old or torch.mps_built is False else "possible",
+        oldest=oldest,
+        update=(f"update macOS to {oldest} or newer",) if is_old else (),
+        upgrade=("pip install --upgrade torch",) if torch.mps_built is not True else (),
     )
 
 
 def _translated(found: Evidence) -> Diagnosis:
-    return Diagnosis(
-        id="mps-rosetta",
-        severity="error",
-        title="This Python is built for Intel Macs and runs under Rosetta",
-        explanation="The Mac has Apple silicon, but this Python was built for Intel and is translated by "
-        "Rosetta. torch for Intel has no MPS, so torch.backends.mps.is_available() is False. Use a Python "
-        "for arm64.",
+    return cause(
+        "mps-rosetta",
         evidence=(torch_line(found), f"Python {found.python.version} for {found.system.machine}, translated"),
-        steps=(
-            "python -c 'import platform; print(platform.machine())'   # must print arm64",
-            "conda: CONDA_SUBDIR=osx-arm64 conda create -n arm python",
-            "or install Python from python.org or Homebrew in /opt/homebrew, and torch into it",
-        ),
     )
 
 

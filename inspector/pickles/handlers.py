@@ -8,6 +8,8 @@ import, call and build makes inert nodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from inspector.pickles.handlers_literals import LITERALS
 from inspector.pickles.instructions import CODES, U4, U8
 from inspector.pickles.oddities import OddityKind, StreamFault
@@ -215,12 +217,6 @@ CALLS: dict[str, Handler] = {
 _ADDITEMS = CODES["ADDITEMS"]
 
 
-def _empty_list(state: State, data: bytes, pos: int) -> int:
-    state.created += 1
-    state.stack.append([])
-    return pos
-
-
 def _list(state: State, data: bytes, pos: int) -> int:
     items = state.pop_mark()
     state.stack.append(items)
@@ -294,12 +290,6 @@ def _tuple3(state: State, data: bytes, pos: int) -> int:
     return pos
 
 
-def _empty_dict(state: State, data: bytes, pos: int) -> int:
-    state.created += 1
-    state.stack.append(Dict([]))
-    return pos
-
-
 def _dict(state: State, data: bytes, pos: int) -> int:
     items = state.pop_mark()
     state.stack.append(Dict(_pairs(state, pos, items)))
@@ -342,10 +332,13 @@ def _update(state: State, pos: int, pairs: list[tuple[Value, Value]]) -> None:
         state.note(OddityKind.SETITEM_ON_OTHER, pos, noun_for(target))
 
 
-def _empty_set(state: State, data: bytes, pos: int) -> int:
-    state.created += 1
-    state.stack.append(Set([], frozen=False))
-    return pos
+def _empty(make: Callable[[], Value]) -> Handler:
+    def handler(state: State, data: bytes, pos: int) -> int:
+        state.created += 1
+        state.stack.append(make())
+        return pos
+
+    return handler
 
 
 def _frozenset(state: State, data: bytes, pos: int) -> int:
@@ -355,7 +348,7 @@ def _frozenset(state: State, data: bytes, pos: int) -> int:
 
 
 CONTAINERS: dict[str, Handler] = {
-    "EMPTY_LIST": _empty_list,
+    "EMPTY_LIST": _empty(list),
     "LIST": _list,
     "APPEND": _append,
     "APPENDS": _appends,
@@ -364,11 +357,11 @@ CONTAINERS: dict[str, Handler] = {
     "TUPLE1": _tuple1,
     "TUPLE2": _tuple2,
     "TUPLE3": _tuple3,
-    "EMPTY_DICT": _empty_dict,
+    "EMPTY_DICT": _empty(lambda: Dict([])),
     "DICT": _dict,
     "SETITEM": _setitem,
     "SETITEMS": _setitems,
-    "EMPTY_SET": _empty_set,
+    "EMPTY_SET": _empty(lambda: Set([], frozen=False)),
     "ADDITEMS": _appends,
     "FROZENSET": _frozenset,
 }
@@ -414,12 +407,7 @@ def _get(state: State, data: bytes, pos: int) -> int:
 
 
 def _binget(state: State, data: bytes, pos: int) -> int:
-    slot = data[pos]
-    try:
-        value = state.memo[slot]
-    except LookupError:
-        raise _empty_slot(slot) from None
-    state.stack.append(value)
+    _fetch(state, data[pos])
     return pos + 1
 
 
@@ -432,12 +420,8 @@ def _fetch(state: State, slot: int) -> None:
     try:
         value = state.memo[slot]
     except LookupError:
-        raise _empty_slot(slot) from None
+        raise EmptySlotError(f"memo slot {slot} is read before it is filled") from None
     state.stack.append(value)
-
-
-def _empty_slot(slot: int) -> EmptySlotError:
-    return EmptySlotError(f"memo slot {slot} is read before it is filled")
 
 
 def _put(state: State, data: bytes, pos: int) -> int:

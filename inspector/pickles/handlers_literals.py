@@ -14,50 +14,32 @@ _U1 = struct.Struct("<B")
 _DIGITS_READ_AT_ONCE = 4000  # Python refuses to convert more than 4300 digits
 _QUICK_NBYTES = 256  # a line of this length is read at once, however many escapes it has
 
-_read_u2 = U2.unpack_from
-_read_i4 = I4.unpack_from
-_read_f8 = F8.unpack_from
-
 
 # --- constants and numbers ----------------------------------------------------------------------------------
 
 
-def _none(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(None)
-    return pos
+def _constant(value: Value) -> Handler:
+    def handler(state: State, data: bytes, pos: int) -> int:
+        state.stack.append(value)
+        return pos
+
+    return handler
 
 
-def _newtrue(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(True)
-    return pos
+def _number(form: struct.Struct) -> Handler:
+    unpack_from, nbytes = form.unpack_from, form.size
 
+    def handler(state: State, data: bytes, pos: int) -> int:
+        state.stack.append(unpack_from(data, pos)[0])
+        state.literals += 1
+        return pos + nbytes
 
-def _newfalse(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(False)
-    return pos
-
-
-def _binint(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(_read_i4(data, pos)[0])
-    state.literals += 1
-    return pos + 4
+    return handler
 
 
 def _binint1(state: State, data: bytes, pos: int) -> int:
     state.stack.append(data[pos])
     return pos + 1
-
-
-def _binint2(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(_read_u2(data, pos)[0])
-    state.literals += 1
-    return pos + 2
-
-
-def _binfloat(state: State, data: bytes, pos: int) -> int:
-    state.stack.append(_read_f8(data, pos)[0])
-    state.literals += 1
-    return pos + 8
 
 
 def _line(data: bytes, pos: int) -> int:
@@ -296,18 +278,18 @@ def _readonly_buffer(state: State, data: bytes, pos: int) -> int:
 
 
 LITERALS: dict[str, Handler] = {
-    "NONE": _none,
-    "NEWTRUE": _newtrue,
-    "NEWFALSE": _newfalse,
+    "NONE": _constant(None),
+    "NEWTRUE": _constant(value=True),
+    "NEWFALSE": _constant(value=False),
     "INT": _int,
-    "BININT": _binint,
+    "BININT": _number(I4),
     "BININT1": _binint1,
-    "BININT2": _binint2,
+    "BININT2": _number(U2),
     "LONG": _long,
     "LONG1": _counted_int(_U1),
     "LONG4": _counted_int(I4),
     "FLOAT": _float,
-    "BINFLOAT": _binfloat,
+    "BINFLOAT": _number(F8),
     "STRING": _string,
     "SHORT_BINSTRING": _counted_string(_U1),
     "BINSTRING": _counted_string(I4),

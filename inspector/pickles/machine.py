@@ -77,8 +77,6 @@ class Machine:
         Args:
             data: The stream, or the beginning of it when `extend` is given.
             name: What error messages call it.
-            limits: The budgets.
-            progress: Asked for cancellation.
             extend: Returns a longer beginning of the stream when the data ends before STOP.
             resolve: Returns what takes the place of a persistent id.
         """
@@ -205,7 +203,6 @@ def _warning(state: State) -> str | None:
 
 
 def _advice(state: State) -> str | None:
-    """Return what to do about a pickle of more tensors than are read."""
     most = state.limits.values // _TENSOR_VALUES
     if state.weight <= state.limits.values or len(state.persistent_ids) < most // 2:
         return None
@@ -218,6 +215,23 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ValueError):
         return "the pickle has an operand that cannot be read"
     return "the pickle takes what is not on its stack"
+
+
+def growing_machine(
+    read: Callable[[int], bytes],
+    *,
+    name: str,
+    limits: Limits,
+    progress: Progress | None = None,
+    resolve: Resolve | None = None,
+    first_nbytes: int = 1 << 16,
+) -> Machine:
+    """Return what reads a pickle that only its own STOP ends; `read` returns its first so many bytes."""
+
+    def extend(nbytes: int) -> bytes:
+        return read(min(2 * nbytes + first_nbytes, limits.pickle_nbytes))
+
+    return Machine(extend(0), name=name, limits=limits, progress=progress, extend=extend, resolve=resolve)
 
 
 def read_pickle(

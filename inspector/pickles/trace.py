@@ -101,11 +101,8 @@ def trace_pickle(
 
     Args:
         data: The stream; it must have been read before without an error.
-        texts: The texts to watch.
         names: The names, without their module, whose calls to collect.
         device: The dotted name of what is called to make a device.
-        limits: The budgets that the stream was read with.
-        progress: Asked for cancellation.
     """
     return _Tracer(data, texts, names, device, limits).run(progress or Progress())
 
@@ -153,7 +150,6 @@ class _Tracer:
         return pos
 
     def _followers(self) -> list[Callable[[int], int] | None]:
-        """Return the method for each opcode, by its byte; None for those that only move the stack."""
         named: dict[str, Callable[[int], int]] = {
             "MARK": self._mark,
             "TUPLE": self._tuple,
@@ -320,7 +316,6 @@ class _Tracer:
 
 
 def _slot(data: bytes, pos: int, end: int) -> int:
-    """Read the memo slot of the GET or PUT that stands from `pos` to `end`."""
     if data[pos] in _ONE_BYTE_SLOTS:
         return data[pos + 1]
     if data[pos] in _FOUR_BYTE_SLOTS:

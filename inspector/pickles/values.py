@@ -163,6 +163,16 @@ class Call:
         self.items: list[Value] | None = None
         self.pairs: list[tuple[Value, Value]] | None = None
 
+    @property
+    def name(self) -> str:
+        """The present dotted name of what is called; empty where that is no name."""
+        return self.func.present if isinstance(self.func, Global) else ""
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        """The arguments; none where they are no tuple."""
+        return self.args if isinstance(self.args, tuple) else ()
+
 
 class Dict:
     """A dict as the pairs that fill it, in order, repetitions included.

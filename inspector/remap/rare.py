@@ -17,8 +17,7 @@ from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.pickled import Nested, Pickled, open_pickled
 from inspector.containers.rebuilds import SENT, WRAPPER
 from inspector.containers.source import Source
-from inspector.containers.tar_archive import StorageRecord, TarLayout
-from inspector.containers.tar_members import STORAGES, padded, resized_headers
+from inspector.containers.tar_archive import STORAGES, StorageRecord, TarLayout, padded, resized_headers
 from inspector.errors import PlanError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model.values.children import iter_values

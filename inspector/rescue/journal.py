@@ -64,11 +64,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """What the processes of a command wrote down.
-
-    Attributes:
-        calls: Their calls, in the order of the first process that made them.
-    """
+    """What the processes of a command wrote down."""
 
     calls: tuple[Call, ...]
     processes: int
@@ -124,7 +120,6 @@ def read_journal(folder: Path) -> Journal:
 
 
 def _files(folder: Path) -> Iterator[Iterable[str]]:
-    """Yield the lines of each process, the oldest first."""
     left = _MOST_NBYTES
     paths = sorted(folder.iterdir(), key=lambda path: (path.lstat().st_mtime_ns, path.name))
     for path in paths[:_MOST_FILES]:

@@ -33,12 +33,7 @@ _Moves = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mending:
-    """How a line is mended.
-
-    Attributes:
-        kind: What `code` is.
-        code: Python, or for `file` commands of this program.
-    """
+    """How a line is mended."""
 
     kind: MendingKind
     code: str
@@ -111,7 +106,6 @@ def _mended_line(place: Place, argument: str) -> str:
 
 
 def _rewritten(source: bytes, call: ast.Call, argument: str, old: ast.expr | None = None) -> str:
-    """Return the text of a call with its argument, in one line."""
     if call.lineno != call.end_lineno:
         return _unparsed(call, argument, old)
     line = source.splitlines()[call.lineno - 1]
@@ -167,12 +161,7 @@ def _is_there(call: ast.Call, place: Place) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """A line that loads from devices which had to be mapped.
-
-    Attributes:
-        moves: From which device to which, with reason and size; the files are added up.
-        mending: What mends it in the source; None where nothing was mapped.
-    """
+    """A line that loads from devices which had to be mapped."""
 
     site: Place | None
     own: Place | None

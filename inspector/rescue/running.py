@@ -52,12 +52,7 @@ class Hook:
 
 @contextlib.contextmanager
 def hooked(rules: Sequence[tuple[str, str]], target: Wish, *, maps_missing: bool = True) -> Iterator[Hook]:
-    """Yield the hook for these rules, and remove it afterwards.
-
-    Args:
-        rules: Device patterns and where they go, in their order.
-        target: The machine whose devices count as being there. This one is looked at by the program's torch.
-    """
+    """Yield the hook for these rules, and remove it afterwards."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="checkpoint-inspector-run-")).resolve()
     except OSError as error:

@@ -36,11 +36,7 @@ class Device:
 
 
 def choose_device(target: Profile, dtypes: Collection[str] = ()) -> Device:
-    """Return the device of a machine that is wanted, else the best one.
-
-    Args:
-        dtypes: The dtypes of what goes there, where a device may lack one of them.
-    """
+    """Return the device of a machine that is wanted, else the best one."""
     if target.id == RUN_TIME and target.wanted is None:
         return Device(choice=choice_lines(target, dtypes), code="device")
     return fixed_device(best_device(target, dtypes))

@@ -18,7 +18,7 @@ from inspector.snippet.literals import literal, lookup, split_global
 from inspector.snippet.loaders.opening import OPENERS
 from inspector.snippet.models import Model
 from inspector.snippet.request import Request, is_free
-from inspector.snippet.script import Bracketed, Script, comment_lines, format_code
+from inspector.snippet.script import Bracketed, Script, call, comment_lines, format_code
 from inspector.target.profile import Profile
 from inspector.target.simulate import code_weights_only, judge_for
 from inspector.target.versions import (
@@ -38,47 +38,20 @@ from inspector.target.versions import (
 Name = Literal["weights_only", "add_safe_globals", "mmap", "consume_prefix", "dcp", "fully_shard"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feature:
-    """Something that not every torch has."""
-
-    name: str
-    since: Release
-    source: str
-
-
-FEATURES: dict[Name, Feature] = {
-    "weights_only": Feature(
-        name="torch.load(weights_only=)", since=HAS_WEIGHTS_ONLY, source="torch/serialization.py, load"
-    ),
-    "add_safe_globals": Feature(
-        name="torch.serialization.add_safe_globals",
-        since=SAFE_GLOBALS,
-        source="torch/serialization.py, add_safe_globals",
-    ),
-    "mmap": Feature(name="torch.load(mmap=)", since=HAS_MMAP, source="torch/serialization.py, load"),
-    "consume_prefix": Feature(
-        name="torch.nn.modules.utils.consume_prefix_in_state_dict_if_present",
-        since=(1, 9),
-        source="torch/nn/modules/utils.py",
-    ),
-    "dcp": Feature(
-        name="torch.distributed.checkpoint.format_utils.dcp_to_torch_save",
-        since=(2, 3),
-        source="torch/distributed/checkpoint/format_utils.py",
-    ),
-    "fully_shard": Feature(
-        name="torch.distributed.fsdp.fully_shard",
-        since=(2, 6),
-        source="torch/distributed/fsdp/__init__.py",
-    ),
+FEATURES: dict[Name, Release] = {
+    "weights_only": HAS_WEIGHTS_ONLY,
+    "add_safe_globals": SAFE_GLOBALS,
+    "mmap": HAS_MMAP,
+    "consume_prefix": (1, 9),  # torch/nn/modules/utils.py
+    "dcp": (2, 3),  # torch/distributed/checkpoint/format_utils.py
+    "fully_shard": (2, 6),  # torch/distributed/fsdp/__init__.py
 }
 """By the name under which the styles ask for it. Devices are asked for by `model.roles.device_types`."""
 
 
 def has(target: Profile, name: Name) -> bool:
     """Return whether the torch of a machine has a feature; where its release is not known, the newest's."""
-    return release_of(target.torch_version) >= FEATURES[name].since
+    return release_of(target.torch_version) >= FEATURES[name]
 
 
 _RUNS_CODE = "# Loading it so can run code that is in it: do so only if you trust its source."
@@ -113,12 +86,7 @@ class Trust:
 def write_load(
     script: Script, request: Request, map_location: str | Bracketed | None, *, root: str | None = None
 ) -> None:
-    """Write the call of `torch.load`, and before it what torch must be told to allow.
-
-    Args:
-        map_location: The argument of that name, if any.
-        root: The variable for what is loaded, if not the usual one.
-    """
+    """Write the call of `torch.load`, and before it what torch must be told to allow."""
     trust = write_allowed(script, request)
     script.paragraph(*load_lines(script, request, trust, map_location, root=root))
 
@@ -195,7 +163,7 @@ def short_load(path: str, safety: SafetyVerdict, target: Profile, map_location: 
     script.paragraph(*_allowing_lines(script, safety, target))
     mapped = () if map_location is None else (f"map_location={literal(map_location)}",)
     items = (literal(path), *mapped, f"weights_only={code_weights_only(safety)}")
-    script.paragraph(*format_code(Bracketed(head="loaded = torch.load(", items=items, tail=")")))
+    script.paragraph(*call("loaded = torch.load(", *items))
     return "\n".join(line for line in script.text().split("\n") if line)
 
 
@@ -273,7 +241,6 @@ def _fill_average(script: Script, request: Request, name: str, model: Model) -> 
 
 
 def _loose(request: Request) -> list[str]:
-    """Return the lines that put tensors by themselves beside the model."""
     if not request.models or not request.placement.copied:
         return []
     home = request.placement.whole(request.model_devices)

@@ -243,12 +243,7 @@ def _request_words(name: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Something with a state dict in the file besides the models.
-
-    Attributes:
-        kind: `optimizer`, `scheduler`, `scaler` or `average`.
-        is_object: Whether an optimizer itself stands there, not its state.
-    """
+    """Something with a state dict in the file besides the models."""
 
     kind: str
     name: str

@@ -48,6 +48,11 @@ def format_code(code: str | Bracketed, indent: str = "", end: str = "") -> list[
     return [indent + code.head, *lines, indent + code.tail + end]
 
 
+def call(head: str, *items: str | Bracketed, indent: str = "", end: str = "") -> list[str]:
+    """Return the lines of a call; its head ends with the opening bracket."""
+    return format_code(Bracketed(head=head, items=items, tail=")"), indent, end)
+
+
 def _flat(code: str | Bracketed) -> str:
     return code if isinstance(code, str) else code.flat()
 
@@ -107,7 +112,6 @@ def _together(statements: set[str]) -> Iterator[str]:
 
 
 def _name_order(name: str) -> tuple[int, str]:
-    """Sort constants before classes before functions."""
     return 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2, name
 
 

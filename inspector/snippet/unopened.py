@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import ntpath
 import os.path
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from inspector.containers.lookalikes import name_unopened
 from inspector.errors import CheckpointError, PlanError
 from inspector.quoting import file_word
-from inspector.records import dataclass
 from inspector.safety.unread import judge_unread
-from inspector.snippet.device import Device, choose_device
+from inspector.snippet.device import Device, choose_device, fixed_device
 from inspector.snippet.literals import literal
 from inspector.snippet.loaders.agents import AGENT, agent_code
 from inspector.snippet.loaders.arrays import NPY, NPZ, arrays_code
 from inspector.snippet.loaders.pickled import RUNS_CODE, Loading, loading_code
 from inspector.snippet.loading import YOURS
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Script, call
 from inspector.snippet.styles.folders import index_of, training_code
 from inspector.snippet.styles.peft import adapter_code
 from inspector.snippet.styles.transformers import transformers_code
@@ -33,151 +32,121 @@ TIED = "tied"
 """A safetensors file that leaves out names of tensors which it keeps under others."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
-    """One way of loading a format.
+_Write = Callable[[str, Device], str]
 
-    Attributes:
-        write_inside: Writes it for one of several objects in the file, by its name there; None where there is
-            one only.
-    """
 
-    style: str
-    write: Callable[[str, Device], str]
-    fits: Callable[[str], bool] = lambda _: True
-    write_inside: Callable[[str, Device, str], str] | None = None
+def _code(
+    device: Device, *paragraphs: Iterable[str], needs: Sequence[str] = (), uses_torch: bool = True
+) -> str:
+    """Write paragraphs of code below the lines that choose a device."""
+    script = Script(uses_torch=uses_torch or bool(device.choice))
+    for statement in needs:
+        script.need(statement)
+    for lines in (device.choice, *paragraphs):
+        script.paragraph(*lines)
+    return script.text()
+
+
+def _filled(device: Device, call: str, said: str = YOURS) -> tuple[str, ...]:
+    return said, *device.move("model"), call
 
 
 def _torchscript(path: str, device: Device) -> str:
-    script = Script()
-    script.paragraph(*device.choice)
-    script.paragraph(
-        "# torch.jit.load accepts only a single device as map_location.",
-        *_call("model = torch.jit.load(", literal(path), f"map_location={device.code}"),
-        "model.eval()",
-    )
-    return script.text()
+    load = call("model = torch.jit.load(", literal(path), f"map_location={device.code}")
+    said = "# torch.jit.load accepts only a single device as map_location."
+    return _code(device, [said, *load, "model.eval()"])
 
 
 def _pt2(path: str, device: Device) -> str:
-    script = Script()
-    script.paragraph(*device.choice)
-    lines = _call("program = torch.export.load(", literal(path))
-    if not device.is_cpu:
-        script.need("from torch.export.passes import move_to_device_pass")
-        lines.append(f"program = move_to_device_pass(program, {device.code})")
-    script.paragraph(*lines, "model = program.module()")
-    return script.text()
+    move = () if device.is_cpu else (f"program = move_to_device_pass(program, {device.code})",)
+    needs = ["from torch.export.passes import move_to_device_pass"] if move else []
+    load = call("program = torch.export.load(", literal(path))
+    return _code(device, [*load, *move, "model = program.module()"], needs=needs)
 
 
-def _package(path: str, device: Device) -> str:
-    return _package_inside(path, device, "model/model.pkl")
-
-
-def _package_inside(path: str, device: Device, inside: str) -> str:
+def _package(path: str, device: Device, inside: str = "model/model.pkl") -> str:
     """Write code for one pickle of a package, which is named by its folder and its file."""
     folder, _, name = inside.rpartition("/")
-    script = Script(uses_torch=bool(device.choice))
-    script.need("from torch.package import PackageImporter")
-    script.paragraph(*device.choice)
     items = literal(folder.replace("/", ".")), literal(name), f"map_location={device.code}"
-    script.paragraph(
+    lines = [
         RUNS_CODE,
-        *_call("importer = PackageImporter(", literal(path)),
-        *_call("checkpoint = importer.load_pickle(", *items),
-    )
-    return script.text()
+        *call("importer = PackageImporter(", literal(path)),
+        *call("checkpoint = importer.load_pickle(", *items),
+    ]
+    return _code(device, lines, needs=["from torch.package import PackageImporter"], uses_torch=False)
 
 
 def _safetensors(path: str, device: Device) -> str:
-    script = Script(uses_torch=bool(device.choice))
-    script.need("from safetensors.torch import load_file")
-    script.paragraph(*device.choice)
     option = () if device.is_cpu else (f"device={device.code}",)
-    script.paragraph(*_call("state_dict = load_file(", literal(path), *option))
-    script.paragraph(YOURS, *device.move("model"), "model.load_state_dict(state_dict)")
-    return script.text()
+    return _code(
+        device,
+        call("state_dict = load_file(", literal(path), *option),
+        _filled(device, "model.load_state_dict(state_dict)"),
+        needs=["from safetensors.torch import load_file"],
+        uses_torch=False,
+    )
 
 
 def _tied(path: str, device: Device) -> str:
     """Read a file that keeps tensors of several names once: `load_model` gives the model all of them."""
-    script = Script(uses_torch=bool(device.choice))
-    script.need("from safetensors.torch import load_model")
-    script.paragraph(*device.choice)
     option = () if device.is_cpu else (f"device={device.code}",)
-    script.paragraph(YOURS, *device.move("model"), *_call("load_model(", "model", literal(path), *option))
-    return script.text()
+    lines = [YOURS, *device.move("model"), *call("load_model(", "model", literal(path), *option)]
+    return _code(device, lines, needs=["from safetensors.torch import load_model"], uses_torch=False)
 
 
 def _sharded(path: str, device: Device) -> str:
     """Read all files that an index names: `huggingface_hub/serialization/_base.py` describes it."""
     path = index_of(path)
     is_safe = path.endswith(f".safetensors{_INDEX}")
-    script = Script(uses_torch=not is_safe or bool(device.choice))
-    script.need("import json")
-    script.need("from pathlib import Path")
-    script.paragraph(*device.choice)
+    file = 'torch.load(index.with_name(name), map_location="cpu", weights_only=True)'
+    needs = ["import json", "from pathlib import Path"]
     if is_safe:
-        script.need("from safetensors.torch import load_file")
-    file = "load_file(index.with_name(name))"
-    if not is_safe:
-        file = 'torch.load(index.with_name(name), map_location="cpu", weights_only=True)'
-    script.paragraph(
-        *_call("index = Path(", literal(path)),
+        file = "load_file(index.with_name(name))"
+        needs.append("from safetensors.torch import load_file")
+    lines = [
+        *call("index = Path(", literal(path)),
         'files = set(json.loads(index.read_text())["weight_map"].values())',
         "state_dict = {}",
         "for name in sorted(files):",
-        *format_code(Bracketed(head="state_dict.update(", items=(file,), tail=")"), "    "),
-    )
-    script.paragraph(YOURS, *device.move("model"), "model.load_state_dict(state_dict)")
-    return script.text()
+        *call("state_dict.update(", file, indent="    "),
+    ]
+    filled = _filled(device, "model.load_state_dict(state_dict)")
+    return _code(device, lines, filled, needs=needs, uses_torch=not is_safe)
 
 
 def _gguf(path: str, _: Device) -> str:
-    script = Script()
-    script.need("from gguf import GGUFReader, dequantize")
-    script.paragraph(
-        *_call("reader = GGUFReader(", literal(path)),
+    lines = [
+        *call("reader = GGUFReader(", literal(path)),
         "state_dict = {",
         "    tensor.name: torch.from_numpy(dequantize(tensor.data, tensor.tensor_type))",
         "    for tensor in reader.tensors",
         "}",
-    )
-    return script.text()
+    ]
+    return _code(_ANY, lines, needs=["from gguf import GGUFReader, dequantize"])
 
 
 def _dcp(path: str, device: Device) -> str:
     path = _dcp_folder(path)
-    script = Script()
-    script.need("from torch.distributed.checkpoint.format_utils import dcp_to_torch_save")
-    script.paragraph(*device.choice)
-    script.paragraph(
+    lines = [
         "# This writes one file next to the folder, with everything on the CPU.",
-        *_call("dcp_to_torch_save(", literal(path), literal(_beside(path))),
-        *_call("checkpoint = torch.load(", literal(_beside(path)), "weights_only=True"),
-    )
-    script.paragraph(
-        YOURS.replace("this file", "this"),
-        *device.move("model"),
-        'model.load_state_dict(checkpoint["model"])  # under the key that was used for saving',
-    )
-    return script.text()
+        *call("dcp_to_torch_save(", literal(path), literal(_beside(path))),
+        *call("checkpoint = torch.load(", literal(_beside(path)), "weights_only=True"),
+    ]
+    fill = 'model.load_state_dict(checkpoint["model"])  # under the key that was used for saving'
+    needs = ["from torch.distributed.checkpoint.format_utils import dcp_to_torch_save"]
+    return _code(device, lines, _filled(device, fill, _YOURS_OF_FOLDER), needs=needs)
 
 
 def _dcp_in_place(path: str, device: Device) -> str:
     """Read into tensors that are there already: any number of ranks may do so, one as well."""
-    path = _dcp_folder(path)
-    script = Script(uses_torch=bool(device.choice))
-    script.need("import torch.distributed.checkpoint as dcp")
-    script.paragraph(*device.choice)
-    script.paragraph(
+    lines = [
         "# The model is yours, on any number of ranks. Its tensors are filled in place.",
         *device.move("model"),
         'state_dict = {"model": model.state_dict()}  # with the keys that were used for saving',
-        *_call("dcp.load(", "state_dict", f"checkpoint_id={literal(path)}"),
+        *call("dcp.load(", "state_dict", f"checkpoint_id={literal(_dcp_folder(path))}"),
         'model.load_state_dict(state_dict["model"])',
-    )
-    return script.text()
+    ]
+    return _code(device, lines, needs=["import torch.distributed.checkpoint as dcp"], uses_torch=False)
 
 
 def _dcp_folder(path: str) -> str:
@@ -192,42 +161,35 @@ def _deepspeed(path: str, device: Device) -> str:
     is_tag = name != "latest" and not has_latest
     root = (folder or ".") if is_tag or name == "latest" else path
     tag = (f"tag={literal(name)}",) if is_tag else ()
-    script = Script(uses_torch=bool(device.choice))
-    script.need("from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint")
-    script.paragraph(*device.choice)
-    script.paragraph(
+    lines = [
         "# This joins the weights of all ranks in full precision, on the CPU.",
-        *_call("state_dict = get_fp32_state_dict_from_zero_checkpoint(", literal(root), *tag),
-    )
-    script.paragraph(
-        YOURS.replace("this file", "this"), *device.move("model"), "model.load_state_dict(state_dict)"
-    )
-    return script.text()
+        *call("state_dict = get_fp32_state_dict_from_zero_checkpoint(", literal(root), *tag),
+    ]
+    filled = _filled(device, "model.load_state_dict(state_dict)", _YOURS_OF_FOLDER)
+    needs = ["from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint"]
+    return _code(device, lines, filled, needs=needs, uses_torch=False)
 
 
 def _megatron(path: str, _: Device) -> str:
-    script = Script()
-    script.need("from pathlib import Path")
-    script.paragraph(
+    lines = [
         "# Each rank has a part of its own: Megatron's load_checkpoint hands it to the process of that rank.",
         RUNS_CODE,
-        *_call("folder = Path(", literal(path)),
+        *call("folder = Path(", literal(path)),
         "ranks = {",
         '    file.parent.name: torch.load(file, map_location="cpu", weights_only=False)',
         '    for file in sorted(folder.rglob("model_*rng.pt"))',
         "}",
-    )
-    return script.text()
+    ]
+    return _code(_ANY, lines, needs=["from pathlib import Path"])
 
 
 def _distcp(path: str, _: Device) -> str:
-    script = Script()
-    script.paragraph(
+    lines = [
         "# The file of one rank holds no names and cannot be loaded alone. First write what is in it:",
         f"# checkpoint-inspector remap {file_word(path)} -o {file_word(_beside(path))}",
-        *_call("saved = torch.load(", literal(_beside(path)), 'map_location="cpu"', "weights_only=True"),
-    )
-    return script.text()
+        *call("saved = torch.load(", literal(_beside(path)), 'map_location="cpu"', "weights_only=True"),
+    ]
+    return _code(_ANY, lines)
 
 
 def _transformers(path: str, device: Device) -> str:
@@ -236,37 +198,42 @@ def _transformers(path: str, device: Device) -> str:
     return transformers_code(folder, device)
 
 
-def _agent(path: str, device: Device) -> str:
-    return agent_code(path, device, None)
-
-
-_PRETRAINED = _Way(style="transformers", write=_transformers, fits=is_pretrained)
-_ADAPTERS = _Way(style="peft", write=adapter_code, fits=is_adapter_file)
-_WAYS: dict[str, tuple[_Way, ...]] = {
-    "torchscript": (_Way(style="plain", write=_torchscript),),
-    "pt2": (_Way(style="plain", write=_pt2),),
-    "package": (_Way(style="plain", write=_package, write_inside=_package_inside),),
-    "safetensors": (_Way(style="plain", write=_safetensors), _PRETRAINED, _ADAPTERS),
-    TIED: (_Way(style="plain", write=_tied), _PRETRAINED, _ADAPTERS),
-    "sharded": (_Way(style="plain", write=_sharded), _PRETRAINED),
-    "folder": (_Way(style="plain", write=training_code),),
-    "dcp": (_Way(style="plain", write=_dcp), _Way(style="distributed", write=_dcp_in_place)),
-    "deepspeed": (_Way(style="plain", write=_deepspeed),),
-    "megatron": (_Way(style="plain", write=_megatron),),
-    "distcp": (_Way(style="plain", write=_distcp),),
-    "gguf": (_Way(style="plain", write=_gguf),),
-    "pickle": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="pickle"), path)),),
-    "joblib": (_Way(style="plain", write=lambda path, _: loading_code(Loading(form="joblib"), path)),),
-    NPY: (_Way(style="plain", write=partial(arrays_code, NPY)),),
-    NPZ: (_Way(style="plain", write=partial(arrays_code, NPZ)),),
-    AGENT: (_Way(style="plain", write=_agent),),
-    "pretrained": (_Way(style="transformers", write=_transformers),),
+_ANY = fixed_device("cpu")
+"""For code that takes no device."""
+_YOURS_OF_FOLDER = YOURS.replace("this file", "this")
+_WAYS: dict[str, dict[str, _Write]] = {
+    "torchscript": {"plain": _torchscript},
+    "pt2": {"plain": _pt2},
+    "package": {"plain": _package},
+    "safetensors": {"plain": _safetensors, "transformers": _transformers, "peft": adapter_code},
+    TIED: {"plain": _tied, "transformers": _transformers, "peft": adapter_code},
+    "sharded": {"plain": _sharded, "transformers": _transformers},
+    "folder": {"plain": training_code},
+    "dcp": {"plain": _dcp, "distributed": _dcp_in_place},
+    "deepspeed": {"plain": _deepspeed},
+    "megatron": {"plain": _megatron},
+    "distcp": {"plain": _distcp},
+    "gguf": {"plain": _gguf},
+    "pickle": {"plain": lambda path, _: loading_code(Loading(form="pickle"), path)},
+    "joblib": {"plain": lambda path, _: loading_code(Loading(form="joblib"), path)},
+    NPY: {"plain": partial(arrays_code, NPY)},
+    NPZ: {"plain": partial(arrays_code, NPZ)},
+    AGENT: {"plain": lambda path, device: agent_code(path, device, None)},
+    "pretrained": {"transformers": _transformers},
 }
+_WITHIN: dict[str, Callable[[str, Device, str], str]] = {"package": _package}
+"""What writes code for one of several objects in a file, by its name there."""
+
+
+def _ways(form: str, path: str) -> dict[str, _Write]:
+    """Return what writes each style for a path: two of them go by the name of the file."""
+    fits = {"transformers": form == "pretrained" or is_pretrained(path), "peft": is_adapter_file(path)}
+    return {style: write for style, write in _WAYS.get(form, {}).items() if fits.get(style, True)}
 
 
 def unopened_styles(form: str, path: str) -> tuple[str, ...]:
     """List the styles that a format offers for a path, the most usual first; none if it has none."""
-    return tuple(way.style for way in _WAYS.get(form, ()) if way.fits(path))
+    return tuple(_ways(form, path))
 
 
 def code_for_refused(path: str, error: CheckpointError, target: Profile, *, style: str = "plain") -> str:
@@ -274,10 +241,6 @@ def code_for_refused(path: str, error: CheckpointError, target: Profile, *, styl
 
     None is offered where its format says too little, and where loading it can run commands: pasting the code
     would run them.
-
-    Args:
-        error: Why it was refused, with what was seen of its programs.
-        style: The style, as for `render_unopened`.
     """
     form, loaded = name_unopened(path, error) or ("", path)
     if not unopened_styles(form, loaded):
@@ -307,7 +270,7 @@ def render_unopened(
         device: The device that is wanted; None for that of the machine.
         inside: Which of several objects in the file is meant, where that is known.
     """
-    ways = {way.style: way for way in _WAYS.get(form, ()) if way.fits(path)}
+    ways = _ways(form, path)
     if style == "plain" and style not in ways and ways:
         style = next(iter(ways))
     if style not in ways:
@@ -315,16 +278,9 @@ def render_unopened(
             f"this file offers no snippet in the style {style!r}",
             remedy=f"it offers {', '.join(ways) or 'none'}",
         )
-    way, device = ways[style], device or choose_device(target)
-    if inside and way.write_inside is not None:
-        return way.write_inside(path, device, inside)
-    return way.write(path, device)
-
-
-def _call(head: str, *items: str, end: str = "") -> list[str]:
-    return format_code(Bracketed(head=head, items=items, tail=")"), end=end)
+    device, within = device or choose_device(target), _WITHIN.get(form)
+    return within(path, device, inside) if inside and within is not None else ways[style](path, device)
 
 
 def _beside(path: str) -> str:
-    """Name a file beside a folder."""
     return path.rstrip(f"{os.sep}{ntpath.sep}") + ".pth"

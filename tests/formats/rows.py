@@ -18,7 +18,6 @@ from tests.builders.megatron import megatron
 from tests.corpus import CORPUS
 
 YES = "yes"
-MODEL = ("buffer", "parameter")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +50,10 @@ class Row:
     sample: str = ""
     make: Callable[[Path], Path] | None = None
     tensors: int
-    devices: tuple[str, ...]
-    roles: tuple[str, ...]
+    devices: tuple[str, ...] = ("cpu",)
+    roles: tuple[str, ...] = ("buffer", "parameter")
     slots: tuple[int, int] = (0, 0)
-    code: str
+    code: str = "torch.load("
     weights: int | None = None
     cut: float = 0.7
     check: str = ""
@@ -80,7 +79,6 @@ ROWS: tuple[Row, ...] = (
         roles=("optimizer", "parameter", "rng"),
         slots=(6, 6),
         weights=2,
-        code="torch.load(",
         check="cuda-unavailable",
     ),
     Row(
@@ -92,7 +90,6 @@ ROWS: tuple[Row, ...] = (
         roles=("optimizer", "parameter", "rng"),
         slots=(6, 6),
         weights=2,
-        code="torch.load(",
         check="cuda-unavailable",
     ),
     Row(
@@ -100,9 +97,6 @@ ROWS: tuple[Row, ...] = (
         title="torch.save of 0.1 (tar)",
         sample="tar/tar_cpu.pth",
         tensors=5,
-        devices=("cpu",),
-        roles=("buffer", "parameter"),
-        code="torch.load(",
         in_place="a file of this format has no room for them",
     ),
     Row(
@@ -111,7 +105,6 @@ ROWS: tuple[Row, ...] = (
         sample="safetensors/all.safetensors",
         tensors=16,
         devices=("none",),
-        roles=MODEL,
         code="load_file(",
         cut=0.98,
         remap="a safetensors file has no devices, so there are none to change",
@@ -123,7 +116,6 @@ ROWS: tuple[Row, ...] = (
         title="TorchScript (torch.jit.save)",
         sample="torchscript/conv.pt",
         tensors=2,
-        devices=("cpu",),
         roles=("parameter",),
         code="torch.jit.load(",
         check="torch.jit.load",
@@ -146,7 +138,6 @@ ROWS: tuple[Row, ...] = (
         title="DeepSpeed folder (ZeRO 1 to 3)",
         make=lambda _: CORPUS.parent / "distributed" / "deepspeed_zero1",
         tensors=40,
-        devices=("cpu",),
         roles=("optimizer", "parameter"),
         slots=(21, 21),
         code="get_fp32_state_dict_from_zero_checkpoint(",
@@ -176,9 +167,7 @@ ROWS: tuple[Row, ...] = (
         title="one rank's file of a distributed checkpoint (.distcp)",
         make=lambda folder: Path(shutil.copyfile(CORPUS / "dcp/plain/__0_0.distcp", folder / "__0_0.distcp")),
         tensors=10,
-        devices=("cpu",),
         roles=("other",),
-        code="torch.load(",
         check="Not a directory",
         remap="but the file would be for torch.load",
         in_place="is only a part of it",
@@ -193,7 +182,6 @@ ROWS: tuple[Row, ...] = (
         sample="hf_sharded",
         tensors=9,
         devices=("cuda:0",),
-        roles=MODEL,
         code="weight_map",
         in_place="a folder cannot be changed in place",
         recover="only single files are recovered",
@@ -207,7 +195,6 @@ ROWS: tuple[Row, ...] = (
         roles=("optimizer", "parameter"),
         slots=(2, 2),
         weights=2,
-        code="torch.load(",
         check="cuda-unavailable",
         in_place="a folder cannot be changed in place",
         recover="only single files are recovered",
@@ -217,7 +204,6 @@ ROWS: tuple[Row, ...] = (
         title="torch.export (.pt2)",
         sample="export/model.pt2",
         tensors=4,
-        devices=("cpu",),
         roles=("other", "parameter"),
         weights=2,
         code="torch.export.load(",
@@ -230,7 +216,6 @@ ROWS: tuple[Row, ...] = (
         title="Stable-Baselines3 (PPO.save)",
         make=lambda _: CORPUS.parent / "frameworks" / "sb3" / "ppo_cartpole.zip",
         tensors=48,
-        devices=("cpu",),
         roles=("optimizer", "parameter"),
         slots=(36, 36),
         weights=12,
@@ -244,8 +229,6 @@ ROWS: tuple[Row, ...] = (
         title="torch.package",
         sample="package/pkg.pt",
         tensors=18,
-        devices=("cpu",),
-        roles=MODEL,
         code="importer = PackageImporter(",
         check="whose loader imports whatever its pickles name",
         in_place="several pickles hold them",
@@ -258,7 +241,6 @@ ROWS: tuple[Row, ...] = (
         sample="plain_pickle/state_p4.pkl",
         tensors=8,
         devices=("cpu", "cuda:1", "none"),
-        roles=MODEL,
         code="CPUUnpickler(file)",
         in_place="everything behind them would move",
         weights=3,
@@ -270,7 +252,6 @@ ROWS: tuple[Row, ...] = (
         sample="joblib/arrays.joblib",
         tensors=8,
         devices=("cpu", "cuda:1", "none"),
-        roles=MODEL,
         code="joblib.load(",
         in_place="everything behind them would move",
         weights=3,
@@ -297,7 +278,6 @@ ROWS: tuple[Row, ...] = (
         make=arrays,
         tensors=3,
         devices=("none",),
-        roles=MODEL,
         code="torch.from_numpy(arrays[name])",
         check="torch.load does not read this file",
         cut=0.6,

@@ -10,27 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from inspector.containers.container import (
-    Container,
-    Extents,
-    StoredBytes,
-    damage_note,
-    first_storage_ids,
-)
+from inspector.containers.container import Container, Extents, StoredBytes, first_storage_ids
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.source import Source
-from inspector.containers.zip.directory import (
-    ZipEntry,
-    payload_offset,
+from inspector.containers.zip.directory import ZipEntry, payload_offset
+from inspector.containers.zip.records import Archive, Records, ZipFormat, records_extents, records_of
+from inspector.containers.zip.storages import (
+    assemble,
+    find_pickle,
+    find_storages,
+    read_metadata,
+    read_object,
 )
-from inspector.containers.zip.records import (
-    Records,
-    ZipFormat,
-    records_extents,
-    records_of,
-)
-from inspector.containers.zip.storages import find_pickle, find_storages, read_metadata, read_object
 from inspector.errors import DamagedError
 from inspector.limits import Limits
 from inspector.progress import Progress
@@ -45,11 +37,7 @@ def read_torchzip(source: Source, limits: Limits, progress: Progress) -> Contain
 def open_torchzip(
     source: Source, limits: Limits, progress: Progress, others: Iterable[ZipFormat] = ()
 ) -> tuple[Container, Records]:
-    """Take a torch.save zip apart; one that lost its directory is searched.
-
-    Returns:
-        The container, and its records for those who read them.
-    """
+    """Take a torch.save zip apart, and return its records, too; one that lost its directory is searched."""
     try:
         records = records_of(source, limits, progress)
         entry = find_pickle(records, source.path)
@@ -69,41 +57,30 @@ def open_torchzip(
     storage_ids = first_storage_ids(stream.persistent_ids, limits, again)
     places = find_storages(source, records, storage_ids, progress)
     _take_what_stops(storage_ids, again, places.stored)
-    metadata = read_metadata(source, records.get, records.prefix, records.names)
+    metadata = read_metadata(source, records)
     if rivals:
         from inspector.containers.zip.rivals import read_rivals  # noqa: PLC0415 - few files have any
 
         stream = replace(stream, oddities=(*stream.oddities, *read_rivals(entry, rivals, read_rival)))
     _run_others(source, records, limits, progress)
-    is_intact = entry.crc in {0, crc}
-    stored = places.stored
     if source.gzipped:
-        stored = {key: StoredBytes(0, None, place.nbytes) for key, place in stored.items()}
-    damage = damage_note(storage_ids, stored) if len(stored) < len(storage_ids) else None
-    doubts = filter(None, (*records.directory.doubts, doubt, *metadata.doubts, *places.doubts))
-    notes = (
-        Note(NoteKind.REFUSED, (metadata.refusal.partition(". ")[0],)) if metadata.refusal else None,
-        *map(Note, dict.fromkeys(doubts)),
-        Note(NoteKind.GZIP, (source.packing,)) if source.gzipped else None,
-        Note(NoteKind.SHARED_NAME) if shares else None,
-        Note(NoteKind.OVERLAP) if places.overlap else None,
-        Note(NoteKind.TORCH_1_4) if places.is_old else None,
-        None if is_intact else Note(NoteKind.WRONG_CHECKSUM),
-        damage,
-    )
-    container = Container(
-        path=source.path,
-        format="zip",
-        file_nbytes=source.file_nbytes,
-        root=stream.root,
+        stored = {key: StoredBytes(0, None, place.nbytes) for key, place in places.stored.items()}
+        places = places._replace(stored=stored)
+    container = assemble(
+        Archive(source, records, limits, progress),
+        "zip",
+        stream.root,
+        storage_ids,
+        places,
+        metadata,
+        doubts=(doubt,),
+        flags={
+            NoteKind.SHARED_NAME: shares,
+            NoteKind.TORCH_1_4: places.is_old,
+            NoteKind.WRONG_CHECKSUM: entry.crc not in {0, crc},
+        },
+        more=[Note(NoteKind.GZIP, (source.packing,))] if source.gzipped else (),
         stream=stream,
-        programs=source.programs.all(),
-        storage_ids=storage_ids,
-        stored=stored,
-        versions=metadata.versions,
-        notes=tuple(filter(None, notes)),
-        refusal=metadata.refusal,
-        refused=tuple(places.refused.items()),
     )
     return container, records
 
@@ -128,7 +105,6 @@ def _run_others(source: Source, records: Records, limits: Limits, progress: Prog
 
 
 def _rivals_of(source: Source, entry: ZipEntry, records: Records, *, shares: bool) -> list[ZipEntry]:
-    """Return the other pickles that a reader may take for the one of an archive."""
     if not (shares or records.directory.doubts):
         return []
     from inspector.containers.zip.rivals import namesakes, pickles_elsewhere  # noqa: PLC0415 - few files

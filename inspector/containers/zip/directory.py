@@ -105,14 +105,13 @@ class ZipEnd:
     doubts: tuple[NoteKind, ...]  # how other readers may find another directory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Figures:
-    """The figures of one end record."""
+class _Figures(NamedTuple):
+    """The figures of one end record, in its order."""
 
     disk: int
     directory_disk: int
-    count_here: int
-    count: int
+    records_here: int
+    records: int
     nbytes: int
     start: int
 
@@ -129,15 +128,8 @@ def find_end(source: Source) -> ZipEnd:
             where=f"{source.nbytes:,} bytes",
             remedy="the file is incomplete: fetch or copy it again, or save what is whole with recover",
         )
-    _, disk, directory_disk, count_here, count, nbytes, start, comment = END.unpack_from(tail, at)
-    narrow = _Figures(
-        disk=disk,
-        directory_disk=directory_disk,
-        count_here=count_here,
-        count=count,
-        nbytes=nbytes,
-        start=start,
-    )
+    _, *fields, comment = END.unpack_from(tail, at)
+    narrow = _Figures(*fields)
     offset = tail_start + at
     locator = source.read_upto(offset - LOCATOR64.size, LOCATOR64.size) if offset >= LOCATOR64.size else b""
     has_locator = locator.startswith(LOCATOR64_SIGNATURE)
@@ -154,7 +146,7 @@ def find_end(source: Source) -> ZipEnd:
     if figures.start + figures.nbytes != offset - (_ZIP64_NBYTES if wide else 0):
         doubts.add(NoteKind.TWO_DIRECTORIES)
     return ZipEnd(
-        count=figures.count,
+        count=figures.records,
         nbytes=figures.nbytes,
         start=figures.start,
         end=min(offset + END.size + comment, source.nbytes),
@@ -216,7 +208,6 @@ def _doubts_of_place(nbytes: int, tail: bytes, tail_start: int, at: int) -> Iter
 
 
 def _reaches_end(tail: bytes, at: int) -> bool:
-    """Return whether the comment of an end record ends where the file does."""
     (comment,) = struct.unpack_from("<H", tail, at + END.size - 2)
     return bool(at + END.size + comment == len(tail))
 
@@ -229,33 +220,25 @@ def _read_wide(source: Source, locator: bytes) -> tuple[_Figures | None, int]:
     data = source.read(offset, END64.size)
     if not data.startswith(END64_SIGNATURE):
         return None, offset
-    _, own_nbytes, _, _, disk, directory_disk, count_here, count, nbytes, start = END64.unpack(data)
+    _, own_nbytes, _, _, *fields = END64.unpack(data)
+    figures = _Figures(*fields)
     if own_nbytes < END64.size - 12:
         raise _refused(MinizError.CORRUPTED, "its Zip64 end is too short")
     if disks != 1:
         raise _refused(MinizError.MULTIDISK, f"{disks:,} disks")
-    if max(count, count_here, nbytes) > _FULL32:
-        raise _refused(MinizError.DIRECTORY_SIZE, f"{count:,} records, {nbytes:,} bytes")
-    figures = _Figures(
-        disk=disk,
-        directory_disk=directory_disk,
-        count_here=count_here,
-        count=count,
-        nbytes=nbytes,
-        start=start,
-    )
+    if max(figures.records, figures.records_here, figures.nbytes) > _FULL32:
+        raise _refused(MinizError.DIRECTORY_SIZE, f"{figures.records:,} records, {figures.nbytes:,} bytes")
     return figures, offset
 
 
 def _check(figures: _Figures, nbytes: int) -> None:
-    """Refuse what miniz refuses."""
-    if figures.count != figures.count_here:
-        raise _refused(MinizError.MULTIDISK, f"{figures.count_here:,} of {figures.count:,} records")
+    if figures.records != figures.records_here:
+        raise _refused(MinizError.MULTIDISK, f"{figures.records_here:,} of {figures.records:,} records")
     if (figures.disk, figures.directory_disk) not in {(0, 0), (1, 1)}:
         raise _refused(MinizError.MULTIDISK, f"disk {figures.disk:,}")
-    is_small = figures.nbytes < figures.count * _LEAST_CENTRAL_NBYTES
+    is_small = figures.nbytes < figures.records * _LEAST_CENTRAL_NBYTES
     if is_small or figures.start + figures.nbytes > nbytes:
-        where = f"{figures.count:,} records in {figures.nbytes:,} bytes from byte {figures.start:,} on"
+        where = f"{figures.records:,} records in {figures.nbytes:,} bytes from byte {figures.start:,} on"
         raise _refused(MinizError.CORRUPTED, where)
 
 
@@ -266,7 +249,7 @@ def _refused(miniz: MinizError, where: str) -> DirectoryError:
 def _agree(narrow: _Figures, wide: _Figures) -> bool:
     """Return whether readers that take a wide figure only in place of a full narrow one find the same."""
     return (
-        narrow.count in {_FULL16, wide.count}
+        narrow.records in {_FULL16, wide.records}
         and narrow.nbytes in {_FULL32, wide.nbytes}
         and narrow.start in {_FULL32, wide.start}
     )
@@ -422,7 +405,7 @@ def _parse_entries(  # noqa: PLR0917 - what one loop needs
 
 
 def _go_on(_: int) -> None:
-    """Ask nobody."""
+    pass
 
 
 class _Head(NamedTuple):

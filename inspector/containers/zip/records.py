@@ -17,6 +17,7 @@ from inspector.containers.container import NOTHING, Container, Extent, Extents, 
 from inspector.containers.inflated import Inflated
 from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId
+from inspector.containers.programs import ProgramKind
 from inspector.containers.source import Source, Window
 from inspector.containers.zip.directory import (
     DEFLATED,
@@ -36,6 +37,7 @@ from inspector.containers.zip.directory import (
 from inspector.errors import ContainerError, DamagedError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
+from inspector.pickles.machine import Machine, Stream
 from inspector.progress import Progress
 
 # --- the contents of one ------------------------------------------------------------------------------------
@@ -81,14 +83,10 @@ def read_contents(source: Source, entry: ZipEntry, most_nbytes: int) -> RecordCo
         contents = _inflate(source.read(offset, entry.stored_nbytes), entry, where)
     else:
         data = source.read(offset, max(entry.nbytes, entry.stored_nbytes))[: entry.nbytes]
-        contents = RecordContents(
-            data, None if entry.nbytes == entry.stored_nbytes else NoteKind.TWO_RECORD_SIZES
-        )
-    return (
-        RecordContents(contents.data, NoteKind.UNWRITTEN_RECORD)
-        if entry.trouble and entry.nbytes
-        else contents
-    )
+        is_plain = entry.nbytes == entry.stored_nbytes
+        contents = RecordContents(data, None if is_plain else NoteKind.TWO_RECORD_SIZES)
+    is_unwritten = entry.trouble and entry.nbytes
+    return contents._replace(doubt=NoteKind.UNWRITTEN_RECORD) if is_unwritten else contents
 
 
 def read_zip_record(source: Source, entry: ZipEntry, most_nbytes: int) -> bytes:
@@ -107,35 +105,34 @@ def _inflate(packed: bytes, entry: ZipEntry, where: str) -> RecordContents:
         # One byte more than declared is enough to see that the declaration is wrong.
         data = inflate.decompress(packed, entry.nbytes + 1)
     except zlib.error:
-        return RecordContents(_begun(packed, entry.nbytes), NoteKind.DAMAGED_RECORD)
+        return RecordContents(inflate_begun(packed, entry.nbytes), NoteKind.DAMAGED_RECORD)
     if inflate.eof and len(data) < entry.nbytes:
         raise ContainerError("a zip record is not as long as the directory says", where=where)
     is_whole = inflate.eof and len(data) == entry.nbytes
     return RecordContents(data[: entry.nbytes], None if is_whole else NoteKind.DAMAGED_RECORD)
 
 
-def _begun(packed: bytes, nbytes: int) -> bytes:
+def inflate_begun(packed: bytes, nbytes: int) -> bytes:
     """Inflate as much of a damaged record as can be; zlib keeps back what it made of the damaged piece."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     data = bytearray()
     pos, steps = 0, list(_STEPS)
-    while steps and pos < len(packed):
+    while steps and pos < len(packed) and len(data) < nbytes:
         before = inflate.copy()
         try:
-            data += inflate.decompress(packed[pos : pos + steps[0]], nbytes - len(data) + 1)
+            data += inflate.decompress(packed[pos : pos + steps[0]], nbytes - len(data))
         except zlib.error:
             inflate = before
             del steps[0]
         else:
             pos += steps[0]
-    return bytes(data[:nbytes])
+    return bytes(data)
 
 
 class InflatedRecord(Source):
     """The inside of a compressed record, which has the size that the directory says."""
 
     def __init__(self, whole: Source, entry: ZipEntry, limits: Limits) -> None:
-        """Inflate a record of `whole`, which stays open."""
         if entry.nbytes > limits.inflated_nbytes:
             what = f"a zip record is larger than {limits.inflated_nbytes:,} bytes"
             raise ContainerError(what, where=place_of(entry))
@@ -172,11 +169,6 @@ def open_record(whole: Source, entry: ZipEntry, limits: Limits) -> Source:
     start = payload_offset(whole, entry)
     # Of a record that the end of the file cuts off, what is left is read.
     return Window(whole, start, min(entry.nbytes, max(whole.nbytes - start, 0)))
-
-
-def is_stored(entry: ZipEntry) -> bool:
-    """Return whether the contents of a record stand in the file as they are."""
-    return entry.method == STORED
 
 
 # --- all of them --------------------------------------------------------------------------------------------
@@ -243,7 +235,8 @@ class Records:
 
     def lists(self, name: str) -> bool:
         """Return whether torch lists a record by just this name below the folder."""
-        return is_listed(name, self.prefix, self.names)
+        wanted = self.prefix + name
+        return any(other.startswith(wanted) and listed_name(other) == encoded(wanted) for other in self.names)
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the names of the records below a folder of the archive, which is named with its slash."""
@@ -263,13 +256,6 @@ def _folded(name: str) -> str:
 def listed_name(name: str) -> bytes:
     """Return a record's name as torch lists it: cut where its buffer ends, or at a NUL."""
     return encoded(name)[:NAME_NBYTES].partition(b"\0")[0]
-
-
-def is_listed(name: str, prefix: str, names: Sequence[str]) -> bool:
-    """Return whether torch lists a record by just this name below the folder."""
-    wanted = prefix + name
-    listed = encoded(wanted)
-    return any(other.startswith(wanted) and listed_name(other) == listed for other in names)
 
 
 def encoded(name: str) -> bytes:
@@ -310,7 +296,6 @@ def record_extents(source: Source, entries: list[ZipEntry]) -> dict[str, Extent]
 
 
 def _payloads(source: Source, entries: list[ZipEntry]) -> dict[int, int | None]:
-    """Return where the contents of records start, by where their headers do."""
     entries = sorted(entries, key=lambda entry: entry.header_offset)
     found = payload_offsets(source, [entry.header_offset for entry in entries])
     return {entry.header_offset: offset for entry, offset in zip(entries, found, strict=True)}
@@ -319,7 +304,6 @@ def _payloads(source: Source, entries: list[ZipEntry]) -> dict[int, int | None]:
 def _judge_record(
     source: Source, storage: StorageId, entry: ZipEntry | None, offsets: dict[int, int | None]
 ) -> Extent | str:
-    """Return the extent of a storage, or why it has none."""
     if not storage.nbytes:
         return NOTHING
     if entry is None:
@@ -366,6 +350,26 @@ def finder_of(source: Source, records: Records) -> Find:
     return find
 
 
+class Archive(NamedTuple):
+    """A zip whose records are known, and what reading it takes."""
+
+    source: Source
+    records: Records
+    limits: Limits
+    progress: Progress
+    # what is wrong with its directory; then what is not there, or not whole, is lost
+    damage: tuple[Note, ...] = ()
+
+    def contents(self, entry: ZipEntry, most_nbytes: int) -> RecordContents:
+        """Read one record, as `read_contents`."""
+        return read_contents(self.source, entry, most_nbytes)
+
+    def run(self, data: bytes, where: str, name: str, kind: ProgramKind) -> Stream:
+        """Read a pickle, and keep it among the programs under this name."""
+        machine = Machine(data, name=where, limits=self.limits, progress=self.progress)
+        return self.source.programs.run(machine, name, kind)
+
+
 class ZipFormat(Format):
     """An archive of torch or of others, told by the names of its records."""
 
@@ -385,44 +389,32 @@ class ZipFormat(Format):
         """Return whether a zip that lost its directory, and maybe its mark, is one."""
         return self.left is not None and any(map(self.left.match, names))
 
-    def take_apart(
-        self,
-        source: Source,
-        records: Records,
-        limits: Limits,
-        progress: Progress,
-        damage: tuple[Note, ...] = (),
-    ) -> Container:
-        """Take an archive apart whose records are known.
-
-        Args:
-            source: The file.
-            records: Its records.
-            limits: The bounds of reading.
-            progress: Asked for cancellation.
-            damage: What is wrong with its directory; then what is not there, or not whole, is lost.
-        """
+    def take_apart(self, archive: Archive) -> Container:
+        """Take an archive apart whose records are known."""
         raise NotImplementedError(self.name)  # every such format brings it
 
     def words_without_directory(self, _source: Source, words: str) -> str:
         """Return what its loader says to a file that lost its directory, where that is not torch's reader."""
         return words
 
-    def records_of(self, source: Source, limits: Limits, progress: Progress) -> Records:
-        """Return the records of an archive of this format."""
+    def opened(
+        self, source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
+    ) -> Archive:
+        """Return an archive of this format with its records."""
         directory = records_of(source, limits, progress).directory
-        return Records(directory, own=self.own, pattern=self.pattern)
+        records = Records(directory, own=self.own, pattern=self.pattern)
+        return Archive(source, records, limits, progress or Progress())
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return self.take_apart(source, self.records_of(source, limits, progress), limits, progress)
+        return self.take_apart(self.opened(source, limits, progress))
 
     @override
     def finder(self, source: Source) -> Find:
-        return finder_of(source, self.records_of(source, DEFAULT_LIMITS, Progress()))
+        return finder_of(source, self.opened(source).records)
 
     @override
     def extents(self, source: Source, limits: Limits, progress: Progress) -> Extents:
         """Find the storages and other records."""
-        records = self.records_of(source, limits, progress)
-        return records_extents(source, self.take_apart(source, records, limits, progress), records)
+        archive = self.opened(source, limits, progress)
+        return records_extents(source, self.take_apart(archive), archive.records)

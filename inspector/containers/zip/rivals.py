@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import re
 import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from inspector.containers.npy import MAGIC, read_header, read_objects
@@ -36,7 +36,7 @@ from inspector.containers.zip.directory import (
     directories_elsewhere,
     read_directory,
 )
-from inspector.containers.zip.records import open_record
+from inspector.containers.zip.records import inflate_begun, open_record
 from inspector.errors import (
     BrokenOffError,
     CancelledError,
@@ -46,7 +46,7 @@ from inspector.errors import (
     PickleError,
 )
 from inspector.limits import Limits
-from inspector.pickles.machine import Machine
+from inspector.pickles.machine import growing_machine
 from inspector.pickles.oddities import Oddity, OddityKind
 from inspector.progress import Progress
 
@@ -62,12 +62,9 @@ _PICKLE = "/data.pkl"
 def read_rivals(
     pickle: ZipEntry, others: Iterable[ZipEntry], read: Callable[[ZipEntry], object]
 ) -> tuple[Oddity, ...]:
-    """Read the rivals of the pickle, and return what is odd about that; nothing where there are none.
+    """Read the records that pass for the pickle, itself maybe among them; return what is odd about that.
 
-    Args:
-        pickle: The record of the pickle.
-        others: The records that pass for it; it may be among them.
-        read: Reads the pickle in any of them, and keeps it among the programs of the file.
+    `read` keeps what it reads among the programs of the file.
     """
     rivals = [entry for entry in others if entry[:7] != pickle[:7]]
     if not rivals:
@@ -151,11 +148,9 @@ def _read(source: Source, entry: ZipEntry, limits: Limits, progress: Progress) -
             finally:
                 source.programs.adopt(inside.programs, name, "rival")
         return
-
-    def extend(nbytes: int) -> bytes:
-        return inside.read_upto(0, min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes))
-
-    machine = Machine(extend(0), name=entry.name, limits=limits, progress=progress, extend=extend)
+    machine = growing_machine(
+        lambda nbytes: inside.read_upto(0, nbytes), name=entry.name, limits=limits, progress=progress
+    )
     source.programs.run(machine, f"{entry.name}, which torch.package or pickle.load reads", "rival")
 
 
@@ -165,10 +160,8 @@ def _read(source: Source, entry: ZipEntry, limits: Limits, progress: Progress) -
 _WINDOW_NBYTES = 4 << 20
 _MOST_WINDOWS = 64
 _MOST_RECORDS = 64
-_STEP_NBYTES = 1 << 16
 # How a record is named that is unpickled: by torch, TorchScript, torch.package, torch.export, or its owner.
 _PICKLED = re.compile(r"\.(pkl|pickle|pt|pth|bin|ckpt|storage|npy|joblib)(\0|$)", re.IGNORECASE)
-_ARRAY = b"\x93NUMPY"
 
 
 class _Record(NamedTuple):
@@ -193,7 +186,6 @@ def read_pickled_records(source: Source, limits: Limits, progress: Progress) -> 
 
 
 def _records(source: Source, limits: Limits, progress: Progress) -> Iterator[_Record]:
-    """Find the records, first those of the directory."""
     if not source.gzipped:
         try:
             entries = read_directory(source, limits, progress).entries
@@ -209,7 +201,7 @@ def _records(source: Source, limits: Limits, progress: Progress) -> Iterator[_Re
                 is_read = entry.method in {STORED, DEFLATED}
                 found = local._replace(name=entry.name, method=entry.method if is_read else local.method)
                 # numpy.load takes any record for an array that begins like one.
-                if is_named or (is_read and _contents(source, found, len(_ARRAY)) == _ARRAY):
+                if is_named or (is_read and _contents(source, found, len(MAGIC)) == MAGIC):
                     yield found
     yield from _searched(source, progress)
 
@@ -247,16 +239,9 @@ def _read_record(source: Source, record: _Record, limits: Limits, progress: Prog
     if record.method not in {STORED, DEFLATED}:
         source.programs.miss(record.name, f"it is compressed by method {record.method}, which is not read")
         return
-
-    def extend(nbytes: int) -> bytes:
-        most = min(2 * nbytes + _FIRST_READ_NBYTES, limits.pickle_nbytes)
-        return _contents(source, record, most + start)[start:]
-
     start = 0
-    head = extend(0)
-    if head.startswith(_ARRAY):  # of an array of objects the pickle stands behind the header
-        from inspector.containers.npy import read_header  # noqa: PLC0415 - few zips hold any
-
+    head = _contents(source, record, min(_FIRST_READ_NBYTES, limits.pickle_nbytes))
+    if head.startswith(MAGIC):  # of an array of objects the pickle stands behind the header
         try:
             header = read_header(BytesSource(head, record.name), limits.counted(progress.advance).look)
         except ContainerError as error:
@@ -265,29 +250,17 @@ def _read_record(source: Source, record: _Record, limits: Limits, progress: Prog
         if not header.type.has_objects:
             return
         start = header.start
-
-    machine = Machine(extend(0), name=record.name, limits=limits, progress=progress, extend=extend)
-    try:
+    machine = growing_machine(
+        lambda nbytes: _contents(source, record, nbytes + start)[start:],
+        name=record.name,
+        limits=limits,
+        progress=progress,
+    )
+    with suppress(PickleError):  # what was read until there is kept
         source.programs.run(machine, record.name)
-    except PickleError:
-        return  # what was read until there is kept
 
 
 def _contents(source: Source, record: _Record, nbytes: int) -> bytes:
     """Return the first bytes of a record, inflated up to where they are damaged: what is before is run."""
     data = source.read_upto(record.payload, nbytes)
-    if record.method == STORED:
-        return data
-    inflating, found = zlib.decompressobj(-zlib.MAX_WBITS), bytearray()
-    at, step = 0, _STEP_NBYTES
-    while at < len(data) and len(found) < nbytes:
-        before = inflating.copy()
-        try:
-            found += inflating.decompress(data[at : at + step], nbytes - len(found))
-        except zlib.error:
-            if step == 1:
-                break
-            inflating, step = before, 1  # zlib keeps to itself what it inflates before it meets the damage
-        else:
-            at += step
-    return bytes(found)
+    return data if record.method == STORED else inflate_begun(data, nbytes)

@@ -14,12 +14,12 @@ import re
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from inspector.containers.container import Container, damage_note, first_storage_ids
+from inspector.containers.container import Container, first_storage_ids
 from inspector.containers.lookalikes import name_zip
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, shown
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import Programs
 from inspector.containers.source import Source
@@ -37,29 +37,33 @@ from inspector.containers.zip.directory import (
     ZipEntry,
     miniz_words,
 )
-from inspector.containers.zip.records import PICKLE, Records, ZipFormat, read_zip_record
+from inspector.containers.zip.records import PICKLE, Archive, Records, ZipFormat, read_zip_record
 from inspector.containers.zip.rivals import namesakes, read_rivals
-from inspector.containers.zip.storages import find_storages, read_metadata, read_object
+from inspector.containers.zip.storages import (
+    Metadata,
+    Places,
+    assemble,
+    find_storages,
+    read_metadata,
+    read_object,
+)
 from inspector.errors import CheckpointError, ContainerError, DamagedError, NotACheckpointError, PickleError
 from inspector.limits import Limits
-from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.machine import Machine, Stream, growing_machine
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.units import cut_text, escape_text, format_count
+from inspector.units import format_count
 
 # --- the search ---------------------------------------------------------------------------------------------
 
 
 _SIGNATURES = re.compile(re.escape(LOCAL_SIGNATURE) + b"|" + re.escape(DESCRIPTOR_SIGNATURE))
 _SEARCH_NBYTES = 4 << 20
-_FIRST_READ_NBYTES = 1 << 16
 _ASK_EACH = 1024
 _ELSEWHERE = 0xFFFFFFFF  # the true size stands in the Zip64 extra field
 
 
 class _Local(NamedTuple):
-    """A local header."""
-
     name: str
     start: int
     payload: int
@@ -75,8 +79,6 @@ class _Local(NamedTuple):
 
 
 class _End(NamedTuple):
-    """Where a record ends."""
-
     nbytes: int  # its inflated size; -1 where the next header came before any descriptor
     stored_nbytes: int
     crc: int
@@ -172,14 +174,21 @@ class ZipWalk:
         return end.behind
 
     def _read_stream(self, local: _Local, entry: ZipEntry | None = None) -> Stream | None:
-        """Read the pickle, from which the sizes of the storages are known."""
         where, limits = f"{PICKLE} at byte {local.payload:,}", self._limits
+        if entry is None and local.method != STORED:
+            self.pickle_error = PickleError("it is compressed, and its length is not known", where=where)
+            return None
         try:
             if entry is not None:
                 data = read_zip_record(self._source, entry, limits.pickle_nbytes)
                 machine = Machine(data, name=where, limits=limits, progress=self._progress)
             else:
-                machine = self._open_machine(local, where)
+                machine = growing_machine(
+                    lambda nbytes: self._source.read_upto(local.payload, nbytes),
+                    name=where,
+                    limits=limits,
+                    progress=self._progress,
+                )
             stream = self._source.programs.run(machine, PICKLE, "object")
         except (PickleError, ContainerError) as error:
             self.pickle_error = error
@@ -187,23 +196,6 @@ class ZipWalk:
         self.stream = stream
         self.storage_ids = first_storage_ids(stream.persistent_ids, limits)
         return stream
-
-    def _open_machine(self, local: _Local, where: str) -> Machine:
-        """Return what reads a pickle that only its own STOP ends."""
-        source, start, most = self._source, local.payload, self._limits.pickle_nbytes
-        if local.method != STORED:
-            raise PickleError("it is compressed, and its length is not known", where=where)
-
-        def extend(nbytes: int) -> bytes:
-            return source.read_upto(start, min(2 * nbytes + _FIRST_READ_NBYTES, most))
-
-        return Machine(
-            source.read_upto(start, _FIRST_READ_NBYTES),
-            name=where,
-            limits=self._limits,
-            progress=self._progress,
-            extend=extend,
-        )
 
     # --- storages -------------------------------------------------------------------------------------------
 
@@ -260,12 +252,9 @@ class ZipWalk:
         return None
 
     def _search(self, start: int, local: _Local | None, skip: int = 0) -> _End | None:
-        """Search for the end of a record, or for the next header; None if there is neither.
+        """Search for the end of a record, or for the next header alone; None if there is neither.
 
-        Args:
-            start: Where the record's contents start, or where to begin.
-            local: The record; None to look for a header alone.
-            skip: How many bytes of it are known to be its own.
+        The first `skip` bytes of the record are known to be its own.
         """
         pos, asked = start + skip, 0
         while pos < self._source.nbytes:
@@ -298,115 +287,93 @@ class ZipWalk:
 
 def _apply_zip64(extra: bytes, nbytes: int, packed: int) -> tuple[int, int]:
     """Replace the sizes that read 0xFFFFFFFF by those of the Zip64 extra field, which come in this order."""
-    values = _zip64_values(extra)
-    fixed = [next(values, value) if value == _ELSEWHERE else value for value in (nbytes, packed)]
-    return fixed[0], fixed[1]
-
-
-def _zip64_values(extra: bytes) -> Iterator[int]:
     pos = 0
     while pos + 4 <= len(extra):
         tag, size = struct.unpack_from("<2H", extra, pos)
-        if tag == 1:
-            whole = extra[pos + 4 : pos + 4 + size]
-            return iter(struct.unpack_from(f"<{len(whole) // 8}Q", whole))
         pos += 4 + size
-    return iter(())
+        if tag == 1:
+            whole = extra[pos - size : pos]
+            values = iter(struct.unpack_from(f"<{len(whole) // 8}Q", whole))
+            nbytes, packed = (
+                next(values, value) if value == _ELSEWHERE else value for value in (nbytes, packed)
+            )
+            break
+    return nbytes, packed
 
 
 # --- what it is ---------------------------------------------------------------------------------------------
 
 
-_MOST_NAME_CHARS = 80
 _FETCH = "fetch or copy it again; nothing that is left has a name"
 # Names by which TorchScript, torch.export and torch.package are told, before or instead of their own marks.
 _OTHERS = re.compile(r"[^/]*/(code/|constants\.pkl|models/|data/weights/|\.data/\d+\.storage)")
 
 
-class Salvage(NamedTuple):
-    """What was found in a zip without a directory."""
-
-    container: Container
-    records: Records  # its records; one that the end of the file cuts off is among them
-
-
 def salvage_zip(
     source: Source, limits: Limits, progress: Progress, error: DamagedError, others: Iterable[ZipFormat]
-) -> Salvage:
-    """Take a zip apart whose directory is missing, or there but of no use, as an error says."""
+) -> tuple[Container, Records]:
+    """Take a zip apart whose directory is missing, or there but of no use, as an error says.
+
+    Among the records that are returned with it is one that the end of the file cuts off.
+    """
     walk = ZipWalk(source, limits, progress)
     walk.run()
+    directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
     other = next((form for form in others if form.matches_names(walk.names)), None) if walk.entries else None
+    own = (other.own, other.pattern) if other is not None else ("", "")
+    records = Records(directory, own=own[0], pattern=own[1])
+    archive = Archive(source, records, limits, progress, _damage(walk, error))
     if other is not None:
-        return _salvage_other(walk, source, limits, progress, (other, error))
+        return _salvage_other(walk, archive, other, error), records
     if walk.stream is None or any(map(_OTHERS.match, walk.names)):
         raise _hopeless(walk, source)
-    directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
-    records = Records(directory)
     pickle = next(entry for entry in walk.entries if entry.name == records.prefix + PICKLE)
     odd = read_rivals(
         pickle,
         namesakes(pickle, walk.entries),
         lambda rival: read_object(source, rival, limits, progress, "rival"),
     )
-    stored = find_storages(source, records, walk.storage_ids, progress).stored
-    is_intact = pickle.crc in {0, zlib.crc32(read_zip_record(source, pickle, limits.pickle_nbytes))}
-    notes = (
-        *_damage(walk, error),
-        None if is_intact else Note(NoteKind.WRONG_CHECKSUM),
-        damage_note(walk.storage_ids, stored),
-    )
-    container = Container(
-        path=source.path,
-        format="zip",
-        file_nbytes=source.file_nbytes,
-        root=walk.stream.root,
+    crc = zlib.crc32(read_zip_record(source, pickle, limits.pickle_nbytes))
+    container = assemble(
+        archive,
+        "zip",
+        walk.stream.root,
+        walk.storage_ids,
+        Places(find_storages(source, records, walk.storage_ids, progress).stored),
+        Metadata(read_metadata(source, records).versions),
+        flags={NoteKind.WRONG_CHECKSUM: pickle.crc not in {0, crc}},
         stream=replace(walk.stream, oddities=(*walk.stream.oddities, *odd)),
-        programs=source.programs.all(),
-        storage_ids=walk.storage_ids,
-        stored=stored,
-        versions=read_metadata(source, records.get, records.prefix, walk.names).versions,
-        notes=tuple(filter(None, notes)),
-        refusal=_words(error),
     )
-    return Salvage(container, records)
+    return replace(container, refusal=_words(error)), records
 
 
 def _damage(walk: ZipWalk, error: DamagedError) -> tuple[Note, ...]:
-    """Return what is wrong with the directory, and whether all of the file was searched."""
     is_missing = isinstance(error, DirectoryError) and error.miniz is MinizError.NO_DIRECTORY
     kind = NoteKind.NO_DIRECTORY if is_missing else NoteKind.BAD_DIRECTORY
     found = Note(kind, (format_count(len(walk.entries), "record"),))
     return (found, Note(NoteKind.SEARCH_ENDED)) if walk.gave_up else (found,)
 
 
-def _salvage_other(
-    walk: ZipWalk, source: Source, limits: Limits, progress: Progress, how: tuple[ZipFormat, DamagedError]
-) -> Salvage:
+def _salvage_other(walk: ZipWalk, archive: Archive, form: ZipFormat, error: DamagedError) -> Container:
     """Take another archive apart by the records that were found."""
-    form, error = how
+    source = archive.source
     source.programs = Programs()  # its pickles are read once more
-    directory = ZipDirectory(entries=tuple(walk.entries), start=source.nbytes, end=source.nbytes)
-    records = Records(directory, own=form.own, pattern=form.pattern)
     try:
-        container = form.take_apart(source, records, limits, progress, _damage(walk, error))
+        container = form.take_apart(archive)
     except (ContainerError, PickleError):
         raise _hopeless(walk, source) from None
     if not container.storage_ids:
         raise _hopeless(walk, source)
-    words = form.words_without_directory(source, _words(error))
-    return Salvage(replace(container, refusal=words), records)
+    return replace(container, refusal=form.words_without_directory(source, _words(error)))
 
 
 def _words(error: DamagedError) -> str:
-    """Return what torch says to the directory, or to the record of the pickle."""
     if isinstance(error, DirectoryError):
         return miniz_words("reading zip archive", error.miniz)
     return miniz_words(f"reading file {PICKLE}", MinizError.CORRUPTED)
 
 
 def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:
-    """Return why nothing of the file can be shown."""
     path, names = source.path, walk.names
     if any(map(_OTHERS.match, names)):
         return DamagedError(
@@ -421,7 +388,7 @@ def _hopeless(walk: ZipWalk, source: Source) -> CheckpointError:
     error = name_zip(names, path)
     if names and error.form != "zip":
         return NotACheckpointError(f"{error.what}, cut off", where=path, remedy=error.remedy, form=error.form)
-    first = f", the first is {escape_text(cut_text(names[0], _MOST_NAME_CHARS))}" if names else ""
+    first = f", the first is {shown(names[0])}" if names else ""
     return DamagedError(
         "the zip is cut off or damaged, and data.pkl, which says what is in it, is not among what is left",
         where=f"{source.nbytes:,} bytes, {format_count(len(names), 'record')}{first}",

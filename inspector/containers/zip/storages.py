@@ -8,11 +8,11 @@ byte order means is judged by the model.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from inspector.containers.container import StoredBytes
-from inspector.containers.notes import NoteKind
+from inspector.containers.container import Container, StoredBytes, losses
+from inspector.containers.notes import Note, NoteKind
 from inspector.containers.persistent_ids import StorageId
 from inspector.containers.programs import ProgramKind
 from inspector.containers.source import Source
@@ -30,6 +30,7 @@ from inspector.containers.zip.directory import (
 from inspector.containers.zip.records import (
     NAME_NBYTES,
     PICKLE,
+    Archive,
     Records,
     encoded,
     listed_name,
@@ -39,6 +40,7 @@ from inspector.containers.zip.records import (
 from inspector.errors import ContainerError
 from inspector.limits import Limits
 from inspector.pickles.machine import Machine, Stream
+from inspector.pickles.values import Value
 from inspector.progress import Progress
 
 _OLD_FOLDER = "tensors/"  # of torch 1.4
@@ -75,10 +77,10 @@ class Places(NamedTuple):
 
     # their places, in the order of the file; one whose record is missing or damaged has none
     stored: Mapping[str, StoredBytes]
-    refused: dict[str, str]  # what torch says to the record of a storage, by key, where it says something
-    doubts: tuple[NoteKind, ...]
-    overlap: bool
-    is_old: bool  # whether they stand where only torch 1.4 looks for them
+    refused: Mapping[str, str] = {}  # what torch says to the record of a storage, where it says something
+    doubts: tuple[NoteKind, ...] = ()
+    overlap: bool = False
+    is_old: bool = False  # whether they stand where only torch 1.4 looks for them
 
 
 def find_storages(
@@ -119,23 +121,23 @@ def find_storages(
 class Metadata(NamedTuple):
     """What the small records tell."""
 
-    versions: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...] = ()
     # what torch says to the first of them, or of all names, that it refuses; empty where to none
-    refusal: str
-    doubts: tuple[NoteKind, ...]  # why torch may read something else
+    refusal: str = ""
+    doubts: tuple[NoteKind, ...] = ()  # why torch may read something else
 
 
 class _Reader:
     """Reads the facts once, and remembers what torch says to them."""
 
-    def __init__(self, source: Source, find: Callable[[str], ZipEntry | None]) -> None:
+    def __init__(self, source: Source, records: Records) -> None:
         self._source = source
         self.data: dict[str, bytes] = {}
         self.refusals: dict[str, str] = {}
         self.doubts: list[NoteKind] = []
         self.texts: list[tuple[str, str]] = []
         for name in _NAMES:
-            entry = find(name)
+            entry = records.get(name)
             if entry is not None:
                 self._read(name, entry)
 
@@ -158,12 +160,10 @@ class _Reader:
         self.texts.append((name, text if name == _ORDER else text.strip(_SPACES)))
 
 
-def read_metadata(
-    source: Source, find: Callable[[str], ZipEntry | None], prefix: str, names: Sequence[str]
-) -> Metadata:
+def read_metadata(source: Source, records: Records) -> Metadata:
     """Read the small records of an archive."""
-    read = _Reader(source, find)
-    refusal = next(filter(None, _refusals(read, prefix, names)), "")
+    read = _Reader(source, records)
+    refusal = next(filter(None, _refusals(read, records.prefix, records.names)), "")
     return Metadata(tuple(read.texts), refusal, tuple(dict.fromkeys(read.doubts)))
 
 
@@ -195,7 +195,6 @@ def _bad_alignment(data: bytes) -> str:
 
 
 def _names_refused(prefix: str, names: Sequence[str]) -> str:
-    """Return what torch says to the list of all names; nothing if it takes them."""
     folder = encoded(prefix)
     fits = len(folder) <= NAME_NBYTES
     begins = folder.partition(b"\0")[0]
@@ -216,3 +215,50 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+# --- the container ------------------------------------------------------------------------------------------
+
+
+def assemble(  # noqa: PLR0913, PLR0917 - a container has so many parts
+    archive: Archive,
+    form: str,
+    root: Value,
+    storage_ids: dict[str, StorageId],
+    places: Places,
+    metadata: Metadata,
+    *,
+    doubts: Iterable[NoteKind | None] = (),
+    flags: Mapping[NoteKind, bool] = {},
+    more: Iterable[Note] = (),
+    **others: Any,  # noqa: ANN401 - further fields of a container
+) -> Container:
+    """Return the container of an archive, with the notes that any of them may have.
+
+    `doubts` say why other programs may read something else; of the `flags` those are noted that hold.
+    """
+    source, refusal = archive.source, metadata.refusal
+    kinds = (*archive.records.directory.doubts, *doubts, *metadata.doubts, *places.doubts)
+    flags = {**flags, NoteKind.OVERLAP: places.overlap}
+    notes = (
+        *([Note(NoteKind.REFUSED, (refusal.partition(". ")[0],))] if refusal else ()),
+        *map(Note, dict.fromkeys(filter(None, kinds))),
+        *archive.damage,
+        *(Note(kind) for kind, holds in flags.items() if holds),
+        *losses(storage_ids, places.stored),
+        *more,
+    )
+    return Container(
+        path=source.path,
+        format=form,
+        file_nbytes=source.file_nbytes,
+        root=root,
+        programs=source.programs.all(),
+        storage_ids=storage_ids,
+        stored=places.stored,
+        versions=metadata.versions,
+        notes=notes,
+        refusal=refusal,
+        refused=tuple(places.refused.items()),
+        **others,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.diagnose.errors.explanation import Context, Said, Tied, Told
+from inspector.diagnose.errors.explanation import Context, Tied, Told
 from inspector.diagnose.errors.ties import devices_of, fix_for, paths_on
 from inspector.diagnose.listing import listed, plain
 from inspector.model.roles.devices import DEVICE_TYPES, is_accelerator
@@ -24,17 +24,6 @@ _NOT_FROM_HERE = (
     "should have the device, checkpoint-inspector target explains why torch does not see it, and which "
     "build of torch to install."
 )
-_NESTED = (
-    " It is loaded by pickle.load, joblib or np.load: each tensor in such a pickle is a small file of "
-    "torch's of its own (torch.storage._load_from_bytes), and no map_location reaches it."
-)
-_NESTED_ADVICE = (
-    "Best save it again with torch.save, or as NumPy arrays, where the device is. To read it here, map it "
-    "before pickle.load: torch.storage._load_from_bytes = lambda b: torch.load(io.BytesIO(b), "
-    "map_location='cpu', weights_only=False) (only for files that you trust: this runs what is in them, as "
-    "pickle.load does)."
-)
-_SCRIPT_ADVICE = "Load it with torch.jit.load(path, map_location='cpu') and move no input to cuda."
 _REASONS = (
     ("found no nvidia driver", "no NVIDIA driver is installed"),
     ("driver on your system is too old", "the NVIDIA driver is too old for this build of torch"),
@@ -46,40 +35,16 @@ _REASONS = (
 )
 
 
-def say_unavailable(told: Told) -> Said:
-    """Explain what is known of the reason, and what to do where no map_location can be given."""
-    row = "Saved on a device that torch cannot find on this machine"
+def why_unavailable(told: Told) -> dict[str, str]:
+    """Find the reason for a missing device in the warnings above the error."""
     warned = " ".join(told.pasted.warnings).lower()
     reason = next((text for words, text in _REASONS if words in warned), "")
-    cause = f"{_UNAVAILABLE} The warning above says why: {reason}." if reason else ""
-    if told.scene.step == "nested-load":
-        return Said(title=row, cause=f"{cause or _UNAVAILABLE}{_NESTED}", advice=_NESTED_ADVICE)
-    if told.scene.step == "script-load":
-        return Said(title=row, cause=cause, advice=_SCRIPT_ADVICE)
-    return Said(cause=cause)
-
-
-def say_unavailable_index(told: Told) -> Said:
-    """Explain what to do where no map_location can be given."""
-    if told.scene.step == "nested-load":
-        return Said(cause=f"{_INDEX}{_NESTED}", advice=_NESTED_ADVICE)
-    return Said()
-
-
-_INDEX = (
-    "GPUs are numbered from 0, and the file was saved on an index that this process does not see: the "
-    "machine has fewer GPUs, or CUDA_VISIBLE_DEVICES hides some of them."
-)
-_UNAVAILABLE = (
-    "A checkpoint records the device that each tensor was saved on, and torch.load puts it back there. This "
-    "torch finds no such device: there is none, its driver is missing, or the installed torch is a CPU-only "
-    "build."
-)
+    return {"because": f" The warning above says why: {reason}." if reason else ""}
 
 
 def tie_on_kind(context: Context) -> Tied:
     """Find the tensors that were saved on devices of the kind that the message names."""
-    kind = context.groups.get("kind", "").lower() or "cuda"
+    kind = context.groups["kind"].lower()
     devices = devices_of(context, kind)
     if not devices:
         return _none_on(context, kind)
@@ -136,48 +101,26 @@ _TOO_OLD = re.compile(
 )
 
 
-def say_driver(told: Told) -> Said:
-    """Explain that there is a driver and it is too old, where the message says that."""
+def driver_age(told: Told) -> dict[str, str]:
+    """Read how old a driver is that is too old."""
     old = _TOO_OLD.search(told.text)
-    if old is None:
-        return Said()
-    number = int(old["found"] or 0)
-    knows = f" It supports CUDA {number // 1000}.{number % 1000 // 10} at most." if number else ""
-    none = "" if number else " (With no driver loaded at all CUDA says the same: see what nvidia-smi shows.)"
-    return Said(
-        title="The NVIDIA driver is older than this build of torch needs",
-        cause=f"torch was built for a newer CUDA than the installed driver supports.{knows}{none}",
-        advice="Update the NVIDIA driver, or install a build of torch for an older CUDA: nvidia-smi shows at "
-        "its top right the newest CUDA that the driver takes, and pytorch.org has the builds. Until then "
-        "load with map_location='cpu' and move nothing to cuda.",
-    )
+    number = int(old["found"] or 0) if old is not None else 0
+    knows = f" It supports CUDA {number // 1000}.{number % 1000 // 10} at most." if number else _MAYBE_NONE
+    return {"old": "" if old is None else "yes", "knows": knows}
 
 
-def say_tag(told: Told) -> Said:
-    """Explain how a device is spelled that torch has under another name."""
-    tag = told.groups.get("tag", "").strip().lower()
-    if not _GPU_TAG.fullmatch(tag):
-        return Said()
-    return Said(
-        title="A misspelled device name",
-        cause=f"torch has no device called {plain(tag)}: NVIDIA and AMD GPUs are cuda, cuda:0 and so on, "
-        "Apple's mps. The name comes from map_location (or an option such as --device), or from the "
-        "program that wrote the file.",
-        advice="Write map_location='cuda:0' (--device cuda:0), or 'cpu'.",
-    )
-
-
-_GPU_TAG = re.compile(r"gpu:?\d{0,3}|cuda\d{1,3}|cuda-\d|\d{1,3}")
+_MAYBE_NONE = " (With no driver loaded at all CUDA says the same: see what nvidia-smi shows.)"
 
 
 def tie_without(context: Context) -> Tied:
     """Find the tensors on the device that this torch was built without."""
-    kind = next(
-        (context.groups[key] for key in ("kind", "kind2", "linked") if context.groups.get(key)), "cuda"
-    )
-    devices = devices_of(context, kind.lower())
+    kind = (context.groups["kind"] or "cuda").lower()
+    return _asked_again(context, devices_of(context, kind), kind)
+
+
+def _asked_again(context: Context, devices: list[str], kind: str) -> Tied:
     if not devices:
-        return _none_on(context, kind.lower())
+        return _none_on(context, kind)
     paths = paths_on(context, devices)
     here = f"This file was saved on {listed(devices)}, which torch.load asks for again."
     return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
@@ -185,7 +128,7 @@ def tie_without(context: Context) -> Tied:
 
 def tie_with_tag(context: Context) -> Tied:
     """Find the tensors with the tag that torch does not know."""
-    tag = (context.groups.get("tag") or context.groups.get("spelled", "")).strip()
+    tag = context.groups["tag"].strip()
     if not tag:
         return tie_any_accelerator(context)
     paths = paths_on(context, [tag])
@@ -203,8 +146,4 @@ def tie_with_tag(context: Context) -> Tied:
 def tie_any_accelerator(context: Context) -> Tied:
     """Find all that is not on the CPU."""
     devices = sorted({row.device for row in context.checkpoint.storages if is_accelerator(row.device)})
-    if not devices:
-        return _none_on(context, "cuda")
-    paths = paths_on(context, devices)
-    here = f"This file was saved on {listed(devices)}, which torch.load asks for again."
-    return Tied(fits="yes", here=here, paths=paths, fix=fix_for(context, devices))
+    return _asked_again(context, devices, "cuda")

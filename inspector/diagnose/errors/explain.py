@@ -9,7 +9,7 @@ asked only if no error in it is known. What a terminal broke in the middle of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
@@ -18,18 +18,20 @@ from inspector.diagnose.accepting import accepted_fix
 from inspector.diagnose.errors.explanation import (
     MOST_QUOTED,
     UNRECOGNIZED,
+    Condition,
     Context,
     ErrorKind,
     Explanation,
     Recognized,
-    Said,
+    Saying,
     Tied,
     Told,
     first_paths,
     read_where,
 )
 from inspector.diagnose.errors.paste import Pasted, Raised, Scene, Step, read_pasted, read_scene, squeeze
-from inspector.diagnose.errors.table import read_table
+from inspector.diagnose.errors.table import LOOKUPS, read_table
+from inspector.diagnose.listing import plain
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.model.agents import loader_of
@@ -190,12 +192,7 @@ _UNTOUCHED = "This step reads no checkpoint, so the file has probably no part in
 def unrecognized(
     pasted: Pasted, checkpoint: Checkpoint | None, worst: Finding | None, without: str
 ) -> Explanation:
-    """Return the answer to a text that no row knows: what was seen in it, and the part of the file.
-
-    Args:
-        checkpoint: The file, or None.
-        without: What is said of the file where there is none.
-    """
+    """Return the answer to a text that no row knows: what was seen in it, and the part of the file."""
     raised = pasted.raised[0] if pasted.raised else None
     scene = read_scene(pasted, raised)
     if checkpoint is None or scene.step not in _OF_LOADING:
@@ -295,25 +292,24 @@ def explain_error(
         return unrecognized(pasted, checkpoint, worst, _without(unread, "").here)
     recognized, *others = found
     kind, told = recognized.kind, recognized.told
-    said = Said() if kind.say is None else kind.say(told)
-    tied, context = _without(unread, _finding(recognized)), None
+    tied, context = _without(unread, recognized.finding), None
     if checkpoint is not None:
         context = _context(told, checkpoint, target)
-        tied = _NOTHING if kind.tie is None else kind.tie(context)
+        tied = _NOTHING if recognized.tie is None else recognized.tie(context)
     also = dict.fromkeys(other.kind.title for other in others if other.kind is not kind)
     last = _unknown_last(pasted, found)
     explanation = Explanation(
         id=kind.id,
-        finding=tied.finding or _finding(recognized),
-        title=said.title or kind.title,
+        finding=tied.finding or recognized.finding,
+        title=recognized.title,
         quoted=escape_text(cut_text(recognized.quoted, MOST_QUOTED)),
-        cause=said.cause or kind.cause,
+        cause=recognized.cause,
         where=read_where(told.scene),
         here=tied.here,
         fits=tied.fits,
         paths=first_paths(tied.paths),
         count=max(tied.count, len(tied.paths)),
-        advice=tied.advice or said.advice or kind.advice,
+        advice=tied.advice or recognized.advice,
         # A fix for a file that is not to blame would not help.
         fix=_fix(None if tied.fits == "no" else tied.fix or kind.fix, checkpoint, target),
         also=(*last, *also)[:_MOST_ALSO],
@@ -349,15 +345,6 @@ def _fix(fix: Fix | None, checkpoint: Checkpoint | None, target: Profile | None)
     return fix if checkpoint is None else accepted_fix(fix, checkpoint, target)
 
 
-def _finding(recognized: Recognized) -> str:
-    """Return the finding that speaks of the same trouble, as far as the text alone tells."""
-    kind, groups = recognized.kind, recognized.told.groups
-    if kind.finding_of is not None:
-        return kind.finding_of(recognized.told.pasted)
-    key = (groups.get("kind") or groups.get("key", "")).lower()
-    return kind.findings.get(key, kind.finding)
-
-
 def _context(told: Told, checkpoint: Checkpoint, target: Profile | None) -> Context:
     safety = judge_for(checkpoint, target)
     findings: dict[str, Finding] = {}
@@ -379,7 +366,6 @@ def _context(told: Told, checkpoint: Checkpoint, target: Profile | None) -> Cont
 
 
 def _recognize(pasted: Pasted) -> list[Recognized]:
-    """Return what is recognized in a text, the error that counts first."""
     found = [
         match
         for error in _weighed(pasted.raised)
@@ -424,9 +410,92 @@ def _first_match(text: str, pasted: Pasted, raised: Raised | None) -> Recognized
             continue
         scene = scene or read_scene(pasted, raised)
         told = Told(groups=_groups(match, shown), text=text, pasted=pasted, scene=scene)
-        if _is_supported(kind, pasted.flat) and (kind.when is None or kind.when(told)):
-            return Recognized(kind=kind, quoted=shown[slice(*match.span())], told=told)
+        if _is_supported(kind, pasted.flat):
+            found = _recognized(kind, shown[slice(*match.span())], told)
+            if found is not None:
+                return found
     return None
+
+
+def _recognized(kind: ErrorKind, quoted: str, told: Told) -> Recognized | None:
+    """Return what a row says of a text; None where its conditions do not hold."""
+    facts: dict[str, str] = {}
+    shown: dict[str, str] = {}
+    say = Saying()
+    if kind.facts is not None or kind.when or kind.say:
+        shown = {"cause": kind.cause, **({} if kind.facts is None else kind.facts(told))}
+        facts = {**_facts(told), **shown}
+        if kind.when and all(_captured(one, facts) is None for one in kind.when):
+            return None
+        for one in kind.say:
+            groups = next((got for row in one.conditions if (got := _captured(row, facts)) is not None), None)
+            if groups is not None:
+                say, facts = one, {**facts, **groups}
+                break
+    key = (told.groups.get("kind") or told.groups.get("key", "")).lower()
+    return Recognized(
+        kind=kind,
+        quoted=quoted,
+        told=told,
+        title=_filled(say.title, facts, shown) or kind.title,
+        cause=_filled(say.cause, facts, shown) or kind.cause,
+        advice=_filled(say.advice, facts, shown) or kind.advice,
+        finding=_filled(say.finding, facts, shown) or kind.findings.get(key, kind.finding),
+        tie=say.tie or kind.tie,
+    )
+
+
+def _facts(told: Told) -> dict[str, str]:
+    """Return what conditions are asked about, but for what a row computes itself."""
+    scene, frames = told.scene, told.pasted.frames
+    inner = frames[-1] if frames else None
+    return {
+        "text": told.text,
+        "flat": told.pasted.flat,
+        "step": scene.step,
+        "layer": scene.layer,
+        "code": scene.code,
+        "framework": scene.package,
+        "frames": "yes" if scene.has_frames else "",
+        "places": "\n".join(frame.place for frame in frames),
+        "codes": "\n".join(frame.code for frame in frames),
+        "inner": "" if inner is None else inner.place,
+        "inner_path": "" if inner is None else inner.path,
+        **told.groups,
+    }
+
+
+def _captured(condition: Condition, facts: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the groups of a condition that holds; what one pattern names, those behind it may ask about."""
+    groups: dict[str, str] = {}
+    for name, pattern in condition.items():
+        asked = name.removeprefix("not_")
+        match = re.search(pattern, _value(asked, {**facts, **groups}), re.IGNORECASE)
+        if (match is None) == (asked == name):
+            return None
+        if match is not None:
+            groups |= match.groupdict("")
+    return _merged(groups)
+
+
+def _value(name: str, facts: Mapping[str, str]) -> str:
+    """Return a fact; `table:fact` is what a table has for it, `one|other` the first that there is."""
+    for one in name.split("|"):
+        table, _, fact = one.rpartition(":")
+        value = facts.get(fact, "")
+        if table:
+            value = LOOKUPS[table].get(value) or LOOKUPS[table].get(value.lower(), "")
+        if value:
+            return value
+    return ""
+
+
+def _filled(text: str, facts: Mapping[str, str], shown: Mapping[str, str]) -> str:
+    """Put facts into a sentence; what stands in the text is escaped and cut."""
+    return _FACT.sub(lambda match: shown.get(match[1]) or plain(_value(match[1], facts)), text)
+
+
+_FACT = re.compile(r"<<([\w:|]+)>>")
 
 
 def _is_supported(kind: ErrorKind, flat: str) -> bool:
@@ -438,7 +507,17 @@ def _is_supported(kind: ErrorKind, flat: str) -> bool:
 def _groups(match: re.Match[str], text: str) -> dict[str, str]:
     """Return the parts of a match as they stand in the text, with their capital letters."""
     names = match.re.groupindex
-    return {name: text[slice(*match.span(name))] if match[name] is not None else "" for name in names}
+    return _merged(
+        {name: text[slice(*match.span(name))] if match[name] is not None else "" for name in names}
+    )
+
+
+def _merged(groups: dict[str, str]) -> dict[str, str]:
+    """Let `name` stand for the first of `name`, `name2` and so on that is there."""
+    for name, text in list(groups.items()):
+        first = name.rstrip("0123456789")
+        groups[first] = groups.get(first) or text
+    return groups
 
 
 @cache

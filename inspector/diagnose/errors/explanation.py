@@ -68,24 +68,27 @@ class Told:
     scene: Scene
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a row says of one text, where that is more than of any; the fields are those of `ErrorKind`."""
+Facts = Callable[[Told], Mapping[str, str]]
+"""What Python code finds in a text, by name, for the conditions and sentences of a row; ready to be shown."""
+Condition = Mapping[str, str]
+"""Patterns by the name of a fact; all have to be found, but those of names with `not_` before them."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saying:
+    """What a row says of texts on which a condition holds, where it is more than of any."""
+
+    conditions: tuple[Condition, ...] = ({},)
     title: str = ""
     cause: str = ""
     advice: str = ""
+    finding: str = ""
+    tie: Tie | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Everything that a row may look at to tie a message to a file.
-
-    Attributes:
-        groups: As in `Told`, and so are the next three.
-        target: The machine, or None.
-        findings: The findings of the file on that machine, by id.
-    """
+    """Everything that a row may look at to tie a message to a file."""
 
     groups: Mapping[str, str]
     text: str
@@ -99,14 +102,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tied:
-    """What a message has to do with a file; the fields are those of `Explanation`.
-
-    Attributes:
-        count: How many they are, where `paths` does not name them all.
-        fix: What the window can do, if it differs from what the row says.
-        advice: What to do, if it differs from what the row says.
-        finding: The id of the finding that speaks of it, if it is another than the row's.
-    """
+    """What a message has to do with a file, as in `Explanation`; what is empty is as the row says."""
 
     fits: Fit
     here: str
@@ -131,12 +127,12 @@ class ErrorKind:
         tie: Finds the cause in a file; None where nothing in a file decides it.
         finding: The id of the finding that speaks of the same; empty where there is none.
         findings: By the text of the group `kind` in lower case, where it decides the finding.
-        finding_of: Tells the finding from the whole text, where that takes more than a group; else None.
         fix: What helps with any file, or None.
         needs: What the whole text has to match as well, in the letters as they stand; empty for nothing.
         never: What contradicts the row wherever it stands in the text, whatever the pattern matches.
-        when: Whether the row speaks of a text that its pattern matches; None where the words are enough.
-        say: What it says of one text, where the frames or the words around decide; else None.
+        facts: What more is to be known of a text; None where its words and frames are enough.
+        when: The row speaks of a text that its pattern matches only if one of these holds.
+        say: What it says of one text: the first whose condition holds counts.
         is_wrapper: Whether the message says only that another one, before it in the text, was raised.
     """
 
@@ -148,22 +144,27 @@ class ErrorKind:
     tie: Tie | None = None
     finding: str = ""
     findings: Mapping[str, str] = field(default_factory=dict)
-    finding_of: Callable[[Pasted], str] | None = None
     fix: Fix | None = None
     needs: str = ""
     never: str = ""
-    when: Callable[[Told], bool] | None = None
-    say: Callable[[Told], Said] | None = None
+    facts: Facts | None = None
+    when: tuple[Condition, ...] = ()
+    say: tuple[Saying, ...] = ()
     is_wrapper: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recognized:
-    """A row that knows a text."""
+    """A row that knows a text, and what it says of it; the texts are those of `Explanation`."""
 
     kind: ErrorKind
     quoted: str
     told: Told
+    title: str
+    cause: str
+    advice: str
+    finding: str
+    tie: Tie | None
 
 
 def first_paths(paths: Sequence[str]) -> tuple[str, ...]:

@@ -6,12 +6,11 @@ The zip reader is `caffe2/serialize/inline_container.cc`, the legacy one `_legac
 
 from __future__ import annotations
 
-import posixpath
 import re
 
 from inspector.containers.formats import format_of
-from inspector.diagnose.errors.explanation import Context, Said, Tie, Tied, Told
-from inspector.diagnose.errors.ties import about_code, by_finding
+from inspector.diagnose.errors.explanation import Context, Tied, Told
+from inspector.diagnose.errors.ties import by_finding
 from inspector.diagnose.listing import plain
 from inspector.model.agents import loader_of
 from inspector.model.findings import Fix
@@ -78,20 +77,6 @@ _BEGINNINGS = (
 )
 
 
-def _format(wanted: str, here: str, *, fix: Fix | None = None) -> Tie:
-    """Tie a message to files of one format."""
-
-    def tie(context: Context) -> Tied:
-        form = context.checkpoint.format
-        if form == wanted:
-            return Tied(fits="yes", here=here, fix=fix)
-        return Tied(
-            fits="no", here=f"This file is in the {plain(form)} format: the error is about another file."
-        )
-
-    return tie
-
-
 def tie_version(context: Context) -> Tied:
     """Compare the version in the message with that of the file."""
     said = context.groups.get("version", "")
@@ -122,72 +107,22 @@ def tie_of_other_loader(context: Context) -> Tied:
     return Tied(fits="yes", here=here, fix=Fix(style="plain"))
 
 
-def say_part_of_checkpoint(told: Told) -> Said:
-    """Explain what it means where torch.load itself says so: there is a pickle without the file around it."""
-    if told.scene.step != "load" or not any("torch/" in frame.place for frame in told.pasted.frames):
-        return Said()
-    return Said(
-        title="The file is only a part of a checkpoint",
-        cause="torch.load found a bare pickle whose tensors are elsewhere: data.pkl out of a checkpoint "
-        "that was unpacked, or a checkpoint that was packed again in another way.",
-        advice="Pass the whole file as it was saved or downloaded (.pth, .pt), not what an archive program "
-        "made of it; download it again without unpacking.",
-    )
-
-
-def _from_process(told: Told) -> bool:
-    """Return whether the end of a connection to another process was met, not that of a file."""
-    return any(_CONNECTION.search(frame.path) is not None for frame in told.pasted.frames[-1:])
-
-
-_CONNECTION = re.compile(
-    r"multiprocessing[/\\](?:connection|spawn|reduction|queues|managers|synchronize|forkserver)\.py$"
-)
-
-
-def _read_safetensors(told: Told) -> bool:
-    """Return whether torch.load read a safetensors file: it is the last that the text names."""
+def of_safetensors(told: Told | Context) -> dict[str, str]:
+    """Find out whether torch.load read a safetensors file: it is the last that the text names."""
     endings = _ENDING.findall(told.pasted.flat[-_MOST_NEAR:])
     loads = told.scene.step == "load" or any("torch.load(" in frame.code for frame in told.pasted.frames)
-    return loads and any(endings[-1:])
-
-
-def say_of_safetensors(told: Told) -> Said:
-    """Explain that the file is a safetensors file, where the text shows that."""
-    if not _read_safetensors(told):
-        return Said()
-    return Said(
-        title="A safetensors file was read with torch.load",
-        cause="torch.load reads pickles, and a .safetensors file is none: the unpickler takes its header "
-        "for instructions. The file itself need not be broken.",
-        advice="Read it with safetensors.torch.load_file(path), or pass a file of torch.save. In a program "
-        "that is not yours, update it or choose a .pt or .ckpt.",
-    )
+    return {"safetensors": "yes" if loads and any(endings[-1:]) else ""}
 
 
 def tie_cut_pickle(context: Context) -> Tied:
     """Return whether this file is cut; it cannot be where another kind of file was read."""
-    told = Told(groups=context.groups, text=context.text, pasted=context.pasted, scene=context.scene)
-    if _read_safetensors(told):
+    if of_safetensors(context)["safetensors"]:
         return Tied(fits="no", here="This file is a pickled checkpoint: the error is about another file.")
     return tie_damage(context)
 
 
-def say_of_script(told: Told) -> Said:
-    """Explain that torch.jit.load may have got a file of torch.save."""
-    if _SCRIPT.search(told.pasted.flat[-_MOST_NEAR:]) is None:
-        return Said()
-    return Said(
-        cause="torch.jit.load reads the zip archives of torch.jit.save. This file is none: torch.save wrote "
-        "it (in the old format), or it was truncated.",
-        advice="Try torch.load(path, map_location='cpu') and load the weights into a model that you create. "
-        "If that fails, too, fetch the file again.",
-    )
-
-
 _MOST_NEAR = 16 * 1024
 _ENDING = re.compile(r"\.(?:(safetensors|sft)|pth|pt|ckpt|bin|pkl)\b", re.IGNORECASE)  # "" for others
-_SCRIPT = re.compile(r"torch\.jit\.load|import_ir_module|torch\.jit import load")
 
 
 def tie_tensor_of_name(context: Context) -> Tied:
@@ -204,22 +139,7 @@ def tie_tensor_of_name(context: Context) -> Tied:
     return Tied(fits="yes", here=f"This file has no tensor {plain(name)}.")
 
 
-tie_zip_for_old_torch = _format("zip", "This file is in the zip format of torch 1.6 and newer.")
-
-
-def when_empty_file(told: Told) -> bool:
-    """Return whether the end is that of a file, not that of a connection to another process."""
-    return not _from_process(told)
-
-
-tie_mmap_format = _format("legacy", "This file is in the old format.", fix=Fix(option=("mmap", "False")))
-
-
 # --- where it is --------------------------------------------------------------------------------------------
-
-tie_saved = about_code(
-    "Nothing in this file decides it: it is about the object that is being saved, or the place."
-)
 
 
 def _name(path: str) -> str:
@@ -228,10 +148,7 @@ def _name(path: str) -> str:
 
 def tie_named(context: Context) -> Tied:
     """Compare the path of the message with the file that is open."""
-    path = next(
-        (context.groups[key] for key in ("path", "path2", "path3", "path4") if context.groups.get(key)), ""
-    )
-    said, held = _name(path), _name(context.checkpoint.path)
+    said, held = _name(context.groups["path"]), _name(context.checkpoint.path)
     if said and said == held:
         here = (
             f"This file has that name, {plain(held)}, and can be read here: the script looks for it in "
@@ -241,43 +158,3 @@ def tie_named(context: Context) -> Tied:
     return Tied(
         fits="no", here=f"This file, {plain(held)}, is there and is a file: the error is about another path."
     )
-
-
-def _permission(told: Told) -> bool:
-    """Return whether a refused access may be that of a folder: Windows says so of folders."""
-    path = told.groups.get("path", "")
-    return told.scene.step in {"load", "script-load", "nested-load", "save", ""} and bool(path)
-
-
-def _denied(told: Told) -> Said:
-    """Name a folder first where the path looks like one; only Windows denies access to folders."""
-    path = told.groups.get("path", "")
-    if path.startswith("/"):
-        return _NO_RIGHT
-    ending = posixpath.splitext(path.rstrip("/"))[1].lower()
-    return _MAYBE_FOLDER if ending in _ENDINGS and not path.endswith("/") else Said()
-
-
-_NO_RIGHT = Said(
-    title="Access to the file is denied",
-    cause="You have no right to read or write at that path: it belongs to another user, often to root.",
-    advice="Look at its rights with ls -l, and change them (chown, chmod), or use a folder of your own.",
-)
-_MAYBE_FOLDER = Said(
-    title="Access to the file is denied",
-    cause="Windows denies access to folders in this way, also where a folder is named like a file (an "
-    "archive that was unpacked). Otherwise another program holds the file, or you have no right to read it.",
-    advice="Look whether the path is a folder, and pass the file in it. Otherwise check the rights of the "
-    "file, and that no other program has it open.",
-)
-_ENDINGS = frozenset({".pt", ".pth", ".ckpt", ".bin", ".tar", ".pkl", ".safetensors", ".t7", ".model"})
-
-
-def say_folder_given(told: Told) -> Said:
-    """Name the path that was refused."""
-    return _denied(told) if told.groups.get("path") else Said()
-
-
-def when_folder_given(told: Told) -> bool:
-    """Return whether a refused permission is about a path that a checkpoint has."""
-    return "Permission" not in told.text or _permission(told)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.units import cut_text
 
 # --- frames -------------------------------------------------------------------------------------------------
@@ -105,17 +105,7 @@ _CHANGE = "\u2502| "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """One frame.
-
-    Attributes:
-        path: The file as it stands in the text, of any system.
-        line: The line in it; 0 where the text does not say.
-        function: The function; empty where the text does not say.
-        code: The source line that ran; empty where the text does not say.
-        owner: Whose code it is: `yours`, `torch`, `framework`, or `python` for Python's own.
-        package: The package that it belongs to, such as `torch`; empty for the user's own code.
-        place: The path from the package on, such as `torch/optim/adam.py`.
-    """
+    """One frame; what the text does not say is empty, or 0."""
 
     path: str
     line: int
@@ -126,22 +116,12 @@ class Frame:
     place: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """A frame's first line, before its code is known."""
-
-    path: str
-    line: int
-    function: str
-    code: str
-
-
 def is_cut_head(line: str) -> bool:
     """Return whether a line begins a frame and was broken by a terminal."""
     return _CUT_HEAD.match(line) is not None
 
 
-def read_head(line: str) -> Head | None:
+def read_head(line: str) -> Frame | None:
     """Read the first line of a frame; None for any other line."""
     if _MAYBE.match(line) is None:
         return None
@@ -149,31 +129,27 @@ def read_head(line: str) -> Head | None:
         match = pattern.match(line)
         if match is not None:
             parts = match.groupdict()
-            return Head(
-                path=parts["path"].strip(),
+            path = parts["path"].strip()
+            located = locate(path)
+            return Frame(
+                path=path,
                 line=int(parts.get("line") or 0),
                 function=(parts.get("function") or "")[:_MOST_FUNCTION],
                 code=cut_text((parts.get("code") or "").strip(), _MOST_CODE),
+                owner=located.owner,
+                package=located.package,
+                place=located.place,
             )
     return None
 
 
-def finish(head: Head, below: Sequence[str]) -> Frame:
-    """Make a frame of its first line and the few lines below it, up to the next frame."""
+def finish(head: Frame, below: Sequence[str]) -> Frame:
+    """Give a frame its code out of the few lines below its first one, up to the next frame."""
     line, code = _code(head, below)
-    located = locate(head.path)
-    return Frame(
-        path=head.path,
-        line=line,
-        function=head.function,
-        code=head.code or cut_text(code, _MOST_CODE),
-        owner=located.owner,
-        package=located.package,
-        place=located.place,
-    )
+    return replace(head, line=line, code=head.code or cut_text(code, _MOST_CODE))
 
 
-def _code(head: Head, below: Sequence[str]) -> tuple[int, str]:
+def _code(head: Frame, below: Sequence[str]) -> tuple[int, str]:
     """Find the line that ran: the one that an arrow or the frame's number points at, else the first."""
     plain = ""
     for text in below:
@@ -255,12 +231,7 @@ _MOST_JOINED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """One error of a text.
-
-    Attributes:
-        text: What it says: its line, and those below it up to the next traceback.
-        frames: The frames above it, the innermost last; none where the text has none.
-    """
+    """One error of a text."""
 
     text: str
     frames: tuple[Frame, ...] = ()
@@ -365,7 +336,7 @@ def _joined(lines: list[str]) -> tuple[str, int]:
     return lines[0], 1
 
 
-def _frames(lines: list[str], heads: Mapping[int, Head]) -> dict[int, Frame]:
+def _frames(lines: list[str], heads: Mapping[int, Frame]) -> dict[int, Frame]:
     """Read the frames, by the place of their first line; of too many those at either end."""
     places = list(heads)
     if len(places) > _MOST_FRAMES:
@@ -373,7 +344,7 @@ def _frames(lines: list[str], heads: Mapping[int, Head]) -> dict[int, Frame]:
     return {place: finish(heads[place], _below(lines, heads, place)) for place in places}
 
 
-def _below(lines: list[str], heads: Mapping[int, Head], place: int) -> list[str]:
+def _below(lines: list[str], heads: Mapping[int, Frame], place: int) -> list[str]:
     """Return the few lines below the first line of a frame, up to what cannot be its code."""
     found = []
     for at in range(place + 1, min(place + 1 + _MOST_BELOW, len(lines))):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from inspector.diagnose.errors.explanation import Context, Said, Tied, Told
+from inspector.diagnose.errors.explanation import Context, Tied, Told
 from inspector.diagnose.errors.paste import Pasted, Step
-from inspector.diagnose.errors.ties import about_code, by_finding, devices_of, of_finding, paths_on
+from inspector.diagnose.errors.ties import by_finding, devices_of, of_finding, paths_on
 from inspector.diagnose.listing import listed, plain
 from inspector.model.checkpoint import Optimizer, Tensor
 from inspector.model.findings import Fix
@@ -26,37 +26,7 @@ _MOST_CHARS = 200
 _MOST_LINES = 4000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disorder:
-    """Two lines in the wrong order.
-
-    Attributes:
-        load: The line that loads the optimizer, without its number.
-        load_line: Its number; 0 where the text has none.
-    """
-
-    load: str
-    move: str
-    load_line: int
-    move_line: int
-
-
-def find_disorder(pasted: Pasted) -> Disorder | None:
-    """Find a line that loads an optimizer above the line that moves the model, in what a text shows."""
-    load: tuple[str, int] | None = None
-    for text in pasted.lines[:_MOST_LINES]:
-        line, number = _numbered(text[:_MOST_CHARS])
-        if _LOAD.search(line):
-            load = (line, number)
-        elif _MOVE.search(line):
-            if load is None:
-                return None
-            return Disorder(load=load[0], move=line, load_line=load[1], move_line=number)
-    return None
-
-
 def _numbered(text: str) -> tuple[str, int]:
-    """Split a line into its code and the number before it."""
     match = _NUMBER.match(text)
     if match is None:
         return text.strip(), 0
@@ -76,194 +46,87 @@ _PAIR = re.compile(
     r"\(?(?P<weight>[\w.:]{1,40})",
     re.IGNORECASE,
 )
-_MADE = re.compile(
-    r"torch\.(?:zeros|ones|arange|rand\w*|tensor|full|eye|linspace|empty)\(|torch\.from_numpy\(|Variable\("
-)
-
-_OPTIMIZER = (
-    "optimizer.step() met a parameter on one device and its state ({slots}) on another. load_state_dict of "
-    "the optimizer moves the state to where each parameter is at that moment: the optimizer was loaded "
-    "before the model was moved, or the state was put in without load_state_dict."
-)
-_OPTIMIZER_ADVICE = (
-    "Move the model first, load the optimizer last: model.to(device); optimizer = ...; "
-    "optimizer.load_state_dict(checkpoint['optimizer']). Where the order cannot be changed, move the state "
-    "afterwards: for state in optimizer.state.values(): state.update((k, v.to(device)) for k, v in "
-    "state.items() if torch.is_tensor(v))."
-)
-_SLOTS = "exp_avg, momentum_buffer"
-_STEPS = Said(
-    title="The optimizer's step counters are on the CPU, its parameters on the GPU",
-    cause="Fused and capturable optimizers keep their step counters on the GPU, and these are on the CPU: "
-    "the state was loaded with map_location='cpu' and not moved, because the saved groups did not have "
-    "fused=True.",
-    advice="Create the optimizer with the same fused= (or capturable=) as in the saved run, after "
-    "model.to(device), and load its state last. Or move the counters: for state in "
-    "optimizer.state.values(): state['step'] = state['step'].to(device).",
-)
-_LOSS_WEIGHT = Said(
-    title="The weights of the loss are not on the model's device",
-    cause="The class weights (weight=, pos_weight=) belong to the loss, and model.to(device) does not move "
-    "the loss.",
-    advice="Move the loss as well: criterion = criterion.to(device).",
-)
-_LOSS = Said(
-    title="The loss got tensors on different devices",
-    cause="The outputs of the model are on one device, and the targets, or the class weights of the loss, "
-    "on another.",
-    advice="Move the targets: targets = targets.to(device). A loss with weight= or pos_weight= moves like "
-    "a model: criterion = criterion.to(device).",
-)
-_SCRIPT = Said(
-    title="A traced model has a device built in",
-    cause="torch.jit.trace writes the devices that it saw into the code as constants "
-    "(device=torch.device('cpu') in the serialized code). map_location and .to() move the weights, not "
-    "these constants; new tensors are made on the device of the tracing.",
-    advice="Trace the model again on the device where it will run: torch.jit.trace(model.to(device), "
-    "example.to(device)). torch.jit.script keeps x.device as it is written. Until then, run it on the "
-    "device it was traced on.",
-)
-_MODEL_BEHIND = Said(
-    title="The model is on the CPU, its input on the GPU",
-    cause="The input was moved to the GPU, and the weights of this layer were not: model.to(device) is "
-    "missing, was called on another object, or the layer is kept in a plain list or dict, where the model "
-    "does not see it.",
-    advice="Call model.to(device) after load_state_dict and before the first batch. Layers in a list "
-    "belong into nn.ModuleList or nn.ModuleDict.",
-)
-_INPUT_BEHIND = Said(
-    title="The input is on the CPU, the model on the GPU",
-    cause="The model was moved to the GPU, and this input was not. torch never moves tensors by itself.",
-    advice="Move each batch: inputs = inputs.to(device), before model(inputs). A tokenizer's output has "
-    ".to(device), too. A tensor made in forward() needs device=x.device.",
-)
-_INDICES = Said(
-    title="A tensor was indexed with indices on another device",
-    cause="The indices or the mask are on another device than the tensor that they select from.",
-    advice="Bring them together in that line: tensor[index.to(tensor.device)]. In older code of a "
-    "framework, update the framework.",
-)
-_IDS = Said(
-    title="The token ids are not on the device of the embedding",
-    cause="An embedding is on one device, and the ids that it looks up are on another: the model was "
-    "moved, the ids were not, or the other way round.",
-    advice="Move what goes in: input_ids = input_ids.to(model.device) (for a tokenizer: inputs = "
-    "tokenizer(text, return_tensors='pt').to(model.device)).",
-)
-_HIDDEN = Said(
-    title="The hidden state is not on the device of the input",
-    cause="The hidden state of an LSTM, GRU or RNN was made on another device than the input.",
-    advice="Make it where the input is: torch.zeros(..., device=x.device), or leave it out: the layer then "
-    "makes it.",
-)
-_TWO_GPUS = Said(
-    title="One operation got tensors on two GPUs",
-    cause="One tensor is on {devices[0]}, another on {devices[1]}: a model that is spread over GPUs "
-    "(device_map='auto', DataParallel) got an input for another GPU, a tensor is made with a fixed .cuda() "
-    "or device='cuda:0', or the file was loaded without map_location to the GPU that it was saved on.",
-    advice="Use one GPU by number everywhere: load with map_location='cuda:0' and move model and batches "
-    "there. In forward() make tensors with device=x.device instead of .cuda(). With device_map='auto', "
-    "move the input to model.device and nothing by hand.",
-)
-_CLIP = Said(
-    cause="The gradients are on several devices: the model is spread over GPUs, or part of it was never "
-    "moved.",
-    advice="Call model.to(device) before the optimizer is created. For a model that is split on purpose, "
-    "update torch or clip each part by itself.",
-)
 
 
-def say_apart(told: Told) -> Said:
-    """Explain which tensor was left behind, as far as the step, the frames and the message tell."""
-    step, name = told.scene.step, _argument(told.text)
-    if step == "script" or "torch/onnx" in told.pasted.flat.replace("\\", "/"):
-        return _SCRIPT if step == "script" else _EXPORT
-    if name == "state_steps":
-        return _STEPS
-    if step in _OPTIMIZER_STEPS or _is_resumed(told.pasted, step):
-        return _in_optimizer(told)
-    if step == "clip":
-        return _CLIP
-    if step == "loss" or "nll_loss" in told.text or "cross_entropy" in told.text:
-        return _LOSS_WEIGHT if name in {"weight", "pos_weight"} else _LOSS
-    return _in_forward(told, name)
-
-
-def _in_optimizer(told: Told) -> Said:
-    """Explain why the optimizer's state is apart, with two lines in the right order if the text has them."""
-    wrong = find_disorder(told.pasted)
-    cause = _OPTIMIZER.format(slots=_SLOTS)
-    if wrong is None:
-        return Said(title=_OPTIMIZER_TITLE, cause=cause, advice=_OPTIMIZER_ADVICE)
-    load = f"line {wrong.load_line}" if wrong.load_line else escape_text(cut_text(wrong.load, 100))
-    move = f"line {wrong.move_line}" if wrong.move_line else escape_text(cut_text(wrong.move, 100))
-    lines = f"{escape_text(cut_text(wrong.move, 100))}; {escape_text(cut_text(wrong.load, 100))}"
-    return Said(
-        title=_OPTIMIZER_TITLE,
-        cause=f"{cause} Here the optimizer is loaded ({load}) before the model is moved ({move}).",
-        advice=f"Swap the two: {lines}.",
-    )
-
-
-_EXPORT = Said(
-    title="The exporter to ONNX met constants on another device than the model",
-    cause="While exporting, torch folds constants on the CPU, and the weights or inputs they meet are on the "
-    "GPU. The model itself need not be wrong.",
-    advice="Export on the CPU: model.cpu().eval() and inputs on the CPU; or pass do_constant_folding=False. "
-    "Constants that forward() makes need device=x.device.",
-)
-_OPTIMIZER_TITLE = "Optimizer state and parameters are on different devices"
-
-
-def _in_forward(told: Told, name: str) -> Said:
-    """Explain which of input, weight, index and hidden state is apart."""
-    text = told.text.lower()
-    if "input and hidden" in text:
-        return _HIDDEN
-    if "indices should be" in text:
-        return _INDICES
-    pair = _PAIR.search(told.text)
+def what_is_apart(told: Told) -> dict[str, str]:
+    """Find which tensor was left behind, as far as the step, the frames and the message tell."""
+    first, second = _devices(told.text) or ("", "")
+    pair, name = _PAIR.search(told.text), _argument(told.text)
     if pair is not None:
-        return _of_pair(pair["input"], pair["weight"])
-    devices = _devices(told.text)
-    if len(devices) == 2 and "cpu" not in devices:
-        return Said(
-            title=_TWO_GPUS.title, cause=_TWO_GPUS.cause.format(devices=devices), advice=_TWO_GPUS.advice
-        )
-    if "embedding" in text or told.scene.layer in {"embedding", "sparse"} or "index_select" in text:
-        return _IDS
-    return _of_argument(told, name, _device_of_argument(told.text, devices))
+        behind = _behind(_place(pair["input"]), _place(pair["weight"])) or "unsure"
+    else:
+        got = _GOT.search(told.text)
+        device = (second if got is None else got["device"]).partition(":")[0].lower()
+        behind = _left_behind(name, device) if device else ""
+    load, move = _disorder(told.pasted)
+    types = [read_type(told.groups.get(key, "")) for key in ("a", "b")]
+    return {
+        "argument": name,
+        "first": first,
+        "second": second,
+        "pair": "" if pair is None else "yes",
+        "behind": behind,
+        "in_optimizer": "yes" if _is_in_optimizer(told) else "",
+        "order": f"Here the optimizer is loaded ({_where(load)}) before the model is moved ({_where(move)})."
+        if load[0]
+        else "",
+        "swapped": "; ".join(escape_text(cut_text(line, 100)) for line, _ in (move, load)),
+        "types_apart": "yes" if _are_apart(*types) else "",
+    }
 
 
-def _of_argument(told: Told, name: str, device: str) -> Said:
-    """Explain it by the argument that does not fit and its device, or from the user's line."""
-    if name in _INPUTS and device:
-        return _INPUT_BEHIND if device == "cpu" else _MODEL_BEHIND
-    if name in _OF_MODEL and device:
-        return _MODEL_BEHIND if device == "cpu" else _INPUT_BEHIND
-    if name == "tensors" or _MADE.search(told.scene.code):
-        return _MADE_THERE
-    return Said()
+def _is_in_optimizer(told: Told | Context) -> bool:
+    """Return whether an optimizer's step failed, or the text says only that a run was resumed."""
+    step = told.scene.step
+    resumed = not step and _RESUMING.search(told.pasted.flat[:_MOST_RESUMING]) is not None
+    return step in _OPTIMIZER_STEPS or resumed
+
+
+Line = tuple[str, int]
+"""A line without its number, and the number; 0 where the text has none."""
+_NO_LINE: Line = ("", 0)
+
+
+def _disorder(pasted: Pasted) -> tuple[Line, Line]:
+    """Find a line that loads an optimizer above the line that moves the model, in what a text shows."""
+    load = _NO_LINE
+    for text in pasted.lines[:_MOST_LINES]:
+        line, number = _numbered(text[:_MOST_CHARS])
+        if _LOAD.search(line):
+            load = (line, number)
+        elif _MOVE.search(line):
+            return (load, (line, number))
+    return _NO_LINE, _NO_LINE
+
+
+def _where(line: Line) -> str:
+    return f"line {line[1]}" if line[1] else escape_text(cut_text(line[0], 100))
+
+
+def _left_behind(name: str, device: str) -> str:
+    """Return whether input or model is on the CPU, by the argument that does not fit and its device."""
+    if name in _INPUTS:
+        return "input" if device == "cpu" else "model"
+    if name in _OF_MODEL:
+        return "model" if device == "cpu" else "input"
+    return ""
+
+
+def _behind(given: str, weight: str) -> str:
+    """Return whether the input or the model is on the CPU, and the other one is not."""
+    if "cpu" not in {given, weight} or given == weight or not (given and weight):
+        return ""
+    return "input" if given == "cpu" else "model"
+
+
+def _argument(text: str) -> str:
+    """Return the argument that a message names: `mat1`, `weight`, `index`."""
+    match = _ARGUMENT.search(text)
+    return "" if match is None else (match["name"] or match["got"] or match["old"]).lower()
 
 
 _INPUTS = frozenset({"mat1", "input"})
 _OF_MODEL = frozenset({"weight", "bias", "running_mean", "running_var"})
-_MADE_THERE = Said(
-    cause="Of the tensors that this line puts together, one was made on the CPU (torch.zeros, "
-    "torch.arange, from_numpy and the like make CPU tensors) or never moved.",
-    advice="Make it where the others are: device=x.device, or .to(x.device). Constants of a module belong "
-    "into register_buffer, so that model.to(device) moves them.",
-)
-
-
-def _of_pair(given: str, weight: str) -> Said:
-    """Explain who was left behind, by the types (or devices) of the input and of the weight."""
-    first, second = _place(given), _place(weight)
-    if first == "cpu" and second not in {"", "cpu"}:
-        return _INPUT_BEHIND
-    if second == "cpu" and first not in {"", "cpu"}:
-        return _MODEL_BEHIND
-    return Said()
 
 
 def _place(text: str) -> str:
@@ -277,20 +140,7 @@ def _devices(text: str) -> list[str]:
     return [] if tail == text else [found.lower() for found in _DEVICE.findall(tail)[:2]]
 
 
-def _device_of_argument(text: str, devices: list[str]) -> str:
-    """Return the kind of device that the named argument is on; empty where the message does not say."""
-    match = _GOT.search(text)
-    device = match["device"] if match is not None else devices[1] if len(devices) == 2 else ""
-    return device.partition(":")[0].lower()
-
-
 _GOT = re.compile(r"but got \w{1,40} is on (?P<device>[a-z]{1,8})", re.IGNORECASE)
-
-
-def _argument(text: str) -> str:
-    """Return the argument that a message names: `mat1`, `weight`, `index`."""
-    match = _ARGUMENT.search(text)
-    return "" if match is None else (match["name"] or match["got"] or match["old"]).lower()
 
 
 # --- what of a file is apart --------------------------------------------------------------------------------
@@ -312,11 +162,6 @@ _ANYWHERE = (
 _WORD = re.compile(r"[a-z_]\w{2,60}")
 
 
-def _is_resumed(pasted: Pasted, step: Step) -> bool:
-    """Return whether the text says that a run was resumed, or names its optimizer, and no step of it."""
-    return not step and _RESUMING.search(pasted.flat[:_MOST_RESUMING]) is not None
-
-
 _RESUMING = re.compile(r"\bresum(?:e|es|ed|ing)\b|\boptimi[sz]er\b", re.IGNORECASE)
 _MOST_RESUMING = 8 * 1024
 
@@ -324,8 +169,7 @@ _MOST_RESUMING = 8 * 1024
 def tie_apart(context: Context) -> Tied:
     """Look for tensors apart in the file; a file that lies on one device is not the cause."""
     step = context.scene.step
-    in_optimizer = step in _OPTIMIZER_STEPS or "state_steps" in context.text
-    in_optimizer = in_optimizer or _is_resumed(context.pasted, step)
+    in_optimizer = _is_in_optimizer(context) or "state_steps" in context.text
     ids = (
         _OF_OPTIMIZER
         if in_optimizer
@@ -387,12 +231,6 @@ def _named(context: Context, slots: list[Tensor]) -> list[Tensor]:
 
 
 # --- types and devices that differ --------------------------------------------------------------------------
-
-
-def when_types_apart(told: Told) -> bool:
-    """Return whether the types that a message names are on different devices, or it names none."""
-    pair = [told.groups.get(key) or told.groups.get(f"{key}2", "") for key in ("a", "b")]
-    return not all(pair) or are_apart(read_type(pair[0]), read_type(pair[1]))
 
 
 def tie_parallel(context: Context) -> Tied:
@@ -467,21 +305,27 @@ def read_type(text: str) -> TypeName:
     return TypeName(place=place, dtype=_DTYPES[named[0]] if named is not None else "")
 
 
-def are_apart(first: TypeName, second: TypeName) -> bool:
-    """Return whether two types are on different kinds of devices."""
+def _are_apart(first: TypeName, second: TypeName) -> bool:
     return bool(first.place and second.place and first.place != second.place)
 
 
-def differ(first: TypeName, second: TypeName) -> bool:
-    """Return whether two types differ in their dtype."""
-    return bool(first.dtype and second.dtype and first.dtype != second.dtype)
+def two_dtypes(told: Told) -> dict[str, str]:
+    """Read the two types of a message, and whether they differ in dtype and not in device."""
+    groups = told.groups
+    first, second = read_type(groups["a"]), read_type(groups["b"])
+    both = {first.dtype, second.dtype}
+    differ = "" not in both and len(both) > 1
+    mixed = (differ or "" in both) and not _are_apart(first, second)
+    return {
+        "one": first.dtype,
+        "other": second.dtype,
+        "both": f"{first.dtype} {second.dtype}" if differ else "",
+        "mixed": "yes" if mixed and groups.get("wanted") == groups.get("there") else "",
+        "differ": "yes" if groups["a"] != groups["b"] else "",
+    }
 
 
 _MOST_DTYPES = 4
-_FIRST = ("a", "a2", "a3", "a4", "a5", "a6", "a7", "a8")
-_SECOND = ("b", "b2", "b3", "b4", "b5", "b6", "b7", "b8")
-_INTEGERS = frozenset({"int64", "int32", "int16", "uint8", "int8", "bool"})
-_LOW = frozenset({"float16", "bfloat16"})
 _WEIGHTS = frozenset({"parameter", "buffer"})
 
 
@@ -498,127 +342,7 @@ def tie_dtypes(context: Context) -> Tied:
     return Tied(fits="unknown", here=f"{here}, so the file alone does not decide it (unless assign=True).")
 
 
-def _is_dtype_mix(told: Told) -> bool:
-    """Return whether the two types of a message differ in dtype and not in device."""
-    first, second = read_type(_first(told)), read_type(_second(told))
-    return not are_apart(first, second) and (differ(first, second) or not (first.dtype and second.dtype))
-
-
-def _first(told: Told) -> str:
-    return next((told.groups[key] for key in _FIRST if told.groups.get(key)), "")
-
-
-def _second(told: Told) -> str:
-    return next((told.groups[key] for key in _SECOND if told.groups.get(key)), "")
-
-
-def say_mixed(told: Told) -> Said:
-    """Explain which dtype met which, and the shortest way to make them one."""
-    first, second = read_type(_first(told)).dtype, read_type(_second(told)).dtype
-    if told.scene.step in {"optimizer", "scaler"}:
-        return _IN_OPTIMIZER
-    return Said() if not first or not second or first == second else _of_dtypes(first, second)
-
-
-def _of_dtypes(first: str, second: str) -> Said:
-    """Explain what to convert where these two dtypes met."""
-    cause = (
-        f"One operation got tensors of {first} and of {second}. Both may be on the same device: this is "
-        "about precision."
-    )
-    both = {first, second}
-    if "int64" in both and not both & _LOW:
-        return Said(cause=cause, advice=_LONG)
-    if "float64" in both and "float32" in both:
-        return Said(cause=f"{cause} {_DOUBLE}", advice=_TO_FLOAT)
-    if both & _INTEGERS:
-        return Said(cause=cause, advice=_FROM_INTEGERS)
-    low = next(iter(sorted(both & _LOW)), "")
-    return Said(cause=f"{cause} {_HALF}", advice=_TO_LOW.format(low=low)) if low else Said(cause=cause)
-
-
-_IN_OPTIMIZER = Said(
-    cause="The optimizer's state and the parameters have different dtypes: the model was converted "
-    "(.half(), .float(), .bfloat16()) after the optimizer had its state, or state of another dtype was put "
-    "in by hand.",
-    advice="Convert the model first, then create the optimizer, and call optimizer.load_state_dict last: "
-    "it casts the state to the dtype of each parameter.",
-)
-_DOUBLE = "NumPy arrays and Python floats become float64 by way of NumPy, while weights are float32."
-_TO_FLOAT = "Convert what goes in: inputs = inputs.float() (targets.float() for a loss). Or model.double()."
-_HALF = "A model in half precision (.half(), torch_dtype=, or a layer left in float32) got the other one."
-_TO_LOW = (
-    "Make them one: inputs = inputs.to(next(model.parameters()).dtype), or model.float() to compute in "
-    "float32. With a model whose layers differ, run it under torch.autocast(device_type, dtype=torch.{low})."
-)
-_LONG = (
-    "Class labels for cross_entropy and indices (embedding, gather, index_select) must be int64: "
-    "labels.long(). Inputs of layers and targets of mse_loss or BCE must be floating point: x.float()."
-)
-_FROM_INTEGERS = (
-    "Convert the integers before the model: images.float() / 255 for pictures, mask.bool() for masks, "
-    "labels.long() for class labels."
-)
-
-
-def say_kernel(told: Told) -> Said:
-    """Explain why there is no code for this dtype: by the dtype, and by the name of the kernel."""
-    kernel, dtype = told.groups["kernel"].lower(), told.groups["dtype"].lower()
-    if "unscale" in kernel:
-        return Said(
-            title="The gradient scaler does not work with bfloat16",
-            cause="torch's GradScaler is for float16; with bfloat16 nothing needs to be scaled.",
-            advice="Leave the GradScaler out (enabled=False) where bfloat16 is used.",
-        )
-    if "float8" in dtype:
-        return Said(
-            cause=_FLOAT8, advice="Convert before computing: tensor.to(torch.bfloat16), or model.float()."
-        )
-    if dtype in {"half", "bfloat16"}:
-        return Said() if "cuda" not in kernel else Said(cause=_OLD_CUDA, advice=_OLD_CUDA_ADVICE)
-    if "nll" in kernel or "cross_entropy" in kernel:
-        return Said(
-            title="Class labels must be int64",
-            cause="nll_loss and cross_entropy take class labels as int64; these labels are of another dtype.",
-            advice="labels = labels.long(). For targets that are probabilities, pass floats of shape (N, C).",
-        )
-    if dtype in {"long", "int", "short", "byte", "char", "bool"}:
-        return Said(
-            title="An operation for floating point got integers",
-            cause="The operation is defined for floating point, and the tensor holds integers.",
-            advice="Convert it first: x.float(). Pictures are read as uint8: images.float() / 255.",
-        )
-    return Said(
-        title="This operation does not exist for this dtype and device",
-        cause="torch has no code for the operation with this dtype on the device that the tensors are on.",
-        advice="Convert the tensor to a dtype that is supported, such as float32, or run it on another "
-        "device.",
-    )
-
-
-_FLOAT8 = "float8 is a format for storing; most operations are not defined for it."
-_OLD_CUDA = "This version of torch has no CUDA code for the operation in half precision."
-_OLD_CUDA_ADVICE = (
-    "Update torch. Or convert for this one operation: tensor.float(), and back afterwards; or load the "
-    "model in float32."
-)
-
-
-def when_dtype_mix(told: Told) -> bool:
-    """Return whether two types differ in dtype and not in device."""
-    return _is_dtype_mix(told) and told.groups["device"] == told.groups["device2"]
-
-
-def when_mps_graph_dtypes(told: Told) -> bool:
-    """Return whether the two types that are named differ."""
-    return not told.groups["a"] or told.groups["a"] != told.groups["b"]
-
-
 # --- moves between devices ----------------------------------------------------------------------------------
-
-tie_code = about_code(
-    "Where the tensors of this file were saved does not decide it: the code that runs does."
-)
 
 
 def tie_meta(context: Context) -> Tied:
@@ -635,47 +359,6 @@ def tie_meta(context: Context) -> Tied:
         here="No tensor of this file is on the meta device, they all have data: the model was built there "
         "and this file, or a part of it, was not loaded into it.",
     )
-
-
-def say_meta(told: Told) -> Said:
-    """Explain who built the model on the meta device."""
-    text = told.text.lower()
-    if "no-op" in text:
-        return Said(
-            cause="The model was built on the meta device, and load_state_dict copies into its tensors, "
-            "which have no place for data: nothing is loaded.",
-            advice="Pass assign=True: model.load_state_dict(state_dict, assign=True), which puts the "
-            "loaded tensors in place (torch 2.1). Or model.to_empty(device='cpu') before load_state_dict.",
-        )
-    if (
-        "not on the expected device meta" in text
-        or "we need a 'value'" in text
-        or "on the meta device" in text
-    ):
-        return Said(
-            cause="accelerate built the model on the meta device and found no weights for this tensor: its "
-            "name is not in the checkpoint, or it was offloaded and the hooks that bring it back are gone.",
-            advice="Compare the names in the checkpoint with those of the model. Load without device_map "
-            "(low_cpu_mem_usage=False) to see which are missing, and move it yourself.",
-        )
-    return Said()
-
-
-def say_to_numpy(told: Told) -> Said:
-    """Explain who called NumPy: in data loading the answer is another."""
-    if "grad" in told.groups.get("grad", "").lower():
-        return Said(
-            title="A tensor with gradients was converted to NumPy",
-            cause="The tensor takes part in the computation of gradients, which NumPy knows nothing of.",
-            advice="tensor.detach().cpu().numpy(), or run the forward pass under torch.no_grad().",
-        )
-    if "bfloat16" in told.text.lower():
-        return Said(
-            title="NumPy has no bfloat16",
-            cause="The tensor is bfloat16, a dtype that NumPy does not have.",
-            advice="Convert it first: tensor.float().cpu().numpy().",
-        )
-    return Said()
 
 
 # --- shapes -------------------------------------------------------------------------------------------------
@@ -700,46 +383,16 @@ def tie_of_input(context: Context) -> Tied:
     return Tied(fits="unknown", here=f"{here} The input that they get does not fit.", paths=found)
 
 
-def _are_shards(text: str) -> bool:
-    """Return whether two sizes are those of flat shards: large, and one nearly a multiple of the other."""
-    match = _TWO_SIZES.search(text)
-    if match is None:
-        return False
-    small, large = sorted((int(match[1]), int(match[2])))
+def flat_shards(told: Told) -> dict[str, str]:
+    """Find two sizes of flat shards: large, and one nearly a multiple of the other."""
+    match = _TWO_SIZES.search(told.text)
+    small, large = (0, 0) if match is None else sorted((int(match[1]), int(match[2])))
     times = round(large / small) if small >= _SHARD_ELEMENTS else 0
-    return times > 1 and abs(large - times * small) <= times
+    return {"shards": "yes" if times > 1 and abs(large - times * small) <= times else ""}
 
 
 _TWO_SIZES = re.compile(r"tensor a \((\d{1,15})\) must match the size of tensor b \((\d{1,15})\)")
 _SHARD_ELEMENTS = 100_000
-
-
-def say_sizes(told: Told) -> Said:
-    """Explain where two sizes met: in an optimizer they are its state and the parameters."""
-    resumed = not told.scene.has_frames and _RESUMED.search(told.text) is not None
-    if _are_shards(told.text):
-        return Said(
-            title="Optimizer state was cut for another number of processes",
-            cause="Two flat tensors of many elements meet, and one is about so many times as long as the "
-            "other: FSDP and DeepSpeed's ZeRO cut parameters and optimizer state evenly over the processes, "
-            "and the checkpoint was written by another number of them.",
-            advice="Resume with the same number of GPUs, or from a checkpoint in one piece: a full state "
-            "dict of FSDP (FullStateDictConfig), zero_to_fp32.py or ds_to_universal for DeepSpeed. Or skip "
-            "the optimizer's state.",
-        )
-    if told.scene.step not in {"optimizer", "scaler", "load-optimizer"} and not resumed:
-        return Said()
-    return Said(
-        title="Optimizer state belongs to parameters of other shapes",
-        cause="The state of the optimizer is stored by the order of the parameters, and it was loaded for "
-        "others: the model has changed, or its parameters come in another order than when it was saved. "
-        "load_state_dict checks only their number.",
-        advice="Build model and optimizer exactly as in the saved run, with the parameters in the same "
-        "order. Or skip the optimizer's state.",
-    )
-
-
-_RESUMED = re.compile(r"\b(?:resum|load)\w{0,6} (?:\w{1,20} ){0,3}optimizer", re.IGNORECASE)
 
 
 # --- optimizers and their states ----------------------------------------------------------------------------
@@ -810,9 +463,6 @@ def tie_rng_sizes(context: Context) -> Tied:
 
 
 _MOST_SLOTS = 12
-_OF_OPTIMIZERS = frozenset(
-    {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "square_avg", "acc_delta"}
-)
 
 
 def tie_slots(context: Context) -> Tied:
@@ -829,56 +479,3 @@ def tie_slots(context: Context) -> Tied:
         else "without any slot: it was saved before the first step"
     )
     return Tied(fits="unknown", here=f"This file holds optimizer state {held}.", fix=_RESUME)
-
-
-def when_in_optimizer(told: Told) -> bool:
-    """Return whether a missing key was looked up by an optimizer."""
-    step = told.scene.step
-    if told.groups["key"].lower() in _OF_OPTIMIZERS:
-        return True
-    return step in {"optimizer", "scaler", "load-optimizer"} or not told.scene.has_frames
-
-
-_ADDRESS_DIGITS = 12  # torch before 1.5 numbered parameters by their address
-
-
-tie_step_on_gpu = by_finding(
-    "step-on-accelerator",
-    no=(
-        "The step counters in this file are on the CPU, or plain numbers: they were moved while "
-        "loading, by map_location or by load_state_dict of torch 1.12.0."
-    ),
-)
-
-
-tie_step_on_cpu = by_finding(
-    "optimizer-capturable",
-    "step-off-accelerator",
-    no=(
-        "The step counters of this file do not decide that: load_state_dict moves those of a "
-        "capturable optimizer to their parameters. The parameters themselves were on the CPU, or "
-        "moved afterwards."
-    ),
-)
-
-
-tie_rng_device = by_finding(
-    "rng-off-cpu",
-    no=(
-        "The random states in this file are on the CPU, or there are none: map_location moved them "
-        "while loading, or the error comes from another file."
-    ),
-)
-
-
-def when_optimizer_index(told: Told) -> bool:
-    """Return whether a missing number was looked up in an optimizer's state."""
-    return (
-        told.scene.step in {"optimizer", "scaler", "load-optimizer"}
-        or len(told.groups["key"]) >= _ADDRESS_DIGITS
-    )
-
-
-def when_optimizer_other(told: Told) -> bool:
-    """Return whether a missing key was looked up in an optimizer's state."""
-    return told.scene.step == "load-optimizer" or "param_groups" in told.text

@@ -22,11 +22,7 @@ _MOST_STEPS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDict:
-    """One state dict of a file.
-
-    Attributes:
-        path: Where it stands; empty at the root.
-    """
+    """One state dict of a file."""
 
     path: str
     tensors: Mapping[str, Tensor]
@@ -52,7 +48,6 @@ def state_dicts(checkpoint: Checkpoint) -> list[StateDict]:
 
 
 def _split(tensor: Tensor) -> tuple[str, str]:
-    """Split a tensor's way into its state dict and its name there."""
     steps = [key for key in tensor.keys if key not in DICTIONARIES]
     if len(steps) == len(tensor.keys):
         return tensor.path.rpartition("/")[0], str(tensor.keys[-1])

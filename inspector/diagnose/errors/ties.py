@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from inspector.diagnose.branches import devices_fix
 from inspector.diagnose.errors.explanation import Context, Tie, Tied
+from inspector.diagnose.listing import plain
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.devices import device_order
 from inspector.pickles.values import present_name
@@ -20,10 +21,6 @@ def about_code(here: str) -> Tie:
         return Tied(fits="no", here=here)
 
     return tie
-
-
-ABOUT_CODE = about_code("Nothing in this file decides it: it is about the code.")
-ABOUT_MACHINE = about_code("Nothing in this file brings it about: it is about the machine and its packages.")
 
 
 def of_finding(found: Finding, *, in_full: bool = False) -> Tied:
@@ -41,6 +38,20 @@ def by_finding(*ids: str, no: str, in_full: bool = False) -> Tie:
             if found is not None:
                 return of_finding(found, in_full=in_full)
         return Tied(fits="no", here=no)
+
+    return tie
+
+
+def of_format(wanted: Mapping[str, str]) -> Tie:
+    """Tie a message to files of some formats, with what is said of each."""
+
+    def tie(context: Context) -> Tied:
+        form = context.checkpoint.format
+        if form in wanted:
+            return Tied(fits="yes", here=wanted[form])
+        return Tied(
+            fits="no", here=f"This file is in the {plain(form)} format: the error is about another file."
+        )
 
     return tie
 

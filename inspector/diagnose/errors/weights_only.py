@@ -6,8 +6,7 @@ The wordings: "Unsupported class" in 1.13 to 2.3, "Unsupported global: GLOBAL" s
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explanation import Context, Said, Tied, Told
-from inspector.diagnose.errors.ties import by_finding
+from inspector.diagnose.errors.explanation import Context, Tied, Told
 from inspector.diagnose.listing import listed, plain
 from inspector.model.findings import Fix
 from inspector.pickles.values import package_of, present_name
@@ -20,7 +19,7 @@ _OLDEST = "1.13.0"  # the first with weights_only, and the shortest list
 
 def tie_global(context: Context) -> Tied:
     """Look the refused name up in the file, and say what allowing it means."""
-    name = (context.groups["name"] or context.groups.get("older", "")).strip(".")
+    name = context.groups["name"].strip(".")
     uses = {present_name(use.name): use.count for use in context.checkpoint.globals}
     uses |= {use.name: use.count for use in context.checkpoint.globals}
     wanted = [other for other in context.safety.to_allow if other != name]
@@ -111,25 +110,9 @@ _NO_PICKLES = {
 }
 
 
-def when_no_pickle(told: Told) -> bool:
-    """Return whether the unpickler stumbled over bytes that no pickle has, or that ended in the middle."""
-    if told.groups["damage"]:
-        return True
-    if not told.groups["opcode"]:
-        return any(frame.place.endswith("_weights_only_unpickler.py") for frame in told.pasted.frames)
-    number = int(told.groups["opcode"])
-    return number not in _OPCODES or chr(number) in _NO_PICKLES
-
-
-def say_no_pickle(told: Told) -> Said:
-    """Explain what begins with that byte."""
-    about = _NO_PICKLES.get(chr(int(told.groups["opcode"] or "0")), "")
-    return Said(cause=f"No pickle has this byte at its beginning. {about}") if about else Said()
-
-
-_NOT_HERE = "This file is a checkpoint and was read to its end: the error is about another file."
-
-
-tie_no_checkpoint = by_finding(
-    "truncated", "invalid-tensor", "torch-refuses", "bad-crc", no=_NOT_HERE, in_full=True
-)
+def first_opcode(told: Told) -> dict[str, str]:
+    """Find out whether the unpickler stumbled over a byte that no pickle has, and what begins with it."""
+    number = int(told.groups["opcode"] or "0")
+    about = _NO_PICKLES.get(chr(number), "")
+    foreign = told.groups["opcode"] and (number not in _OPCODES or about)
+    return {"foreign": "yes" if foreign else "", "about": about}

@@ -334,7 +334,6 @@ def _of_python2(script: Script) -> Problem | None:
 
 
 def _assumed(load: Load | None) -> dict[str, tuple[str, ...]]:
-    """Return what a load takes, as an answer has it."""
     if load is None:
         return {}
     rows = [(f"{one.words} (line {one.line})", one.is_run) for one in load.when]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from inspector.diagnose.script.edits import When
 from inspector.diagnose.script.evaluate import (
+    EXITS,
     MOST_DEPTH,
     MOST_WORK,
     NO_CALL,
@@ -34,7 +35,6 @@ from inspector.diagnose.script.values import (
 )
 from inspector.overriding import override
 
-_EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _RETRIES = frozenset({"load", "load_state_dict", "removeprefix", "startswith", "replace", "items"})
 _ABOVE = {"KeyError": "LookupError", "AcceleratorError": "RuntimeError", "UnpicklingError": "PickleError"}
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
@@ -71,7 +71,6 @@ class Walk(Evaluator):
                     self.project.find(one.name, 0, self.script)
 
     def _scripts(self) -> list[Script]:
-        """Return the script, and the modules that may load something."""
         return [
             self.project.script,
             *(one for one in self.project.read if "load" in one.text and "torch" in one.text),
@@ -89,13 +88,9 @@ class Walk(Evaluator):
                 if (node.name in named) is not wants_named or id(node) in self._entered:
                     continue
                 cls = None if owner is None else self.vars.get((scope, owner.name))
-                made = (
-                    self._instance(cls)
-                    if isinstance(cls, Class)
-                    else None
-                    if owner is None
-                    else self.new("instance")
-                )
+                made = None if owner is None else self.new("instance")
+                if isinstance(cls, Class):
+                    made = self._instance(cls)
                 if id(node) not in self._entered:  # by its own `__init__`
                     self._enter(Function(node, scope, script, made), Args(NO_CALL))
 
@@ -142,7 +137,7 @@ class Walk(Evaluator):
 
     def _expr(self, node: ast.Expr) -> bool:
         value = self.eval(node.value)
-        return isinstance(value, External) and value.name in _EXITS
+        return isinstance(value, External) and value.name in EXITS
 
     def _return(self, node: ast.Return) -> bool:
         value = None if node.value is None else self.eval(node.value)
@@ -303,7 +298,6 @@ class Walk(Evaluator):
                 self.vars[self.scope, "load"] = External("torch.load")
 
     def _module(self, name: str, level: int) -> Ref | None:
-        """Return a module of the project, walked once."""
         parents = name.split(".")[:-1] if not level else []
         for end in range(1, len(parents) + 1):
             above = self.project.find(".".join(parents[:end]), 0, self.script)

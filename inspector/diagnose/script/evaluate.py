@@ -43,7 +43,7 @@ _MOST_ENTERED = 12  # times that one function is entered
 _SAME = frozenset(
     {"eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "cuda", "cpu", "xpu", "to"}
 )
-_EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit"})
+EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _PARSERS = frozenset({"ArgumentParser", "ArgParser", "OptionParser"})
 _NO_OBJECTS = frozenset({"torch", "os", "sys", "np", "numpy", "re", "json", "time", "math"})
 
@@ -52,7 +52,6 @@ TRUSTS = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 NO_CALL = ast.Call(func=ast.Name(id=""), args=[], keywords=[])
 Vars = dict[tuple[object, object], Value]
-_Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +189,6 @@ class Evaluator:
         return isinstance(node, ast.Raise | ast.Break | ast.Continue)
 
     def _bind(self, target: ast.expr, value: Value, *, is_fact: bool = False) -> None:
-        """Bind a name, an attribute, an item, or several."""
         if isinstance(target, ast.Name):
             scope = self.outer.get((self.scope, target.id), self.scope)
             self._put((scope, target.id), value, is_fact=is_fact)
@@ -277,15 +275,8 @@ class Evaluator:
         """Return an attribute of a value."""
         if isinstance(owner, Device):
             kind, _, number = owner.text.partition(":")
-            return (
-                kind
-                if name == "type"
-                else UNKNOWN
-                if name != "index"
-                else int(number)
-                if number.isdigit()
-                else None
-            )
+            known: dict[str, Value] = {"type": kind, "index": int(number) if number.isdigit() else None}
+            return known.get(name, UNKNOWN)
         if isinstance(owner, External):
             whole = f"{owner.name}.{name}"
             return self.vars.get(("ext", whole), External(whole))
@@ -579,7 +570,6 @@ class Evaluator:
             self.vars[scope, spec.kwarg.arg] = self.make_dict(more, whole=args.whole)
 
     def _instantiate(self, cls: Class, args: Args) -> Ref:
-        """Make an object of a class of the script."""
         made = self.new("model" if _is_module(cls) else "instance")
         self.vars[made.id, "~class"] = cls
         first = self._of_class(cls, "__init__", made)
@@ -660,7 +650,7 @@ class Evaluator:
         handle = _KNOWN.get(name) or _KNOWN.get(name[name.rfind(".", 0, name.rfind(".")) + 1 :])
         if handle is not None:
             return handle(self, args)
-        if name in _EXITS:
+        if name in EXITS:
             return External(name)
         if short in _PARSERS:
             return self.new("parser")

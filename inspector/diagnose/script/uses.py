@@ -109,12 +109,7 @@ class Load:
 
 
 class Judge(Walk):
-    """A walk that judges the loads of one file, and what follows them.
-
-    Attributes:
-        loads: The loads, in the order they were come to; the number in a `File` is their place.
-        unjudged: What was seen and could not be judged, in a few words each.
-    """
+    """A walk that judges the loads of one file, and what follows them."""
 
     def __init__(  # noqa: PLR0917 - what is judged, where, and what is known of it
         self,

@@ -251,8 +251,5 @@ def _plain(value: Value) -> object:
 
 def pure_of(function: Callable[..., object], *values: Value) -> Value:
     """Return what a function of constants gives."""
-    return (
-        UNKNOWN
-        if any(HOLE in text(value) for value in values if isinstance(value, str))
-        else _pure(function, *values)
-    )
+    has_hole = any(HOLE in text(value) for value in values if isinstance(value, str))
+    return UNKNOWN if has_hole else _pure(function, *values)

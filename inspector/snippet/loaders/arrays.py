@@ -10,7 +10,7 @@ from inspector.safety.verdict import judge
 from inspector.snippet.device import Device
 from inspector.snippet.literals import literal
 from inspector.snippet.loaders.pickled import RUNS_CODE
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Bracketed, Script, call, format_code
 
 NPY, NPZ = "npy", "npz"
 _OBJECTS = "# Arrays of objects are left out: torch has no such tensors, and loading them can run code."
@@ -68,8 +68,8 @@ def arrays_code(form: str, path: str, device: Device, held: Held | None = None) 
 
 def _of_one(path: str, device: Device, held: Held) -> list[str]:
     if held.has_objects:
-        return [RUNS_CODE, *_call("checkpoint = numpy.load(", literal(path), "allow_pickle=True")]
-    load = _call("array = numpy.load(", literal(path))
+        return [RUNS_CODE, *call("checkpoint = numpy.load(", literal(path), "allow_pickle=True")]
+    load = call("array = numpy.load(", literal(path))
     native = _NATIVE.format("array") if held.is_swapped else ""
     if held.is_tensor:
         return [*load, f"tensor = torch.from_numpy(array{native}){_to(device)}"]
@@ -81,7 +81,7 @@ def _of_one(path: str, device: Device, held: Held) -> list[str]:
 
 def _of_several(path: str, device: Device, held: Held) -> list[str]:
     lines = [_OBJECTS] if held.has_objects else []
-    lines += _call("arrays = numpy.load(", literal(path))
+    lines += call("arrays = numpy.load(", literal(path))
     source = "arrays.files"
     if held.names is not None:
         lines += _names(held.names)
@@ -96,10 +96,6 @@ def _of_several(path: str, device: Device, held: Held) -> list[str]:
 
 def _names(names: tuple[str, ...]) -> list[str]:
     return format_code(Bracketed(head="names = [", items=tuple(map(literal, names)), tail="]"))
-
-
-def _call(head: str, *items: str) -> list[str]:
-    return format_code(Bracketed(head=head, items=items, tail=")"))
 
 
 def _to(device: Device) -> str:

@@ -15,7 +15,7 @@ from inspector.records import dataclass
 from inspector.safety.verdict import judge
 from inspector.snippet.literals import literal
 from inspector.snippet.loaders.opening import OPENERS
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Bracketed, Script, call, format_code
 
 JOBLIB = "joblib"
 RUNS_CODE = "# Loading this file can run code that is in it: do so only if you trust its source."
@@ -39,12 +39,7 @@ _UNPICKLER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
-    """What loading a file takes.
-
-    Attributes:
-        form: The format: `pickle` or `joblib`.
-        packing: How the file is compressed; empty where it is not.
-    """
+    """What loading a file takes."""
 
     form: str
     packing: str = ""
@@ -84,7 +79,7 @@ def loading_code(loading: Loading, path: str) -> str:
         if loading.has_tensors:
             script.paragraph(*_TO_CPU)
             script.paragraph("# The pickle asks for this function by its name.", f"{OPENER} = to_cpu")
-        script.paragraph(RUNS_CODE, *_call("checkpoint = joblib.load(", literal(path)))
+        script.paragraph(RUNS_CODE, *call("checkpoint = joblib.load(", literal(path)))
         return script.text()
     script.need("import pickle")
     opener = OPENERS.get(loading.packing)
@@ -112,7 +107,3 @@ def loading_code(loading: Loading, path: str) -> str:
         f"        checkpoints.append({load})",
     )
     return script.text()
-
-
-def _call(head: str, *items: str) -> list[str]:
-    return format_code(Bracketed(head=head, items=items, tail=")"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from inspector.snippet.literals import lookup
 from inspector.snippet.loading import YOURS, YOURS_ALL, fill_model, write_load
 from inspector.snippet.request import Request
-from inspector.snippet.script import Bracketed, Script, comment_lines, format_code
+from inspector.snippet.script import Script, call, comment_lines
 from inspector.snippet.styles.resume import describe
 
 _PREPARED = ("optimizer", "scheduler")
@@ -32,7 +32,7 @@ def render(request: Request) -> str:
     script.paragraph(
         *(line for part in parts for line in comment_lines(describe(request, part))),
         "# prepare() wraps the model and moves it; only then states of optimizers are loaded.",
-        *format_code(Bracketed(head=head, items=tuple(names), tail=")")),
+        *call(head, *tuple(names)),
         *(f"{part.name}.load_state_dict({part.state_in(request.root)})" for part in parts),
         *_scaler(request),
     )

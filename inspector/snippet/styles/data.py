@@ -10,7 +10,7 @@ from inspector.snippet.device import Device, choose_device
 from inspector.snippet.literals import lookup
 from inspector.snippet.loading import write_load
 from inspector.snippet.request import Request
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Script, call
 from inspector.snippet.traits import Data, find_data
 
 _STAYS = "# The data stays on the CPU; each batch is moved when it is used."
@@ -53,7 +53,7 @@ def _loader(script: Script, data: Data, root: str) -> list[str]:
     if data.kind == "columns":
         columns = tuple(lookup(root, keys) for keys in data.places)
         script.need("from torch.utils.data import DataLoader, TensorDataset")
-        lines = format_code(Bracketed(head="dataset = TensorDataset(", items=columns, tail=")"))
+        lines = call("dataset = TensorDataset(", *columns)
     else:
         script.need("from torch.utils.data import DataLoader")
         lines = [] if place == "dataset" else [f"dataset = {place}"]

@@ -10,7 +10,7 @@ import posixpath
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS, fill_model, write_load
 from inspector.snippet.request import Request
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Script, call
 from inspector.snippet.traits import is_deepspeed
 
 _CONFIG = "# ds_config.json is the configuration of the run; start this with: deepspeed script.py"
@@ -39,7 +39,7 @@ def render(request: Request) -> str:
 def _initialize(name: str, engine: str) -> list[str]:
     items = (f"model={name}", f"model_parameters={name}.parameters()", 'config="ds_config.json"')
     head = f"{engine}, optimizer, _, scheduler = deepspeed.initialize("
-    return format_code(Bracketed(head=head, items=items, tail=")"))
+    return call(head, *items)
 
 
 def _render_own(script: Script, request: Request) -> str:
@@ -49,6 +49,6 @@ def _render_own(script: Script, request: Request) -> str:
     script.paragraph("# The model is yours, built as in the run.", _CONFIG, *_initialize("model", "engine"))
     script.paragraph(
         "# All ranks load together: DeepSpeed reads what belongs to each of them.",
-        *format_code(Bracketed(head="loaded, client_state = engine.load_checkpoint(", items=items, tail=")")),
+        *call("loaded, client_state = engine.load_checkpoint(", *items),
     )
     return script.text()

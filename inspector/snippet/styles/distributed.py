@@ -106,7 +106,6 @@ def _device_lines(row: DeviceType, indent: str) -> Iterator[str]:
 
 
 def _is_cpu_only(target: Profile) -> bool:
-    """Return whether the ranks compute on the CPU."""
     return target.id != RUN_TIME and not any(target.count(row.name) for row in _with_ranks())
 
 

@@ -8,7 +8,7 @@ from inspector.containers.belonging import INDEX, files_of
 from inspector.containers.sharded import find_index
 from inspector.snippet.device import Device
 from inspector.snippet.literals import literal
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Script, call
 
 _STATES = ("optimizer", "scheduler", "scaler")
 _SAFELY = ('map_location="cpu"', "weights_only=True")
@@ -28,15 +28,15 @@ def training_code(path: str, device: Device) -> str:
     script = Script()
     script.need("from pathlib import Path")
     script.paragraph(*device.choice)
-    lines = _call("folder = Path(", literal(path))
+    lines = call("folder = Path(", literal(path))
     if model.endswith(".safetensors"):
         script.need("from safetensors.torch import load_file")
-        lines += _call("state_dict = load_file(", f"folder / {literal(model)}")
+        lines += call("state_dict = load_file(", f"folder / {literal(model)}")
     elif model:
-        lines += _call("state_dict = torch.load(", f"folder / {literal(model)}", *_SAFELY)
+        lines += call("state_dict = torch.load(", f"folder / {literal(model)}", *_SAFELY)
     states = [(kind, name) for kind in _STATES for name in names if name.startswith(f"{kind}.")]
     for kind, name in states:
-        lines += _call(f"{kind}_state = torch.load(", f"folder / {literal(name)}", *_SAFELY)
+        lines += call(f"{kind}_state = torch.load(", f"folder / {literal(name)}", *_SAFELY)
     script.paragraph(*lines)
     script.paragraph(
         "# The model and what trains it are yours. transformers does all this by itself:",
@@ -46,10 +46,6 @@ def training_code(path: str, device: Device) -> str:
         *(f"{kind}.load_state_dict({kind}_state)" for kind, _ in states),
     )
     return script.text()
-
-
-def _call(head: str, *items: str) -> list[str]:
-    return format_code(Bracketed(head=head, items=items, tail=")"))
 
 
 def _names(path: str) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from inspector.snippet.loading import YOURS, Trust, fill_model, has, load_lines, write_allowed, write_load
 from inspector.snippet.request import Part, Request
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Bracketed, Script, call, format_code
 from inspector.snippet.styles.distributed import write_start
 
 _TO_CPU = 'map_location="cpu"'
@@ -65,7 +65,6 @@ def render(request: Request) -> str:
 
 
 def _sent(request: Request, optimizers: tuple[tuple[Part, str], ...]) -> Iterator[str]:
-    """Yield the variables for what rank 0 sends."""
     yield from (f"{name}_state" for name, _ in request.models)
     yield from (f"{part.name}_state" for part, _ in optimizers)
 
@@ -90,7 +89,7 @@ def _set(request: Request, optimizers: tuple[tuple[Part, str], ...]) -> Iterator
         yield f"set_model_state_dict({name}, {name}_state, options=options)"
     for part, model in optimizers:
         items = (model, part.name, f"{part.name}_state", "options=options")
-        yield from format_code(Bracketed(head="set_optimizer_state_dict(", items=items, tail=")"))
+        yield from call("set_optimizer_state_dict(", *items)
 
 
 def _with_one_model(request: Request) -> Iterator[tuple[Part, str]]:

@@ -66,7 +66,6 @@ def render_weights(request: Request) -> str:
 
 
 def _modules(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """Return the modules that the names of a file are in."""
     found = [split_global(use.name) for use in checkpoint.globals]
     return tuple(dict.fromkeys(split[0] for split in found if split is not None))
 

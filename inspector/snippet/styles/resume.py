@@ -67,7 +67,6 @@ def describe(request: Request, part: Part) -> str:
 
 
 def _made_of(request: Request, part: Part) -> str:
-    """Return the parameters that an optimizer was made of, as code."""
     names = [f"{request.all_models[place][0]}.parameters()" for place in part.owned.models]
     if not names:
         return ""
@@ -115,7 +114,6 @@ def _random_states(script: Script, request: Request) -> Iterator[str]:
 
 
 def _cuda_states(root: str, places: tuple[Keys, ...]) -> Iterator[str]:
-    """Restore the states of as many GPUs as there are."""
     if places and places[0][-1] == 0:  # a list
         yield f"for index in range(min({len(places)}, torch.cuda.device_count())):"
         yield f"    torch.cuda.set_rng_state({lookup(root, places[0][:-1])}[index], index)"

@@ -15,7 +15,7 @@ from inspector.snippet.inventory import Inventory
 from inspector.snippet.literals import literal, lookup
 from inspector.snippet.models import Keys, Model
 from inspector.snippet.request import Request
-from inspector.snippet.script import Bracketed, Script, format_code
+from inspector.snippet.script import Bracketed, Script, call, format_code
 from inspector.snippet.traits import find_data, is_lightning
 
 _PLAIN_VERSIONS = ("1", "2")  # 2 is that of batch norm, which asks only whether its counter is there
@@ -30,7 +30,7 @@ def render(request: Request) -> str:
         script = Script(uses_torch=False)
         script.paragraph(
             "# The Trainer knows all that it needs to go on, and writes from rank 0 alone.",
-            *format_code(Bracketed(head="trainer.save_checkpoint(", items=(path,), tail=")")),
+            *call("trainer.save_checkpoint(", path),
         )
         return script.text()
     script = Script()
@@ -54,7 +54,7 @@ def _to_cpu(request: Request) -> Iterator[str]:
         copy = f"v if v.is_meta else {copy}"  # such a tensor has no data
     if not _has_ties(request):
         items = (f"lambda v: {copy} if torch.is_tensor(v) else v", "checkpoint")
-        yield from format_code(Bracketed(head="checkpoint = tree_map(", items=items, tail=")"))
+        yield from call("checkpoint = tree_map(", *items)
         return
     yield "copies = {}  # of tensors that share their data, once"
     yield ""
@@ -144,7 +144,6 @@ def _put(tree: _Tree, keys: Keys, code: str) -> None:
 
 
 def _written(head: str, tree: _Tree) -> Bracketed:
-    """Return mappings and lists as they are nested in the file."""
     is_list = list(tree) == list(range(len(tree)))
     items: list[str | Bracketed] = []
     for key, value in tree.items():
@@ -154,7 +153,6 @@ def _written(head: str, tree: _Tree) -> Bracketed:
 
 
 def _has_ties(request: Request) -> bool:
-    """Return whether several tensors of the models are the same data."""
     views = [
         (tensor.storage, tensor.storage_offset, str(tensor.shape))
         for tensor in request.checkpoint.tensors

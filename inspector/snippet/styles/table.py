@@ -74,30 +74,15 @@ STYLES: tuple[Style, ...] = (
         module=".transformers",
         has_loader=lambda _: True,
     ),
-    Style(
-        id="data",
-        label="Batches of data",
-        fits=lambda traits: traits.is_data,
-        module=".data",
-    ),
+    Style(id="data", label="Batches of data", fits=lambda traits: traits.is_data, module=".data"),
     Style(
         id="resume",
         label="Resume training",
         fits=lambda traits: traits.has_optimizer and not traits.is_data,
         module=".resume",
     ),
-    Style(
-        id="module",
-        label="Whole module",
-        fits=lambda traits: traits.has_module,
-        module=".module",
-    ),
-    Style(
-        id="plain",
-        label="Load",
-        fits=lambda _: True,
-        module=".plain",
-    ),
+    Style(id="module", label="Whole module", fits=lambda traits: traits.has_module, module=".module"),
+    Style(id="plain", label="Load", fits=lambda _: True, module=".plain"),
     Style(
         id="module-weights",
         label="Weights of the whole module",
@@ -142,12 +127,7 @@ STYLES: tuple[Style, ...] = (
         module=".deepspeed",
         has_loader=lambda traits: traits.is_deepspeed,
     ),
-    Style(
-        id="save",
-        label="Save the next one",
-        fits=lambda _: True,
-        module=".saving",
-    ),
+    Style(id="save", label="Save the next one", fits=lambda _: True, module=".saving"),
 )
 """In the order in which they are offered, the first where none is chosen: what names the program that wrote
 the file comes first, then what the file was written for."""
@@ -246,7 +226,6 @@ def _device_of(mapping: tuple[tuple[str, str], ...]) -> Device | None:
 
 
 def _none(checkpoint: Checkpoint) -> str:
-    """Return why a file offers no code at all."""
     safety = judge(checkpoint)
     if safety.may_harm:
         return f"none: {safety.danger}"

@@ -22,11 +22,7 @@ def render(request: Request) -> str:
 
 
 def transformers_code(folder: str, device: Device) -> str:
-    """Write the code for a folder.
-
-    Args:
-        folder: The folder that holds `config.json`.
-    """
+    """Write the code for a folder."""
     script = Script()
     if not has_config(os.path.join(folder, "")):  # noqa: PTH118 - as it was named
         script.paragraph("# The folder lacks the config.json of the model: put it there first.")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.collector import collector_paused, keep_from_collector
-from inspector.containers.container import Chunk, Container, Gathered, StoredBytes, first_storage_ids
+from inspector.containers.container import first_storage_ids
 from inspector.containers.element_types import ITEMSIZES
 from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, sentences
 from inspector.containers.persistent_ids import STORAGE_DTYPES
@@ -20,7 +20,6 @@ from inspector.model.arguments.tensors import TENSOR_RULES
 from inspector.model.tensors import rebuild
 from inspector.pickles.values import Global, PersistentId
 from inspector.safety.names import default_allow_list
-from tests.builders.pickles import NONE, read
 from tests.hostile.loaders.test_loaders import CASES, WRONG, judged
 
 
@@ -53,22 +52,6 @@ def test_number_of_storages_is_bounded() -> None:
     assert len(first_storage_ids(nodes, Limits(storages=5))) == 5
     with pytest.raises(ContainerError, match="the file has more than 4 storages"):
         first_storage_ids(nodes, Limits(storages=4))
-
-
-def test_container_cannot_be_changed() -> None:
-    container = Container(
-        path="a.pt",
-        format="zip",
-        file_nbytes=1,
-        root=read(NONE).root,
-        stream=read(NONE),
-        programs=(),
-        storage_ids={},
-        stored={"0": StoredBytes(0, None, 8)},
-    )
-    assert (container.versions, container.notes) == ((), ())
-    with pytest.raises(AttributeError):
-        container.path = "b.pt"
 
 
 @pytest.fixture(autouse=True)
@@ -212,10 +195,3 @@ def test_functions_are_where_the_table_says_and_take_what_it_says() -> None:
 
 def test_storages_have_the_sizes_of_their_elements() -> None:
     assert all(ITEMSIZES[dtype] == itemsize for dtype, itemsize in STORAGE_DTYPES.values())
-
-
-def test_sizes_are_those_of_elements() -> None:
-    chunk = Chunk((0, 2), (3, 4), 0, 0, 100)
-    assert chunk.numel == 12
-    assert Gathered("t", "float32", 4, (3, 6), (chunk,)).nbytes == 72
-    assert Gathered("t", "float32", 4, (), ()).nbytes == 4

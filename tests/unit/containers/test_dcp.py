@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.container import Container, StoredBytes
-from inspector.containers.dcp import VALUES, Values, ends_in_row, find_row, read_dcp, read_metadata_stream
+from inspector.containers.dcp import VALUES, Values, find_row, read_dcp, read_metadata_stream
 from inspector.containers.dcp_metadata import (
     OWN_NAMES,
     Nesting,
-    Stored,
     TensorEntry,
     is_metadata,
     parse_metadata,
@@ -414,13 +413,6 @@ def test_storages_get_keys_of_their_own() -> None:
     assert node.pid[2] == "a:0"
 
 
-def test_no_storage_gets_the_key_of_a_tensor() -> None:
-    data = saved_zip(stream(proto(), tensor(storage("0"), 2)), {"0": b"12345678"})
-    values = Values(Programs(), Limits(), Progress(), {"a:0"})
-    values.read(BytesSource(data, "part"), 0, 0, len(data), "a")
-    assert list(values.storage_ids) == list(values.stored) == ["a:0'"]
-
-
 def test_many_storages_are_renamed_in_one_walk() -> None:
     def prepare(count: int) -> Callable[[], object]:
         pickle = stream(proto(), list_(*(storage(str(index)) for index in range(count))))
@@ -490,17 +482,6 @@ def test_what_is_lost_is_told() -> None:
     assert spans(ONE + bytes(99)) == [ONE]
 
 
-def test_a_row_is_told_by_its_last_two() -> None:
-    for data, is_row in (
-        (ONE + TWO, True),
-        (ONE, False),
-        (b"x" + ONE, False),
-        (b"", False),
-        (ONE + TWO[:-1], False),
-    ):
-        assert ends_in_row(BytesSource(data, "a")) == is_row
-
-
 def test_searching_is_bounded() -> None:
     looked: list[int] = []
     find_row(BytesSource(bytes(3 << 20), "a"), looked.append)
@@ -509,33 +490,6 @@ def test_searching_is_bounded() -> None:
 
 def parsed(data: bytes) -> object:
     return parse_metadata(read_pickle(data).root, ".metadata", count_nothing)
-
-
-def test_everything_is_read() -> None:
-    found = parse_metadata(read_pickle(two_ranks().metadata()).root, ".metadata", count_nothing)
-    assert [one if isinstance(one, str) else one.name for one in found.entries] == [
-        "step",
-        "names",
-        "model.rows",
-        "model.columns",
-        "scale",
-        "empty",
-    ]
-    assert found.entries[2] == TensorEntry(
-        "model.rows", "float32", (4, 3), False, (((0, 0), (3, 3)), ((3, 0), (1, 3)))
-    )
-    assert found.paths["model.rows"] == ("model", "rows")
-    assert found.stored["step", None] == Stored("__0_0.distcp", 0, found.stored["step", None].length)
-    assert found.stored["model.rows", (3, 0)].path == "__1_0.distcp"
-    assert found.version == "1.0.0"
-
-
-def test_transforms_are_read() -> None:
-    place = place_of("a", 0, 3, ["stream.zstd/1"])
-    found = parse_metadata(
-        read_pickle(metadata({}, [(index_of("a", None), place)], {})).root, ".metadata", count_nothing
-    )
-    assert found.stored["a", None].transforms == ("stream.zstd/1",)
 
 
 def described(**fields: bytes) -> bytes:

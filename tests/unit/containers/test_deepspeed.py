@@ -8,18 +8,7 @@ import pytest
 from inspector.containers.container import Container
 from inspector.containers.deepspeed import StatesFile, more_files, states_files, tags_of
 from inspector.containers.deepspeed_joining import (
-    count_of,
-    cut,
-    cut_evenly,
-    entry,
     flat_of,
-    items_of,
-    join_parameters,
-    named,
-    pairs_of,
-    shapes_of,
-    size_of,
-    stage_of,
 )
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import open_path, read_container
@@ -29,7 +18,7 @@ from inspector.containers.storage_reader import StorageReader
 from inspector.errors import CheckpointError, NotACheckpointError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.model.checkpoint import Checkpoint
-from inspector.pickles.values import Call, Dict, Global
+from inspector.pickles.values import Call, Dict
 from inspector.safety.verdict import judge
 from inspector.target.simulate import judge_load
 from inspector.target.wish import parse_wish
@@ -544,56 +533,3 @@ def test_other_values_are_no_vectors() -> None:
         assert flat(push) is None, push
     container = read_container(BytesSource(saved_zip(stream(proto(), number(3))), "x.pt"))
     assert flat_of(Call(Dict([]), (1,), "reduce"), container, 0) is None
-
-
-def test_parameters_are_cut_out_of_vectors() -> None:
-    data = saved_zip(stream(proto(), vector("0", [1, 2, 3])), {"0": bytes(12)})
-    container = read_container(BytesSource(data, "x.pt"))
-    one = flat_of(container.root, container, 0)
-    assert one is not None
-    two = one._replace(part=1, offset=100)
-    assert [(part.starts, part.sizes, part.part, part.offset) for part in cut([one, two], 2, 3)] == [
-        ((0,), (1,), 0, one.offset + 8),
-        ((1,), (2,), 1, 100),
-    ]
-    assert list(cut([one, two], 6, 3)) == []
-    assert [(part.starts, part.sizes, part.part) for part in cut_evenly([[one], [two]], 1, 3)] == [
-        ((0,), (2,), 0),
-        ((2,), (1,), 1),
-    ]
-    assert list(cut_evenly([], 0, 3)) == []
-
-
-def test_nothing_is_joined_of_nothing() -> None:
-    found = join_parameters(None, [], lambda _parts: None)
-    assert (found.weights, found.fault) == ({}, "")
-
-
-def test_entries_are_reached_by_keys() -> None:
-    inner = Dict([("b", 3), (1, 4)])
-    assert entry(Dict([("a", inner)]), "a", "b") == 3
-    assert entry(Dict([("a", inner)]), "x", "b") is None
-    ordered = Call(Global("collections", "OrderedDict"), (), "reduce")
-    assert (pairs_of(ordered), pairs_of(3)) == ([], [])
-    ordered.pairs = inner.pairs
-    assert named(ordered) == {"b": 3}
-    assert (items_of((1, 2)), items_of(None), items_of(3)) == ([1, 2], [], [3])
-
-
-def test_sizes_and_shapes() -> None:
-    size = Call(Global("torch", "Size"), ((2, 3),), "reduce")
-    assert size_of(size) == size_of([2, 3]) == (2, 3)
-    assert size_of(Call(Global("torch", "Size"), (), "reduce")) == ()
-    for other in (3, (2, -1), (2.0,), (1,) * 65, (True,)):
-        assert size_of(other) is None
-    assert shapes_of([Dict([("a", size)]), Dict([("a", 3), ("b", size)])]) == [{"a": (2, 3)}, {}]
-
-
-def test_stages_and_counts() -> None:
-    assert stage_of(Dict([("zero_stage", 1)])) == 1
-    assert stage_of(Dict([("zero_stage", Call(Global("x", "Y"), (3,), "reduce"))])) == 3
-    assert stage_of(Dict([("zero_stage", Call(Global("x", "Y"), (), "reduce"))])) is None
-    assert stage_of(Dict([("fp32_flat_groups", [])])) == 3
-    assert stage_of(Dict([("single_partition_of_fp32_groups", [])])) == 2
-    assert stage_of(3) is None
-    assert (count_of([2, 4]), count_of(3), count_of(None), count_of([-1, "x", 1 << 70])) == (4, 3, 0, 0)

@@ -26,9 +26,6 @@ from tests.builders import legacy, tars, zips
 from tests.builders.archives import archive, directory_of
 from tests.builders.pickles import legacy_storage, op, proto, state_dict, storage, stream, tensor
 from tests.builders.zips import DEFLATED, Record, build_zip
-from tests.unit.remap.samples import NBYTES, mapping, tar_of, text
-from tests.unit.remap.samples import stream as stream_storage_reader
-from tests.unit.remap.samples import tensor as sample
 
 Write = Callable[..., str]
 SIZES = {"0": 40, "1": 3000, "2": 0, "3": 4}
@@ -330,14 +327,6 @@ def test_bytes_of_any_format(
             assert reader.crc(key) == (zlib.crc32(data) if kind in {"zip", "deflated"} else 0)
         out.seek(0)
         assert out.read() == b"".join(data[5:7005] for data in reversed(DATA.values()))
-
-
-def test_bytes_of_a_tar_file(reading: Reading) -> None:
-    data = bytes(range(NBYTES))
-    with reading(tar_of(stream_storage_reader(mapping(a=sample(text("cuda:0")))), {"0": data})) as reader:
-        (key,) = reader.container.stored
-        assert reader.read(key, 3, 5) == data[3:8]
-        assert reader.crc(key) == 0
 
 
 @pytest.mark.parametrize("kind", FILES)

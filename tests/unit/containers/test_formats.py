@@ -11,8 +11,6 @@ from inspector.containers.base import Format
 from inspector.containers.folder import Folder
 from inspector.containers.formats import FILES, FORMATS, find_format, format_of, refuse_step
 from inspector.containers.opening import open_path, read_container, read_extents
-from inspector.containers.packed import GzipSource, open_source
-from inspector.containers.pickled import is_pickle
 from inspector.containers.source import BytesSource
 from inspector.containers.torch_zip import ARCHIVES
 from inspector.errors import (
@@ -37,22 +35,6 @@ from tests.sweep import table
 Write = Callable[..., str]
 ZIP = zips.checkpoint(stream(NONE))
 TAR = tars.checkpoint(stream(NONE), [], [])
-
-
-@table("protocol", range(6))
-def test_legacy_is_told_by_its_magic_number(write: Write, protocol: int) -> None:
-    assert read_container(write(legacy.checkpoint(stream(NONE), protocol=protocol))).format == "legacy"
-
-
-def test_zip_is_told_by_its_first_record(write: Write) -> None:
-    assert read_container(write(ZIP)).format == "zip"
-
-
-@pytest.mark.parametrize("mtime", [0, tars.WRITTEN])
-def test_tar_is_told_by_its_first_member(write: Write, mtime: float) -> None:
-    data = tars.checkpoint(stream(NONE), [], [], mtime=mtime)
-    assert data.startswith(b"././@PaxHeader") == bool(mtime)
-    assert read_container(write(data)).format == "tar"
 
 
 def refused(path: str, *, where: str | None = None) -> ContainerError:
@@ -91,12 +73,6 @@ def test_empty_file(write: Write) -> None:
     assert error.what == "the file is empty"
 
 
-def test_folder(tmp_path: Path) -> None:
-    error = refused(str(tmp_path))
-    assert type(error) is NotACheckpointError
-    assert error.what == "this folder is no checkpoint of several files"
-
-
 def test_tar_of_something_else_is_named_without_the_magic_word(write: Write) -> None:
     error = refused(write(tars.with_header(tars.archive({"a": b"x"}, mtime=0), 257, bytes(8))))
     assert type(error) is NotACheckpointError
@@ -126,14 +102,6 @@ def test_name_without_a_row_is_a_format_of_which_nothing_is_known() -> None:
 
 
 # ------------------------------------------------------------------------------------------- gzip
-
-
-def test_gzip_is_looked_through(write: Write) -> None:
-    path = write(gzip.compress(legacy.checkpoint(stream(NONE))))
-    source = open_source(path)
-    assert isinstance(source, GzipSource)
-    source.close()
-    assert read_container(path).format == "legacy"
 
 
 @pytest.mark.parametrize(
@@ -230,22 +198,6 @@ def test_archives_whose_loaders_restrict_are_judged_as_such() -> None:
     forms = [entry.format() for entry in ARCHIVES]
     judged = {form.name: form.loader for form in forms if not form.unchecked}
     assert judged == {name: row.loader for name, row in JUDGED.items()}
-
-
-@table("protocol", range(6))
-def test_pickles_of_every_protocol(protocol: int) -> None:
-    assert is_pickle(BytesSource(pickle.dumps({"a": [1, 2]}, protocol), "a"))
-
-
-def test_other_bytes_are_no_pickle() -> None:
-    others = (b"", b"\x80", b"\x80\x06N.", b"text", b"\x89PNG")
-    assert not any(is_pickle(BytesSource(data, "a")) for data in others)
-
-
-@pytest.mark.parametrize(("name", "head"), [("gguf", b"GGUF\3\0\0\0"), ("npy", b"\x93NUMPY\1\0")])
-def test_arrays_are_told_by_their_first_bytes(name: str, head: bytes) -> None:
-    assert format_of(name).matches(BytesSource(head, "a"))
-    assert not format_of(name).matches(BytesSource(head[:3], "a"))
 
 
 def test_folders_are_told_by_what_is_in_them(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from inspector.containers.container import Container, StoredBytes
 from inspector.containers.legacy import Legacy, makes_magic, read_layout
 from inspector.containers.notes import NoteKind, sentences
 from inspector.containers.opening import read_container
-from inspector.containers.packed import GzipSource
+from inspector.containers.packed import PackedSource
 from inspector.containers.source import FileSource
 from inspector.errors import (
     CancelledError,
@@ -341,7 +341,7 @@ def test_gzip_bomb_is_bounded(write: Write) -> None:
     packed = gzip.compress(checkpoint(pickle_, ("11", 2**40, bytes(5_000_000))))
     limits = Limits(inflated_nbytes=1_000_000)
     with (
-        GzipSource(FileSource(write(packed)), limits) as source,
+        PackedSource(FileSource(write(packed)), limits) as source,
         pytest.raises(TooLargeError, match="more than 1,000,000"),
     ):
         Legacy().read(source, Limits(), Progress())

@@ -189,109 +189,72 @@ OID = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 1234567890\n"
 PAGE = "<!DOCTYPE html>\n<html><head><title>Google Drive - Virus scan\n warning</title></head><body>"
 
-NOT_ONE, LFS_ID, PAGE_ID = "not-a-checkpoint", "lfs-pointer", "html-page"
+FINDINGS = {"html": "html-page", **dict.fromkeys(("git-lfs", "git-annex", "dvc", "xet"), "lfs-pointer")}
 
-# (text, form, words of what it is, words of the remedy, finding)
+# (text, form, words of what it is, words of the remedy)
 TEXTS = [
     (
         LFS,
         "git-lfs",
         f"Git LFS pointer of 135 B in place of the file: the real file has 1.2 GB, its SHA-256 is {OID}",
         "git lfs pull",
-        LFS_ID,
     ),
-    (
-        LFS.replace("git-lfs.github.com", "hawser.github.com"),
-        "git-lfs",
-        "the real file has 1.2 GB",
-        "",
-        LFS_ID,
-    ),
-    (
-        "version https://git-lfs.github.com/spec/v1\n",
-        "git-lfs",
-        "pointer of 43 B in place of the file",
-        "",
-        LFS_ID,
-    ),
-    (
-        f"version https://git-lfs.github.com/spec/v1\nsize {'9' * 30}\n",
-        "git-lfs",
-        "in place of the file",
-        "",
-        LFS_ID,
-    ),
-    ("/annex/objects/SHA256E-s1048576--abc.pth\n", "git-annex", "git-annex pointer", "git annex get", LFS_ID),
-    (
-        "outs:\n- md5: a304afb96060aad90176268345e10355\n  path: best.pth\n",
-        "dvc",
-        "DVC pointer",
-        "dvc pull",
-        LFS_ID,
-    ),
-    ("# xet version 0\nfilesize = 5\nhash = 'ab'\n", "xet", "Xet pointer", "hf download", LFS_ID),
+    (LFS.replace("git-lfs.github.com", "hawser.github.com"), "git-lfs", "the real file has 1.2 GB", ""),
+    ("version https://git-lfs.github.com/spec/v1\n", "git-lfs", "pointer of 43 B in place of the file", ""),
+    (f"version https://git-lfs.github.com/spec/v1\nsize {'9' * 30}\n", "git-lfs", "in place of the file", ""),
+    ("/annex/objects/SHA256E-s1048576--abc.pth\n", "git-annex", "git-annex pointer", "git annex get"),
+    ("outs:\n- md5: a304afb96060aad90176268345e10355\n  path: best.pth\n", "dvc", "DVC pointer", "dvc pull"),
+    ("# xet version 0\nfilesize = 5\nhash = 'ab'\n", "xet", "Xet pointer", "hf download"),
     (
         PAGE,
         "html",
         "a web page (HTML) titled 'Google Drive - Virus scan warning', not the file itself",
         "link",
-        PAGE_ID,
     ),
-    ("\ufeff\n  <html lang=en><body>404", "html", "a web page (HTML), not the file itself", "", PAGE_ID),
-    ("<!-- cached --><HTML><title> </title>", "html", "a web page (HTML), not", "", PAGE_ID),
-    ('<?xml version="1.0"?><!DOCTYPE html><html xmlns="x">', "html", "a web page", "", PAGE_ID),
+    ("\ufeff\n  <html lang=en><body>404", "html", "a web page (HTML), not the file itself", ""),
+    ("<!-- cached --><HTML><title> </title>", "html", "a web page (HTML), not", ""),
+    ('<?xml version="1.0"?><!DOCTYPE html><html xmlns="x">', "html", "a web page", ""),
     (
         '<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>',
         "xml-error",
         "an error message of a storage service that says 'AccessDenied', 'Access Denied'",
         "download",
-        NOT_ONE,
     ),
-    ("<Error></Error>", "xml-error", "an error message of a storage service", "", NOT_ONE),
-    ("<?xml version='1.0'?><net name='ir_v11'>", "xml", "an XML document", "", NOT_ONE),
+    ("<Error></Error>", "xml-error", "an error message of a storage service", ""),
+    ("<?xml version='1.0'?><net name='ir_v11'>", "xml", "an XML document", ""),
     (
         '{"error": "Repository not found"}',
         "json-error",
         "an error message (JSON) that says 'Repository not found'",
         "refused",
-        NOT_ONE,
     ),
     (
         json.dumps({"metadata": {}, "weight_map": {"a": "b.safetensors"}}),
         "shard-index",
         "the index of a model",
         "beside",
-        NOT_ONE,
     ),
-    ('{"architectures": ["Bert"]}', "json", "a JSON document", "beside", NOT_ONE),
-    ("[[1, 2], [3, 4]]", "json", "a JSON document", "", NOT_ONE),
-    ("import torch\nprint(1)\n", "source", "program code", "download", NOT_ONE),
-    ("#!/bin/sh\necho\n", "source", "program code", "", NOT_ONE),
-    ("epoch,loss,acc\n1,0.5,0.9\n2,0.4,0.95\n", "csv", "a table in a text file (CSV)", "read_csv", NOT_ONE),
-    ("a\tb\n1\t2\n", "csv", "a table", "", NOT_ONE),
-    (
-        "# config\nmodel: resnet\nlayers:\n  - 64\n  - 128\nlr: 0.1\n",
-        "yaml",
-        "a YAML text",
-        "beside",
-        NOT_ONE,
-    ),
-    ("---\nname: x\n", "yaml", "a YAML text", "", NOT_ONE),
-    ("Not Found", "text", "a text file that begins with 'Not Found'", "download", NOT_ONE),
-    ("one\ntwo\n", "text", "a text file that begins with 'one'", "", NOT_ONE),
-    ("Entry not found \u202e\n", "text", "begins with 'Entry not found \\u202e'", "", NOT_ONE),
+    ('{"architectures": ["Bert"]}', "json", "a JSON document", "beside"),
+    ("[[1, 2], [3, 4]]", "json", "a JSON document", ""),
+    ("import torch\nprint(1)\n", "source", "program code", "download"),
+    ("#!/bin/sh\necho\n", "source", "program code", ""),
+    ("epoch,loss,acc\n1,0.5,0.9\n2,0.4,0.95\n", "csv", "a table in a text file (CSV)", "read_csv"),
+    ("a\tb\n1\t2\n", "csv", "a table", ""),
+    ("# config\nmodel: resnet\nlayers:\n  - 64\n  - 128\nlr: 0.1\n", "yaml", "a YAML text", "beside"),
+    ("---\nname: x\n", "yaml", "a YAML text", ""),
+    ("Not Found", "text", "a text file that begins with 'Not Found'", "download"),
+    ("one\ntwo\n", "text", "a text file that begins with 'one'", ""),
+    ("Entry not found \u202e\n", "text", "begins with 'Entry not found \\u202e'", ""),
 ]
 
 
-@table(("text", "form", "what", "remedy", "finding"), TEXTS, ids=lambda value: str(value)[:20])
-def test_text_is_named_with_the_next_step(
-    write: Write, text: str, form: str, what: str, remedy: str, finding: str
-) -> None:
+@table(("text", "form", "what", "remedy"), TEXTS, ids=lambda value: str(value)[:20])
+def test_text_is_named_with_the_next_step(write: Write, text: str, form: str, what: str, remedy: str) -> None:
     path = write(text.encode())
     with pytest.raises(NotACheckpointError) as caught:
         read_container(path)
     error = caught.value
-    assert (error.form, error.finding, error.where) == (form, finding, path)
+    assert (error.form, error.finding, error.where) == (form, FINDINGS.get(form, "not-a-checkpoint"), path)
     assert what in error.what
     assert error.remedy is not None
     assert remedy in error.remedy

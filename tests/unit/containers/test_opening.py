@@ -76,13 +76,6 @@ def test_collector_rests_while_reading(write: Write, monkeypatch: pytest.MonkeyP
     assert gc.isenabled()
 
 
-def test_cancelled_before_it_begins(write: Write) -> None:
-    progress = Progress()
-    progress.cancel()
-    with pytest.raises(CancelledError):
-        read_container(write(ZIP), progress=progress)
-
-
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the address space"),
 ]

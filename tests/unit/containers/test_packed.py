@@ -15,7 +15,7 @@ import pytest
 from inspector.containers import inflated as module_inflated
 from inspector.containers import packings as module
 from inspector.containers.inflated import Inflated
-from inspector.containers.packed import GzipSource, PackedSource, open_source
+from inspector.containers.packed import PackedSource, open_source
 from inspector.containers.packings import PACKINGS, packing_of
 from inspector.containers.source import FileSource
 from inspector.errors import DamagedError, TooLargeError, UnsupportedFormatError
@@ -49,7 +49,7 @@ def test_its_size_is_measured_when_it_is_read_from_its_end(tmp_path: Path) -> No
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(bytes(2_000_000)))
     with open_source(str(path)) as source:
-        assert isinstance(source, GzipSource)
+        assert isinstance(source, PackedSource)
         assert (source.packing, source.nbytes) == ("gzip", 1 << 30)
         source.measure()
         assert source.nbytes == 2_000_000
@@ -74,14 +74,6 @@ def test_damage_names_what_is_damaged(tmp_path: Path) -> None:
         assert isinstance(source, PackedSource)
         with pytest.raises(DamagedError, match="the xz stream is damaged"):
             source.read(0, 100_001)
-
-
-def test_what_only_begins_as_if_it_were_packed_is_read_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"x is a letter")
-    with open_source(str(path)) as source:
-        assert source.read(0, 4) == b"x is"
-        assert not source.gzipped
 
 
 PLAIN = random.Random(1).randbytes(60_000) + bytes(300_000) + random.Random(2).randbytes(40_000)

@@ -79,28 +79,18 @@ def test_sizes_are_those_of_torch() -> None:
         assert itemsize == getattr(torch, name).itemsize
 
 
-def test_class_with_a_dotted_name() -> None:
-    found = parse("storage", Global("torch", "storage.HalfStorage"), "0", "cpu", 1)
-    assert found is not None
-    assert found.dtype == "float16"
-
-
-def test_class_through_a_helper_of_python_2() -> None:
-    helper = Call(Global("torch._utils", "_get"), (Global("a", "b"), FLOAT), "reduce")
-    assert parse("storage", helper, "0", "cpu", 1) == parse("storage", FLOAT, "0", "cpu", 1)
-
-
-def test_key_of_torch_package_is_an_int() -> None:
-    found = parse("storage", FLOAT, 12, "cpu", 1)
-    assert found is not None
-    assert found.key == "12"
-
-
-@table("numel", [0, 1, 2**63 - 1])
-def test_number_of_elements(numel: int) -> None:
-    found = parse("storage", FLOAT, "0", "cpu", numel)
-    assert found is not None
-    assert found.numel == numel
+@table(
+    ("cls", "key", "numel"),
+    [
+        (Global("torch", "storage.FloatStorage"), "0", 1),
+        (Call(Global("torch._utils", "_get"), (Global("a", "b"), FLOAT), "reduce"), "0", 1),  # of Python 2
+        (FLOAT, 12, 1),  # of torch.package
+        (FLOAT, "0", 0),
+        (FLOAT, "0", 2**63 - 1),
+    ],
+)
+def test_other_ways_to_say_it(cls: Value, key: object, numel: int) -> None:
+    assert parse("storage", cls, key, "cpu", numel) == parse("storage", FLOAT, str(key), "cpu", numel)
 
 
 @table(

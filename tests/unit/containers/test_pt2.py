@@ -1,18 +1,14 @@
 from __future__ import annotations
 
 import json
-import pickle
 
 import pytest
 
-from inspector.containers import pt2
 from inspector.containers.container import Container
 from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import read_container, read_extents
 from inspector.containers.pt2 import (
-    Meta,
-    device_of,
     devices_in_graph,
     parse_json,
     parse_payloads,
@@ -179,8 +175,6 @@ def test_sizes_that_do_not_fit_are_told() -> None:
 
 
 # --- hostile ------------------------------------------------------------------------------------------------
-
-BAD_PICKLE = {"models__model.json": graph(), "data__weights__weight_0": pickle.dumps([1], 2)}
 HOSTILE: dict[str, tuple[bytes, str, NoteKind | None]] = {
     "payload in the sample inputs": (
         exported(**{**PLAIN, "data__sample_inputs__model.pt": saved(evil())}),
@@ -279,7 +273,7 @@ def test_hostile_files_are_refused_in_one_sentence() -> None:
 
 
 def test_there_are_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pt2, "_MOST_FILES", 0)
+    monkeypatch.setattr("inspector.containers.joined._MOST_FILES", 0)
     with pytest.raises(CheckpointError, match="more than 0 files"):
         opened(exported(**PLAIN))
     with pytest.raises(CheckpointError, match="more than 0 storages"):
@@ -318,14 +312,6 @@ def test_one_file_in_the_archive_may_be_named_twice() -> None:
     assert "data/weights/a:0" in found.storage_ids
 
 
-def test_weights_are_read_as_they_are_written() -> None:
-    rows = listed(w=payload("weight_0", 2, 3, device="cuda", index=1), b=payload("weight_0", is_param=False))
-    first, second = parse_payloads(rows, "x")
-    assert (first.name, first.record, first.is_parameter, first.is_pickled) == ("w", "weight_0", True, False)
-    assert first.meta == Meta("float32", 4, (2, 3), (3, 1), 0, False, "cuda:1")
-    assert (second.is_parameter, second.meta) == (False, Meta("float32", 4, (), (), 0, False, "cpu"))
-
-
 def test_what_is_no_plain_tensor_has_no_description() -> None:
     odd = [
         {"dtype": 0},
@@ -346,12 +332,6 @@ def test_what_is_no_plain_tensor_has_no_description() -> None:
     found = [parse_payloads(listed(w=row), "x")[0].meta for row in rows]
     assert found == [None] * len(odd)
     assert parse_payloads(listed(w={"path_name": "r"}), "x")[0].meta is None
-
-
-def test_devices_are_texts() -> None:
-    cases = [({"type": "cuda", "index": 0}, "cuda:0"), ({"type": "cpu", "index": None}, "cpu")]
-    cases += [({"type": "cuda", "index": -1}, "cuda"), ({"type": "x" * 99, "index": 0}, None), ("cuda", None)]
-    assert [device_of(row) for row, _ in cases] == [text for _, text in cases]
 
 
 def test_devices_in_graphs_are_told_with_their_nodes() -> None:

@@ -10,10 +10,9 @@ import pytest
 from inspector.containers.container import Container
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import read_container, read_extents
-from inspector.containers.sb3 import TWICE, Attributes, InnerFiles, read_attributes
+from inspector.containers.sb3 import TWICE, Attributes, Files, StableBaselines3, read_attributes
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import ExtentReader, StorageReader, sum_extents
-from inspector.containers.zip.directory import read_directory
 from inspector.errors import CheckpointError, ContainerError, NotACheckpointError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.model.build import build_checkpoint
@@ -272,9 +271,9 @@ def test_records_that_lie_are_one_sentence() -> None:
 def opened_attributes(data: bytes | dict[str, Any]) -> tuple[Attributes, BytesSource]:
     data = data if isinstance(data, bytes) else json.dumps(data).encode()
     source = BytesSource(build_zip(Record(name="data", data=data)), "a.zip")
-    (entry,) = read_directory(source, DEFAULT_LIMITS).entries
-    files = InnerFiles(source, DEFAULT_LIMITS, Progress())
-    return read_attributes(source, entry, files, DEFAULT_LIMITS, Progress()), source
+    archive = StableBaselines3().opened(source)
+    (entry,) = archive.records.directory.entries
+    return read_attributes(archive, entry, Files(archive)), source
 
 
 def globals_of(source: BytesSource) -> set[str]:
@@ -368,8 +367,9 @@ class Made:
 
     def __init__(self, *records: Record, limits: Limits = DEFAULT_LIMITS) -> None:
         self.source = BytesSource(build_zip(*records), "a.zip")
-        self.entries = read_directory(self.source, limits).entries
-        self.files = InnerFiles(self.source, limits, Progress())
+        archive = StableBaselines3().opened(self.source, limits)
+        self.entries = archive.records.directory.entries
+        self.files = Files(archive)
 
     def read(self, number: int = 0) -> object:
         return self.files.read(self.entries[number].name, self.entries[number])
@@ -450,7 +450,7 @@ def test_what_torch_refuses_of_a_storage_is_kept() -> None:
     )
     made = Made(Record(name="p.pth", data=broken))
     made.read()
-    assert [key for key, _ in made.files.refused] == ["p.pth:0"]
+    assert list(made.files.refused) == ["p.pth:0"]
 
 
 def test_what_is_no_file_of_torch_is_read_for_what_it_runs() -> None:
@@ -475,7 +475,7 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     made.read()
     with pytest.raises(ContainerError, match="more than 1 storages"):
         made.read(1)
-    monkeypatch.setattr("inspector.containers.sb3._MOST_FILES", 1)
+    monkeypatch.setattr("inspector.containers.joined._MOST_FILES", 1)
     made = Made(Record(name="p.pth", data=inner_zip()), Record(name="q.pth", data=inner_zip()))
     made.read()
     with pytest.raises(ContainerError, match=r"more than 1 files of torch\.save"):
@@ -504,12 +504,3 @@ def test_large_values_find_themselves_in_the_data_of_all() -> None:
         assert isinstance(root, Dict)
         blobs.append(root.pairs[0][1])
     assert [made.files.large[blob.offset : blob.offset + blob.nbytes] for blob in blobs] == [b"x" * 40] * 2  # type: ignore[union-attr]
-
-
-def test_pickles_by_themselves_are_added() -> None:
-    from inspector.pickles.machine import read_pickle
-
-    made = Made(Record(name="x", data=b""))
-    found = read_pickle(stream(proto(), call("collections.OrderedDict")) + op("NONE"))
-    made.files.add_pickle("data/x", found)
-    assert [(one.name, one.prefix) for one in made.files.pickles] == [("data/x", "")]

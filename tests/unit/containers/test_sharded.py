@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from inspector.containers import opening
-from inspector.containers.container import Container
 from inspector.containers.notes import sentences
 from inspector.containers.opening import read_container
 from inspector.containers.sharded import find_index
-from inspector.errors import CancelledError, CheckpointError, DamagedError
+from inspector.errors import CheckpointError, DamagedError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.safety.verdict import judge
 from tests.builders.archives import archive
@@ -177,16 +175,6 @@ def test_index_that_is_none_is_refused_in_a_sentence(tmp_path: Path) -> None:
         open_checkpoint(str(index))
 
 
-def test_reading_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cancelled(*_: object) -> Container:
-        raise CancelledError
-
-    index = two_shards(tmp_path)
-    monkeypatch.setattr(opening, "read_container", cancelled)
-    with pytest.raises(CancelledError):
-        read_container(str(index))
-
-
 def test_each_file_is_a_branch_and_slots_get_the_names_of_the_model(tmp_path: Path) -> None:
     rows = open_checkpoint(str(trainer(tmp_path)))
     assert rows.format == "folder"
@@ -271,15 +259,6 @@ def test_configurations_that_are_long_or_none_are_left_out(tmp_path: Path) -> No
     (tmp_path / "trainer_state.json").write_text(json.dumps({"x": "y" * (1 << 20)}))
     rows = open_checkpoint(str(tmp_path))
     assert not [one for one in rows.values if one.path.startswith(("config", "trainer_state"))]
-
-
-def test_reading_can_be_cancelled_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cancelled(*_: object) -> Container:
-        raise CancelledError
-
-    monkeypatch.setattr(opening, "read_container", cancelled)
-    with pytest.raises(CancelledError):
-        read_container(str(trainer(tmp_path)))
 
 
 def test_file_of_a_folder_says_so_when_it_is_opened_alone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers import source as module
-from inspector.containers.packed import GzipSource, open_source
+from inspector.containers.packed import PackedSource, open_source
 from inspector.containers.source import BytesSource, FileSource, NearReader, Window, read_small
 from inspector.errors import ContainerError, DamagedError, ExportError, NotACheckpointError, TooLargeError
 from inspector.limits import Limits
@@ -168,19 +168,6 @@ def test_pipe_device_and_folder_are_refused_at_once(tmp_path: Path) -> None:
     assert after == before  # the lowest free descriptor: none was left open
 
 
-def test_symlink_is_followed(write: Write, tmp_path: Path) -> None:
-    link = tmp_path / "link.pt"
-    link.symlink_to(write(b"0123"))
-    with FileSource(str(link)) as source:
-        assert source.read(0, 4) == b"0123"
-
-
-def test_empty_file(write: Write) -> None:
-    with FileSource(write(b"")) as source:
-        assert source.nbytes == 0
-        assert source.read_upto(0, 10) == b""
-
-
 def test_offset_over_4_gib(tmp_path: Path) -> None:
     path = tmp_path / "sparse"
     with path.open("wb") as file:
@@ -192,31 +179,10 @@ def test_offset_over_4_gib(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------------------------- gzip
 
-TEXT = bytes(range(256)) * 100
-
-
-def test_gzip_is_read_inside(write: Write) -> None:
-    with GzipSource(FileSource(write(gzip.compress(TEXT)))) as source:
-        assert source.gzipped
-        assert source.file_nbytes < len(TEXT)
-        assert source.read(1000, 10) == TEXT[1000:1010]
-        assert source.read(0, 10) == TEXT[:10]
-        assert [source.reaches(end) for end in (1, len(TEXT), len(TEXT) + 1)] == [True, True, False]
-        with pytest.raises(ContainerError, match="ends too early"):
-            source.read(len(TEXT) - 1, 2)
-
-
-def test_gzip_inside_is_bounded(write: Write) -> None:
-    bomb = gzip.compress(bytes(5_000_000))
-    with GzipSource(FileSource(write(bomb)), Limits(inflated_nbytes=1_000_000)) as source:
-        assert source.nbytes == 1_000_000
-        assert len(source.read_upto(999_990, 10)) == 10
-        assert source.reaches(1_000_000)
-
 
 @table(("offset", "nbytes"), [(999_990, 100), (999_999, 2), (1_000_000, 1), (2**50, 1)])
 def test_the_bound_of_gzip_is_an_error_and_no_end(write: Write, offset: int, nbytes: int) -> None:
-    with GzipSource(
+    with PackedSource(
         FileSource(write(gzip.compress(bytes(1_000_001)))), Limits(inflated_nbytes=1_000_000)
     ) as source:
         with pytest.raises(TooLargeError, match=r"more than 1,000,000 bytes once unpacked.*gunzip"):
@@ -228,23 +194,13 @@ def test_the_bound_of_gzip_is_an_error_and_no_end(write: Write, offset: int, nby
 
 @table("length", [0, 10, 1_000_000])
 def test_gzip_that_ends_at_the_bound_or_before_ends_there(write: Write, length: int) -> None:
-    with GzipSource(
+    with PackedSource(
         FileSource(write(gzip.compress(bytes(length)))), Limits(inflated_nbytes=1_000_000)
     ) as source:
         assert source.read_upto(0, 2**40) == bytes(length)
         assert source.read_upto(1_000_000, 1) == b""
         assert not source.reaches(1_000_001)
         assert not length or source.reaches(length)
-
-
-def test_damaged_gzip_is_an_error_of_ours(write: Write) -> None:
-    packed = bytearray(gzip.compress(os.urandom(1000)))
-    packed[-6] ^= 1
-    with (
-        GzipSource(FileSource(write(bytes(packed)))) as source,
-        pytest.raises(ContainerError, match="gzip stream is damaged: byte 0"),
-    ):
-        source.read_upto(0, 2000)
 
 
 # ------------------------------------------------------------------------------------------- holes
@@ -276,7 +232,7 @@ def test_where_nobody_knows_of_holes_nothing_is_skipped(
     sparse(path, data_at=1 << 24, nbytes=1 << 26)
     packed = tmp_path / "packed.gz"
     packed.write_bytes(gzip.compress(b"x"))
-    with FileSource(str(path)) as source, GzipSource(FileSource(str(packed))) as inside:
+    with FileSource(str(path)) as source, PackedSource(FileSource(str(packed))) as inside:
         assert inside.skip_hole(5) == 5
 
         def refuse(*_: int) -> int:

@@ -12,7 +12,6 @@ from inspector.containers.opening import read_container, read_extents
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import sum_extents
 from inspector.containers.torchscript import Code, Members, Objects, TorchScript, is_tensor, read_code
-from inspector.containers.zip.records import records_of
 from inspector.errors import CheckpointError
 from inspector.limits import Limits
 from inspector.model.build import build_checkpoint, open_checkpoint
@@ -24,7 +23,6 @@ from tests.builders import pickles
 from tests.builders.pickles import NONE, call, dict_, list_, new, number, op, proto, stream, text, tuple_
 from tests.builders.scripts import CODE, WEIGHTS, evil, net, script, weight
 from tests.builders.zips import Record, build_zip
-from tests.corpus import CORPUS
 from tests.unit.containers.verdicts import judged_otherwise, kinds, refused_otherwise
 
 CONSTANTS = tuple_(weight("0", "cuda:1"))
@@ -48,18 +46,6 @@ def test_what_is_in_it_has_the_names_of_its_state_dict() -> None:
         ("code/__torch__.py:6", "cuda:0", HiddenPlace.CODE)
     ]
     assert not any(row.missing for row in found.storages)
-
-
-def test_genuine_file() -> None:
-    container = read_container(str(CORPUS / "torchscript/conv.pt"))
-    assert [one.name for one in container.pickles] == ["conv/data.pkl", "conv/constants.pkl"]
-    assert [one.name for one in container.programs] == ["data.pkl", "constants.pkl"]
-    assert container.code_devices == ()
-    found = open_checkpoint(str(CORPUS / "torchscript/conv.pt"))
-    assert [(row.path, row.role) for row in found.tensors] == [
-        ("0/weight", "parameter"),
-        ("0/bias", "parameter"),
-    ]
 
 
 def test_bytes_are_found_also_where_they_are_packed() -> None:
@@ -197,12 +183,6 @@ def test_payload_of_a_refused_file_is_told(write: Callable[..., str]) -> None:
     assert [use.dotted for one in caught.value.programs for use in one.stream.globals][:1] == ["os.system"]
 
 
-def test_code_devices_are_plain_facts() -> None:
-    assert read_container(BytesSource(script(), "net.pt")).code_devices == (
-        CodeDevice("cuda:0", "code/__torch__.py:6"),
-    )
-
-
 def test_archive_that_is_cut_off_keeps_what_is_before_the_cut() -> None:
     data = script(constants=CONSTANTS, storages=("constants/0", "data/0", "data/1", "data/2"))
     for end, paths in (
@@ -228,7 +208,7 @@ def test_tensors_in_attributes_are_no_weights() -> None:
 
 def read(*records: Record) -> Code:
     source = BytesSource(build_zip(Record(name="net/version", data=b"3"), *records), "a.zip")
-    return read_code(source, records_of(source, Limits(), Progress()), Progress())
+    return read_code(TorchScript().opened(source))
 
 
 def file(name: str, text: bytes, **more: object) -> Record:

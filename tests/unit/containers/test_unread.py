@@ -24,7 +24,7 @@ from inspector.pickles.values import Global
 from inspector.progress import Progress
 from inspector.safety.unread import judge_unread
 from tests.builders import legacy, tars
-from tests.builders.pickles import NONE, STOP, call, dict_, name, number, op, proto, stream, text, tuple_
+from tests.builders.pickles import NONE, call, dict_, name, number, op, proto, stream, text, tuple_
 from tests.builders.zips import Record, build_zip
 from tests.hostile.archives import zip_and_tar
 from tests.sweep import table
@@ -128,11 +128,6 @@ def test_lack_of_memory_is_said_with_what_was_seen(write: Write, monkeypatch: py
     with pytest.raises(ContainerError, match="not enough memory to read this file") as caught:
         read_container(write(data))
     assert len(caught.value.programs) == 1
-
-
-def test_file_without_a_stop_is_read(write: Write) -> None:
-    assert seen(write, proto() + EVIL) == [(START, False, ["posix.system"])]
-    assert seen(write, EVIL + STOP[:0]) == [(START, False, ["posix.system"])]
 
 
 # --- files of two formats -----------------------------------------------------------------------------------
@@ -282,11 +277,6 @@ def test_whole_files_of_torch_are_read() -> None:
     assert imported(programs_of(held(zipped))["object > bytes"]) == ["posix.system"]
 
 
-def test_bytes_in_bytes_are_read() -> None:
-    names = programs_of(held(held(EVIL_NESTED)))
-    assert "posix.system" in imported(names["object > bytes"])
-
-
 def test_what_is_not_read_is_noted() -> None:
     assert not programs_of(held(EVIL_NESTED + b"\xff"))["object > bytes"].is_whole
     deep = EVIL_NESTED
@@ -314,24 +304,11 @@ def test_bytes_that_stayed_in_the_file_are_noted_as_unread() -> None:
         assert (found["object"].is_whole, "object > bytes" in found) == (is_whole, is_whole)
 
 
-def test_cancelling() -> None:
-    programs = Programs()
-    programs.run(Machine(held(EVIL_NESTED), name="object"), "object", "object")
-    progress = Progress()
-    progress.cancel()
-    with pytest.raises(CancelledError):
-        read_nested(programs, Limits(), progress)
-
-
 EVIL_PROGRAMS = call("posix.system")
 
 
 def run(programs: Programs, data: bytes, title: str = "object", kind: ProgramKind = "object") -> None:
     programs.run(Machine(data, name=title), title, kind)
-
-
-def test_nothing_read_is_no_program() -> None:
-    assert Programs().all() == ()
 
 
 def test_programs_stand_in_the_order_in_which_they_were_read() -> None:
@@ -366,15 +343,6 @@ def test_streams_of_one_name_are_one_program() -> None:
     assert len(program.stream.calls) == 2
     assert len(program.stream.root) == 3
     assert count_globals([program]) == {"posix.system": 2, "torch.device": 1}
-
-
-def test_names_are_counted_over_all_programs() -> None:
-    streams = [
-        Machine(data, name="x").run()
-        for data in (stream(EVIL_PROGRAMS), stream(call("os.system")), stream(EVIL_PROGRAMS))
-    ]
-    programs = [Program("x", "part", one) for one in streams]
-    assert list(count_globals(programs).items()) == [("posix.system", 2), ("os.system", 1)]
 
 
 def test_what_nobody_asks_for_is_let_go() -> None:

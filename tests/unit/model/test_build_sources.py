@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from inspector.containers.container import Container
-from inspector.containers.packed import GzipSource, open_source
+from inspector.containers.packed import PackedSource, open_source
 from inspector.containers.source import BytesSource, Source
 from inspector.errors import CheckpointError, ContainerError, ExportError
 from inspector.model import build
@@ -65,7 +65,7 @@ def test_gzip_may_be_inside_of_any_source(tmp_path: Path) -> None:
     packed = gzip.compress(FILES[1].read_bytes())
     path = tmp_path / "in.pt.gz"
     path.write_bytes(packed)
-    assert shown(GzipSource(Remote(packed, str(path)))) == shown(str(path))
+    assert shown(PackedSource(Remote(packed, str(path)))) == shown(str(path))
 
 
 def test_source_that_was_handed_over_stays_open() -> None:

@@ -14,10 +14,12 @@ from inspector.containers.zip.directory import (
     NO_VERSION,
     UNDECODABLE,
     MinizError,
+    ZipDirectory,
+    ZipEntry,
     miniz_words,
     no_folder_words,
 )
-from inspector.containers.zip.records import is_listed, listed_name, records_of
+from inspector.containers.zip.records import Records, listed_name, records_of
 from inspector.containers.zip.storages import Metadata, find_pickle, read_metadata
 from inspector.errors import (
     CancelledError,
@@ -242,21 +244,6 @@ def test_records_outside_the_folder_are_noted(take_apart: TakeApart, other: str)
     )
 
 
-@pytest.mark.parametrize(("title", "noted"), [(b"archive/\xff", True), ("archive/\u00e9".encode(), False)])
-def test_record_whose_name_is_no_text(take_apart: TakeApart, title: bytes, noted: bool) -> None:
-    pickle = Record(name="archive/data.pkl", data=stream(NONE))
-    found = take_apart(build_zip(pickle, Record(name=title), VERSION))
-    assert found.refusal == (UNDECODABLE if noted else "")
-
-
-def test_zip_without_a_folder(take_apart: TakeApart) -> None:
-    found = take_apart(
-        build_zip(Record(name="data.pkl", data=stream(NONE)), Record(name="version", data=b"3"))
-    )
-    assert found.versions == (("version", "3"),)
-    assert found.refusal == no_folder_words("data.pkl")
-
-
 @table("other", ["archive/data.pkl", "archive/DATA.PKL", "Archive/data.pkl", "archive/data.pkl\0x"])
 def test_records_that_share_a_name_are_noted(take_apart: TakeApart, other: str) -> None:
     evil = Record(name=other, data=stream(call("os.system", text("id"))))
@@ -342,11 +329,6 @@ def test_empty_zip(write: Callable[..., str]) -> None:
 # ------------------------------------------------------------------------------------------- limits
 
 
-def test_number_of_storages_is_bounded(take_apart: TakeApart) -> None:
-    with pytest.raises(ContainerError, match="too large: 4 records"):
-        take_apart(checkpoint(TWO, {"0": EIGHT, "1": TWELVE}), records=3)
-
-
 @table("asked", range(1, 8))
 def test_cancellation_at_any_moment(write: Callable[..., str], asked: int) -> None:
     class Impatient(Progress):
@@ -388,9 +370,7 @@ def read(write: Callable[..., str]) -> Read:
 
     def read(*records: Record) -> Metadata:
         with FileSource(write(build_zip(*records))) as source:
-            found = records_of(source, Limits())
-            names = [entry.name for entry in found.directory.entries]
-            return read_metadata(source, found.get, found.prefix, names)
+            return read_metadata(source, records_of(source, Limits()))
 
     return read
 
@@ -459,6 +439,12 @@ def test_names_as_torch_lists_them() -> None:
     assert listed_name("a/x\0y") == b"a/x"
     assert listed_name("x" * 600) == b"x" * 511
     long = "f" * 497 + "/"
-    assert is_listed("constants.pkl", long, [f"{long}constants.pkl.bak"])
-    assert not is_listed("constants.pkl", "f/", ["f/constants.pkl.bak", "f/CONSTANTS.PKL"])
-    assert is_listed("constants.pkl", "f/", ["f/x", "f/constants.pkl\0x"])
+    for folder, names, is_listed in (
+        (long, [f"{long}constants.pkl.bak"], True),
+        ("f/", ["f/constants.pkl.bak", "f/CONSTANTS.PKL"], False),
+        ("f/", ["f/x", "f/constants.pkl\0x"], True),
+    ):
+        entries = [ZipEntry(name, 0, 0, 0, 0, 0, 0, 0) for name in names]
+        records = Records(ZipDirectory(entries=entries, start=0, end=0))
+        assert records.prefix == folder
+        assert records.lists("constants.pkl") is is_listed

@@ -108,10 +108,6 @@ def test_zip_of_python_is_read_as_python_reads_it(open_: Open) -> None:
     assert found.end == source.nbytes
 
 
-def test_empty_zip(open_: Open) -> None:
-    assert directory(open_(build_zip())).entries == ()
-
-
 # ------------------------------------------------------------------------------------------- Zip64
 
 

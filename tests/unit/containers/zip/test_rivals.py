@@ -38,17 +38,6 @@ def notes_and_read(*names: str, error: Exception | None = None) -> tuple[tuple[O
     return read_rivals(pickle, namesakes(pickle, [*rivals, pickle]), remember), read
 
 
-def test_without_a_rival_nothing_is_odd() -> None:
-    assert notes_and_read("a/data.pkl2", "a/version", "b/data.pkl") == ((), [])
-
-
-@table("title", ["a/data.pkl", "a/DATA.PKL", "A/data.pkl", "a/data.pkl\0.txt"])
-def test_rival_is_read_and_noted(title: str) -> None:
-    notes, read = notes_and_read(title)
-    assert read == [entry(title, 1)]
-    assert [note.kind for note in notes] == ["rival-record"]
-
-
 def test_rival_that_cannot_be_read_is_noted() -> None:
     notes, _ = notes_and_read("a/DATA.PKL", error=PickleError("it breaks off"))
     assert [note.kind for note in notes] == ["rival-record", "unread-rival"]

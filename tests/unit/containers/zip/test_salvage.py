@@ -416,11 +416,6 @@ def test_signature_on_the_border_of_two_blocks(walk: Walk, monkeypatch: pytest.M
         assert short_names(walk(data)) == expected
 
 
-def test_long_pickle_is_fetched_in_pieces(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zip_walk, "_FIRST_READ_NBYTES", 16)
-    assert short_names(walk(RECORDS)) == short_names(walk(FOUR_WHOLE))
-
-
 def test_names_in_other_folders_are_no_headers(walk: Walk) -> None:
     """The bytes of a tensor may be a zip."""
     inner = archive(FOUR_PICKLE, FOUR_STORAGES, folder="inner/")

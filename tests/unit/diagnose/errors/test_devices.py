@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspector.diagnose.errors.explain import explain_error
 from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import asking, explained, on
 
@@ -63,24 +62,6 @@ def test_hostile_names_are_escaped() -> None:
     assert r"they are on \u202eodd" in found.here
 
 
-def test_where_no_map_location_can_be_given() -> None:
-    load = '  File "/v/site-packages/torch/{}.py", line 2, in {}\n    x\n'
-    nested = load.format("storage", "_load_from_bytes") + load.format("serialization", "load")
-    for text in (UNAVAILABLE, INDEX):
-        found = explain_error(f"{nested}RuntimeError: {text}", None)
-        assert "no map_location reaches it" in found.cause
-        assert "torch.storage._load_from_bytes = lambda" in found.advice
-    script = explain_error(f"{load.format('jit/_serialization', 'load')}RuntimeError: {UNAVAILABLE}", None)
-    assert "torch.jit.load(path, map_location='cpu')" in script.advice
-    assert "map_location" in explain_error(INDEX, None).advice
-
-
-def test_the_warning_above_says_why() -> None:
-    warning = "x.py:1: UserWarning: The NVIDIA driver on your system is too old (found 11040).\n"
-    found = explain_error(f"{warning}RuntimeError: {UNAVAILABLE}", None)
-    assert "the NVIDIA driver is too old for this build of torch" in found.cause
-
-
 def test_a_build_without_a_device_asks_only_for_that_device() -> None:
     text = "AssertionError: Torch not compiled with {} enabled"
     made = on(("a", "cuda:0"))
@@ -89,26 +70,6 @@ def test_a_build_without_a_device_asks_only_for_that_device() -> None:
     linked = "RuntimeError: PyTorch is not linked with support for mps devices"
     found = explained(linked, made, id_="torch-without-device")
     assert (found.fits, "which line asks for the device" in found.advice) == ("no", True)
-
-
-def test_a_gpu_is_called_cuda() -> None:
-    assert "--device cuda:0" in explain_error(TAG.format("gpu"), None).advice
-    assert "--device" not in explain_error(TAG.format("npu:0"), None).advice
-
-
-def test_drivers_that_are_too_old() -> None:
-    old = "AssertionError: The NVIDIA driver on your system is too old{}."
-    assert "CUDA 11.4 at most" in explain_error(old.format(" (found version 11040)"), None).cause
-    assert "see what nvidia-smi shows" in explain_error(old.format(""), None).cause
-    for text in (
-        old.format(""),
-        "RuntimeError: cuda runtime error (35) : CUDA driver",
-    ):
-        found = explain_error(text, None)
-        assert "older than this build" in found.title
-        assert "a build of torch for an older CUDA" in found.advice
-    none = explain_error("RuntimeError: Found no NVIDIA driver on your system.", None)
-    assert "finds no working NVIDIA driver" in none.title
 
 
 def test_a_file_with_devices_that_are_not_listed_is_not_acquitted() -> None:

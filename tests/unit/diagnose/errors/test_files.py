@@ -4,29 +4,11 @@ from __future__ import annotations
 
 from inspector.containers.notes import Note, NoteKind
 from inspector.diagnose.errors.explain import explain_error
-from inspector.model.findings import Fix
-from tests.sweep import table
 from tests.unit.diagnose.explaining import explained, on
 from tests.unit.report.rows import checkpoint, storage, tensor
 
 CUT = checkpoint(storage("0", missing=True), tensor("w", storage="0"))
 WHOLE = on(("w", "cpu"))
-
-
-@table(
-    ("text", "id_"),
-    [
-        ("PytorchStreamReader failed reading zip archive: failed finding central directory", "zip-directory"),
-        ("unexpected EOF, expected 12 more bytes. The file might be corrupted.", "unexpected-eof"),
-        ("EOFError: Ran out of input", "empty-file"),
-    ],
-)
-def test_damage_is_found_or_it_is_another_file(text: str, id_: str) -> None:
-    found = explained(text, CUT, id_=id_)
-    assert (found.fits, found.finding, found.paths) == ("yes", "truncated", ("w",))
-    other = explained(text, WHOLE, id_=id_)
-    assert (other.fits, other.finding) == ("no", "truncated")
-    assert "nothing is missing" in other.here
 
 
 def test_records_found_by_searching_are_of_a_cut_file() -> None:
@@ -51,16 +33,6 @@ def test_first_bytes() -> None:
     assert (found.fits, found.finding, found.advice) == ("yes", "torch-refuses", "Decompress it with gunzip.")
 
 
-def test_formats() -> None:
-    text = "best.pth is a zip archive (did you mean to use torch.jit.load()?)"
-    assert explained(text, WHOLE, id_="zip-for-old-torch").fits == "yes"
-    legacy = on(("w", "cpu"), format="legacy")
-    assert explained(text, legacy, id_="zip-for-old-torch").fits == "no"
-    text = "mmap can only be used with files saved with `torch.save(...)`"
-    assert explained(text, legacy, id_="mmap-format").fix == Fix(option=("mmap", "False"))
-    assert explained(text, WHOLE, id_="mmap-format").fits == "no"
-
-
 def test_versions() -> None:
     text = "Attempted to read a PyTorch file with version 11, but the maximum supported version is 10."
     new = on(("w", "cpu"), versions=(("version", "11"),))
@@ -74,26 +46,6 @@ def test_versions() -> None:
 def test_protocols() -> None:
     assert explained("unsupported pickle protocol: 2", WHOLE, id_="pickle-protocol").fits == "yes"
     assert explained("unsupported pickle protocol: 5", WHOLE, id_="pickle-protocol").fits == "no"
-
-
-def test_what_is_about_code_alone_says_so() -> None:
-    found = explained("You can only torch.load from a file that is seekable.", WHOLE, id_="not-seekable")
-    assert (found.fits, found.here.startswith("Nothing in this file")) == ("unknown", True)
-
-
-def test_a_pickle_without_the_file_around_it() -> None:
-    text = "UnpicklingError: A load persistent id instruction was encountered, but no persistent_load"
-    frame = '  File "/v/site-packages/torch/serialization.py", line 3, in _legacy_load\n    x\n'
-    assert explain_error(frame + text, None).title == "The file is only a part of a checkpoint"
-    assert "read with pickle.load" in explain_error(text, None).title
-
-
-def test_the_end_of_a_connection_is_not_the_end_of_a_file() -> None:
-    frame = '  File "/usr/lib/python3.9/{}.py", line 1, in {}\n    raise EOFError\nEOFError'
-    assert explain_error(frame.format("multiprocessing/connection", "_recv"), None).id == "unrecognised"
-    assert explain_error(frame.format("pickle", "load"), None).id == "empty-file"
-    letter = "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe2 in position 9: unexpected end of data"
-    assert explain_error(letter, None).id == "python2-text"
 
 
 LOADING = (
@@ -126,13 +78,6 @@ def test_archives_for_other_loaders_have_no_object() -> None:
         other = explained(text.replace("data.pkl", "data/0"), on(("a", "cpu"), format=form), id_="zip-record")
         assert other.fits == "no"
     assert explained(text, on(("a", "cpu")), id_="zip-record").fits == "no"
-
-
-def test_files_of_other_loaders() -> None:
-    text = "RuntimeError: Invalid magic number; corrupt file?"
-    found = explain_error(text, on(("a", "cpu"), format="pickle"))
-    assert (found.fits, "pickle.load loads it" in found.here) == ("yes", True)
-    assert explain_error(text, on(("a", "cpu"))).fits == "no"
 
 
 def test_a_tensor_that_a_file_does_not_have() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inspector.diagnose.errors.explain import explain_error
 from inspector.model.build import open_checkpoint
 from inspector.model.findings import Fix
 from inspector.records import replace
@@ -83,43 +82,6 @@ def test_arguments_that_lightning_did_not_store() -> None:
     assert explained(text, checkpoint(), id_="lightning-hparams").fits == "no"
 
 
-def test_windows_has_a_limit_of_its_own() -> None:
-    page = "OSError: [WinError 1455] The paging file is too small for this operation to complete."
-    library = explain_error(f'{page} Error loading "C:\\v\\torch\\lib\\cudnn.dll"', None)
-    assert library.id == "host-memory"
-    assert "num_workers=0" in library.advice
-    file = explain_error("OSError: The paging file is too small (os error 1455)", None)
-    assert "its whole size" in file.cause
-    assert "num_workers" not in file.advice
-    block = "OSError: libgomp.so.1: cannot allocate memory in static TLS block"
-    assert explain_error(block, None).id == "unrecognised"
-    assert explain_error("MemoryError", None).title == "The machine is out of memory"
-
-
-def test_a_shape_is_of_the_file_only_where_safetensors_reads_it() -> None:
-    shape = "RuntimeError: shape '[4, 4]' is invalid for input of size 9"
-    frame = '  File "/v/site-packages/{}.py", line 1, in {}\n    x\n'
-    reading = frame.format("safetensors/torch", "load_file") + shape
-    assert explain_error(reading, None).id == "safetensors-cut"
-    running = frame.format("torch/nn/modules/module", "_call_impl") + shape
-    assert explain_error(running, None).id == "input-shape"
-    assert explain_error(shape, None).id == "input-shape"
-
-
-def test_a_header_that_is_not_understood_may_be_newer() -> None:
-    text = "safetensors_rust.SafetensorError: Error while deserializing header: {}"
-    assert "install -U safetensors" in explain_error(text.format("InvalidHeaderDeserialization"), None).advice
-    assert "git lfs pull" in explain_error(text.format("HeaderTooLarge"), None).advice
-
-
-def test_parts_for_several_processes() -> None:
-    text = "AssertionError: Loading a checkpoint for MP=2 but world size is 1"
-    assert "--nproc_per_node 2" in explain_error(text, None).advice
-    ranks = "ZeRORuntimeException: a DP world size of 8 but the current world size is 4"
-    assert "zero_to_fp32" in explain_error(ranks, None).advice
-    assert explain_error("SafetensorError: MetadataIncompleteBuffer", None).id == "safetensors-cut"
-
-
 def test_a_safetensors_file_is_not_called_another_kind(tmp_path: Path) -> None:
     whole = CORPUS / "safetensors" / "all.safetensors"
     made = open_checkpoint(str(whole))
@@ -136,28 +98,3 @@ def test_a_safetensors_file_is_not_called_another_kind(tmp_path: Path) -> None:
         "incomplete metadata, file not fully covered", open_checkpoint(str(cut)), id_="safetensors-cut"
     )
     assert found.fits == "yes"
-
-
-def test_lora_is_spoken_of_only_where_it_is_named() -> None:
-    text = "ValueError: {} could not be empty: state_dict"
-    assert explain_error(text.format("lora weights"), None).id == "lora-form"
-    assert explain_error(text.format("encoder"), None).id == "unrecognised"
-
-
-def test_the_package_that_is_missing_is_named() -> None:
-    text = "ImportError: Loading an AWQ quantized model requires auto-awq library (`pip install autoawq`)"
-    assert "install -U auto-awq" in explain_error(text, None).advice
-    text = "ImportError: this needs something: run pip install -U einops2 first"
-    assert (
-        "install -U einops2"
-        in explain_error(text.replace("this needs something: run", "you need"), None).advice
-    )
-
-
-def test_each_message_has_its_row() -> None:
-    ids = {
-        "ValueError: Can't find a valid checkpoint at out/checkpoint-5": "folder-without-weights",
-        "Exception: data did not match any variant of untagged enum ModelWrapper": "tokenizer-version",
-        "lora key not loaded: lora_te1_text": "lora-form",
-    }
-    assert {text: explain_error(text, None).id for text in ids} == ids

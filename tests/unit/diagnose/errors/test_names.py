@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inspector.diagnose.errors.explain import explain_error
 from inspector.diagnose.errors.names import read_keys, read_sizes
 from inspector.diagnose.errors.paste import read_pasted
 from inspector.model.findings import Fix
@@ -139,13 +138,6 @@ def test_one_beginning_for_another() -> None:
     assert "{'model.' + name.removeprefix('net.')" in found.advice
 
 
-def test_only_a_prefix_that_the_model_lacks_is_a_finding() -> None:
-    both = tuple("module." + name for name in NAMES)
-    assert explain_error(differing(NAMES, both), None).finding == "prefix-module"
-    assert explain_error(differing(("module.head",), both), None).finding == ""
-    assert explain_error(differing(NAMES, ("head",)), None).finding == ""
-
-
 def test_whole_checkpoint() -> None:
     made = on(*prefixed("", "state/net/"), ("opt/x", "cpu"))
     found = explained(differing(NAMES, ("state", "opt")), made, id_="keys-differ")
@@ -224,73 +216,6 @@ def test_modules_given_for_state_dicts() -> None:
     assert (found.fits, found.fix) == ("yes", Fix(style="plain"))  # it holds no parameters
     assert explained(text, checkpoint(), id_="module-given").fits == "no"
     assert explained(text, checkpoint(root="sequence"), id_="module-given").fits == "unknown"
-
-
-def test_buffers_that_came_with_a_version() -> None:
-    text = 'Unexpected key(s) in state_dict: "module.bn.num_batches_tracked", "embeddings.position_ids".'
-    found = explain_error(text, None)
-    assert (found.finding, "strict=False" in found.advice) == ("", True)
-    assert found.title == "The file and the code are of different versions"
-    assert explain_error(text.replace("position_ids", "weight"), None).title != found.title
-
-
-def test_equal_shapes_are_no_mismatch() -> None:
-    text = (
-        "While copying the parameter named a.w, whose dimensions in the model are torch.Size([2]) and whose "
-        "dimensions in the checkpoint are torch.Size([2]), an exception occurred : "
-        "('Cannot copy out of meta tensor',)."
-    )
-    assert explain_error(text, None).id == "meta-tensor"
-    assert explain_error(text.replace("meta tensor", "it"), None).id == "unrecognised"
-
-
-def test_adapters_and_empty_parts_have_reasons_of_their_own() -> None:
-    text = (
-        "size mismatch for {}: copying a param with shape torch.Size([{}]) from checkpoint, the shape in "
-        "current model is torch.Size([{}])."
-    )
-    assert "adapter" in explain_error(text.format("a.lora_A.weight", "8, 2", "4, 2"), None).title
-    assert "ZeRO-3" in explain_error(text.format("a.weight", "8, 2", "0"), None).cause
-    assert "other settings" in explain_error(text.format("a.weight", "8, 2", "4, 2"), None).cause
-
-
-KEY = 'RuntimeError: Error(s) in loading state_dict for Net: {} key(s) in state_dict: "{}fc.weight". '
-
-
-def test_prefixes_are_named_without_a_file() -> None:
-    for prefix, wrapper, inside in (
-        ("_orig_mod.", "torch.compile", "model._orig_mod"),
-        ("module.", "DataParallel", "model.module"),
-        ("module._orig_mod.", "and torch.compile", "model.module._orig_mod"),
-    ):
-        saved = explain_error(KEY.format("Unexpected", prefix), None)
-        assert f"in the file begin with {prefix}" in saved.title
-        assert wrapper in saved.cause
-        assert f"removeprefix('{prefix}')" in saved.advice
-        model = explain_error(KEY.format("Missing", prefix), None)
-        assert f"of the model begin with {prefix}" in model.title
-        assert inside in model.advice
-    assert explain_error(KEY.format("Missing", ""), None).title.startswith("The names in the file are not")
-
-
-def test_empty_tensors_of_a_file_come_before_adapters() -> None:
-    text = (
-        "size mismatch for lora_B.weight: copying a param with shape torch.Size([{}]) from checkpoint, the "
-        "shape in current model is torch.Size([{}])."
-    )
-    assert "ZeRO-3 had split" in explain_error(text.format("0", "8, 4"), None).title
-    assert "adapter" in explain_error(text.format("4, 4", "8, 4"), None).title
-    plain = text.replace("lora_B", "fc")
-    assert "GatheredParameters" in explain_error(plain.format("8, 4", "0"), None).advice
-
-
-def test_tables_of_embeddings_of_other_lengths() -> None:
-    text = (
-        "size mismatch for {}: copying a param with shape torch.Size([8, 64]) from checkpoint, the shape in "
-        "current model is torch.Size([128, 64])."
-    )
-    assert "number of rows" in explain_error(text.format("transformer.prefix.embedding.weight"), None).title
-    assert "number of rows" not in explain_error(text.format("fc.weight"), None).title
 
 
 # --- another file, or this one after an edit ----------------------------------------------------------------

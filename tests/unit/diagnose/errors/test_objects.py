@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspector.diagnose.errors.explain import explain_error
-from inspector.model.findings import Fix
 from tests.unit.diagnose.explaining import asking, explained, on
 
 NOT_A_CALL = """Traceback (most recent call last):
@@ -34,12 +33,6 @@ def test_whole_models_taken_for_dictionaries() -> None:
     assert explain_error(text.format("ckpt").replace("Net", "NoneType"), None).id == "value-none"
 
 
-def test_paths_of_another_system() -> None:
-    text = "NotImplementedError: cannot instantiate 'PosixPath' on your system"
-    assert explained(text, asking("pathlib.PosixPath"), id_="posix-path").fits == "yes"
-    assert explained(text, asking("torch.Size"), id_="posix-path").fits == "no"
-
-
 def test_attributes_of_modules() -> None:
     text = "AttributeError: 'Net' object has no attribute '_non_persistent_buffers_set'"
     whole = asking("torch.nn.modules.linear.Linear")
@@ -52,60 +45,3 @@ def test_attributes_of_modules() -> None:
     )
     assert explain_error(asked, None).id == "module-attribute"
     assert explain_error(asked.replace("__getattr__", "f"), None).id == "object-attribute"
-
-
-def test_files_that_are_not_torchscript() -> None:
-    text = "RuntimeError: PytorchStreamReader failed locating file constants.pkl: file not found"
-    found = explained(text, on(("a", "cpu")), id_="jit-given")
-    assert (found.fits, found.fix) == ("yes", Fix(style="plain"))
-    script = on(("a", "cpu"), format="torchscript")
-    assert explained(text, script, id_="jit-given").here == "This file is in the torchscript format."
-
-
-def test_streams_are_told_from_other_arguments() -> None:
-    text = "AttributeError: '{}' object has no attribute 'seek'."
-    assert explain_error(text.format("NoneType"), None).id == "load-argument"
-    assert explain_error(text.format("HTTPResponse"), None).id == "object-attribute"
-    elsewhere = '  File "a.py", line 2, in f\n    x.seek(0)\n'
-    assert explain_error(elsewhere + text.format("NoneType"), None).id == "value-none"
-
-
-def test_none_is_the_result_of_a_load_only_where_the_text_shows_one() -> None:
-    text = "AttributeError: 'NoneType' object has no attribute '{}'"
-    frame = '  File "a.py", line 2, in f\n    {}\n'
-    assert explain_error(text.format("eval"), None).id == "load-result"
-    assert explain_error(text.format("to"), None).id == "value-none"
-    assert explain_error(frame.format("self.encoder.eval()") + text.format("eval"), None).id == "value-none"
-    result = "TypeError: '_IncompatibleKeys' object is not callable"
-    assert explain_error(result, None).id == "load-result"
-    loaded = frame.format("net = net.load_state_dict(x).to(0)") + text.format("to")
-    assert explain_error(loaded, None).id == "load-result"
-
-
-def test_a_script_in_the_place_of_an_object() -> None:
-    text = "AttributeError: module '{}' has no attribute 'load_state_dict'"
-    found = explain_error(text.format("optimizer"), None)
-    assert found.id == "script-mistaken"
-    assert "The file is fine" in found.cause
-    assert explain_error(text.format("torch.optim"), None).id == "torch-import"
-
-
-def test_operators_of_packages_and_of_torch() -> None:
-    text = "RuntimeError: Unknown builtin op: {}::nms."
-    assert (
-        "operators torch_scatter::"
-        in explained(text.format("torch_scatter"), on(), id_="jit-operator").advice
-    )
-    assert "newer one" in explained(text.format("aten"), on(), id_="jit-operator").advice
-
-
-def test_configuration_given_for_a_path() -> None:
-    text = "AttributeError: seek. You can only torch.load from a file that is seekable."
-    assert explained(text, on(), id_="load-argument").fits == "no"
-
-
-def test_archives_for_other_loaders_have_no_constants() -> None:
-    text = "RuntimeError: PytorchStreamReader failed locating file constants.pkl: file not found"
-    for form, what in (("pt2", "a torch.export archive"), ("package", "a torch.package archive")):
-        found = explained(text, on(("a", "cpu"), format=form), id_="jit-given")
-        assert (found.fits, found.here) == ("yes", f"This file is {what}, which has no such record.")

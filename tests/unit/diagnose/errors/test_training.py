@@ -111,11 +111,6 @@ def test_keys_of_optimizers() -> None:
     assert explain_error(elsewhere, None).id == "unrecognised"
 
 
-def test_numbers_of_parameters() -> None:
-    assert explain_error(f"{STEP}KeyError: 140", None).id == "optimizer-index"
-    assert explain_error("KeyError: 140", None).id == "unrecognised"
-
-
 def test_an_optimizer_without_slots() -> None:
     made = trained("cpu", "cpu")
     bare = replace(made, tensors=tuple(row for row in made.tensors if row.slot is None))

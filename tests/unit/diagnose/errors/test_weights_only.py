@@ -122,14 +122,6 @@ def test_what_is_no_pickle_at_all() -> None:
     assert explained("WeightsUnpickler error: pop from empty list", cut, id_="not-a-pickle").fits == "yes"
 
 
-def test_an_index_error_elsewhere_is_not_the_unpicklers() -> None:
-    text = (
-        '  File "/v/site-packages/torch/{}.py", line 2, in load\n    x\nIndexError: list index out of range'
-    )
-    assert explain_error(text.format("_weights_only_unpickler"), None).id == "not-a-pickle"
-    assert explain_error(text.format("hub"), None).id == "unrecognised"
-
-
 def test_what_was_read_instead_of_a_pickle() -> None:
     text = "_pickle.UnpicklingError: Weights only load failed. WeightsUnpickler error: {}"
     damaged = explain_error(text.format("pop from empty list"), None)
