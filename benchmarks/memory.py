@@ -66,9 +66,7 @@ exec(what)
 print(status("VmHWM") - before)
 """
 LOAD = "checkpoint = torch.load(path{})"
-READ = "\nfor tensor in tensors(checkpoint): tensor.sum()"
 COPY = "net = model()\n{}\nnet.load_state_dict(checkpoint['model'])"
-ASSIGN = "with torch.device('meta'): net = model()\n{}\nnet.load_state_dict(checkpoint['model'], assign=True)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +92,7 @@ class Form:
 
 def forms() -> Iterator[Form]:
     """Return all forms that a CPU can be asked about."""
-    copy = Routine(fills_model=True)
-    assign = Routine(fills_model=True, assign=True)
-    steps = (
-        ("", "{}", LOAD_ALONE),
-        (", all read", f"{{}}{READ}", Routine(reads_all=True)),
-        (", `load_state_dict`", COPY, copy),
-        (", `load_state_dict(assign=True)`", ASSIGN, assign),
-    )
+    steps = (("", "{}", LOAD_ALONE), (", `load_state_dict`", COPY, Routine(fills_model=True)))
     for kind, name in (("cpu-1gb", "zip"), ("legacy-1gb", "legacy")):
         place: MapLocation = "cpu" if kind == "legacy-1gb" else None
         given = ", map_location='cpu'" if place else ""

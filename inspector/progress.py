@@ -21,7 +21,6 @@ class Progress:
     """The shared state of one piece of work: written by one thread, read by any other.
 
     Attributes:
-        label: What is being done at the moment, in a few words.
         done: Units finished (bytes when copying).
         total: Units altogether; 0 while unknown.
         is_counted: Whether the units are things that are counted, and no bytes.

@@ -193,16 +193,13 @@ class _Tensors:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes of each file were read."""
         return self._equalities.nbytes
 
     @property
     def is_cut(self) -> bool:
-        """Whether something about them is nested too deeply to be compared wholly."""
         return any(one.is_cut for one in self._tokens)
 
     def run(self, pairs: list[Pair]) -> tuple[TensorChange, ...]:
-        """Return the pairs that differ."""
         rows, _ = self._rows
         total = 0 if self._wish.mode == "none" else sum(rows[pair.a].nbytes for pair in pairs)
         self._progress.start("comparing tensors", total)
@@ -259,7 +256,6 @@ class _Arrays:
         self.tolerated = 0
 
     def run(self, changes: Iterable[ValueChange]) -> tuple[ValueChange, ...]:
-        """Return the changes that are left, those of arrays with their numbers."""
         if self._wish.mode != "numbers":
             return tuple(changes)
         with Differences(*self._sides, self._wish.tolerance) as differences:
@@ -316,7 +312,6 @@ class Measuring:
     """Opens both files for the first pair and keeps them, and the child that computes; any thread may ask."""
 
     def __init__(self, diff: Diff) -> None:
-        """Prepare to measure pairs of a comparison."""
         self._diff = diff
         self._lock = allocate_lock()
         self._stack = ExitStack()

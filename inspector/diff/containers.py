@@ -83,7 +83,6 @@ class _Comparing:
         )
 
     def run(self) -> Containers:
-        """Compare them."""
         places = self._places()
         self._moved.update((one, other) for one, other in places if one != other)
         changed, reordered, sets = [], [], []
@@ -144,7 +143,6 @@ class _Comparing:
         return place, place
 
     def _places(self) -> list[tuple[str, str]]:
-        """Return the places of containers that are the same one in both files."""
         partners = self._partners() if self._moved else {}
         found: dict[str, str] = {}
         for place in self._a.containers:
@@ -239,7 +237,6 @@ def _have_equal_keys(pairs: list[tuple[Value, Value]], others: list[tuple[Value,
 
 
 def _steps(pairs: list[tuple[Value, Value]]) -> list[str]:
-    """Return the keys of a mapping as steps, each once, where loading puts it: at its first place."""
     keys = dict.fromkeys((type(key), key) for key in mapping_steps(pairs))
     return [step_text(key) for key, _ in told_apart([(key, None) for _, key in keys])]
 

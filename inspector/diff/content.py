@@ -129,11 +129,7 @@ def has_elements(row: Tensor) -> bool:
 
 
 def elements_of(row: Tensor, marks: Marks = UNMARKED) -> Elements:
-    """Return where the elements of a row are.
-
-    Args:
-        marks: What its elements are only said to be.
-    """
+    """Return where the elements of a row are."""
     if row.problem is not None:
         raise ContainerError(row.problem, where=row.path)
     storage = row.storage or ""
@@ -235,11 +231,7 @@ class Equalities:
     def compare(
         self, one: Tensor, other: Tensor, marks: tuple[Marks, Marks] = (UNMARKED, UNMARKED)
     ) -> Equality:
-        """Compare two tensors of one dtype and as many elements.
-
-        Args:
-            marks: What the elements of each are only said to be.
-        """
+        """Compare two tensors of one dtype and as many elements."""
         try:
             first, second = _once(elements_of(one, marks[0]), elements_of(other, marks[1]))
             if first.storage not in self._tied[0] and second.storage not in self._tied[1]:
@@ -255,8 +247,6 @@ class Equalities:
 
     def _compare(self, one: Elements, other: Elements, dtype: str) -> Equality:
         is_alike = one.view.shape == other.view.shape and one.view.stride == other.view.stride
-        if one.nbytes <= PLAIN_NBYTES and one.is_plain and other.is_plain:
-            return self._compare_small(one, other, dtype)
         if is_alike and not one.is_plain:
             answer = self._blocks(
                 read_span(self._a, one, self._progress), read_span(self._b, other, self._progress), dtype
@@ -266,18 +256,6 @@ class Equalities:
         return self._blocks(
             read_elements(self._a, one, self._progress), read_elements(self._b, other, self._progress), dtype
         )
-
-    def _compare_small(self, one: Elements, other: Elements, dtype: str) -> Equality:
-        """Compare what one read takes; files can have a million of these."""
-        size = one.itemsize
-        block = self._a.reader.read(one.storage, one.view.first * size, one.nbytes)
-        another = self._b.reader.read(other.storage, other.view.first * size, other.nbytes)
-        if self._a.is_swapped or one.signs:
-            block = as_meant(self._a, one, block)
-        if self._b.is_swapped or other.signs:
-            another = as_meant(self._b, other, another)
-        self._count(len(block))
-        return judge(block, another, dtype)
 
     def _blocks(self, blocks: Iterator[bytes], others: Iterator[bytes], dtype: str) -> Equality:
         found = Equality("equal")
@@ -459,11 +437,7 @@ class Differences:
         progress: Progress,
         marks: tuple[Marks, Marks] = (UNMARKED, UNMARKED),
     ) -> Numbers:
-        """Compare two tensors of as many elements.
-
-        Args:
-            marks: What the elements of each are only said to be.
-        """
+        """Compare two tensors of as many elements."""
         first, second = elements_of(one, marks[0]), elements_of(other, marks[1])
         blocks = side_by_side(
             read_elements(self._a, first, progress),
@@ -479,7 +453,6 @@ class Differences:
         return self._ask(_Asked((one.element.dtype, other.element.dtype), one.shape, path), blocks, progress)
 
     def _ask(self, asked: _Asked, pairs: Iterator[tuple[bytes, bytes]], progress: Progress) -> Numbers:
-        """Have the child compare pairs of blocks."""
         head = {
             "a": asked.dtypes[0],
             "b": asked.dtypes[1],

@@ -68,7 +68,6 @@ class Copied:
     """What came out of comparing a copy with its original."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.differences: list[str] = []
         self.devices: Devices = []
         self.nbytes = 0

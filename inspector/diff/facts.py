@@ -50,7 +50,6 @@ def compare_rows(
     What a file does not say is no difference: formats without a pickle name neither devices nor gradients.
 
     Args:
-        other: That of the second.
         has_roles: Whether both files say themselves what a tensor is for. Elsewhere that is told by its
             place and by what stands beside it.
     """
@@ -134,7 +133,6 @@ def compare_unsaid(one: Value, other: Value, one_tokens: Tokens, other_tokens: T
 
 
 def _is_plain(value: Value) -> bool:
-    """Return whether a value is what nearly all tensors are."""
     return (
         type(value) is Call
         and type(value.func) is Global
@@ -197,11 +195,7 @@ _METADATA = "._metadata/"
 
 @dataclass(slots=True, kw_only=True)
 class Values:
-    """What became of values.
-
-    Attributes:
-        removed: Those that only the first file has, by number.
-    """
+    """What became of values."""
 
     removed: tuple[int, ...]
     added: tuple[int, ...]
@@ -230,10 +224,8 @@ def compare_values(
         listed = Left(_outside(places, names[0], listed.a), _outside(others, names[1], listed.b))
     pairs, left = pair_names(*names, listed)
     for rule in rules:
-        if left.a and left.b and _is_place(rule):
-            pairs, left = _moved(rule, names, pairs, left)
-        elif left.a and left.b and _is_module(rule):
-            pairs, left = _versions(rule, names, pairs, left)
+        found = _renamed(rule, names, left) if left.a and left.b else []
+        pairs, left = [*pairs, *found], _rest(left, found)
     pairs, left = _shared(a, b, pairs, left)
     tokens = Tokens(a.data, look), Tokens(b.data, look)
     changed = []
@@ -255,47 +247,33 @@ def _listed(rows: Sequence[ValueRow], side: Side, other: Side) -> list[int]:
 
 
 def _outside(places: Sequence[str], names: list[str], rows: list[int]) -> list[int]:
-    """Return the rows that stand in none of some places."""
     starts = tuple(f"{place}/" if place else "" for place in places)
     return [row for row in rows if not names[row].startswith(starts)]
 
 
-def _is_place(rule: Rule) -> bool:
-    return all(part == "" or part.endswith("/") for part in (rule.a, rule.b))
-
-
-def _is_module(rule: Rule) -> bool:
-    return all(part == "" or part.endswith(".") for part in (rule.a, rule.b))
-
-
-def _versions(
-    rule: Rule, names: tuple[list[str], list[str]], pairs: list[tuple[int, int]], left: Left
-) -> tuple[list[tuple[int, int]], Left]:
-    """Pair the versions that a state dict keeps of modules that have another name."""
+def _renamed(rule: Rule, names: tuple[list[str], list[str]], left: Left) -> list[tuple[int, int]]:
+    """Pair values that went along with the tensors beside them, and the versions of renamed modules."""
     others = {names[1][row]: row for row in left.b}
     found = []
     for row in left.a:
-        place, _, rest = names[0][row].partition(_METADATA)
-        module, _, leaf = rest.rpartition("/")
-        if rest and f"{module}.".startswith(rule.a):
-            renamed = (rule.b + f"{module}."[len(rule.a) :]).removesuffix(".")
-            partner = others.pop(f"{place}{_METADATA}{renamed}/{leaf}", None)
-            if partner is not None:
-                found.append((row, partner))
-    return [*pairs, *found], _rest(left, found)
-
-
-def _moved(
-    rule: Rule, names: tuple[list[str], list[str]], pairs: list[tuple[int, int]], left: Left
-) -> tuple[list[tuple[int, int]], Left]:
-    own = [row for row in left.a if names[0][row].startswith(rule.a)]
-    others = {names[1][row]: row for row in left.b}
-    found = []
-    for row in own:
-        partner = others.pop(rule.b + names[0][row][len(rule.a) :], None)
+        name = _new_name(rule, names[0][row])
+        partner = None if name is None else others.pop(name, None)
         if partner is not None:
             found.append((row, partner))
-    return [*pairs, *found], _rest(left, found)
+    return found
+
+
+def _new_name(rule: Rule, name: str) -> str | None:
+    parts = (rule.a, rule.b)
+    if all(part == "" or part.endswith("/") for part in parts):
+        return rule.b + name[len(rule.a) :] if name.startswith(rule.a) else None
+    place, _, rest = name.partition(_METADATA)
+    module, _, leaf = rest.rpartition("/")
+    is_of_modules = all(part == "" or part.endswith(".") for part in parts)
+    if not is_of_modules or not rest or not f"{module}.".startswith(rule.a):
+        return None
+    renamed = (rule.b + f"{module}."[len(rule.a) :]).removesuffix(".")
+    return f"{place}{_METADATA}{renamed}/{leaf}"
 
 
 def _shared(a: Side, b: Side, pairs: list[tuple[int, int]], left: Left) -> tuple[list[tuple[int, int]], Left]:
@@ -318,7 +296,6 @@ def _rest(left: Left, found: list[tuple[int, int]]) -> Left:
 def _change(
     first: int, second: int, sides: tuple[Side, Side], tokens: tuple[Tokens, Tokens]
 ) -> ValueChange | None:
-    """Return how two values differ; None for equal ones."""
     a, b = sides
     one, other = a.checkpoint.values[first], b.checkpoint.values[second]
     value, another = a.values[first], b.values[second]
@@ -346,7 +323,6 @@ def _change(
 
 
 def _array_change(change: ValueChange, one: StoredArray, other: StoredArray) -> ValueChange | None:
-    """Return how two arrays differ; None for equal ones under equal keys."""
     facts = compare_arrays(one, other)
     if not facts and not change.what:
         return None
@@ -434,7 +410,6 @@ class _Run(NamedTuple):
     is_dense: bool
 
     def overlaps(self, other: _Run) -> bool:
-        """Return whether they have a byte in common."""
         return self.storage == other.storage and self.start < other.end and other.start < self.end
 
 

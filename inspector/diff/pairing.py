@@ -27,9 +27,6 @@ def pair_names(a: Sequence[str], b: Sequence[str], left: Left) -> tuple[list[tup
     """Pair rows of equal names; return the pairs, in the order of the first, and what is left.
 
     A name that stands twice is paired from its last place on: that is the one that loading keeps.
-
-    Args:
-        a: The names of the rows of the first side, by number.
     """
     places: dict[str, int] = {}
     earlier: dict[str, list[int]] = {}
@@ -370,7 +367,6 @@ def _elements(row: Tensor) -> Elements | None:
 
 
 def _pair_kind(rows: list[_Row], others: list[_Row], progress: Progress) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of one dtype and shape: those of one beginning are read to their end."""
     heads, other_heads = _group(rows, _HEAD_NBYTES, progress), _group(others, _HEAD_NBYTES, progress)
     for head, group in heads.items():
         others_there = other_heads.get(head)
@@ -410,7 +406,6 @@ def _digest(row: _Row, most: int | None, progress: Progress) -> bytes | None:
 
 
 def _read(row: _Row, most: int | None, progress: Progress) -> Iterator[bytes]:
-    """Yield the bytes of a row's elements, or the first of them."""
     elements = row.elements
     if most is not None and elements.is_plain:
         most -= most % elements.itemsize

@@ -35,7 +35,6 @@ class Rule(NamedTuple):
 
     Attributes:
         a: The part in the first file; empty where it was added.
-        b: The part in the second; empty where it was left out.
     """
 
     a: str
@@ -52,11 +51,9 @@ class Numbers(NamedTuple):
         max_rel: The largest such difference divided by the size of the element of the second, where that is
             not 0. None without any.
         cosine: Of the finite elements of both as vectors; None where one of them is 0.
-        first_b: That of the second.
         other_bits: How many are the same number in other bits: another NaN, or -0.0 for 0.0.
         not_finite: How many differ where one of the two is NaN or infinite.
         norm_a: The length of the first as a vector of the elements that are finite in both.
-        norm_b: That of the second.
         skipped: How many elements these three leave out, since one of the two is NaN or infinite.
     """
 
@@ -104,11 +101,9 @@ class ValueChange(NamedTuple):
     """A pair of values that differ.
 
     Attributes:
-        b: That of the second.
         what: `type`, `value`, or `key` where one key is a number and the other its text. Of NumPy's arrays
             also what they differ in, as tensors do; `bits` alone where their numbers are the same.
         a_text: What it is in the first, around the first place that differs where it is long.
-        b_text: The same of the second.
     """
 
     a: int
@@ -163,7 +158,6 @@ class ContainerChange(NamedTuple):
 
     Attributes:
         a: Its type in the first, or the keys from the first on that stands elsewhere.
-        b: The same of the second.
     """
 
     a_path: str
@@ -177,11 +171,7 @@ class Diff:
     """All that two checkpoints differ in.
 
     Attributes:
-        pairs: The tensors that both have, in the order of the first.
-        removed: Tensors that only the first has, by number.
-        values_removed: Values that only the first has, by number.
         names: What loading one of the files alone would import, then what it would call.
-        records: Records of the archives, and storages without tensors, that differ.
         reordered: Mappings whose keys stand in another order, which counts as equal.
         has_containers: Whether both files say what holds their tensors, so that it could be compared.
         unlisted: Whether either file has values that no row lists, so that those were not compared.

@@ -68,7 +68,6 @@ class _Archive(NamedTuple):
     stored: list[tuple[int, int]]
 
     def storages_in(self, offset: int, nbytes: int) -> list[tuple[int, int]]:
-        """Return the storages in some bytes."""
         first = bisect_left(self.stored, (offset, -1))
         return self.stored[first : bisect_left(self.stored, (offset + max(nbytes, 1), -1))]
 
@@ -254,7 +253,6 @@ class StorageDigests:
     """Digests the bytes of the storages of one side, each once."""
 
     def __init__(self, side: Side, progress: Progress) -> None:
-        """Begin with none."""
         self._side = side
         self._progress = progress
         self._known: dict[str, bytes] = {}
@@ -478,7 +476,6 @@ def _is_same_file(one: Folder, other: Folder, name: str, progress: Progress) -> 
 
 
 def _places(side: Side, part: int = 0) -> list[tuple[int, int]]:
-    """Return where storages are in a file of a side, in order."""
     stored = side.container.stored.values()
     return sorted(
         (place.offset, place.nbytes) for place in stored if place.offset is not None and place.part == part

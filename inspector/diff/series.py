@@ -56,7 +56,6 @@ class Point(NamedTuple):
         step: Its distance from what it is in the file before; None in the first.
         drift: Its distance from what it is in the first file; None there.
         skipped: How many elements norm and drift leave out, since they are NaN or infinite here or there.
-        step_skipped: The same of the step.
     """
 
     norm: float
@@ -74,7 +73,6 @@ class SeriesRow(NamedTuple):
     """One tensor over all files.
 
     Attributes:
-        numel: How many elements it has.
         points: What it is in each file; None where it is missing, of another shape, or cannot be read.
         is_counter: Whether it counts steps, or is a single number beside a model, such as `best_acc1`: it
             moves by itself, and by far more than any weight.
@@ -123,11 +121,7 @@ def _in_order(name: str) -> list[tuple[int, str]]:
 def compare_series(
     paths: Sequence[str], progress: Progress, choose: Callable[[Checkpoint], Chosen] | None = None
 ) -> Series:
-    """Compare each checkpoint with the one before it, and with the first.
-
-    Args:
-        choose: Returns the rows of the first file that matter; None for all.
-    """
+    """Compare each checkpoint with the one before it, and with the first."""
     with open_side(paths[0], progress) as first, Worker() as worker:
         desk = _Desk(progress, worker)
         rows = first.checkpoint.tensors
@@ -168,7 +162,6 @@ def _point(drift: Numbers, step: Numbers | None) -> Point:
 
 
 def _counts(row: Tensor) -> bool:
-    """Return whether a tensor is one whose way says anything: numbers with fractions, of the file's own."""
     return has_elements(row) and row.part_of is None and row.nbytes > 0 and not is_whole(row.dtype)
 
 
@@ -197,7 +190,6 @@ def _partners(one: Side, other: Side, progress: Progress) -> dict[int, int]:
 
 
 def _compared(one: Side, other: Side, pairs: dict[int, tuple[int, int]], desk: _Desk) -> dict[int, Numbers]:
-    """Return the numbers of pairs that are of one shape and can be read, by the first file's rows."""
     found = {}
     rows, others = one.checkpoint.tensors, other.checkpoint.tensors
     desk.progress.start("comparing numbers", sum(rows[pair[0]].nbytes for pair in pairs.values()))

@@ -72,7 +72,6 @@ class Side:
 
 
 def _steps(path: str) -> Iterator[str]:
-    """Yield the way to a path, from its first step on."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]

@@ -198,7 +198,6 @@ class Kept:
     """
 
     def __init__(self, *, has_keys: bool = True) -> None:
-        """Begin with nothing."""
         self.keys: dict[str, int] | None = None if has_keys else {}
         self.devices: list[str] = []
         self.files: list[bytes] = []
@@ -220,7 +219,6 @@ class ExactTokens(Tokens):
     """Digests the values of one pickle so that only what is the very same but for devices has one digest."""
 
     def __init__(self, data: bytes, look: Callable[[], object], kept: Kept) -> None:
-        """Begin; what is left out goes into `kept`, which the pickles of one file share."""
         super().__init__(data, look)
         self._kept = kept
 
@@ -358,7 +356,6 @@ def _device_of(value: Value) -> str | None:
 
 
 def _is_short(value: Value) -> bool:
-    """Return whether a value is a text as devices are."""
     return isinstance(value, str) and len(value) <= _MOST_DEVICE_CHARS
 
 

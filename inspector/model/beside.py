@@ -43,7 +43,6 @@ def read_models_beside(path: str, limits: Limits, progress: Progress) -> list[li
     """Return the models in the first file beside an optimizer's that holds any, in each order they can have.
 
     Args:
-        path: The file that holds an optimizer and no model.
         limits: The bounds for that other file, which are counted anew.
     """
     fresh = replace(limits, work=None, ends_s=float("inf"))

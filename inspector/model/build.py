@@ -30,7 +30,6 @@ from inspector.model.optimizer.parameters import Parameters, Shape, View, read_m
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.facts import describe_safety, list_globals, note_program_uses
 from inspector.model.programs.uses import note_strangers
-from inspector.model.roles.cpu_state import is_metadata_on_cpu
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.storages import build_storages, mark_misfits
 from inspector.model.tensors.views import Known
@@ -69,7 +68,7 @@ def read_within(container: Container, look: Callable[[int], None]) -> tuple[str,
     return tuple(sorted(found))
 
 
-__all__ = ["build_checkpoint", "collector_paused", "is_metadata_on_cpu", "open_checkpoint"]
+__all__ = ["build_checkpoint", "collector_paused", "open_checkpoint"]
 
 _MODEL_TYPE = "config.json/model_type"
 _DEEP = 2  # as far as the state of an optimizer lies below the root
@@ -149,7 +148,7 @@ def build_checkpoint(
         on_walked(found)
     for stream, form in container.objects:
         note_strangers(found.uses, stream, is_legacy=format_of(form).is_stream)
-    note_program_uses(found.uses, container.programs, found.arguments, work.look, limits.ends_s)
+    note_program_uses(found.uses, container.programs, work.look, limits.ends_s)
     others: list[list[Parameters]] = []
     if beside and found.optimizers and not any(model.rows for model in found.models):
         from inspector.model.beside import read_models_beside  # noqa: PLC0415 - few files are an optimizer's
@@ -202,7 +201,6 @@ def build_checkpoint(
 
 
 def _bounds(limits: Limits, container: Container) -> Limits:
-    """Return limits with that of rows: more of them where they are cheap."""
     return limits if container.programs else replace(limits, rows=limits.header_rows)
 
 
@@ -219,10 +217,9 @@ def _check_problems(tensors: list[Tensor], limits: Limits) -> None:
 def _name_slots(
     found: Found, others: list[list[Parameters]], work: Work, held: list[dict[Key, View]]
 ) -> list[Names]:
-    """Name the parameter of every optimizer slot, where it is known."""
     slots: list[dict[Key, list[Tensor]]] = [defaultdict(list) for _ in found.optimizers]
-    work.look(2 * len(found.slots.rows))
-    for row, number, owner in found.slots.all():
+    work.look(2 * len(found.slots))
+    for row, number, owner in found.slots:
         slots[number][owner].append(found.tensors[row])
     work.look(sum(len(model.rows) for model in found.models))
     models = read_models(found.models, found.tensors)
@@ -232,7 +229,7 @@ def _name_slots(
         rows.clear()  # they are made anew below
     others = others if not models else _ways_of(models, found.values)
     names = _name_by_others(owned, others) if others else name_parameters(owned, models)
-    for row, number, owner in found.slots.all():
+    for row, number, owner in found.slots:
         name = names[number].by_id.get(owner)
         if name is not None:
             work.write(written_chars(name))
@@ -306,7 +303,6 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
 
 
 def _inside(found: Found, data: bytes, limits: Limits, progress: Progress) -> Iterator[HiddenDevice]:
-    """Yield the devices of files of torch that are bytes in this one."""
     if found.embedded:
         from inspector.model.inside import devices_inside  # noqa: PLC0415 - few files hold others
 

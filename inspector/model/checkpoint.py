@@ -49,7 +49,6 @@ class Tensor(NamedTuple):
         path: The keys joined by `/`, escaped as in JSON Pointer.
         device: The device's text in the file, such as `cuda:1`.
         dtype: torch's name without `torch.`.
-        stride: Steps by dimension, in elements; None when the layout has none.
         storage_offset: First element within the storage; None when the layout has none.
         layout: `strided`, `sparse_coo`, ..., or `storage` for a bare storage.
         storage: The key of the storage it views; None for composites and meta tensors.
@@ -118,11 +117,9 @@ class Storage(NamedTuple):
         dtype: torch's name of the element type; `uint8` for untyped storages.
         nbytes: What the file stores, in bytes; what the pickle declares when the bytes are missing.
         file_offset: Where the bytes start in their file; None when they are absent or compressed.
-        missing: Whether the file does not hold the bytes.
         viewed_nbytes: Bytes that at least one tensor views, counted once.
         expected_nbytes: What the pickle declares, where the file holds more or less than that; else None.
         part: The file that they are in, where a checkpoint consists of several; else empty.
-        pieces: What they are put together from, maybe over several files; else empty.
     """
 
     key: str
@@ -142,7 +139,6 @@ class ValueRow(NamedTuple):
     """One leaf that is no tensor: a number, a text, an object that stays closed.
 
     Attributes:
-        keys: The way to it from the root, as for tensors.
         after: How many tensor rows stand before it in the file, so that the two can be listed in one order.
     """
 
@@ -235,9 +231,9 @@ class Verb(StrEnum):
     LOAD = "load"
     """It loads a persistent id that is no storage's."""
     MISBUILD = "misbuild"
-    """It sets a state that the type of the result does not take."""
+    """It sets a state that nobody writes for the type of the result."""
     MISCALL = "miscall"
-    """It hands the name arguments that it does not take."""
+    """It hands the name arguments that nobody writes."""
     MISREAD = "misread"
     """It loads a storage by an id that torch cannot read."""
     SETITEM = "setitem"
@@ -289,7 +285,6 @@ class Safety:
     """What a pickle needs in order to load, as far as reading alone can tell.
 
     Attributes:
-        opcodes: Names of the opcodes used, in the order of their first use.
         unusual: Those that not every restricted unpickler knows, with their places.
         protocol: The pickle protocol that the stream declares; 0 without a declaration.
         oddities: What no honest writer does, or readers understand differently.
@@ -331,12 +326,8 @@ class Checkpoint:
 
     Attributes:
         format: The container, in the words of `show --json`.
-        file_nbytes: Size of the file, in bytes.
-        tensors: All tensor rows in file order.
         storages: All storages in the order of their first use.
-        values: All other leaves in file order.
         globals: Names that the pickles ask for, in the order of their first use.
-        hidden_devices: Devices that `map_location` does not reach.
         root: The kind of the outermost value: `mapping`, `sequence`, `tensor`, `module`, `object` or `value`.
         module_class: The dotted class of a whole pickled module, else None.
         safety: What loading would need; None where there is no pickle, so that loading runs nothing.

@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import Encoding, HiddenDevice, Key, KeyFault, Tensor, ValueRow
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.uses import Uses
-from inspector.model.roles.cpu_state import NONE_PINNED
-from inspector.model.roles.roles import NOWHERE, Context, ModelDraft
+from inspector.model.roles.roles import NONE_PINNED, NOWHERE, Context, ModelDraft
 from inspector.model.tensors.storages import Views
 from inspector.pickles.values import Value
 from inspector.records import dataclass, field
-
-
-class Slots:
-    """The slots of optimizers, in columns."""
-
-    __slots__ = ("_numbers", "_owners", "rows")
-
-    def __init__(self) -> None:
-        self.rows = array("L")
-        self._numbers = array("L")
-        self._owners: list[Key] = []
-
-    def add(self, row: int, number: int, owner: Key) -> None:
-        """Add a slot: its row, its optimizer, and the optimizer's own number or name of the parameter."""
-        self.rows.append(row)
-        self._numbers.append(number)
-        self._owners.append(owner)
-
-    def all(self) -> Iterator[tuple[int, int, Key]]:
-        """Yield them all, each with its row, its optimizer and its owner."""
-        return zip(self.rows, self._numbers, self._owners, strict=True)
 
 
 @dataclass(slots=True)
@@ -50,15 +26,14 @@ class Found:
         places: Where the containers stand that were entered, by their `id`.
         holders: Those containers, but for tensors, for those who need more of them than their leaves.
         leaves: Where the objects stand that are shown as one leaf, by their `id`.
-        faults: What stops torch in a dictionary, see `model.arguments.keys`.
+        faults: What stops torch in a dictionary, see `model.walk.KeyFaults`.
         embedded: Bytes that may be checkpoints of their own, with their places.
-        too_deep: How many values are nested too deeply to be shown.
         encodings: How values come out of elements, by row, where not simply by their type.
     """
 
     tensors: list[Tensor] = field(default_factory=list)
     sources: list[Value] = field(default_factory=list)
-    slots: Slots = field(default_factory=Slots)
+    slots: list[tuple[int, int, Key]] = field(default_factory=list)
     views: Views = field(default_factory=Views)
     values: list[ValueRow] = field(default_factory=list)
     leaf_values: list[Value] = field(default_factory=list)
@@ -67,7 +42,6 @@ class Found:
     hidden_devices: list[HiddenDevice] = field(default_factory=list)
     hidden_sources: list[Value] = field(default_factory=list)
     uses: Uses = field(default_factory=set)
-    arguments: Arguments = field(default_factory=Arguments)
     places: dict[int, str] = field(default_factory=dict)
     holders: list[Value] = field(default_factory=list)
     leaves: dict[int, str] = field(default_factory=dict)
@@ -83,7 +57,6 @@ class Frame(NamedTuple):
 
     Attributes:
         children: What is still to come of it; the root comes under the key None.
-        part_of: Index of the composite tensor that it is a part of, or None.
         pinned: Keys below which tensors are on the CPU by design.
         weight: What the way to it costs each row below, in bytes beyond the text of its path.
     """

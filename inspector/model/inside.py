@@ -40,7 +40,6 @@ def devices_inside(
 
 
 def _devices(contents: bytes, path: str, limits: Limits, progress: Progress) -> list[str]:
-    """Return the devices of one file; none of what is broken."""
     try:
         container = read_container(BytesSource(contents, path), within_bounds(limits), progress)
     except CancelledError:

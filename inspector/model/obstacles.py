@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from enum import Enum, auto
+from enum import Enum
 from typing import NamedTuple
 
 from inspector.containers.formats import format_of
 from inspector.containers.notes import AMBIGUOUS, NoteKind
 from inspector.containers.zip.directory import MinizError, miniz_words
-from inspector.model.arguments.check import is_judged
-from inspector.model.arguments.kinds import UNKNOWN, kind_of_name
+from inspector.model.arguments import UNKNOWN, kind_of_name
 from inspector.model.checkpoint import Checkpoint, Fault, GlobalUse, KeyFault, Storage, Tensor, Verb
 from inspector.model.once import once
 from inspector.model.tensors.views import PAST, end_of, torch_words
@@ -60,41 +59,60 @@ _OF_FAULT: dict[Fault, tuple[str, str]] = {
 }
 
 
-class ObstacleKind(Enum):
-    """What stops `torch.load`."""
+_FETCH = "Fetch or copy the file again."
+_SAVE = "Open it and save it again with the program that wrote it."
+_ENGINE = (
+    'DeepSpeed\'s engine loads it: set "checkpoint": {"load_universal": true} in its configuration. For '
+    "torch.load write one file."
+)
+_REFUSES = "torch-refuses"
 
-    GZIP = auto()
-    """The whole file is compressed."""
-    DIRECTORY = auto()
-    """The directory of the zip is lost or damaged."""
-    ARCHIVE = auto()
-    """Its zip reader refuses the archive."""
-    BAD_VERSION = auto()
-    OLDER_VERSION = auto()
-    NEWER_VERSION = auto()
-    BYTE_ORDER = auto()
-    RECORD = auto()
-    """The record of a storage is missing, or refused."""
-    RECORD_SIZE = auto()
-    """It is not as long as the pickle says."""
-    TORCH_1_4 = auto()
-    """It is where only torch 1.4 looks for it."""
-    LEGACY_TYPE = auto()
-    """The legacy format cannot hold what the file imports."""
-    CUT_OFF = auto()
-    """A legacy file ends before its last storage does."""
-    MISSING_FILE = auto()
-    """One of several files is not there, or cannot be read."""
-    OBJECTS = auto()
-    """An array of objects is a pickle."""
-    UNIVERSAL = auto()
-    """A universal checkpoint of DeepSpeed has no states of ranks to join."""
-    ODD_KEYS = auto()
-    """The list of storage keys is not that of the pickle."""
-    TENSOR = auto()
-    """A tensor cannot be what the pickle says."""
-    PICKLE = auto()
-    """The pickle does with its values what cannot be done."""
+
+class ObstacleKind(Enum):
+    """What stops `torch.load`, the id of the finding that explains it, and what to do about it."""
+
+    # the whole file is compressed
+    GZIP = 1, _REFUSES, "Unpack it first, or give torch.load what gzip.open returns (bz2.open, lzma.open)."
+    # the directory of the zip is lost or damaged
+    DIRECTORY = 2, "truncated", _FETCH
+    # its zip reader refuses the archive
+    ARCHIVE = 3, _REFUSES, _SAVE
+    BAD_VERSION = 4, _REFUSES, _FETCH
+    OLDER_VERSION = 5, _REFUSES, _SAVE
+    NEWER_VERSION = 6, "newer-format", "Update torch, or save it again for an older one."
+    BYTE_ORDER = 7, _REFUSES, _FETCH
+    # the record of a storage is missing, or refused
+    RECORD = 8, "truncated", _FETCH
+    # it is not as long as the pickle says
+    RECORD_SIZE = 9, "truncated", _FETCH
+    # it is where only torch 1.4 looks for it
+    TORCH_1_4 = (
+        *(10, _REFUSES),
+        "Only torch 1.4 reads it: load it there, and save it in that version's usual format.",
+    )
+    # the legacy format cannot hold what the file imports
+    LEGACY_TYPE = 11, _REFUSES, _SAVE
+    # a legacy file ends before its last storage does
+    CUT_OFF = 12, "truncated", _FETCH
+    # one of several files is not there, or cannot be read
+    MISSING_FILE = 13, "missing-part", "Fetch the missing files, and put them beside the others."
+    # an array of objects is a pickle
+    OBJECTS = (
+        *(14, _REFUSES),
+        "Only if you trust whoever made it, give numpy.load the option allow_pickle=True.",
+    )
+    # a universal checkpoint of DeepSpeed has no states of ranks to join
+    UNIVERSAL = 15, _REFUSES, _ENGINE
+    # the list of storage keys is not that of the pickle
+    ODD_KEYS = 16, _REFUSES, _SAVE
+    # a tensor cannot be what the pickle says
+    TENSOR = 17, "invalid-tensor", _FETCH
+    # the pickle does with its values what cannot be done
+    PICKLE = 18, _REFUSES, _SAVE
+
+    def __init__(self, _number: int, finding: str, remedy: str) -> None:
+        self.finding = finding
+        self.remedy = remedy
 
 
 # By how a file is compressed: its first byte that is no opcode to torch, and what Python's unpickler says.
@@ -109,41 +127,6 @@ _PACKED = {
     "zstd": (0xB5, "invalid load key, '\\xb5'."),  # behind the MARK that it begins with
 }
 _TRUNCATED = "UnpicklingError: pickle data was truncated"
-_FETCH = "Fetch or copy the file again."
-_SAVE = "Open it and save it again with the program that wrote it."
-_UNIVERSAL = (
-    'DeepSpeed\'s engine loads it: set "checkpoint": {"load_universal": true} in its configuration. For '
-    "torch.load write one file."
-)
-_ABOUT = {
-    ObstacleKind.GZIP: (
-        "torch-refuses",
-        "Unpack it first, or give torch.load what gzip.open returns (bz2.open, lzma.open).",
-    ),
-    ObstacleKind.DIRECTORY: ("truncated", _FETCH),
-    ObstacleKind.ARCHIVE: ("torch-refuses", _SAVE),
-    ObstacleKind.BAD_VERSION: ("torch-refuses", _FETCH),
-    ObstacleKind.OLDER_VERSION: ("torch-refuses", _SAVE),
-    ObstacleKind.NEWER_VERSION: ("newer-format", "Update torch, or save it again for an older one."),
-    ObstacleKind.BYTE_ORDER: ("torch-refuses", _FETCH),
-    ObstacleKind.RECORD: ("truncated", _FETCH),
-    ObstacleKind.RECORD_SIZE: ("truncated", _FETCH),
-    ObstacleKind.TORCH_1_4: (
-        "torch-refuses",
-        "Only torch 1.4 reads it: load it there, and save it in that version's usual format.",
-    ),
-    ObstacleKind.LEGACY_TYPE: ("torch-refuses", _SAVE),
-    ObstacleKind.CUT_OFF: ("truncated", _FETCH),
-    ObstacleKind.MISSING_FILE: ("missing-part", "Fetch the missing files, and put them beside the others."),
-    ObstacleKind.OBJECTS: (
-        "torch-refuses",
-        "Only if you trust whoever made it, give numpy.load the option allow_pickle=True.",
-    ),
-    ObstacleKind.UNIVERSAL: ("torch-refuses", _UNIVERSAL),
-    ObstacleKind.ODD_KEYS: ("torch-refuses", _SAVE),
-    ObstacleKind.TENSOR: ("invalid-tensor", _FETCH),
-    ObstacleKind.PICKLE: ("torch-refuses", _SAVE),
-}
 
 
 class Obstacle(NamedTuple):
@@ -155,16 +138,6 @@ class Obstacle(NamedTuple):
 
     kind: ObstacleKind
     message: str
-
-    @property
-    def finding(self) -> str:
-        """The id of the finding that explains it."""
-        return _ABOUT[self.kind][0]
-
-    @property
-    def remedy(self) -> str:
-        """What to do about it, in one sentence."""
-        return _ABOUT[self.kind][1]
 
 
 def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
@@ -303,7 +276,11 @@ def _words_of_use(checkpoint: Checkpoint, name: str, verb: Verb, *, restricted: 
     if verb is Verb.LOAD and not format_of(checkpoint.format).is_stream:
         return "AssertionError"
     if verb is Verb.CALL and not name:  # of what a listed name makes, nothing can be called
-        return _CALLED_WRONGLY if all(is_judged(present_name(use.name)) for use in checkpoint.globals) else ""
+        return (
+            _CALLED_WRONGLY
+            if UNKNOWN not in {kind_of_name(present_name(use.name)) for use in checkpoint.globals}
+            else ""
+        )
     if verb is Verb.APPEND and kind != UNKNOWN and name != "builtins.bytearray":
         return "AttributeError"
     is_mapping = present_name(name) in {"collections.OrderedDict", "collections.Counter"}

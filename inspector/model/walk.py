@@ -13,14 +13,11 @@ from typing import cast
 
 from inspector.errors import ModelError
 from inspector.limits import Limits, Work, written_chars
-from inspector.model.arguments.check import is_plain
-from inspector.model.arguments.kinds import UNHASHABLE_KINDS, kind_of, listed_name
+from inspector.model.arguments import UNHASHABLE_KINDS, is_plain, kind_of, listed_name
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace, Key, KeyFault, Role, Tensor, ValueRow
 from inspector.model.found import Found, Frame
 from inspector.model.optimizer.state_dict import OptimizerReader, looks_like_optimizer
 from inspector.model.programs.uses import note_fault, note_use
-from inspector.model.roles.contents import holds_averages, holds_data, is_module, looks_like_model
-from inspector.model.roles.cpu_state import NONE_PINNED, is_metadata_on_cpu, pinned_keys
 from inspector.model.roles.hidden import (
     DEVICE_CLASS,
     GENERATOR,
@@ -28,7 +25,20 @@ from inspector.model.roles.hidden import (
     hidden_devices,
     is_of_generator,
 )
-from inspector.model.roles.roles import Context, ModelDraft, enter, is_averaged_parameter, role_of_tensor
+from inspector.model.roles.roles import (
+    NONE_PINNED,
+    Context,
+    ModelDraft,
+    enter,
+    holds_averages,
+    holds_data,
+    is_averaged_parameter,
+    is_metadata_on_cpu,
+    is_module,
+    looks_like_model,
+    pinned_keys,
+    role_of_tensor,
+)
 from inspector.model.tensors.rebuild import describe_tensor, device_text
 from inspector.model.tensors.views import NOTHING_KNOWN, Known, TensorFacts
 from inspector.model.values.children import (
@@ -343,8 +353,7 @@ class _Walk:
         found.tensors.append(tuple.__new__(Tensor, row))  # Tensor(...) would take four times as long
         found.sources.append(value)
         if type(value) is Call and not is_plain(value, facts.dtype):
-            self._work.look(breadth_of(value))
-            note_fault(found.uses, listed_name(value.func), value, found.arguments)
+            note_fault(found.uses, listed_name(value.func), value, self._work.look)
         if facts.parts or facts.state is not None or facts.encoding is not None:
             self._enter_tensor(frame, keys, path, value, facts)
 
@@ -383,7 +392,7 @@ class _Walk:
     def _add_slot(self, number: int, owner: Key, slot: str, facts: TensorFacts) -> bool:
         """Note a slot of an optimizer's state; return whether it is on the CPU by design."""
         found = self._found
-        found.slots.add(len(found.tensors), number, owner)
+        found.slots.append((len(found.tensors), number, owner))
         return found.optimizers[number].is_kept_on_cpu(owner, slot, facts.shape)
 
     @staticmethod
@@ -511,7 +520,7 @@ class _Walk:
                 self._found.hidden_devices.append(device)
                 self._found.hidden_sources.append(source)
         if isinstance(value, Call):
-            note_use(self._found.uses, value, self._found.arguments)
+            note_use(self._found.uses, value)
             devices = hidden_devices(value)
             if devices:
                 self._devices[id(value)] = devices

@@ -23,12 +23,7 @@ _ORDER: dict[What, int] = {"moves": 0, "kept": 1, "stays": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    """Tensors of one role that share their way.
-
-    Attributes:
-        nbytes: Their size, elements times item size.
-        examples: The paths of the first few, fit for a screen.
-    """
+    """Tensors of one role that share their way."""
 
     what: What
     device: str

@@ -12,7 +12,8 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +22,7 @@ from inspector.containers.container import Container
 from inspector.containers.copying import write_bytes
 from inspector.containers.formats import refuse_step
 from inspector.containers.opening import open_path, read_container
-from inspector.containers.source import FileSource, Source
+from inspector.containers.source import FileSource
 from inspector.diff.same_bytes import (
     SAMPLE_NBYTES,
     find_difference,
@@ -36,11 +37,10 @@ from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
 from inspector.records import dataclass
-from inspector.remap.files import OutFile, explained, refuse_destination, writing
+from inspector.remap.files import OutFile, clone_by_name, explained, refuse_destination, writing
 from inspector.remap.forms import refuse_suffix
 from inspector.remap.plan import Plan, device_texts, plan_moves, with_viewed, without_nowhere
-from inspector.remap.relabel import RELABELINGS, CopyWriter, relabeling_of
-from inspector.remap.rewrite import rewrite_pickle
+from inspector.remap.relabel import RELABELINGS, CopyWriter, relabeling_of, write_relabeled
 from inspector.remap.rules import format_rule
 from inspector.remap.verify import check_copy
 from inspector.units import escape_text
@@ -50,16 +50,11 @@ if TYPE_CHECKING:
 
 Verify = Literal["none", "quick", "full", "torch"]
 """How thoroughly a copy is checked, see `export_copy`."""
-_COPIED_BY_NAME = frozenset({"darwin", "win32"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """A copy that was written.
-
-    Attributes:
-        compared_nbytes: How many of the copied bytes were compared with the original's, one by one ...
-    """
+    """A copy that was written."""
 
     destination: Path
     nbytes: int
@@ -97,25 +92,15 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
     progress = progress or Progress()
     refuse_suffix(destination, "same")
     refuse_destination(path, destination, overwrite=overwrite)
-    limits = DEFAULT_LIMITS
-    with open_path(path, limits) as source:
-        with collector_paused():
-            container = read_container(source, limits, progress)
-            relabeling = relabeling_of(container)
-            plan = with_viewed(plan, container.storage_ids.values())
-            # Of an archive of several pickles, each is rewritten when it is its turn.
-            several = bool(container.pickles) or not relabeling.is_one_pickle
-            pickle = b"" if several else rewrite_pickle(container.pickle(), plan, progress=progress)
+    with open_path(path, DEFAULT_LIMITS) as source, collector_paused():
+        container = read_container(source, DEFAULT_LIMITS, progress)
+        plan = with_viewed(plan, container.storage_ids.values())
+        relabeling_of(container)  # refuses what cannot be changed before anything is written
         with writing(destination, like=source.status, overwrite=overwrite) as out:
-            writer = CopyWriter(
-                source=source,
-                target=out.fd,
-                pickle=pickle,
-                limits=limits,
-                progress=progress,
-                clone=_cloner(source, out, progress),
-            )
-            in_one_piece = relabeling.write(container, writer, plan)
+            fd = source.fileno() if sys.platform == "darwin" else None
+            clone = None if fd is None else partial(clone_by_name, fd, out)
+            writer = CopyWriter(source=source, target=out.fd, progress=progress, clone=clone)
+            in_one_piece = write_relabeled(container, writer, plan)
             source.refuse_changed("copied")
             devices = frozenset[str]() if verify == "none" else _verify(container, out, plan, progress)
             compared_nbytes = _compare_bytes(writer, out, verify)
@@ -137,7 +122,6 @@ def export_copy(  # noqa: PLR0913 - what, where, how, and how it is checked
 
 
 def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) -> frozenset[str]:
-    """Open the copy again and compare; return the devices it names."""
     progress.start("waiting for the disk")
     out.settle()
     progress.start("checking the copy")
@@ -148,7 +132,6 @@ def _verify(container: Container, out: OutFile, plan: Plan, progress: Progress) 
 
 
 def _compare_bytes(writer: CopyWriter, out: OutFile, verify: Verify) -> int:
-    """Compare what was copied, or samples of it; return how many bytes."""
     if verify == "none" or (writer.source.gzipped and verify != "full"):  # it had to be inflated again
         return 0
     spans = writer.copied if verify == "full" else sample_spans(writer.copied, SAMPLE_NBYTES)
@@ -175,16 +158,6 @@ def _ask_torch(
     return found
 
 
-def _cloner(source: Source, out: OutFile, progress: Progress) -> Callable[[], bool] | None:
-    """Return what has the system copy the whole file, where it does that by name."""
-    fd = source.fileno()
-    if fd is None or sys.platform not in _COPIED_BY_NAME:
-        return None
-    from inspector.remap.cloning import Original, clone_by_name  # noqa: PLC0415 - ctypes takes 5 ms
-
-    return lambda: clone_by_name(Original(fd=fd, path=source.path), out, progress)
-
-
 # ------------------------------------------------------------------------------------------------------------
 # A copy of a folder with other devices: each file of torch's with its part of the plan, others as they are.
 #
@@ -206,11 +179,7 @@ def export_folder(
     verify: Verify = "quick",
     progress: Progress | None = None,
 ) -> Export:
-    """Write a copy of a folder with the devices of a plan.
-
-    Args:
-        verify: How each file is checked, see `export_copy`.
-    """
+    """Write a copy of a folder with the devices of a plan."""
     progress = progress or Progress()
     root = _root_of(checkpoint.path)
     if not can_relabel(checkpoint):
@@ -226,14 +195,14 @@ def export_folder(
     try:
         with explained(destination):
             made.mkdir()
-        done = list(_write(checkpoint, plan, made, verify=verify, progress=progress))
-        others = _compare_others(checkpoint, made, verify, progress)
+        written = list(_write(checkpoint, plan, made, verify=verify, progress=progress))
         with explained(destination):
             made.rename(destination)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
     files = [file for file in destination.rglob("*") if file.is_file()]
+    done = [one for *_, one in written if one is not None]
     return Export(
         destination=destination,
         nbytes=sum(file.stat().st_size for file in files),
@@ -242,8 +211,8 @@ def export_folder(
         kept_tensors=len(plan.kept),
         in_one_piece=all(one.in_one_piece for one in done),
         verified=all(one.verified for one in done),
-        compared_nbytes=others[0] + sum(one.compared_nbytes for one in done),
-        copied_nbytes=others[1] + sum(one.copied_nbytes for one in done),
+        compared_nbytes=sum(compared for compared, *_ in written),
+        copied_nbytes=sum(copied for _, copied, _ in written),
     )
 
 
@@ -263,8 +232,8 @@ def _refuse(root: Path, destination: Path) -> None:
 
 def _write(
     checkpoint: Checkpoint, plan: Plan, made: Path, *, verify: Verify, progress: Progress
-) -> Iterator[Export]:
-    """Write every file, and yield what became of those of torch's."""
+) -> Iterator[tuple[int, int, Export | None]]:
+    """Write every file; yield how many bytes were compared and copied, and what became of torch's own."""
     parts = {
         os.path.realpath(part.path): part.path for part in checkpoint.parts if part.format in RELABELINGS
     }
@@ -282,36 +251,24 @@ def _write(
                     "only regular files are copied", where=str(file), remedy="take it out first"
                 )
             if part is None:
-                with explained(target / name):
-                    shutil.copyfile(file, target / name)
+                yield *_copy_other(file, target / name, verify, progress), None
                 continue
-            own = open_checkpoint(part, progress=progress)
-            yield export_copy(
-                part, target / name, _own_plan(checkpoint, plan, own), verify=verify, progress=progress
-            )
+            own = _own_plan(checkpoint, plan, open_checkpoint(part, progress=progress))
+            done = export_copy(part, target / name, own, verify=verify, progress=progress)
+            yield done.compared_nbytes, done.copied_nbytes, done
 
 
-def _compare_others(
-    checkpoint: Checkpoint, made: Path, verify: Verify, progress: Progress
-) -> tuple[int, int]:
-    """Compare the files that were copied as they are; return how many bytes, and of how many."""
-    root = _root_of(checkpoint.path)
-    rewritten = {os.path.realpath(part.path) for part in checkpoint.parts if part.format in RELABELINGS}
-    compared = copied = 0
-    for copy in made.rglob("*"):
-        file = root / copy.relative_to(made)
-        if not copy.is_file() or os.path.realpath(file) in rewritten:
-            continue
-        with FileSource(str(file)) as source, FileSource(str(copy)) as other:
-            spans = whole_spans(source, other, progress)
-            copied += total_nbytes(spans)
-            if verify == "none":
-                continue
-            spans = spans if verify == "full" else sample_spans(spans, SAMPLE_NBYTES)
-            compared += total_nbytes(spans)
-            if find_difference(source.read, other.read, spans, progress) is not None:
-                raise ExportError("the bytes of a copied file differ from the original's", where=str(file))
-    return compared, copied
+def _copy_other(file: Path, copy: Path, verify: Verify, progress: Progress) -> tuple[int, int]:
+    """Copy a file as it is and compare; return how many bytes were compared, and how many copied."""
+    with explained(copy):
+        shutil.copyfile(file, copy)
+    with FileSource(str(file)) as source, FileSource(str(copy)) as other:
+        spans = whole_spans(source, other, progress)
+        some = [] if verify == "none" else sample_spans(spans, SAMPLE_NBYTES)
+        compared = spans if verify == "full" else some
+        if find_difference(source.read, other.read, compared, progress) is not None:
+            raise ExportError("the bytes of a copied file differ from the original's", where=str(file))
+    return total_nbytes(compared), total_nbytes(spans)
 
 
 def _own_plan(checkpoint: Checkpoint, plan: Plan, own: Checkpoint) -> Plan:

@@ -45,12 +45,7 @@ class Form:
         only_weights: The model's weights alone, without the prefixes that wrappers put before their names.
         shape: `same` keeps the objects as they are; `state-dict` gives the model's tensors by name, without
             any class; `safetensors` writes those in that format.
-        exclude: Patterns of paths that are left out, as in `path:` rules.
         strip_prefix: What is removed from the front of every name, or the path of the model that is meant.
-        container: What torch reads it as; safetensors is a container of its own.
-        cast: The type that float32 weights become, or None to leave them.
-        ema: Whether the averaged weights are meant where there are others, too.
-        path: The path of the model that is meant, or None where there is one only.
     """
 
     only_weights: bool = False
@@ -106,8 +101,6 @@ class FormPreview:
 
     Attributes:
         model: The path of the model that is taken; None when everything is. The root is an empty text.
-        tied: Names that safetensors cannot hold, each with the name of the same tensor that is kept.
-        refusals: Why it cannot be written, one sentence each; empty if it can.
     """
 
     model: str | None
@@ -125,13 +118,7 @@ class FormPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormExport:
-    """An export in a form that was written.
-
-    Attributes:
-        format: `zip`, `legacy` or `safetensors`.
-        model: The path of the model that was taken; None when everything was.
-        tied: Names that safetensors does not hold, each with the name of the same tensor that is kept.
-    """
+    """An export in a form that was written."""
 
     destination: Path
     form: Form
@@ -158,25 +145,17 @@ def refuse_suffix(destination: Path, shape: Shape) -> None:
             where=str(destination),
             remedy="choose another suffix",
         )
-    if suffix in _OTHER_SUFFIXES:
+    by_suffix = {SAFETENSORS_SUFFIX: "safetensors", **dict.fromkeys(TORCH_SUFFIXES, "torch.load")}
+    said = (_OTHER_SUFFIXES | by_suffix).get(suffix)
+    is_safe = shape == "safetensors"
+    reader = "safetensors" if is_safe else "torch.load"
+    if said is not None and said != reader:
+        name = destination.with_suffix(SAFETENSORS_SUFFIX if is_safe else ".pth").name
         raise PlanError(
-            f"the file name is one for {_OTHER_SUFFIXES[suffix]}, but the file would be for "
-            f"{'safetensors' if shape == 'safetensors' else 'torch.load'}",
+            f"the file name is one for {said}, but the file would be for {reader}",
             where=str(destination),
-            remedy=f"name it {_renamed(destination, shape)}",
+            remedy=f"name it {name}",
         )
-    says_safetensors = suffix == SAFETENSORS_SUFFIX
-    if (says_safetensors or suffix in TORCH_SUFFIXES) and says_safetensors != (shape == "safetensors"):
-        said, other = ("safetensors", "torch.load") if says_safetensors else ("torch.load", "safetensors")
-        raise PlanError(
-            f"the file name is one for {said}, but the file would be for {other}",
-            where=str(destination),
-            remedy=f"name it {_renamed(destination, shape)}",
-        )
-
-
-def _renamed(destination: Path, shape: Shape) -> str:
-    return destination.with_suffix(SAFETENSORS_SUFFIX if shape == "safetensors" else ".pth").name
 
 
 def check_form(form: Form) -> None:
@@ -199,12 +178,7 @@ def check_form(form: Form) -> None:
 def choose_shape(
     path: str, output: str | None, asked: Shape | None, *, in_place: bool = False
 ) -> tuple[Shape, ContainerName]:
-    """Return the shape that is asked for, or that the name of the output tells, and the kind of file.
-
-    Args:
-        output: The name of the new file; None where there is none.
-        asked: The shape that was asked for by its name, or None.
-    """
+    """Return the shape that is asked for, or that the name of the output tells, and the kind of file."""
     is_told = output is not None and output.lower().endswith(SAFETENSORS_SUFFIX)
     shape: Shape = asked or ("safetensors" if is_told else "same")
     container: ContainerName = "same"
@@ -244,7 +218,6 @@ class Patterns:
     """
 
     def __init__(self, patterns: Sequence[str], checkpoint: Checkpoint | None = None) -> None:
-        """Take patterns, as they are meant in a checkpoint if one is given."""
         self.texts = tuple(dict.fromkeys(patterns))
         meant = {} if checkpoint is None else as_meant(self.texts, checkpoint)
         self._paths: dict[str, int] = {}

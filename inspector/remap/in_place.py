@@ -47,11 +47,6 @@ class Overlay(Source):
     """A source with pieces laid over it, cut off at a size."""
 
     def __init__(self, below: Source, pieces: Sequence[Patch], nbytes: int) -> None:
-        """Lay pieces over a source.
-
-        Args:
-            pieces: What stands in it instead, in order and apart from each other.
-        """
         super().__init__(below.path, min(nbytes, below.nbytes))
         self._below = below
         self._pieces = pieces
@@ -110,12 +105,8 @@ class UndoRecord:
     """What a patch replaces, and the plan that it carries out.
 
     Attributes:
-        mtime_ns: When the file had been changed last, in nanoseconds.
         witness: A hash of the file's beginning and end as they were, by which the file is known again.
-        before: The bytes that are written over, by their place.
         after: What is written, by its place; the last may stand behind the end.
-        rules: The rules for devices alone, as (device, destination).
-        hidden: Where the devices outside of tensors go, by their index.
     """
 
     nbytes: int
@@ -311,7 +302,6 @@ def _differing(one: bytes, other: bytes) -> int:
 
 
 def _witness(source: Source) -> bytes:
-    """Hash the first and last bytes of a file."""
     found = hashlib.sha256(source.read_upto(0, _WITNESS_NBYTES))
     found.update(source.read_upto(max(source.nbytes - _WITNESS_NBYTES, 0), _WITNESS_NBYTES))
     return found.digest()
@@ -411,11 +401,7 @@ _RECORD = "the undo record cannot be written"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patched:
-    """A file that was changed.
-
-    Attributes:
-        record: Its undo record; None where nothing had to change.
-    """
+    """A file that was changed."""
 
     path: Path
     record: Path | None

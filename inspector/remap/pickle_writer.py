@@ -59,7 +59,6 @@ class StorageName(NamedTuple):
     """What the pickle says of a storage.
 
     Attributes:
-        cls: The class's module and name; it tells the element type.
         numel: How many elements it has; bytes for untyped ones.
     """
 
@@ -77,36 +76,6 @@ class Naming(Protocol):
 
     def move_view(self, call: Call) -> int | None:
         """Return the offset, in elements, at which a view of a storage begins there; None to leave it."""
-
-
-class NoStorages:
-    """The naming of values that hold no storages."""
-
-    def name_storage(self, _node: PersistentId) -> StorageName | None:
-        """Leave a persistent id as it is."""
-
-    def move_view(self, _call: Call) -> int | None:
-        """Leave a view as it is."""
-
-
-@dataclass(slots=True)
-class Edits:
-    """What of mappings is written under another name.
-
-    Attributes:
-        prefixes: What is removed from the front of a mapping's keys, by its identity.
-    """
-
-    prefixes: dict[int, str] = field(default_factory=dict)
-
-    def entries(self, owner: Value, pairs: Sequence[tuple[Value, Value]]) -> Sequence[tuple[Value, Value]]:
-        """Return the pairs of a mapping as they are written."""
-        prefix = self.prefixes.get(id(owner))
-        if prefix:
-            pairs = [
-                (key.removeprefix(prefix) if isinstance(key, str) else key, value) for key, value in pairs
-            ]
-        return pairs
 
 
 def filled_pairs(call: Call) -> tuple[Value, list[tuple[Value, Value]]]:
@@ -160,18 +129,24 @@ class Writing:
     """How values are written.
 
     Attributes:
-        legacy: Whether persistent ids have the legacy container's six parts.
+        prefixes: What is removed from the front of a mapping's keys, by its identity.
         names_are_present: Whether names must not be taken for those of Python 2; see `names_are_present`.
-        rebuilt: Returns the call that rebuilds a tensor of a format without a pickle.
     """
 
-    naming: Naming = field(default_factory=NoStorages)
-    edits: Edits = field(default_factory=Edits)
+    naming: Naming | None = None
+    prefixes: Mapping[int, str] = field(default_factory=dict)
     data: bytes = b""
     legacy: bool = False
     names_are_present: bool = False
     rebuilt: Callable[[StoredTensor], Call] = refuse_stored
     progress: Progress = field(default_factory=Progress)
+
+    def entries(self, owner: Value, pairs: Sequence[tuple[Value, Value]]) -> Sequence[tuple[Value, Value]]:
+        """Return the pairs of a mapping as they are written."""
+        prefix = self.prefixes.get(id(owner))
+        if not prefix:
+            return pairs
+        return [(key.removeprefix(prefix) if isinstance(key, str) else key, value) for key, value in pairs]
 
     def bytes_of(self, value: Blob) -> bytes:
         """Return what was left in the stream for its length."""
@@ -245,7 +220,6 @@ class Rebuilding:
     """Makes the calls, one for each tensor however often it is met, so that what is shared stays shared."""
 
     def __init__(self, storage_ids: Mapping[str, StorageId]) -> None:
-        """Make calls for tensors of these storages, by key."""
         self._storage_ids = storage_ids
         self._calls: dict[int, tuple[StoredTensor, Call]] = {}
         self._nodes: dict[str, PersistentId] = {}
@@ -273,7 +247,6 @@ class Rebuilding:
         return Call(self._name("torch._utils", name), args, "reduce")
 
     def _name(self, module: str, name: str) -> Global:
-        """Return one node for each name, which all calls share."""
         return self._names.get((module, name)) or self._names.setdefault((module, name), Global(module, name))
 
     def _node(self, storage: StorageId) -> PersistentId:
@@ -362,7 +335,6 @@ class _Writer:
     # --- the memo -------------------------------------------------------------------------------------------
 
     def finish(self, item: _Later) -> None:
-        """Write what comes behind a value, remember the value, and have it filled."""
         self._out += item.code
         if not item.is_memoized:
             return
@@ -401,15 +373,12 @@ class _Writer:
     # --- plain values ---------------------------------------------------------------------------------------
 
     def none(self, _: Value) -> None:
-        """Write None."""
         self._out += b"N"
 
     def boolean(self, value: bool) -> None:  # noqa: FBT001 - it is the value to write
-        """Write True or False."""
         self._out += b"\x88" if value else b"\x89"
 
     def integer(self, value: int) -> None:
-        """Write a whole number."""
         if 0 <= value < 1 << 16:
             self._out += b"K" + bytes([value]) if value < 256 else b"M" + _U2.pack(value)
         elif -(1 << 31) <= value < 1 << 31:
@@ -420,11 +389,9 @@ class _Writer:
             self._out += (b"\x8a" if len(data) < 256 else b"\x8b") + size + data
 
     def real(self, value: float) -> None:
-        """Write a floating-point number."""
         self._out += b"G" + _F8.pack(value)
 
     def text(self, value: str) -> None:
-        """Write a text."""
         if not self._get(value):
             data = value.encode("utf-8", "surrogatepass")
             self._out += b"X" + _U4.pack(len(data)) + data
@@ -464,7 +431,6 @@ class _Writer:
         self._put(id(value))
 
     def blob(self, value: Blob) -> None:
-        """Write what was left in the stream for its length."""
         if self._get(id(value)):
             return
         data = self._how.bytes_of(value)
@@ -477,7 +443,6 @@ class _Writer:
     # --- names ----------------------------------------------------------------------------------------------
 
     def name(self, name: tuple[str, str]) -> None:
-        """Write a name to import."""
         if not self._get(name):
             refuse_name(*name)
             self._out += f"c{name[0]}\n{name[1]}\n".encode()
@@ -496,19 +461,16 @@ class _Writer:
     # --- containers -----------------------------------------------------------------------------------------
 
     def sequence(self, value: list[Value]) -> None:
-        """Write a list."""
         if self._begin(value):
             self.finish(_Later(b"]", value, is_memoized=True))
             self.fill(_Fill(value, b"e"))
 
     def mapping(self, value: Dict) -> None:
-        """Write a dictionary."""
         if self._begin(value):
             self.finish(_Later(b"}", value, is_memoized=True))
-            self.fill(_Fill(self._how.edits.entries(value, value.pairs), b"u", in_pairs=True))
+            self.fill(_Fill(self._how.entries(value, value.pairs), b"u", in_pairs=True))
 
     def group(self, value: tuple[Value, ...]) -> None:
-        """Write a tuple."""
         if not value:
             self._out += b")"
         elif self._begin(value):
@@ -529,7 +491,6 @@ class _Writer:
             self.fill(_Fill(value.items, b"e"))
 
     def fill(self, fill: _Fill) -> None:
-        """Write what an object is filled with."""
         items = fill.items
         if items:
             self._out += b"("
@@ -544,13 +505,13 @@ class _Writer:
         if (node is not None and self._view(value, node)) or not self._begin(value):
             return
         args, pairs = filled_pairs(value)
-        offset = None if node is None else self._how.naming.move_view(value)
+        offset = None if node is None else self._moved(value)
         if offset is not None and isinstance(args, tuple):
             args = (args[0], offset, *args[2:])
             self._kept.append(args)
         rest: list[Any] = [] if value.state is None else [_Later(b"b"), value.state]
         if pairs:
-            rest.append(_Fill(self._how.edits.entries(value, pairs), b"u", in_pairs=True))
+            rest.append(_Fill(self._how.entries(value, pairs), b"u", in_pairs=True))
         if value.items:
             rest.append(_Fill(value.items, b"e"))
         if value.kwargs is not None:
@@ -564,8 +525,10 @@ class _Writer:
             code = b"\x81" if value.kind == "newobj" else b"R"
             self._todo += (_Later(code, value, is_memoized=True, rest=rest), args, value.func)
 
+    def _moved(self, view: Call) -> int | None:
+        return None if self._how.naming is None else self._how.naming.move_view(view)
+
     def stored(self, value: StoredTensor) -> None:
-        """Write a tensor of a format without a pickle."""
         self.call(self._how.rebuilt(value))
 
     def _view(self, value: Call, node: PersistentId) -> bool:
@@ -573,7 +536,7 @@ class _Writer:
         args: tuple[Any, ...] = value.args if isinstance(value.args, tuple) else ()
         if value.state is not None or not is_usual(args) or id(value) in self._slots:
             return False
-        offset = self._how.naming.move_view(value)
+        offset = self._moved(value)
         self.imported(cast("Global", value.func))
         self._out += b"("
         self.persistent(node)
@@ -591,8 +554,7 @@ class _Writer:
         return True
 
     def persistent(self, value: PersistentId) -> None:
-        """Write a persistent id."""
-        name = self._how.naming.name_storage(value)
+        name = None if self._how.naming is None else self._how.naming.name_storage(value)
         if name is not None:
             self._storage(name)
             return
@@ -648,5 +610,4 @@ _LARGE = {"buffer": "a buffer that is not in the pickle"}
 
 
 def _read_line(instruction: bytes) -> Value:
-    """Read a text that is written with escapes."""
     return read_pickle(instruction + b"\n.", limits=_ENDLESS).root

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from inspector.containers.formats import format_of
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.errors import PlanError
-from inspector.model.build import is_metadata_on_cpu
 from inspector.model.checkpoint import Checkpoint, HiddenDevice, HiddenPlace, Tensor
 from inspector.model.once import once
 from inspector.model.roles.devices import (
@@ -20,6 +19,7 @@ from inspector.model.roles.devices import (
     split_device,
 )
 from inspector.model.roles.hidden import CHANGED_IN, DEVICE_CLASS, MOVABLE
+from inspector.model.roles.roles import is_metadata_on_cpu
 from inspector.model.totals import device_totals
 from inspector.quoting import command, file_word
 from inspector.records import dataclass, field, replace
@@ -49,10 +49,8 @@ class Plan:
 
     Attributes:
         rules: The rules it was made from; what no tensor row shows follows those by device.
-        storages: The new device of each storage that moves, by its key.
         kept: Indexes of the tensors that a rule would move but that torch keeps on the CPU.
         texts: Every device text in the checkpoint; no other text can be one that has to change.
-        hidden: The new device of each device outside of tensors that changes, by its index.
     """
 
     rules: Rules
@@ -202,7 +200,6 @@ def fold(device: str, target: Profile) -> str:
 
 
 def _going(rules: Rules, texts: Iterable[str]) -> dict[str, str]:
-    """Return where each device that moves goes by the rules for devices alone."""
     found = {device: rules.by_device(device) for device in texts}
     return {device: to for device, to in found.items() if to is not None and not is_same_device(to, device)}
 
@@ -266,7 +263,6 @@ def _is_attribute(part: Tensor, whole: Tensor) -> bool:
 
 
 def _stays(checkpoint: Checkpoint, index: int, *, move_all: bool) -> bool:
-    """Return whether a tensor that a rule names must not move."""
     tensor = checkpoint.tensors[index]
     if tensor.device == "meta":
         return tensor.storage is None
@@ -533,11 +529,7 @@ Machine = Callable[[], Profile]
 def rules_for(
     checkpoint: Checkpoint, said: tuple[Rule, ...], machine: Machine | None, *, hidden: bool = False
 ) -> tuple[Rule, ...]:
-    """Return the rules of a map, then those that a machine still needs; with neither, all goes to the CPU.
-
-    Args:
-        machine: The machine, or None.
-    """
+    """Return the rules of a map, then those that a machine still needs; with neither, all goes to the CPU."""
     refuse_unmatched(said, checkpoint)
     if machine is None:
         return said or (parse_rule("*=cpu"),)

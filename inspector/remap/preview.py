@@ -26,8 +26,7 @@ from inspector.remap.forms import (
     check_form,
     lineage_of,
 )
-from inspector.remap.safetensors import find_tied, refusal_of
-from inspector.remap.selection import (
+from inspector.remap.objects import (
     Model,
     find_prefix,
     left_beside,
@@ -36,6 +35,7 @@ from inspector.remap.selection import (
     why_unwanted,
     without_choice,
 )
+from inspector.remap.safetensors import find_tied, refusal_of
 from inspector.remap.storages import SOURCE
 
 _RECORD_NBYTES = 300  # both headers of a zip record, with their padding
@@ -92,8 +92,6 @@ def can_be_weights(checkpoint: Checkpoint) -> bool:
 
 
 class _Fates:
-    """What becomes of each row: at first nothing of it is written."""
-
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.tensors = bytearray([NEVER]) * len(checkpoint.tensors)
         self.values = bytearray([NEVER]) * len(checkpoint.values)
@@ -162,7 +160,6 @@ def _branch(path: str, patterns: Patterns) -> str:
 def _rows_of(
     checkpoint: Checkpoint, model: Model, patterns: Patterns, fates: _Fates, progress: Progress
 ) -> tuple[list[tuple[str, Tensor]], list[LeftOut]]:
-    """Return a model's tensors by name, and what of them is not wanted."""
     unsaved = _unsaved(checkpoint, model)
     rows, left_out = [], []
     for value in checkpoint.values:

@@ -1,4 +1,4 @@
-"""What changes in rare files: tar checkpoints of torch 0.1, and plain pickles with files of torch in them.
+"""What changes in rare files: tar checkpoints of torch 0.1, and pickles with files of torch in them.
 
 In a tar file location tags change, each in a small pickle before its storage. Where each can take the place
 of the old one nothing moves. Otherwise the member of the storages gets another size, which its header tells,
@@ -29,13 +29,12 @@ from inspector.remap.plan import Plan, destinations
 from inspector.remap.rewrite import (
     Edit,
     apply_edits,
-    fit_pickle,
+    fitted_pickle,
     mend_frames,
     pad_pickle,
     rewrite_pickle,
     text_edits,
     unchangeable,
-    unfit_pickle,
     unpad_pickle,
 )
 
@@ -100,9 +99,7 @@ _ZIP = b"PK\x03\x04"
 _CONVERT = "write it as a file of torch.save first (remap -o model.pt), and remap that"
 
 
-def pickled_edits(
-    source: Source, _container: Container, plan: Plan, progress: Progress, *, in_place: bool = False
-) -> list[Edit]:
+def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: bool) -> list[Edit]:
     """Return what changes in a plain pickle, in order."""
     opened = open_pickled(source, DEFAULT_LIMITS, progress)
     _refuse_own_devices(opened, plan)
@@ -161,9 +158,8 @@ def _nested_edit(
     layout = read_layout(inside, DEFAULT_LIMITS, progress)
     held = frozenset(key.removeprefix(start) for key in plan.held if key.startswith(start))
     new = rewrite_pickle(layout.object_stream, replace(plan, storages=moves, held=held), progress=progress)
-    fitted = fit_pickle(new, layout.object_end - layout.object_start) if in_place else None
-    new = unfit_pickle(new) if fitted is None else fitted
     first, last = inside.stored_at(layout.object_start), inside.stored_at(layout.object_end)
+    new = fitted_pickle(new, layout.object_end - layout.object_start if in_place else 0)
     return Edit(first, last, _spelled(new, place.spelling))
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import struct
+import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -20,8 +21,9 @@ from inspector.containers.container import Container, PickleRecord, first_storag
 from inspector.containers.copying import write_bytes, write_over
 from inspector.containers.formats import format_of, refuse_step
 from inspector.containers.legacy import read_layout
+from inspector.containers.opening import read_container
 from inspector.containers.rebuilds import EXPECTED
-from inspector.containers.source import Source
+from inspector.containers.source import BytesSource, Source
 from inspector.containers.zip.directory import (
     CENTRAL,
     DESCRIBED,
@@ -36,12 +38,18 @@ from inspector.containers.zip.records import Records, read_zip_record, records_o
 from inspector.containers.zip.storages import find_pickle
 from inspector.diff.same_bytes import Span
 from inspector.errors import ExportError, PlanError
-from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.limits import DEFAULT_LIMITS
+from inspector.model.build import build_checkpoint
+from inspector.model.checkpoint import HiddenDevice
+from inspector.model.values.embedded import contents_of
+from inspector.pickles.instructions import CODES, U4, U8, iter_instructions
 from inspector.pickles.machine import read_pickle
+from inspector.pickles.values import Value
 from inspector.progress import Progress
 from inspector.records import dataclass, field, replace
-from inspector.remap.plan import Plan, with_viewed
-from inspector.remap.rewrite import Edit, fit_pickle, rewrite_pickle, unfit_pickle
+from inspector.remap.plan import TOGETHER, Plan, plan_remap, with_viewed
+from inspector.remap.rewrite import Edit, fitted_pickle, rewrite_pickle
+from inspector.remap.rules import Rule
 from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, Record, lay_out_behind, plain_record, write_zip
 
 _LOCAL_CRC, _CENTRAL_CRC = 14, 16  # where the CRC stands in the two headers
@@ -111,7 +119,6 @@ def storage_alignment(source: Source, records: Records) -> int:
 
 
 def _central_around(source: Source, records: Records, entry: ZipEntry) -> tuple[bytes, bytes]:
-    """Return the directory's bytes before a record's header and behind it."""
     directory = records.directory
     own_end = _central_end(source, entry)
     last_end = _central_end(source, directory.entries[-1])
@@ -127,46 +134,20 @@ def _central_end(source: Source, entry: ZipEntry) -> int:
 
 # --- how the bytes of a copy come about, for each container: patched, laid out again, or streamed -----------
 
-_STEP_NBYTES = 1 << 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyWriter:
     """Writes one copy.
 
     Attributes:
-        target: Descriptor of the empty file to write.
-        clone: Has the system copy the whole file where it does that by name; returns whether it did.
         copied: Which bytes were copied as they are, filled while that is done.
     """
 
     source: Source
     target: int
-    pickle: bytes
-    limits: Limits
     progress: Progress
     clone: Callable[[], bool] | None = None
     copied: list[Span] = field(default_factory=list)
-
-    def write_legacy(self) -> bool:
-        """Write a legacy file; return whether every byte outside the pickle kept its place."""
-        layout = read_layout(self.source, self.limits, self.progress)
-        fitted = fit_pickle(self.pickle, layout.object_end - layout.object_start)
-        if fitted is not None and not self.source.gzipped:
-            self._write_over([Patch(layout.object_start, fitted)])
-            return True
-        pickle = unfit_pickle(self.pickle)
-        write_bytes(self.target, self.source.read(0, layout.object_start))
-        write_bytes(self.target, pickle)
-        if self.source.gzipped:
-            self._inflate_from(layout.object_end)
-            return False
-        rest = self.source.nbytes - layout.object_end
-        self.progress.start("copying", rest)
-        start = layout.object_start + len(pickle)
-        self.copied.append(Span(layout.object_end, start, rest))
-        self.source.copy_to(self.target, layout.object_end, rest, self.progress)
-        return False
 
     def write_edited(self, edits: Sequence[Edit]) -> bool:
         """Write a file with some bytes replaced; return whether every other byte kept its place."""
@@ -183,17 +164,6 @@ class CopyWriter:
             done = edit.end
         return False
 
-    def write_zip(self) -> bool:
-        """Write a zip; return whether every byte outside the pickle kept its place."""
-        records = records_of(self.source, self.limits, self.progress)
-        entry = find_pickle(records, self.source.path)
-        refuse_doubles(self.source, records, entry)
-        if read_zip_record(self.source, entry, self.limits.pickle_nbytes).startswith(self.pickle):
-            self._copy_whole()  # nothing changes, so neither does what stands behind STOP
-            self.copied.append(Span(0, 0, self.source.nbytes))
-            return True
-        return self.write_records(records, [(entry, self.pickle)])
-
     def write_records(self, records: Records, changed: Sequence[tuple[ZipEntry, bytes]]) -> bool:
         """Write a zip with other contents of some records; return whether every other byte kept its place."""
         if all(fits(entry, pickle) for entry, pickle in changed):  # torch ignores the zeros behind STOP
@@ -202,14 +172,6 @@ class CopyWriter:
             return True
         self._write_laid_out(records, {entry.header_offset: pickle for entry, pickle in changed})
         return False
-
-    def _inflate_from(self, offset: int) -> None:
-        self.progress.start("unpacking")
-        start, written = offset, os.lseek(self.target, 0, os.SEEK_CUR)
-        while data := self.source.read_upto(offset, _STEP_NBYTES):
-            self.progress.advance(write_bytes(self.target, data))
-            offset += len(data)
-        self.copied.append(Span(start, written, offset - start))
 
     def _copy_whole(self) -> None:
         self.progress.start("copying", self.source.nbytes)
@@ -248,7 +210,6 @@ class CopyWriter:
         write_zip(rows, storage_alignment(self.source, records), partial(write_bytes, self.target))
 
     def _copy_record(self, entry: ZipEntry) -> int:
-        """Copy the contents of a record to the target's position; return their checksum as it was told."""
         pos = os.lseek(self.target, 0, os.SEEK_CUR)
         span = Span(payload_offset(self.source, entry), pos, entry.stored_nbytes)
         self.source.copy_to(self.target, span.offset, span.nbytes, self.progress)
@@ -256,17 +217,28 @@ class CopyWriter:
         return entry.crc
 
 
-# --- other devices in an archive of several pickles, each of which names the storages that it needs ---------
+# --- other devices in an archive, each of whose pickles names the storages that it needs --------------------
 
 
-def new_pickles(container: Container, plan: Plan, progress: Progress) -> dict[str, bytes]:
-    """Return the pickles that change with the devices of a plan, by the full names of their records."""
-    changed: dict[str, bytes] = {}
-    for one in container.pickles:
+def _changed(
+    container: Container, source: Source, records: Records, plan: Plan, progress: Progress
+) -> list[tuple[ZipEntry, bytes]]:
+    """Return the records of the pickles that change with the devices of a plan, and their new contents."""
+    pickles = container.pickles
+    if container.stream is not None and not pickles:
+        only = find_pickle(records, source.path)
+        refuse_doubles(source, records, only)
+        read_zip_record(source, only, DEFAULT_LIMITS.pickle_nbytes)  # which refuses a damaged one
+        pickles = (PickleRecord(only.name, container.stream),)
+    new: dict[str, bytes] = {}
+    for one in pickles:
         pickle = rewrite_pickle(one.stream, _own_plan(plan, one), progress=progress)
         if pickle != one.stream.data[: one.stream.end]:
-            changed[one.name] = pickle
-    return changed
+            new[one.name] = pickle
+    found = [(entry, new[entry.name]) for entry in records.directory.entries if entry.name in new]
+    for entry, _ in found:
+        refuse_doubles(source, records, entry)
+    return found
 
 
 def _own_plan(plan: Plan, pickle: PickleRecord) -> Plan:
@@ -278,41 +250,25 @@ def _own_plan(plan: Plan, pickle: PickleRecord) -> Plan:
     return replace(plan, storages=storages, held=held)
 
 
-def entries_of(source: Source, records: Records, names: dict[str, bytes]) -> list[tuple[ZipEntry, bytes]]:
-    """Return the records of these names with their new contents."""
-    found = [(entry, names[entry.name]) for entry in records.directory.entries if entry.name in names]
-    for entry, _ in found:
-        refuse_doubles(source, records, entry)
-    return found
-
-
-def write_archive(container: Container, writer: CopyWriter, plan: Plan) -> bool:
-    """Write a copy; return whether every byte outside of the pickles kept its place."""
-    records = records_of(writer.source, writer.limits, writer.progress)
-    changed = entries_of(writer.source, records, new_pickles(container, plan, writer.progress))
-    return writer.write_records(records, changed)
-
-
-def archive_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
-    """Return what to write over an archive, or behind it."""
+def _archive_pieces(
+    container: Container, source: Source, plan: Plan, progress: Progress
+) -> tuple[Patch, ...]:
     records = records_of(source, DEFAULT_LIMITS, progress)
-    changed = entries_of(source, records, new_pickles(container, plan, progress))
-    if len(changed) == 1 and not fits(*changed[0]):
-        entry, pickle = changed[0]
-        read_zip_record(source, entry, DEFAULT_LIMITS.pickle_nbytes)
-        return (appended_piece(source, records, entry, pickle),)
-    for entry, pickle in changed:
-        if not fits(entry, pickle):
-            raise ExportError(
-                "the new device names are longer than the old ones, and several pickles hold them",
-                where=source.path,
-                remedy=COPY,
-            )
-    return tuple(piece for entry, pickle in changed for piece in zip_pieces(source, entry, pickle))
+    changed = _changed(container, source, records, plan, progress)
+    if all(fits(*one) for one in changed):
+        return tuple(piece for entry, pickle in changed for piece in zip_pieces(source, entry, pickle))
+    if len(changed) > 1:
+        raise ExportError(
+            "the new device names are longer than the old ones, and several pickles hold them",
+            where=source.path,
+            remedy=COPY,
+        )
+    entry, pickle = changed[0]
+    read_zip_record(source, entry, DEFAULT_LIMITS.pickle_nbytes)
+    return (appended_piece(source, records, entry, pickle),)
 
 
 def _relocated(container: Container, plan: Plan, _progress: Progress) -> Container:
-    """Return a container with the locations of a plan; what its pickles say is left alone."""
     ids = container.storage_ids.items()
     moved = {key: one._replace(location=plan.storages.get(key, one.location)) for key, one in ids}
     return replace(container, storage_ids=moved)
@@ -324,19 +280,22 @@ def _relocated(container: Container, plan: Plan, _progress: Progress) -> Contain
 # A format without a row is read, and written anew in another form, but its own bytes are left alone.
 
 
+Edits = Callable[[Container, Source, Plan, Progress], list[Edit]]
+
+
 class Relabeling(NamedTuple):
     """How the devices of one format are changed.
 
     Attributes:
-        write: Writes a copy; returns whether every byte that does not change kept its place.
-        pieces: Returns what to write over a file, or behind it; nothing where it is as planned already.
         mapped: Returns the container as it will be; the one given must not be used again.
+        edits: Returns what changes in the file, in order, of the same length if that can be;
+            None for archives, of which records change.
+        in_place: The same for the file itself, where that is another way.
     """
 
-    write: Callable[[Container, CopyWriter, Plan], bool]
-    pieces: Callable[[Container, Source, Plan, Progress], tuple[Patch, ...]]
     mapped: Callable[[Container, Plan, Progress], Container]
-    is_one_pickle: bool = True
+    edits: Edits | None = None
+    in_place: Edits | None = None
 
 
 def relabeling_of(container: Container) -> Relabeling:
@@ -352,11 +311,34 @@ def relabeling_of(container: Container) -> Relabeling:
     return found
 
 
+def write_relabeled(container: Container, writer: CopyWriter, plan: Plan) -> bool:
+    """Write a copy with the devices of a plan; return whether every byte but those kept its place."""
+    source, progress = writer.source, writer.progress
+    edits = relabeling_of(container).edits
+    if edits is not None:
+        source.measure()
+        return writer.write_edited(edits(container, source, plan, progress))
+    records = records_of(source, DEFAULT_LIMITS, progress)
+    return writer.write_records(records, _changed(container, source, records, plan, progress))
+
+
 def pieces_of(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
-    """Return what to write over a file to give it the devices of a plan."""
+    """Return what to write over a file, or behind it, to give it the devices of a plan."""
     if source.gzipped:
         raise ExportError("a gzip file cannot be changed in place", where=source.path, remedy=COPY)
-    pieces = relabeling_of(container).pieces(container, source, plan, progress)
+    found = relabeling_of(container)
+    edits = found.in_place or found.edits
+    if edits is None:
+        pieces = _archive_pieces(container, source, plan, progress)
+    else:
+        made = edits(container, source, plan, progress)
+        if any(len(edit.data) != edit.end - edit.start for edit in made):
+            raise ExportError(
+                "the new device names are not as long as the old ones, and everything behind them would move",
+                where=source.path,
+                remedy=COPY,
+            )
+        pieces = tuple(Patch(edit.start, edit.data) for edit in made)
     return tuple(
         piece
         for piece in pieces
@@ -375,48 +357,17 @@ def mapped_container(container: Container, plan: Plan | None, progress: Progress
     )
 
 
-def _no_room(source: Source, *, is_longer: bool) -> ExportError:
-    longer = "longer than the old ones, and a file of this format has no room for them"
-    shorter = "a byte shorter than the old ones, and a file of this format has nothing to fill that with"
-    return ExportError(
-        f"the new device names are {longer if is_longer else shorter}",
-        where=source.path,
-        remedy=COPY,
-    )
+# --- the formats --------------------------------------------------------------------------------------------
 
 
-# --- one pickle ---------------------------------------------------------------------------------------------
-
-
-def _new_pickle(container: Container, plan: Plan, progress: Progress) -> bytes | None:
-    """Return the object's pickle with the devices of a plan; None where nothing changes."""
+def _legacy_edits(container: Container, source: Source, plan: Plan, progress: Progress) -> list[Edit]:
     old = container.pickle()
     pickle = rewrite_pickle(old, plan, progress=progress)
-    return None if old.data[: old.end] == pickle else pickle
-
-
-def _legacy_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
-    pickle = _new_pickle(container, plan, progress)
-    if pickle is None:
-        return ()
+    if old.data[: old.end] == pickle:
+        return []
     layout = read_layout(source, DEFAULT_LIMITS, progress)
-    fitted = fit_pickle(pickle, layout.object_end - layout.object_start)
-    if fitted is None:
-        raise _no_room(source, is_longer=len(pickle) > layout.object_end - layout.object_start)
-    return (Patch(layout.object_start, fitted),)
-
-
-def _zip_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
-    pickle = _new_pickle(container, plan, progress)
-    if pickle is None:
-        return ()
-    records = records_of(source, DEFAULT_LIMITS, progress)
-    entry = find_pickle(records, source.path)
-    refuse_doubles(source, records, entry)
-    if fits(entry, pickle):
-        return tuple(zip_pieces(source, entry, pickle))
-    read_zip_record(source, entry, DEFAULT_LIMITS.pickle_nbytes)
-    return (appended_piece(source, records, entry, pickle),)
+    fitted = fitted_pickle(pickle, layout.object_end - layout.object_start)
+    return [Edit(layout.object_start, layout.object_end, fitted)]
 
 
 def _pickle_mapped(container: Container, plan: Plan, progress: Progress) -> Container:
@@ -426,27 +377,13 @@ def _pickle_mapped(container: Container, plan: Plan, progress: Progress) -> Cont
     return replace(container, root=stream.root, stream=stream, storage_ids=ids)
 
 
-# --- tar and plain pickles: both are rare, and what reads them is imported when one comes -------------------
+# What reads tar and plain pickles is imported when one comes: both are rare.
 
 
-def _edits(container: Container, source: Source, plan: Plan, progress: Progress) -> list[Edit]:
-    from inspector.remap.rare import pickled_edits, tar_edits  # noqa: PLC0415 - see above
+def _tar_edits(container: Container, source: Source, plan: Plan, progress: Progress) -> list[Edit]:
+    from inspector.remap.rare import tar_edits  # noqa: PLC0415 - see above
 
-    edits = tar_edits if format_of(container.format).has_tags else pickled_edits
-    return edits(source, container, plan, progress)
-
-
-def _write_edited(container: Container, writer: CopyWriter, plan: Plan) -> bool:
-    writer.source.measure()
-    return writer.write_edited(_edits(container, writer.source, plan, writer.progress))
-
-
-def _tar_pieces(container: Container, source: Source, plan: Plan, progress: Progress) -> tuple[Patch, ...]:
-    edits = _edits(container, source, plan, progress)
-    growth = [len(edit.data) - (edit.end - edit.start) for edit in edits]
-    if any(growth):  # the first and the last are the member's headers and its padding
-        raise _no_room(source, is_longer=max(growth[1:-1]) > 0)
-    return tuple(Patch(edit.start, edit.data) for edit in edits)
+    return tar_edits(source, container, plan, progress)
 
 
 def _tar_mapped(container: Container, plan: Plan, _progress: Progress) -> Container:
@@ -456,19 +393,12 @@ def _tar_mapped(container: Container, plan: Plan, _progress: Progress) -> Contai
     return relocate(container, tar_locations(container, plan))
 
 
-def _pickled_pieces(
-    container: Container, source: Source, plan: Plan, progress: Progress
-) -> tuple[Patch, ...]:
+def _pickled_edits(
+    _container: Container, source: Source, plan: Plan, progress: Progress, *, in_place: bool = False
+) -> list[Edit]:
     from inspector.remap.rare import pickled_edits  # noqa: PLC0415 - see above
 
-    edits = pickled_edits(source, container, plan, progress, in_place=True)
-    if any(len(edit.data) != edit.end - edit.start for edit in edits):
-        raise ExportError(
-            "the new device names are not as long as the old ones, and everything behind them would move",
-            where=source.path,
-            remedy=COPY,
-        )
-    return tuple(Patch(edit.start, edit.data) for edit in edits)
+    return pickled_edits(source, plan, progress, in_place=in_place)
 
 
 def _pickled_mapped(container: Container, plan: Plan, _progress: Progress) -> Container:
@@ -477,16 +407,90 @@ def _pickled_mapped(container: Container, plan: Plan, _progress: Progress) -> Co
     return mapped_pickled(container, plan)
 
 
-_ARCHIVE = Relabeling(write_archive, archive_pieces, _relocated)
-_PICKLED = Relabeling(_write_edited, _pickled_pieces, _pickled_mapped, is_one_pickle=False)
 RELABELINGS = {
-    "zip": Relabeling(lambda _container, writer, _plan: writer.write_zip(), _zip_pieces, _pickle_mapped),
-    "legacy": Relabeling(
-        lambda _container, writer, _plan: writer.write_legacy(), _legacy_pieces, _pickle_mapped
+    "zip": Relabeling(_pickle_mapped),
+    "torchscript": Relabeling(_relocated),
+    "package": Relabeling(_relocated),
+    "legacy": Relabeling(_pickle_mapped, _legacy_edits),
+    "tar": Relabeling(_tar_mapped, _tar_edits),
+    **dict.fromkeys(
+        ("pickle", "joblib"),
+        Relabeling(_pickled_mapped, _pickled_edits, partial(_pickled_edits, in_place=True)),
     ),
-    "tar": Relabeling(_write_edited, _tar_pieces, _tar_mapped),
-    "torchscript": _ARCHIVE,
-    "package": _ARCHIVE,
-    "pickle": _PICKLED,
-    "joblib": _PICKLED,
 }
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Other devices in files of torch that are bytes within a pickle: each is written anew where it stands.
+#
+# In protocol 2 the bytes are a text that is encoded in Latin-1 while loading (`save_bytes` in CPython's
+# `Lib/pickle.py`); from 3 on they stand as they are. The length before them changes with them.
+
+# Instructions that push bytes or the text of them, with how long their length is; and the next longer one.
+_WIDTHS = {"SHORT_BINBYTES": 1, "BINBYTES": 4, "BINBYTES8": 8, "BYTEARRAY8": 8}
+_WIDTHS |= {"SHORT_BINUNICODE": 1, "BINUNICODE": 4, "BINUNICODE8": 8}
+_PLACES = {CODES[name]: width for name, width in _WIDTHS.items()}
+_LONGER = {CODES["SHORT_BINBYTES"]: CODES["BINBYTES"], CODES["SHORT_BINUNICODE"]: CODES["BINUNICODE"]}
+_TEXTS = frozenset(CODES[name] for name in _WIDTHS if name.endswith(("UNICODE", "UNICODE8")))
+
+
+def embedded_edits(
+    data: bytes, inside: Sequence[tuple[HiddenDevice, Value]], moves: Mapping[int, str], progress: Progress
+) -> list[Edit]:
+    """Return what changes in a pickle so that files of torch within it have other devices."""
+    rules: dict[bytes, dict[str, str]] = {}
+    for index, (row, value) in enumerate(inside):
+        own = rules.setdefault(contents_of(value, data), {})
+        to = moves.get(index, row.device)
+        if own.setdefault(row.device, to) != to:
+            raise PlanError(
+                "one file of torch in bytes stands in several places, which are sent to different devices",
+                where=row.path,
+                remedy=TOGETHER,
+            )
+    edits: list[Edit] = []
+    for contents, devices in rules.items():
+        going = [Rule(device=device, to=to) for device, to in devices.items() if device != to]
+        if going:
+            new = _relabeled(contents, going, progress)
+            found = list(_literals(data, contents, new))
+            if not found:
+                raise PlanError("a file of torch in bytes is written in a way that cannot be changed")
+            edits += found
+    return edits
+
+
+def _relabeled(contents: bytes, rules: list[Rule], progress: Progress) -> bytes:
+    source = BytesSource(contents, "the bytes within")
+    container = read_container(source, DEFAULT_LIMITS, progress)
+    found = RELABELINGS.get(container.format)
+    if found is None or found.mapped is not _pickle_mapped:
+        raise PlanError("a file within bytes is of a format whose devices cannot be changed there")
+    plan = plan_remap(build_checkpoint(container, progress=progress), rules)
+    plan = with_viewed(plan, container.storage_ids.values())
+    with tempfile.TemporaryFile() as copy:
+        write_relabeled(container, CopyWriter(source=source, target=copy.fileno(), progress=progress), plan)
+        copy.seek(0)
+        return copy.read()
+
+
+def _literals(data: bytes, contents: bytes, new: bytes) -> Iterator[Edit]:
+    """Yield the edits of the instructions that push these contents, as bytes or as a text."""
+    text = contents.decode("latin-1").encode()
+    for start, end in iter_instructions(data, 0, len(data)):
+        code = data[start]
+        width = _PLACES.get(code)
+        if width is None:
+            continue
+        is_text = code in _TEXTS
+        if data[start + 1 + width : end] == (text if is_text else contents):
+            yield Edit(start, end, _pushing(code, width, new.decode("latin-1").encode() if is_text else new))
+
+
+def _pushing(code: int, width: int, payload: bytes) -> bytes:
+    """Return the instruction that pushes a payload, in the way it was written before where that has room."""
+    if width == 1 and len(payload) > 0xFF:
+        code, width = _LONGER[code], U4.size
+    if width == U8.size:
+        return bytes([code]) + U8.pack(len(payload)) + payload
+    return bytes([code]) + len(payload).to_bytes(width, "little") + payload

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.errors import PlanError
-from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.limits import DEFAULT_LIMITS
 from inspector.model.found import Found
 from inspector.model.roles.devices import DEVICE_TYPES
 from inspector.model.roles.hidden import GENERATOR, MESH_TYPE
@@ -60,7 +60,6 @@ def _first_push(trace: Trace, push: Push[str]) -> Push[str]:
 
 
 def _text_instruction(code: int, text: str) -> bytes:
-    """Write a device's text with one of the opcodes for texts."""
     encoded = text.encode("ascii")
     if code in _SHORT:
         return bytes([code, len(encoded)]) + encoded
@@ -176,8 +175,11 @@ def fit_pickle(data: bytes, nbytes: int) -> bytes | None:
     return head * (missing // _PROTO_NBYTES) + data if missing >= 0 and missing % 2 == 0 else None
 
 
-def unfit_pickle(data: bytes) -> bytes:
-    """Return a pickle as it was before `fit_pickle` filled it up; one that it did not fill stays as it is."""
+def fitted_pickle(data: bytes, nbytes: int) -> bytes:
+    """Return a pickle of this length that says the same where that can be, else without any filling."""
+    fitted = fit_pickle(data, nbytes)
+    if fitted is not None:
+        return fitted
     plain = _without_filling(data)
     return data if plain == data else _with_first_number(plain, _NARROW)
 
@@ -242,9 +244,7 @@ def _with_first_number(data: bytes, code: int) -> bytes:
 _LOCATION = 3  # its place in a storage's persistent id
 
 
-def rewrite_pickle(
-    stream: Stream, plan: Plan, *, limits: Limits = DEFAULT_LIMITS, progress: Progress | None = None
-) -> bytes:
+def rewrite_pickle(stream: Stream, plan: Plan, *, progress: Progress | None = None) -> bytes:
     """Return the stream's bytes with the devices of a plan; the same if it changes nothing."""
     progress = progress or Progress()
     data = stream.data[: stream.end]
@@ -252,16 +252,14 @@ def rewrite_pickle(
         return data
     texts = plan.texts.union(_locations(stream), DEVICE_TYPES)
     texts |= {text.partition(":")[0] for text in texts}  # torch.device is called with its type's text
-    trace = trace_pickle(
-        data, texts=texts, names=REBUILDS, device="torch.device", limits=limits, progress=progress
-    )
+    trace = trace_pickle(data, texts=texts, names=REBUILDS, device="torch.device", progress=progress)
     rewrite = _Rewrite(data, trace, plan)
     rewrite.send_storages()
     if trace.calls or plan.hidden:
-        found = walk(trace.root, limits, progress)
+        found = walk(trace.root, DEFAULT_LIMITS, progress)
         rewrite.send_own_devices(found.sources)
         rewrite.send_hidden(found.hidden_sources)
-        rewrite.send_embedded(found, limits, progress)
+        rewrite.send_embedded(found, progress)
     return rewrite.made()
 
 
@@ -298,7 +296,6 @@ class _Rewrite:
         return self._plan.storages.get(storage.viewed().key, storage.location)
 
     def send_own_devices(self, sources: Sequence[Value]) -> None:
-        """Want the planned device for each tensor that names its own."""
         planned: dict[int, tuple[OwnDevice, str | None]] = {}
         for own, to in planned_own_devices(sources, self._plan):
             if planned.setdefault(id(own.args), (own, to))[1] != to:
@@ -367,21 +364,17 @@ class _Rewrite:
             if to is not None and isinstance(source, Call):
                 self._send_hidden(source, to, uses[id(source)])
 
-    def send_embedded(self, found: Found, limits: Limits, progress: Progress) -> None:
+    def send_embedded(self, found: Found, progress: Progress) -> None:
         """Write the files of torch anew that are bytes here, where devices in them are to be others."""
         first = len(found.hidden_sources)
         moves = {index - first: to for index, to in self._plan.hidden.items() if index >= first}
         if not moves:
             return
         from inspector.model.inside import devices_inside  # noqa: PLC0415 - few files hold others
-        from inspector.remap.embedded import embedded_edits  # noqa: PLC0415 - as above
+        from inspector.remap.relabel import embedded_edits  # noqa: PLC0415 - as above
 
-        inside = list(devices_inside(found, self._data, limits, progress))
-
-        def rewritten(stream: Stream, plan: Plan) -> bytes:
-            return rewrite_pickle(stream, plan, limits=limits, progress=progress)
-
-        self._edits += embedded_edits(self._data, inside, moves, rewritten, progress)
+        inside = list(devices_inside(found, self._data, DEFAULT_LIMITS, progress))
+        self._edits += embedded_edits(self._data, inside, moves, progress)
 
     def _send_hidden(self, source: Call, to: str, uses: list[int]) -> None:
         if class_of(source) == GENERATOR and isinstance(source.args, tuple):
@@ -396,14 +389,12 @@ class _Rewrite:
             self._texts[item.start] = to
 
     def _want_text(self, owner: tuple[Value, ...], index: int, new: str) -> None:
-        """Note what an element of a tuple, a str, is to be."""
         place = self._trace.place_of(owner, index)
         if place not in self._trace.texts:
             raise unchangeable(owner[index])
         self._texts[place] = new
 
     def _want_device(self, owner: tuple[Value, ...], index: int, new: str) -> None:
-        """Note what an element of a tuple, a `torch.device`, is to be."""
         place = self._trace.place_of(owner, index)
         if place not in self._trace.devices:
             raise unchangeable(owner[index])
@@ -412,13 +403,11 @@ class _Rewrite:
     # --- how the bytes change -------------------------------------------------------------------------------
 
     def made(self) -> bytes:
-        """Return the new bytes."""
         self._edit_devices()
         self._edits += text_edits(self._data, self._trace, self._texts)
         return apply_edits(self._data, self._edits + mend_frames(self._data, self._trace.frames, self._edits))
 
     def _edit_devices(self) -> None:
-        """Make each push of a `torch.device` leave what its user wants."""
         left: dict[int, str | None] = {}
         for start, push in self._trace.devices.items():
             text = left[start] = self._devices.get(start, device_text(push.value))

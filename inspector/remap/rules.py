@@ -26,14 +26,7 @@ _EXAMPLE = "write FROM=TO such as '*=cpu' or 'cuda:1=cuda:0', or path:GLOB@TO su
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule; the first that matches a tensor decides where it goes. It asks for one thing.
-
-    Attributes:
-        device: Pattern of the device it applies to, or None.
-        path: Pattern of the paths it applies to, or None.
-        role: The role it applies to, or None.
-        dtype: The dtype it applies to, or None.
-    """
+    """One rule; the first that matches a tensor decides where it goes. It asks for one thing."""
 
     device: str | None = None
     path: str | None = None
@@ -123,7 +116,6 @@ class Rules(tuple[Rule, ...]):  # noqa: SLOT001 - a tuple cannot have slots of i
     """Rules in their order, with a lookup by device: a file can name as many devices as it has tensors."""
 
     def __init__(self, _: Iterable[Rule] = ()) -> None:
-        """Note where each device pattern stands first."""
         self._patterns: dict[str, int] = {}
         self._others: list[int] = []
         for place, rule in enumerate(self):

@@ -73,7 +73,6 @@ class SafetensorsPlan(NamedTuple):
     """What a safetensors file holds.
 
     Attributes:
-        slots: The tensors, in the order of the file.
         tied: Names left out, each with the name that its tensor is kept under.
     """
 
@@ -203,11 +202,7 @@ def format_header(contents: SafetensorsPlan) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class SafetensorsFile:
-    """A file to write.
-
-    Attributes:
-        target: Descriptor of the empty file.
-    """
+    """A file to write."""
 
     contents: SafetensorsPlan
     stock: Stock
@@ -239,7 +234,6 @@ class SafetensorsFile:
             self._straighten(facts, self.target, place)
 
     def _chunks(self, facts: TensorFacts) -> Iterator[bytes]:
-        """Yield a tensor's bytes in row-major order, a chunk at a time."""
         if is_in_row_order(facts):
             yield from self.stock.read_range(storage_key(facts), facts.span, self.progress)
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import zlib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,18 +22,28 @@ from typing import IO, NamedTuple, Self
 from inspector.child import Worker, worker_script
 from inspector.containers.container import Container
 from inspector.containers.copying import write_bytes
+from inspector.containers.legacy import MAGIC, NUMEL, PROTOCOL_VERSION
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.source import FileSource, Source
 from inspector.containers.storage_reader import STEP_NBYTES, StorageReader
 from inspector.errors import ContainerError, ExportError, WorkerError
 from inspector.model.tensors.dtypes import ITEMSIZES, PLAIN_ITEMSIZES
 from inspector.model.tensors.views import NoTensorError, dtype_of, strided
-from inspector.pickles.values import Call, PersistentId, Value
+from inspector.pickles.values import Call, Dict, PersistentId, Value
 from inspector.progress import Progress
 from inspector.pythons import OPTION, choose_python
 from inspector.records import dataclass, field
 from inspector.remap.files import explained
-from inspector.remap.pickle_writer import UNTYPED, StorageName, as_written, storage_class, view_of
+from inspector.remap.pickle_writer import (
+    UNTYPED,
+    StorageName,
+    Writing,
+    as_written,
+    storage_class,
+    view_of,
+    write_pickle,
+)
+from inspector.remap.zip_layout import DEFAULT_ALIGNMENT, storage_name, torch_records, write_zip
 
 _ALIGNMENT = 16  # a multiple of every item size, for bytes that tensors of several types may view
 _DTYPE_OF_V3 = 6  # its place among the arguments
@@ -46,7 +57,6 @@ class Piece(NamedTuple):
 
     Attributes:
         ranges: Which bytes of the source's storage it is made of, in order.
-        dtype: torch's name of its element type; `uint8` for untyped storages.
     """
 
     source: str
@@ -243,14 +253,9 @@ _TIMEOUT_S = 300.0  # before the first answer torch is imported
 
 
 class Caster:
-    """A child process that casts, started with the first chunk.
-
-    Attributes:
-        dtype: The dtype that elements become.
-    """
+    """A child process that casts, started with the first chunk."""
 
     def __init__(self, dtype: str, python: str | None = None) -> None:
-        """Prepare a caster to a dtype, in the Python that a text names, or the one that counts."""
         self.dtype = dtype
         self.overflowed = 0
         self._python = python
@@ -299,16 +304,11 @@ SMALL_NBYTES = 1 << 16
 
 
 class Stock:
-    """Reads the bytes of a container's storages.
-
-    Attributes:
-        caster: Casts what is to have another type, or None.
-    """
+    """Reads the bytes of a container's storages."""
 
     def __init__(
         self, source: Source, container: Container, folder: Path, caster: Caster | None = None
     ) -> None:
-        """Prepare to read; `folder` takes what must be unpacked, under no name."""
         self.caster = caster
         self.source = source
         self.container = container
@@ -392,7 +392,6 @@ class Buffered:
     """Writes small pieces together, and has large ones copied by the kernel behind them."""
 
     def __init__(self, stock: Stock, target: int, progress: Progress) -> None:
-        """Write to the descriptor `target`."""
         self._stock = stock
         self._target = target
         self._progress = progress
@@ -456,3 +455,111 @@ def refuse_full_disk(folder: Path, nbytes: int) -> None:
 def free_nbytes(folder: Path) -> int:
     """Return how much room a disk has left."""
     return int(shutil.disk_usage(folder).free)
+
+
+# ------------------------------------------------------------------------------------------------------------
+# A copy in torch's own containers, written from the storages of another file.
+#
+# Storages are copied by the kernel where their CRC is known or nobody asks for it, and read, summed and
+# written where it is not.
+
+
+_INFO = Dict(
+    [
+        ("protocol_version", PROTOCOL_VERSION),
+        ("little_endian", True),
+        ("type_sizes", Dict([("short", 2), ("int", 4), ("long", 4)])),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchFile:
+    """A file of torch's to write."""
+
+    pickle: bytes
+    pieces: Sequence[Piece]
+    stock: Stock
+    byteorder: str
+    target: int
+    progress: Progress
+
+    def write_zip(self, folder: str) -> None:
+        """Write a zip whose records stand in a folder of this name."""
+        out = self._start()
+        storages = ((piece.name.key, piece.nbytes, partial(self._copy, piece, out)) for piece in self.pieces)
+        records = torch_records(
+            folder,
+            self.pickle,
+            storages,
+            byteorder=self.byteorder,
+            serialization_id=self._serialization_id(),
+        )
+        write_zip(records, DEFAULT_ALIGNMENT, out.write)
+        out.flush()
+
+    def write_legacy(self) -> None:
+        """Write a legacy stream, as `_legacy_save` in torch's `torch/serialization.py` does."""
+        if any(piece.name.cls == UNTYPED for piece in self.pieces):
+            raise ExportError(
+                "torch cannot read untyped storages (such as float8 has) from legacy files",
+                remedy="choose the zip container",
+            )
+        out = self._start()
+        for value in (MAGIC, PROTOCOL_VERSION, _INFO):
+            out.write(write_pickle(value, Writing()))
+        out.write(self.pickle)
+        ordered = sorted(self.pieces, key=lambda piece: piece.name.key)
+        out.write(write_pickle([piece.name.key for piece in ordered], Writing()))
+        for piece in ordered:
+            out.write(NUMEL.pack(piece.name.numel))
+            self._copy(piece, out, has_crc=False)
+        out.flush()
+
+    def _start(self) -> Buffered:
+        self.progress.start("copying", sum(piece.nbytes for piece in self.pieces))
+        return Buffered(self.stock, self.target, self.progress)
+
+    def _serialization_id(self) -> bytes:
+        """Return forty digits for this file; torch writes some and reads them for its log."""
+        names = [
+            "data.pkl",
+            ".format_version",
+            ".storage_alignment",
+            "byteorder",
+            *(storage_name(piece.name.key) for piece in self.pieces),
+            "version",
+            ".data/serialization_id",
+        ]
+        return b"%020d%020d" % (zlib.crc32("\n".join(names).encode()), zlib.crc32(self.pickle))
+
+    def _copy(self, piece: Piece, out: Buffered, *, has_crc: bool = True) -> int:
+        """Write a storage and return its CRC; 0 where nobody asks for it."""
+        is_cast = self.stock.is_cast(piece.source, piece.dtype)
+        crc = 0 if is_cast or not has_crc else self.stock.crc(piece)
+        if crc or not (is_cast or has_crc):
+            for span in piece.ranges:
+                out.copy(piece.source, span)
+            return crc
+        for chunk in self._chunks(piece):
+            crc = zlib.crc32(chunk, crc)
+            out.write(chunk)
+            self.progress.advance(len(chunk))
+        return crc
+
+    def _chunks(self, piece: Piece) -> Iterator[bytes]:
+        chunks = self.stock.read(piece, self.progress)
+        if self.stock.caster is None or not self.stock.is_cast(piece.source, piece.dtype):
+            return chunks
+        return self.stock.caster.cast(chunks, self.progress)
+
+
+def check_length(piece: Piece, owner_of: Callable[[str], str]) -> None:
+    """Refuse a storage that the file does not hold as its pickle says."""
+    itemsize = 1 if piece.name.cls == UNTYPED else ITEMSIZES[piece.dtype]
+    if piece.nbytes != piece.name.numel * itemsize:
+        raise ExportError(
+            "the size of a tensor's storage is not what the pickle says",
+            where=owner_of(piece.source),
+            remedy="the file is damaged: fetch or copy it again",
+        )

@@ -59,7 +59,6 @@ def check_with_torch(
 
     Args:
         copy: The copy, which may have no name yet: the child gets its descriptor.
-        python: What names the Python whose torch is asked; None for the one that counts.
     """
     progress.start("asking torch to load the copy")
     names = sorted(device for device in devices if device.isascii() and device.isprintable())

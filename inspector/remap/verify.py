@@ -39,7 +39,6 @@ class Comparison:
 
     Attributes:
         differences: What is not as it should be, a sentence each, at most twenty; nothing if all is.
-        moves: The devices that differ, as (there, here, how many tensors).
     """
 
     differences: tuple[str, ...]
@@ -63,11 +62,7 @@ def compare_files(
     hidden: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare a copy with the file that it was made from.
-
-    Args:
-        rules: What devices were to become; None accepts whatever the copy has.
-    """
+    """Compare a copy with the file that it was made from."""
     progress = progress or Progress()
     before = open_checkpoint(original, progress=progress)
     refuse_step(before.format, "verify", original)

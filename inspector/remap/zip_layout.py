@@ -48,7 +48,6 @@ class Record(NamedTuple):
     """One record to write.
 
     Attributes:
-        method: 0 stored, 8 deflated.
         crc: CRC-32 of its contents; of those that a function writes it is set by what that returns.
     """
 
@@ -183,7 +182,6 @@ def torch_records(
 
     Args:
         storages: Key, size and contents of each storage.
-        byteorder: How numbers are stored: `little` or `big`.
         serialization_id: Forty digits; torch reads them for its log alone.
         is_in_order_of_use: Whether the storages come in the order in which the pickle names them. That is
             what `.format_version` promises to those who compute where they lie.

@@ -55,11 +55,7 @@ class CallRow:
 def call_rows(
     checkpoint: Checkpoint, judge: Callable[[str], GlobalVerdict] = judge_global
 ) -> tuple[CallRow, ...]:
-    """List the calls that make something else than tensors and plain data, the worst first.
-
-    Args:
-        judge: Judges a name, as it is used in this file.
-    """
+    """List the calls that make something else than tensors and plain data, the worst first."""
     calls = checkpoint.needs.calls
     rows = [row for row in (_row(use, judge) for use in calls) if row.verdict not in _HARMLESS]
     rows.sort(key=lambda row: _WORST_FIRST.index(row.verdict))

@@ -5,7 +5,7 @@ A verdict is never better than the truth: whatever is not known to be harmless c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
 from inspector.model.agents import loader_of
-from inspector.model.arguments.check import RANDOM_TYPES
+from inspector.model.arguments import RANDOM_TYPES
 from inspector.model.checkpoint import Checkpoint, Fault, KeyFault, Verb
 from inspector.model.obstacles import ObstacleKind, find_obstacle, is_ambiguous
 from inspector.model.programs.uses import PERSISTENT_ID
@@ -40,6 +40,8 @@ class Archive(NamedTuple):
         otherwise: What `torch.load` does with it, behind the name of that function.
         refusal: What it says with `weights_only=True`, for the answer about that.
         own: What the names begin with that its loader looks up in the archive, and not in Python.
+        runs: What its loader runs, in a sentence.
+        noted: Notes that say more of that.
     """
 
     loader: str
@@ -47,43 +49,18 @@ class Archive(NamedTuple):
     otherwise: str
     refusal: str
     own: tuple[str, ...]
-    reasons: Callable[[Checkpoint], Iterator[str]]
+    runs: str
+    noted: tuple[NoteKind, ...]
     is_imported: bool
     maps: bool = True
 
 
-def _script_reasons(checkpoint: Checkpoint) -> Iterator[str]:
-    yield (
-        "torch.jit.load imports no Python and calls none, but the file is a program: its code runs when the "
-        "model is called, with all that the operators of torch can do."
-    )
-    for note in checkpoint.notes:
-        if note.kind is NoteKind.RUNS_AT_LOAD:
-            yield f"Some of it, __setstate__ in {note.values[0]}, runs as soon as the file is loaded."
-        elif note.kind is NoteKind.FILE_ACCESS:
-            yield f"It reads or writes files: {note.values[0]}."
-
-
-def _package_reasons(checkpoint: Checkpoint) -> Iterator[str]:
-    yield (
-        "torch.package imports what its pickles name, from the package itself or from what is installed; no "
-        "list restricts it."
-    )
-    for note in checkpoint.notes:
-        if note.kind is NoteKind.PYTHON_INSIDE:
-            yield f"The file holds Python, which runs as soon as it is imported: {note.values[0]}."
-
-
-def _export_reasons(checkpoint: Checkpoint) -> Iterator[str]:
-    yield (
-        "torch.export.load unpickles what stands beside the graph, sample inputs among it: where "
-        "weights_only=True refuses that, it goes on with weights_only=False."
-    )
-    for note in checkpoint.notes:
-        if note.kind is NoteKind.MACHINE_CODE:
-            yield f"The file holds machine code, which runs as soon as it is loaded: {note.values[0]}."
-
-
+_NOTED = {
+    NoteKind.RUNS_AT_LOAD: "Some of it, __setstate__ in {}, runs as soon as the file is loaded.",
+    NoteKind.FILE_ACCESS: "It reads or writes files: {}.",
+    NoteKind.PYTHON_INSIDE: "The file holds Python, which runs as soon as it is imported: {}.",
+    NoteKind.MACHINE_CODE: "The file holds machine code, which runs as soon as it is loaded: {}.",
+}
 ARCHIVES: dict[str, Archive] = {
     "torchscript": Archive(
         loader="torch.jit.load",
@@ -91,7 +68,11 @@ ARCHIVES: dict[str, Archive] = {
         otherwise="does so only with weights_only=False",
         refusal="It refuses every TorchScript file, and hands it to torch.jit.load with weights_only=False.",
         own=("__torch__.", "torch.jit._pickle."),
-        reasons=_script_reasons,
+        runs=(
+            "torch.jit.load imports no Python and calls none, but the file is a program: its code runs when "
+            "the model is called, with all that the operators of torch can do."
+        ),
+        noted=(NoteKind.RUNS_AT_LOAD, NoteKind.FILE_ACCESS),
         is_imported=False,
     ),
     "pt2": Archive(
@@ -100,7 +81,11 @@ ARCHIVES: dict[str, Archive] = {
         otherwise="does not read it",
         refusal="It finds no data.pkl in it: an exported program is read by torch.export.load alone.",
         own=(),
-        reasons=_export_reasons,
+        runs=(
+            "torch.export.load unpickles what stands beside the graph, sample inputs among it: where "
+            "weights_only=True refuses that, it goes on with weights_only=False."
+        ),
+        noted=(NoteKind.MACHINE_CODE,),
         is_imported=True,
         maps=False,
     ),
@@ -110,7 +95,11 @@ ARCHIVES: dict[str, Archive] = {
         otherwise="does not read it",
         refusal="It finds no data.pkl in it: a package is read by torch.package alone.",
         own=(),
-        reasons=_package_reasons,
+        runs=(
+            "torch.package imports what its pickles name, from the package itself or from what is "
+            "installed; no list restricts it."
+        ),
+        noted=(NoteKind.PYTHON_INSIDE,),
         is_imported=True,
     ),
 }
@@ -143,7 +132,9 @@ def judge_archive(checkpoint: Checkpoint) -> ArchiveVerdict | None:
         use.name for use, verdict in zip(checkpoint.globals, verdicts, strict=True) if verdict == "dangerous"
     ]
     reasons = [_naming(dangerous, archive)] if dangerous else []
-    reasons += archive.reasons(checkpoint)
+    reasons.append(archive.runs)
+    noted = [note for note in checkpoint.notes if note.kind in archive.noted]
+    reasons += [_NOTED[note.kind].format(note.values[0]) for note in noted]
     if is_ambiguous(checkpoint) or checkpoint.needs.oddities:
         reasons.append(_AMBIGUOUS)
     danger = _danger(archive, checkpoint, is_named=bool(dangerous))
@@ -231,12 +222,11 @@ def _misuse(name: str, verb: Verb) -> str | None:
     if name == PERSISTENT_ID:
         return _BAD_IDS if verb is Verb.MISREAD else _OTHER_IDS
     if verb is Verb.MISCALL:
-        return f"{name} is called with arguments that it does not take."
+        return f"{name} is called with arguments that neither torch nor Python writes."
     return _misfit(name, verb)
 
 
 def _misfit(name: str, verb: Verb) -> str | None:
-    """Return what is done to an object that torch does to other types only."""
     if verb is Verb.APPEND:
         return f"weights_only=True appends to lists only, and this pickle appends to {name}."
     if verb is Verb.SETITEM and name not in _DICTIONARIES:
@@ -390,14 +380,11 @@ class SafetyVerdict:
 
     Attributes:
         verdict: In one word. `judge` alone says that nothing was left unread.
-        weights_only: Whether `torch.load(weights_only=True)` is expected to take the pickle. Whether torch
-            can read the file around it is another matter, see `model.obstacles`.
         to_allow: Classes to put on torch's list for that, when that is all it takes, see `offers`.
         loader: What loads the file, where `torch.load` does not; it checks nothing.
         packages: Packages that those are from and that nothing is known of: they must be the reader's own, or
             trusted.
         globals: The verdict on each name, in the order of the checkpoint's globals.
-        answer: What `torch.load(weights_only=True)` of that version will do with the whole file.
         calls: What `weights_only=False` would call besides what makes plain data, the worst first.
         is_unrestricted: Whether a loader of its own runs the pickles, which restricts nothing.
         calls_made: How many calls the pickle makes besides those that make plain tensors.
@@ -405,12 +392,10 @@ class SafetyVerdict:
     """
 
     verdict: FileVerdict
-    weights_only: bool
-    to_allow: tuple[str, ...]
     reasons: tuple[str, ...]
     globals: tuple[GlobalVerdict, ...]
-    torch_version: str
     answer: Answer
+    to_allow: tuple[str, ...] = ()
     calls: tuple[CallRow, ...] = ()
     calls_made: int = 0
     packages: tuple[str, ...] = ()
@@ -419,6 +404,19 @@ class SafetyVerdict:
     archive: Archive | None = None
     danger: str = _DANGER
     loader: str = ""
+
+    @property
+    def weights_only(self) -> bool:
+        """Whether `torch.load(weights_only=True)` is expected to take the pickle.
+
+        Whether torch can read the file around it is another matter, see `model.obstacles`.
+        """
+        return self.verdict == "weights-only"
+
+    @property
+    def torch_version(self) -> str:
+        """The torch by whose list it was judged."""
+        return self.answer.torch_version
 
     @property
     def may_harm(self) -> bool:
@@ -446,7 +444,6 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
     return replace(
         found,
         verdict="unknown",
-        weights_only=False,
         to_allow=(),
         packages=(),
         reasons=(*unread, *found.reasons),
@@ -466,7 +463,6 @@ def _unread(checkpoint: Checkpoint, allowed: AllowList) -> tuple[str, ...]:
 
 
 def _judge_read(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
-    """Judge what was read of a file."""
     form = format_of(checkpoint.format)
     names = form.own_names
     if form.unchecked and (checkpoint.safety is not None or not form.runs_with):
@@ -479,7 +475,6 @@ def _judge_read(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
 
 
 def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
-    """Return the verdict on what `torch.load` opens."""
     answer = answer_for(checkpoint, allowed)
     rivals = checkpoint.needs.rivals
     verdicts = tuple(_judge_use(checkpoint, use.name) for use in checkpoint.globals)
@@ -510,12 +505,10 @@ def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
         verdict = "needs-allow-list" if allowed.takes_names else "runs-code"
     return SafetyVerdict(
         verdict=verdict,
-        weights_only=verdict == "weights-only",
         to_allow=offers.offered if verdict == "needs-allow-list" else (),
         packages=offers.packages if verdict == "needs-allow-list" else (),
         reasons=(*reasons, *doubts),
         globals=verdicts,
-        torch_version=allowed.torch_version,
         answer=answer,
         calls=call_rows(checkpoint),
         calls_made=checkpoint.needs.calls_made,
@@ -525,16 +518,12 @@ def _of_pickle(checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
 
 
 def _of_archive(own: ArchiveVerdict, checkpoint: Checkpoint, allowed: AllowList) -> SafetyVerdict:
-    """Return the verdict on what another function opens."""
     version = allowed.torch_version
     rows = call_rows(checkpoint) if own.archive.is_imported else ()
     return SafetyVerdict(
         verdict="dangerous" if own.danger else "runs-code",
-        weights_only=False,
-        to_allow=(),
         reasons=own.reasons,
         globals=own.globals,
-        torch_version=version,
         answer=Answer(kind="errors", reason=own.archive.refusal, torch_version=version),
         calls=rows,
         calls_made=checkpoint.needs.calls_made if rows else 0,
@@ -559,11 +548,8 @@ def _unrestricted(checkpoint: Checkpoint, own: frozenset[str], allowed: AllowLis
         verdict = "dangerous"
     return SafetyVerdict(
         verdict=verdict,
-        weights_only=verdict == "weights-only",
-        to_allow=(),
         reasons=(*reasons, *doubts),
         globals=tuple(verdict for _, verdict in named),
-        torch_version=allowed.torch_version,
         answer=Answer(
             kind="errors",
             reason=f"It is for {loader_of(checkpoint)}, not for torch.load.",
@@ -586,13 +572,11 @@ def _judge_own(checkpoint: Checkpoint, name: str, own: frozenset[str]) -> Global
 
 
 def _is_member(name: str, own: frozenset[str]) -> bool:
-    """Return whether a name is that of a member of an enumeration."""
     holder, _, member = name.rpartition(".")
     return holder in own and holder.endswith("_ENCODING") and member.isupper()
 
 
 def _asking(checkpoint: Checkpoint, names: set[str]) -> list[str]:
-    """Return which files of several ask for these names."""
     parts = dict.fromkeys(use.part for use in checkpoint.globals if use.part and use.name in names)
     return [f"Asked for in {listed(tuple(parts))}."] if parts else []
 
@@ -614,11 +598,8 @@ def _unchecked(checkpoint: Checkpoint, loader: str, allowed: AllowList) -> Safet
     is_dangerous = bool(dangerous) or OddityKind.BUILD_ON_NAME in faults
     return SafetyVerdict(
         verdict="dangerous" if is_dangerous else "runs-code",
-        weights_only=False,
-        to_allow=(),
         reasons=(*reasons, *_doubts(checkpoint)),
         globals=verdicts,
-        torch_version=allowed.torch_version,
         answer=replace(answer_for(checkpoint, allowed), kind="errors", reason=_NOT_TORCH_S),
         calls=call_rows(checkpoint, partial(_judge_call, checkpoint)),
         calls_made=checkpoint.needs.calls_made,
@@ -643,7 +624,6 @@ def _judge_use(checkpoint: Checkpoint, name: str) -> GlobalVerdict:
 
 
 def _elsewhere(checkpoint: Checkpoint) -> list[str]:
-    """Return the names that only what other readers unpickle asks for."""
     return [use.name for use in checkpoint.globals if use.elsewhere]
 
 

@@ -138,7 +138,6 @@ def _dangers(safety: SafetyVerdict) -> list[str]:
 
 
 def _own(names: Sequence[str], safety: SafetyVerdict) -> list[str]:
-    """Return those of these classes and functions that are somebody's own."""
     common = {*_COMMON, safety.loader.partition(".")[0]}
     own = [name for name in names if name.partition(".")[0] in safety.packages]
     own = own or [

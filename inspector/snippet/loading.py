@@ -9,8 +9,8 @@ from typing import Literal
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import is_gzipped, packing
-from inspector.model.roles.contents import COUNT_OF_AVERAGES
 from inspector.model.roles.processes import find_shards
+from inspector.model.roles.roles import COUNT_OF_AVERAGES
 from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import IMPORTS, imports_for

@@ -36,11 +36,7 @@ BAD_MAP = "bad-map-location"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchDevice:
-    """A `torch.device`, told from the text of the same name because torch does so in dictionaries.
-
-    Attributes:
-        text: What `str` gives of it: `cuda:1`, `cpu`.
-    """
+    """A `torch.device`, told from the text of the same name because torch does so in dictionaries."""
 
     text: str
 
@@ -73,11 +69,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongType:
-    """Something that is no `map_location` at all.
-
-    Attributes:
-        name: The name of its type: `bytes`, `int`, `list`.
-    """
+    """Something that is no `map_location` at all."""
 
     name: str
 
@@ -322,7 +314,6 @@ class LoadCall:
     map_location: MapLocation = None
     weights_only: bool | None = None
     mmap: bool = False
-    by_path: bool = True
     current: int = 0
     by_loader: bool = False
     refusal: Refusal | None = None

@@ -9,6 +9,8 @@ from __future__ import annotations
 from inspector.records import dataclass
 
 Version = tuple[int, int]
+Packages = tuple[tuple[str, tuple[str, ...]], ...]
+Environment = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +60,9 @@ class TorchFound:
         state: `imported`, `missing`, `failed` (it raised), `crashed`, `timeout`; empty when not asked.
         version: torch's version with its build: `2.5.1+cu124`.
         cuda: The CUDA version it was built for, or None.
-        hip: The same for ROCm.
-        xpu: The same for Intel.
-        cuda_available: `torch.cuda.is_available()`; ROCm answers here, too.
+        cuda_available: ROCm answers here, too.
         cuda_count: `torch.cuda.device_count()`, which may count GPUs that cannot be used.
         arch_list: `torch.cuda.get_arch_list()`: what its GPU code was compiled for.
-        xpu_available: `torch.xpu.is_available()`.
-        xpu_messages: As `cuda_messages`.
-        xpu_devices: As `cuda_devices`.
     """
 
     state: str = ""
@@ -159,5 +156,5 @@ class Evidence:
     dxg: bool = False
     toolkits: tuple[str, ...] = ()
     nvcc: str | None = None
-    packages: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
+    packages: Packages = ()
+    environment: Environment = ()

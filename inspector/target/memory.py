@@ -7,8 +7,7 @@ What is assumed, and measured with `benchmarks/memory.py` (within 10 % for loads
 - With `mmap=True` the file is mapped. Pages that have not been read take no memory; pages that were read are
   the file's own in the page cache, which all processes share and the kernel may take back. They are counted
   apart, as `mapped_nbytes`. A file of the other byte order is swapped in place, and so is no longer mapped.
-- `load_state_dict` copies into a model of the saved sizes and types, on the CPU. With `assign=True` the model
-  was made on the meta device and takes the tensors over.
+- `load_state_dict` copies into a model of the saved sizes and types, on the CPU.
 - `.to` moves a model parameter by parameter and frees what it leaves.
 - Whoever loaded the checkpoint keeps it to the end, as most scripts do.
 - Every tensor costs Python objects besides its data; measured with 100,000 tensors.
@@ -38,7 +37,7 @@ from inspector.target.versions import release_of
 HOST = "host"
 """The name of the machine's own memory among devices."""
 
-StageName = Literal["load", "read", "load_state_dict", "to"]
+StageName = Literal["load", "load_state_dict", "to"]
 
 _PIECE_NBYTES = 512
 _OF_MODEL = frozenset({"parameter", "buffer"})
@@ -56,15 +55,11 @@ class Routine:
     """What a script does with a checkpoint that it has loaded.
 
     Attributes:
-        reads_all: Whether it reads every tensor, which fetches the pages of a mapped file.
         fills_model: Whether it gives the parameters and buffers to a model's `load_state_dict`.
-        assign: The argument of that name of `load_state_dict`.
         to: Where it moves the model then (`cuda` is each rank's own GPU), or None.
     """
 
-    reads_all: bool = False
     fills_model: bool = False
-    assign: bool = False
     to: str | None = None
 
 
@@ -195,45 +190,22 @@ def stages_of_rank(
     final, peak = _OBJECTS[format_of(checkpoint.format).is_stream, is_weights_only]
     memory.take("cpu", final * sizes.rows)
     memory.end("load", passing_nbytes=passing + (peak - final) * sizes.rows)
-    if routine.reads_all:
-        memory.mapped += _left_mapped(sizes.stored, places) if is_mapped else 0
-        memory.end("read")
     if routine.fills_model:
-        is_fresh = is_mapped and not routine.reads_all
-        _fill_model(memory, sizes, places, routine, call, is_mapped=is_fresh)
+        if is_mapped:
+            memory.mapped += sum(size.total for tag, size in sizes.model.items() if places[tag] == "cpu")
+        _fill_model(memory, sizes, routine, call)
     return memory.stages
 
 
-def _left_mapped(sizes: dict[str, _Size], places: dict[str, str]) -> int:
-    return sum(size.total for tag, size in sizes.items() if places[tag] == "cpu")
-
-
-def _fill_model(
-    memory: _Memory,
-    sizes: Sizes,
-    places: dict[str, str],
-    routine: Routine,
-    call: LoadCall,
-    *,
-    is_mapped: bool,
-) -> None:
-    unread = _left_mapped(sizes.model, places) if is_mapped else 0
+def _fill_model(memory: _Memory, sizes: Sizes, routine: Routine, call: LoadCall) -> None:
     total = sum(size.total for size in sizes.model.values())
-    if not routine.assign:
-        memory.take("cpu", total)
-        memory.mapped += unread
+    memory.take("cpu", total)
     memory.end("load_state_dict")
-    if routine.to is None:
-        return
-    to = landing_place(routine.to, call.current)
-    if not routine.assign:
+    if routine.to is not None:
+        to = landing_place(routine.to, call.current)
         is_left = to != "cpu"
         memory.take(to, sum(size.on(to) for size in sizes.model.values()) if is_left else 0)
         memory.end("to", freed_nbytes=total if is_left else 0)
-        return
-    memory.take(to, sum(size.on(to) for tag, size in sizes.model.items() if places[tag] != to))
-    memory.mapped += unread if to not in {"cpu", "meta"} else 0
-    memory.end("to")
 
 
 def together(stages: Sequence[Stage]) -> Stage:
@@ -262,7 +234,6 @@ class Forecast:
 
     Attributes:
         failure: The error that stops the first rank it stops, or None. After one there are no stages.
-        stages: The steps in order.
     """
 
     failure: LoadFailure | None
@@ -285,12 +256,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """Whether what a device needs fits into it.
-
-    Attributes:
-        device: Its name, or `host`.
-        memory_nbytes: What it has, or None where that is not known.
-    """
+    """Whether what a device needs fits into it."""
 
     device: str
     needed_nbytes: int
@@ -348,5 +314,5 @@ def _failure(
     for place in sorted(places):
         missing = send_failure(place, target)
         if missing is not None:
-            return LoadFailure(finding=missing[0], device=place, storage="", message=missing[1])
+            return LoadFailure(finding=missing[0], device=place, message=missing[1])
     return None

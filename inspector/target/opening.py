@@ -61,23 +61,14 @@ def _zip_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Fail
     return (
         _old_torch_failure(checkpoint, release)
         or _of_container(checkpoint)
-        or _pathless_mmap_failure(how, release)
         or _unknown_argument(how, release, "Unpickler")
     )
-
-
-def _pathless_mmap_failure(how: LoadCall, release: Release) -> Failure | None:
-    if how.by_path or not how.mmap or release < versions.HAS_MMAP:
-        return None
-    if release < versions.NAMES_MMAP_FILE:
-        return BAD_OPTION, "ValueError: f must be a string filename in order to use mmap argument"
-    return BAD_OPTION, "ValueError: f must be a file path in order to use the mmap argument"
 
 
 def _safetensors_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Failure | None:
     """Check a file that torch 2.13 has the library of that name read, if its path says so."""
     release = release_of(target.torch_version)
-    if release < versions.READS_SAFETENSORS or not how.by_path or not checkpoint.path.endswith(_SUFFIX):
+    if release < versions.READS_SAFETENSORS or not checkpoint.path.endswith(_SUFFIX):
         return OTHER_LOADER, _as_a_pickle(how, release)
     return _bad_map(how) or _of_container(checkpoint)
 
@@ -104,7 +95,7 @@ def _stream_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> F
     """Check a file that is no zip: legacy, or compressed as a whole."""
     release = release_of(target.torch_version)
     if how.mmap and release >= versions.HAS_MMAP:
-        return BAD_OPTION, _no_mmap(checkpoint.path if how.by_path else "", release)
+        return BAD_OPTION, _no_mmap(checkpoint.path, release)
     failure = _unknown_argument(how, release, "load")
     if failure is None and is_gzipped(checkpoint) and how.is_weights_only(release):
         return "torch-refuses", refusal_message(
@@ -121,16 +112,15 @@ def _no_mmap(path: str, release: Release) -> str:
             "RuntimeError: ('mmap can only be used with files saved with ', "
             f"'`torch.save(_use_new_zipfile_serialization=True), {please}')"
         )
-    name = f"{path}, " if path else ""
     return (
         "RuntimeError: mmap can only be used with files saved with "
-        f"`torch.save({name}_use_new_zipfile_serialization=True), {please}"
+        f"`torch.save({path}, _use_new_zipfile_serialization=True), {please}"
     )
 
 
 def _of_container(checkpoint: Checkpoint) -> Failure | None:
     obstacle = file_obstacle(checkpoint)
-    return None if obstacle is None else (obstacle.finding, obstacle.message)
+    return None if obstacle is None else (obstacle.kind.finding, obstacle.message)
 
 
 def _old_torch_failure(checkpoint: Checkpoint, release: Release) -> Failure | None:

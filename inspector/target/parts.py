@@ -9,7 +9,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from inspector.model.checkpoint import Checkpoint, Key, OddKey, Role, Tensor
+from inspector.model.checkpoint import Checkpoint, Key, OddKey, Tensor
 from inspector.model.once import once
 from inspector.model.roles.roles import DICTIONARIES
 from inspector.records import dataclass
@@ -187,44 +187,16 @@ class Place(NamedTuple):
 def parts_of(checkpoint: Checkpoint) -> tuple[Part, ...]:
     """Sort the tensors of a checkpoint into parts, in the order of their first tensor."""
     sorter = sorter_of(checkpoint)
-    drafts: dict[tuple[str, Place], _Draft] = {}
-    known: dict[tuple[str, Role], list[int]] = {}
-    wide: dict[tuple[str, Role], list[int]] = {}
+    drafts: dict[tuple[str, Place], tuple[tuple[Key, ...], list[int]]] = {}
     for index, row in enumerate(checkpoint.tensors):
-        if row.part_of is not None:
-            continue
-        # Most rows stand beside one of the same role, and belong where that belongs.
-        folder = row.path[: row.path.rfind("/") + 1]
-        beside = folder, row.role
-        # So do the slots of all parameters of an optimizer.
-        around = folder[: folder.rfind("/", 0, -1) + 1], row.role
-        rows = known.get(beside) or wide.get(around)
-        if rows is None:
+        if row.part_of is None:
             place = sorter.place(row)
-            start = _start(row.path, place.length)
-            draft = drafts.setdefault((start, place), _Draft(row.keys[: place.length], []))
-            rows = draft.rows
-            if not _is_by_name(row, place):
-                known[beside] = rows
-            if place.kind is Kind.OPTIMIZER and place.length < len(row.keys) - 1:
-                wide[around] = rows
-        rows.append(index)
+            start = _start(row.path, place.length), place
+            drafts.setdefault(start, (row.keys[: place.length], []))[1].append(index)
     return tuple(
-        Part(kind=place.kind, form=place.form, keys=draft.keys, path=path, rows=tuple(draft.rows))
-        for (path, place), draft in drafts.items()
+        Part(kind=place.kind, form=place.form, keys=keys, path=path, rows=tuple(rows))
+        for (path, place), (keys, rows) in drafts.items()
     )
-
-
-class _Draft(NamedTuple):
-    keys: tuple[Key, ...]
-    rows: list[int]
-
-
-def _is_by_name(row: Tensor, place: Place) -> bool:
-    """Return whether the last key of a row had a say, so that it tells nothing of those beside it."""
-    if place.form is Form.OBJECT:
-        return len(row.keys) == place.length + 2
-    return place.form is Form.TENSORS and place.kind in {Kind.LOSS, Kind.DATA}
 
 
 def _start(path: str, length: int) -> str:
@@ -257,7 +229,6 @@ class Sorter:
         return self._in_folder(row, above)
 
     def _optimizer(self, row: Tensor) -> Place | None:
-        """Return the optimizer that a row belongs to: one whose path the row's begins with."""
         for length in _places_of(row, _OPTIMIZER_KEYS):
             start = _start(row.path, length)
             if start in self._objects:
@@ -302,7 +273,6 @@ def sorter_of(checkpoint: Checkpoint) -> Sorter:
 
 
 def _places_of(row: Tensor, names: frozenset[str]) -> Iterator[int]:
-    """Return where these names stand among the keys of a row, the first few."""
     found = (at for at, key in enumerate(row.keys) if key in names)
     return islice(found, _MOST_NESTED)
 

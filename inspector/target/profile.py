@@ -22,9 +22,6 @@ class Gpu:
     """One accelerator that torch can use.
 
     Attributes:
-        device: The device's name in torch: `cuda:0`, `mps`, `xpu:1`.
-        name: The vendor's name for it; empty where it is not known.
-        memory_nbytes: Its memory, or None where it is not known.
         capability: CUDA's compute capability, or None for others.
     """
 
@@ -43,7 +40,6 @@ class Profile:
             depend on what is wanted.
         accelerators: How many devices of each type it has, as (type, number); ROCm's are `cuda`.
         gpus: What is known of the devices counted above; empty for a preset without a size of memory.
-        memory_nbytes: The machine's own memory, or None where it is not known.
         evidence: All that a probe found there; None for a machine that was not probed.
         python: The Python whose torch was asked; None for any machine but this one.
         wanted: The device that was asked for, such as `cuda:1`; None where any will do.

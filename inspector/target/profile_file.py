@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Container, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 from inspector.child import Worker, worker_script
 from inspector.containers.source import FileSource
@@ -26,7 +26,6 @@ from inspector.target.evidence import (
     System,
     TorchDevice,
     TorchFound,
-    Version,
 )
 from inspector.target.profile import Gpu, Profile
 from inspector.units import cut_text, escape_text, format_count
@@ -37,104 +36,82 @@ _MOST_COUNT = (1 << 63) - 1
 REMEDY = "make the profile again: checkpoint-inspector target --probe-script prints the script that writes it"
 
 
-class Fields:
-    """One JSON object. What it lacks, and what is null, counts as not known; what it has more is ignored."""
+_RECORDS = {
+    record.__name__: record
+    for record in (System, Python, TorchFound, TorchDevice, Nvidia, Smi, SmiGpu, Libcuda, Node, Evidence)
+}
+_MAPPINGS = {"Packages": "tuple[str, ...]", "Environment": "str"}
+_LISTS = {f"tuple[{name}, ...]": name for name in ("str", *_RECORDS)}
+_UNKNOWN: dict[str, object] = {"str": "", "bool": False}
+"""What stands for a field that is missing or null, where that is not None."""
 
-    def __init__(self, value: object, place: str = "") -> None:
-        """Take a parsed value."""
-        if not isinstance(value, dict):
-            raise _refusal(place or "the document", "an object")
-        self._value: dict[str, object] = value
-        self.place = place
 
-    def text(self, name: str) -> str | None:
-        """Return a text."""
-        value = self._value.get(name)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise _refusal(self._at(name), "a text")
-        return _inert(value)
-
-    def flag(self, name: str) -> bool | None:
-        """Return a yes or no."""
-        value = self._value.get(name)
-        if value is None or isinstance(value, bool):
-            return value
-        raise _refusal(self._at(name), "true or false")
-
-    def count(self, name: str) -> int | None:
-        """Return a whole number; an exit code may be negative."""
-        value = self._value.get(name)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _MOST_COUNT:
-            raise _refusal(self._at(name), "a whole number")
-        return value
-
-    def nbytes(self, name: str) -> int | None:
-        """Return a size."""
-        value = self.count(name)
-        if value is not None and value < 0:
-            raise _refusal(self._at(name), "a size")
-        return value
-
-    def version(self, name: str) -> Version | None:
-        """Return a version of two numbers, such as a compute capability."""
-        value = self._value.get(name)
-        if value is None:
-            return None
-        if not isinstance(value, list) or len(value) != 2:
-            raise _refusal(self._at(name), "two numbers")
-        major, minor = value
-        if not (_is_small(major) and _is_small(minor)):
-            raise _refusal(self._at(name), "two numbers")
-        return major, minor
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts."""
-        values = self._list(name)
-        if not all(isinstance(value, str) for value in values):
-            raise _refusal(self._at(name), "a list of texts")
-        return tuple(_inert(str(value)) for value in values)
-
-    def inside(self, name: str) -> Fields:
-        """Return an object within; an empty one where it is not known."""
-        value = self._value.get(name)
-        return Fields({} if value is None else value, self._at(name))
-
-    def each(self, name: str) -> tuple[Fields, ...]:
-        """Return a list of objects."""
-        return tuple(
-            Fields(value, f"{self._at(name)}[{number}]") for number, value in enumerate(self._list(name))
+def _read(kind: str, value: object, place: str) -> Any:  # noqa: ANN401 - as the field is declared
+    """Return the value of a field, read by the type that it is declared with."""
+    base = kind.partition("|")[0].strip()
+    if base in _RECORDS:
+        found = _object(value, place)
+        return _RECORDS[base](
+            **{name: _read(kind, found.get(name), _at(place, name)) for name, kind in _kinds(base)}
         )
+    if base in _MAPPINGS:
+        found = _object(value, place)
+        if len(found) > _MOST_ITEMS:
+            raise _refusal(place, f"at most {_MOST_ITEMS} names")
+        return tuple(
+            (cut_text(escape_text(name), _MOST_LABEL_CHARS), _read(_MAPPINGS[base], inner, _at(place, name)))
+            for name, inner in found.items()
+        )
+    if base in _LISTS:
+        items = [] if value is None else value
+        if not isinstance(items, list) or len(items) > _MOST_ITEMS:
+            raise _refusal(place, f"a list of at most {_MOST_ITEMS}")
+        inner = _LISTS[base]
+        return tuple(
+            _read(inner, {} if item is None else item, f"{place}[{at}]") for at, item in enumerate(items)
+        )
+    return _UNKNOWN.get(kind) if value is None else _plain(base, value, place)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all that is in it, for an object that is a mapping."""
-        if len(self._value) > _MOST_ITEMS:
-            raise _refusal(self.place, f"at most {_MOST_ITEMS} names")
-        return tuple(self._value)
 
-    def _list(self, name: str) -> list[object]:
-        value = self._value.get(name)
-        if value is None:
-            return []
-        if not isinstance(value, list) or len(value) > _MOST_ITEMS:
-            raise _refusal(self._at(name), f"a list of at most {_MOST_ITEMS}")
+def _kinds(record: str) -> Iterator[tuple[str, str]]:
+    yield from _RECORDS[record].__annotations__.items()
+
+
+def _object(value: object, place: str) -> dict[str, object]:
+    if value is None and place:
+        return {}
+    if not isinstance(value, dict):
+        raise _refusal(place or "the document", "an object")
+    return value
+
+
+def _plain(kind: str, value: object, place: str) -> object:
+    if kind == "str":
+        if not isinstance(value, str):
+            raise _refusal(place, "a text")
+        return cut_text(escape_text(" ".join(value.split())), _MOST_CHARS)
+    if kind == "bool":
+        if not isinstance(value, bool):
+            raise _refusal(place, "true or false")
         return value
+    if kind == "int":  # an exit code may be negative
+        if type(value) is not int or abs(value) > _MOST_COUNT:
+            raise _refusal(place, "a whole number")
+        if value < 0 and place.endswith("_nbytes"):
+            raise _refusal(place, "a size")
+        return value
+    if not isinstance(value, list) or len(value) != 2 or not all(map(_is_small, value)):
+        raise _refusal(place, "two numbers")  # of a version, such as a compute capability
+    return tuple(value)
 
-    def _at(self, name: str) -> str:
-        name = cut_text(escape_text(name), 40)
-        return f"{self.place}.{name}" if self.place else name
 
-
-def _inert(text: str) -> str:
-    return cut_text(escape_text(" ".join(text.split())), _MOST_CHARS)
+def _at(place: str, name: str) -> str:
+    name = cut_text(escape_text(name), _MOST_LABEL_CHARS)
+    return f"{place}.{name}" if place else name
 
 
 def _is_small(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1000
+    return type(value) is int and 0 <= value < 1000
 
 
 def _refusal(place: str, wanted: str) -> ContainerError:
@@ -187,14 +164,14 @@ def parse_evidence(data: bytes) -> Evidence:
         found = _loads(text)
     except (ValueError, RecursionError) as error:
         raise ContainerError("this is not a machine profile: it is no JSON", remedy=REMEDY) from error
-    fields = Fields(found)
-    version = fields.count(MARK)
+    version = _read("int | None", _object(found, "").get(MARK), MARK)
     if version is None:
         raise ContainerError(f"this is not a machine profile: it lacks {MARK}", remedy=REMEDY)
     if not 1 <= version <= _NEWEST:
         what = f"this machine profile is of version {version}, and this program reads up to {_NEWEST}"
         raise ContainerError(what, remedy="use the probe script that this program prints, or a newer program")
-    return _evidence(fields)
+    evidence: Evidence = _read("Evidence", found, "")
+    return evidence
 
 
 def _loads(text: str) -> object:
@@ -256,53 +233,6 @@ def _names(counts: tuple[tuple[str, int], ...], *, is_rocm: bool) -> str:
         noun = "AMD GPU" if is_rocm and kind == "cuda" else row.noun
         parts.append(format_count(count, noun) if row.is_numbered else noun)
     return ", ".join(parts) or "CPU only"
-
-
-_Record = TypeVar("_Record")
-
-
-def _evidence(fields: Fields) -> Evidence:
-    packages, environment = fields.inside("packages"), fields.inside("environment")
-    return replace(
-        _read(Evidence, fields, without=("packages", "environment")),
-        packages=tuple((_key(name), packages.texts(name)) for name in packages.names),
-        environment=tuple((_key(name), environment.text(name) or "") for name in environment.names),
-    )
-
-
-def _key(name: str) -> str:
-    return cut_text(escape_text(name), _MOST_LABEL_CHARS)
-
-
-def _read(record: type[_Record], fields: Fields, without: Container[str] = ()) -> _Record:
-    """Return a record of what was found: the type of each field says how it is read."""
-    kinds = record.__annotations__.items()
-    return record(**{name: _READ[kind](fields, name) for name, kind in kinds if name not in without})
-
-
-def _number(fields: Fields, name: str) -> int | None:
-    return fields.nbytes(name) if name.endswith("_nbytes") else fields.count(name)
-
-
-def _inside(record: type[object]) -> Callable[[Fields, str], object]:
-    return lambda fields, name: _read(record, fields.inside(name))
-
-
-def _each(record: type[object]) -> Callable[[Fields, str], object]:
-    return lambda fields, name: tuple(_read(record, one) for one in fields.each(name))
-
-
-_READ: dict[str, Callable[[Fields, str], object]] = {
-    "str": lambda fields, name: fields.text(name) or "",
-    "str | None": Fields.text,
-    "bool": lambda fields, name: bool(fields.flag(name)),
-    "bool | None": Fields.flag,
-    "int | None": _number,
-    "Version | None": Fields.version,
-    "tuple[str, ...]": Fields.texts,
-    **{record.__name__: _inside(record) for record in (System, Python, TorchFound, Nvidia, Smi, Libcuda)},
-    **{f"tuple[{record.__name__}, ...]": _each(record) for record in (Node, SmiGpu, TorchDevice)},
-}
 
 
 # --- what torch finds on this machine, asked in a child process: in the Python that counts ------------------

@@ -103,11 +103,6 @@ class Landing:
         """Whether torch reads no storage at all, since everything goes to the meta device."""
         return self._has_records and self._release >= SKIPS_FOR_META and goes_to_meta(self._how.map_location)
 
-    @property
-    def reads_records(self) -> bool:
-        """Whether torch looks for the records of storages."""
-        return self._has_records
-
     def meets(self, obstacle: Obstacle) -> bool:
         """Return whether a record's obstacle stops this call: what is not read has no size to be wrong."""
         is_about_size = obstacle.kind is ObstacleKind.RECORD_SIZE
@@ -257,9 +252,9 @@ class LoadFailure:
     """
 
     finding: str
-    device: str
-    storage: str
     message: str
+    device: str = ""
+    storage: str = ""
     tensor: str = ""
 
 
@@ -268,10 +263,8 @@ class LoadOutcome:
     """What a call of `torch.load` comes to.
 
     Attributes:
-        failure: The error that stops it, or None.
         weights_only: Whether the restricted unpickler did it: the default is torch's.
         tensors: Where each tensor lands, in the order of the checkpoint's rows; empty after a failure.
-        storages: The same for each storage.
     """
 
     failure: LoadFailure | None
@@ -314,14 +307,15 @@ def first_failure(checkpoint: Checkpoint, target: Profile, how: LoadCall) -> Loa
     """Return the error that stops a call, or None if it loads."""
     opening = opening_failure(checkpoint, target, how)
     if opening is not None:
-        return LoadFailure(finding=opening[0], device="", storage="", message=opening[1])
+        return LoadFailure(finding=opening[0], message=opening[1])
     landing = Landing(checkpoint.format, target, how)
     failures = chain(_storage_failures(checkpoint, landing), _own_failures(checkpoint, target, landing))
     failure = _named(checkpoint, _legacy_type_failure(checkpoint, next(failures, None)))
     refusal = _refused(checkpoint, target, how, failure)
     if refusal is not None or failure is not None:
         return refusal or failure
-    obstacle = None if _restricts(target, how) else pickle_obstacle(checkpoint, restricted=False)
+    is_weights_only = how.is_weights_only(release_of(target.torch_version))
+    obstacle = None if is_weights_only else pickle_obstacle(checkpoint, restricted=False)
     obstacle = obstacle or legacy_obstacle(checkpoint)
     return None if obstacle is None else _of_obstacle(obstacle)
 
@@ -337,10 +331,6 @@ def _legacy_type_failure(checkpoint: Checkpoint, failure: LoadFailure | None) ->
     return _of_obstacle(obstacle, storage="".join(keys))
 
 
-def _restricts(target: Profile, how: LoadCall) -> bool:
-    return how.is_weights_only(release_of(target.torch_version))
-
-
 def _refused(
     checkpoint: Checkpoint, target: Profile, how: LoadCall, failure: LoadFailure | None
 ) -> LoadFailure | None:
@@ -352,11 +342,10 @@ def _refused(
     if failure is not None and _storages_before(checkpoint, failure) < refusal.storages_before:
         return None
     message = refusal_message(refusal, release)
-    return LoadFailure(finding=refusal.finding, device="", storage="", message=message)
+    return LoadFailure(finding=refusal.finding, message=message)
 
 
 def _storages_before(checkpoint: Checkpoint, failure: LoadFailure) -> int:
-    """Return how many storages are loaded before the one that fails, or before the tensor that does."""
     order = {storage.key: place for place, storage in enumerate(checkpoint.storages)}
     if failure.storage:
         return order[failure.storage]
@@ -365,22 +354,15 @@ def _storages_before(checkpoint: Checkpoint, failure: LoadFailure) -> int:
 
 
 def _named(checkpoint: Checkpoint, failure: LoadFailure | None) -> LoadFailure | None:
-    """Name the first tensor that waits for the storage that failed."""
     if failure is None or failure.tensor or not failure.storage:
         return failure
     rows = (row.path for row in checkpoint.tensors if row.storage == failure.storage)
-    return LoadFailure(
-        finding=failure.finding,
-        device=failure.device,
-        storage=failure.storage,
-        message=failure.message,
-        tensor=next(rows, ""),
-    )
+    return replace(failure, tensor=next(rows, ""))
 
 
 def _storage_failures(checkpoint: Checkpoint, landing: Landing) -> Iterator[LoadFailure]:
     """Yield the errors of storages, and of tensors that are sent on as soon as their storage is read."""
-    obstacles = storage_obstacles(checkpoint) if landing.reads_records else {}
+    obstacles = storage_obstacles(checkpoint) if format_of(checkpoint.format).has_records else {}
     own, wrong = _own_by_storage(checkpoint), _wrong_by_storage(checkpoint)
     yield from wrong.get("", ())
     # Where nothing but its tag can stop a storage, the first with each tag tells of the rest.
@@ -455,7 +437,7 @@ def _own_failures(checkpoint: Checkpoint, target: Profile, landing: Landing) -> 
     for hidden in checkpoint.hidden_devices:
         failure = generator_failure(hidden.device, target) if hidden.what is HiddenPlace.GENERATOR else None
         if failure is not None:
-            yield LoadFailure(finding=failure[0], device=hidden.device, storage="", message=failure[1])
+            yield LoadFailure(finding=failure[0], device=hidden.device, message=failure[1])
 
 
 def _own_failure(tensor: Tensor, landing: Landing) -> Iterator[LoadFailure]:
@@ -475,9 +457,8 @@ def _of_row(tensor: Tensor, failure: Failure) -> LoadFailure:
 
 
 def _of_obstacle(obstacle: Obstacle, *, storage: str = "", tensor: str = "") -> LoadFailure:
-    return LoadFailure(
-        finding=obstacle.finding, device="", storage=storage, message=obstacle.message, tensor=tensor
-    )
+    kind = obstacle.kind
+    return LoadFailure(finding=kind.finding, message=obstacle.message, storage=storage, tensor=tensor)
 
 
 # ------------------------------------------------------------------------------------------------------------

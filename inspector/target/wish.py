@@ -54,8 +54,6 @@ class Wish:
 
     Attributes:
         machine: The machine; None for this one.
-        wanted: The device that is wanted, or None.
-        memory: The memory of its GPUs, or None for what is known of it.
     """
 
     machine: Profile | None

@@ -208,7 +208,6 @@ def read_scalars(checkpoint: Checkpoint, progress: Progress) -> dict[int, str]:
 
 
 def _requests(checkpoint: Checkpoint) -> Iterator[tuple[int, Request]]:
-    """Yield the tensors whose values can be had with one small read."""
     requests, count = Requests(checkpoint), 0
     for row, tensor in enumerate(checkpoint.tensors):
         if tensor.shape not in _ONE or tensor.dtype not in _FORMATS or tensor.part_of is not None:

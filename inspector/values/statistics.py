@@ -26,20 +26,13 @@ class Statistics:
 
     Attributes:
         posinf: How many are infinite; of complex ones, infinite in a part.
-        first_nan: The index of the first that is no number.
-        first_posinf: The index of the first that is infinite.
-        first_neginf: The index of the first that is minus infinity.
         low: The least; of complex ones the least magnitude. None where there is none.
-        high: The greatest, likewise.
         mean: Their mean; of complex ones None.
-        complex_mean: The two parts of the mean of complex ones, else None.
         std: Their standard deviation with Bessel's correction; None for fewer than two.
         norm: The square root of the sum of their squares; None where that is larger than a float can be.
-        edges: The edges of the bins of the linear histogram, one more than there are bins.
-        counts: What is in them; a value on an edge belongs to the bin above it.
+        counts: A value on an edge belongs to the bin above it.
         exponent: The least power of two of the histogram of magnitudes.
         octaves: How many magnitudes lie between each power of two and the next.
-        dead_rows: How many indices of the first dimension hold zeros and nothing else; None where unknown.
         is_complex: Whether they are complex, so that range and histograms are those of the magnitudes.
         is_dequantized: Whether they were computed from quantized elements.
         part: The part of the tensor that they are of, such as `._local_tensor`; empty for all of it.
@@ -151,7 +144,6 @@ class Scanned:
 
     Attributes:
         statistics: Its figures, without histograms; None where it could not be read.
-        why: Why it could not; else empty.
         spark: Its histogram as a few heights from 0 to 8.
     """
 
@@ -203,7 +195,6 @@ def scan_checkpoint(checkpoint: Checkpoint, reader: ValueReader, progress: Progr
 def _requests(
     checkpoint: Checkpoint, refused: dict[int, Scanned]
 ) -> tuple[dict[int, Request], dict[int, int]]:
-    """Return what is asked of each row, and the rows that show the same as another."""
     requests, asked, same = Requests(checkpoint), {}, {}
     known: dict[tuple[object, ...], int] = {}
     for row, tensor in enumerate(checkpoint.tensors):

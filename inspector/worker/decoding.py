@@ -56,7 +56,6 @@ def decode(data: bytes | memoryview, dtype: str, *, swapped: bool = False) -> Ar
     """Return the values of some elements, exactly.
 
     Args:
-        data: Their bytes.
         dtype: torch's name of their type. bfloat16 and what is smaller becomes float32, complex32 becomes
             complex64; quantized elements and bits stay codes.
         swapped: Whether the most significant byte of each number stands first.

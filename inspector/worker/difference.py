@@ -109,32 +109,28 @@ class Difference:
 class Length:
     """The length of a vector whose elements come block by block and may be of any size.
 
-    The sum is kept in units of the largest element so far: the square of 1e200 is no float64.
+    Each block is kept in units of its largest element: the square of 1e200 is no float64.
     """
 
     def __init__(self) -> None:
-        self.scale = 0.0
-        self._squares = 0.0
+        self._blocks: list[tuple[float, float]] = []
 
     def add(self, vector: Array) -> tuple[Array, float]:
-        """Take finite elements; return them in the unit, and how much larger that is than the last one."""
-        largest = float(np.abs(vector).max()) if len(vector) else 0.0
-        ratio = 1.0
-        if largest > self.scale:
-            ratio = self.scale / largest
-            self._squares *= ratio * ratio
-            self.scale = largest
-        vector = vector / (self.scale or 1.0)
-        self._squares += float(np.vdot(vector, vector).real)
-        return vector, ratio
+        """Take finite elements; return them in their unit, and that."""
+        unit = float(np.abs(vector).max()) if len(vector) else 0.0
+        vector = vector / (unit or 1.0)
+        self._blocks.append((unit, float(np.vdot(vector, vector).real)))
+        return vector, unit
+
+    def parts(self) -> tuple[float, float]:
+        """Return the unit of the largest block, and the length in it."""
+        most = max((unit for unit, _ in self._blocks), default=0.0)
+        squares = (square * (unit / most) ** 2 for unit, square in self._blocks if unit)
+        return most, math.sqrt(math.fsum(squares))
 
     def value(self) -> float:
         """Return the length."""
-        return min(self.scale * self.unit_value(), _LARGEST)
-
-    def unit_value(self) -> float:
-        """Return the length in the unit."""
-        return math.sqrt(self._squares)
+        return min(math.prod(self.parts()), _LARGEST)
 
 
 class Cosine:
@@ -142,21 +138,25 @@ class Cosine:
 
     def __init__(self) -> None:
         self.lengths = Length(), Length()
-        self._dot = 0.0
+        self._dots: list[tuple[float, float, float]] = []
 
     def add(self, a: Array, b: Array) -> None:
         """Take the elements that are finite in both."""
         finite = np.isfinite(a) & np.isfinite(b)
         vectors = [_plain(vector if finite.all() else vector[finite]) for vector in (a, b)]
-        (one, ratio), (other, other_ratio) = (
+        (one, unit), (other, other_unit) = (
             length.add(vector) for length, vector in zip(self.lengths, vectors, strict=True)
         )
-        self._dot = self._dot * ratio * other_ratio + float(np.vdot(one, other).real)
+        self._dots.append((float(np.vdot(one, other).real), unit, other_unit))
 
     def value(self) -> float | None:
         """Return the cosine; None where one vector is 0, or there is none."""
-        size = self.lengths[0].unit_value() * self.lengths[1].unit_value()
-        return None if not size else max(-1.0, min(1.0, self._dot / size))
+        (most, length), (other_most, other_length) = (one.parts() for one in self.lengths)
+        size = length * other_length
+        if not size:
+            return None
+        dot = math.fsum(dot * (unit / most) * (other / other_most) for dot, unit, other in self._dots)
+        return max(-1.0, min(1.0, dot / size))
 
 
 def _common(a: Array, b: Array) -> tuple[Array, Array]:
@@ -169,7 +169,6 @@ def _common(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _are_equal(a: Array, b: Array) -> Array:
-    """Return which elements of one type are the same number, NaN among them."""
     if a.dtype.kind == _COMPLEX:
         return _are_equal(a.real, b.real) & _are_equal(a.imag, b.imag)
     return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
@@ -213,7 +212,6 @@ def _apart(a: Array, b: Array) -> Array:
 
 
 def _other_bits(block: bytes, other: bytes, numel: int, dtype: str) -> Array:
-    """Return which elements have other bits."""
     if dtype in PACKED:
         return np.asarray(codes_of(block, dtype) != codes_of(other, dtype))
     one, another = np.frombuffer(block, np.uint8), np.frombuffer(other, np.uint8)

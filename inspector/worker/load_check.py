@@ -124,7 +124,6 @@ def _is_here(device: str) -> bool:
 
 
 def _compare(before: object, after: object) -> int:
-    """Compare two loaded checkpoints; return how many tensors were compared."""
     pairs: list[tuple[tuple[object, ...], object, object]] = [((), before, after)]
     seen: set[tuple[int, int]] = set()
     count = 0

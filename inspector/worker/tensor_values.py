@@ -16,8 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads would cost mem
 
 from inspector.errors import CheckpointError
 from inspector.worker.tensor_bytes import TensorBytes, open_bytes
-from inspector.worker.values.rank import ranks
-from inspector.worker.values.slices import Plane, cells, picture, saved_rows
+from inspector.worker.values.slices import Plane, cells, picture, ranks, saved_rows
 from inspector.worker.values.statistics import Statistics
 
 if TYPE_CHECKING:

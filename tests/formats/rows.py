@@ -97,7 +97,7 @@ ROWS: tuple[Row, ...] = (
         title="torch.save of 0.1 (tar)",
         sample="tar/tar_cpu.pth",
         tensors=5,
-        in_place="a file of this format has no room for them",
+        in_place="everything behind them would move",
     ),
     Row(
         name="safetensors",

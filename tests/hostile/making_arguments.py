@@ -1,10 +1,7 @@
-"""Writes `model/arguments/arguments.json`: what each listed name takes, as torch says when it is called.
-
-It also writes which calls torch accepted, so that tests without torch know it.
+"""Writes which calls of listed names torch accepts, so that tests without torch know it.
 
 `python -m tests.hostile.making_arguments` loads every file of `combinations.py` with the installed torch, in
-a child. For a name and a number of arguments the table holds, by position, the types that torch took there
-while the other arguments were right.
+a child.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from inspector.model.arguments.kinds import kind_of
 from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Call
 from tests.builders import zips
@@ -26,9 +22,7 @@ from tests.hostile.asking_torch import ask_torch
 from tests.hostile.combinations import Combination, combinations
 from tests.hostile.palette import STORAGES
 
-_ROOT = Path(__file__).parents[2]
-TABLE = _ROOT / "inspector" / "model" / "arguments" / "arguments.json"
-ANSWERS = _ROOT / "tests" / "data" / "arguments.json"
+ANSWERS = Path(__file__).parents[1] / "data" / "arguments.json"
 
 
 def zipped(push: bytes, version: int = 2) -> bytes:
@@ -59,22 +53,6 @@ def call_in(combination: Combination) -> Call:
     return call
 
 
-def table(answers: Iterable[tuple[Combination, str]]) -> dict[str, dict[str, list[str]]]:
-    """By name and number of arguments, the types taken at each position, in one line each."""
-    found: dict[str, dict[str, list[set[str]]]] = {}
-    for one, said in answers:
-        call = call_in(one)
-        rows = found.setdefault(one.callable, {})
-        if said == "accepts" and call.kind == "reduce" and isinstance(call.args, tuple):
-            places = rows.setdefault(str(len(call.args)), [set() for _ in call.args])
-            for place, value in zip(places, call.args, strict=True):
-                place.add(kind_of(value))
-    return {
-        name: {count: [" ".join(sorted(kinds)) for kinds in places] for count, places in sorted(rows.items())}
-        for name, rows in sorted(found.items())
-    }
-
-
 def packed(answers: Iterable[tuple[Combination, str]]) -> dict[str, str]:
     """Which of a name's calls are accepted, in their order: four to a hexadecimal digit."""
     bits: dict[str, str] = defaultdict(str)
@@ -94,11 +72,8 @@ def recorded() -> list[tuple[Combination, bool]]:
 
 
 def main() -> int:
-    """Write the table and the answers."""
-    answers = asked(combinations())
-    for path, document in ((TABLE, table(answers)), (ANSWERS, packed(answers))):
-        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        sys.stdout.write(f"{path}\n")
+    """Write the answers."""
+    ANSWERS.write_text(json.dumps(packed(asked(combinations())), indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.remap.integrity import check_file
-from inspector.remap.recover import recover
+from inspector.remap.recover import check_file, recover
 from tests.hostile.cases import CASES, Case
 from tests.sweep import IS_SWEEP, table
 

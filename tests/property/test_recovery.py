@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from inspector.errors import CheckpointError
 from inspector.model.build import open_checkpoint
-from inspector.remap.integrity import check_file
-from inspector.remap.recover import recover
+from inspector.remap.recover import check_file, recover
 from tests.builders.archives import archive, directory_of
 from tests.builders.legacy import checkpoint as legacy_checkpoint
 from tests.builders.pickles import legacy_storage, state_dict, storage, tensor

@@ -1,14 +1,12 @@
-"""A process that restores parts of checkpoints as code would, on accelerators that are played.
+"""A process that uses modules and optimizers as `torch.load` returns them, on accelerators that are played.
 
-`python restoring.py FOLDER` makes the files that are wanted, then reads lines of JSON on stdin: lists of
-cells, of which each says how one part of a file is restored and used. It answers with where the tensors are
-then, and with what torch says on the way.
+`python restoring.py FOLDER` reads lines of JSON on stdin: lists of files, which it makes. It answers with
+what torch says when each is used; with nothing where that works.
 
-Without the meta device, all of it runs under torch's own fake tensors: they have no data, and know every
-device whether it is there or not. `torch.load`, `load_state_dict`, `.to` and the optimizers are torch's own
-code, and so is the rule by which tensors on different devices do not mix. A few things are played: torch
-believes that there are two GPUs, `copy_` moves no data (a build without CUDA refuses it), and what remembers
-fake tensors and numbers does not keep them from moving. With the meta device, everything is real.
+All of it runs under torch's own fake tensors: they have no data, and know every device whether it is there or
+not. `torch.load` and the optimizers are torch's own code, and so is the rule by which tensors on different
+devices do not mix. A few things are played: torch believes that there are two GPUs, `copy_` moves no data (a
+build without CUDA refuses it), and what remembers fake tensors and numbers does not keep them from moving.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,34 +51,6 @@ class Masked(Net):
         return super().forward(x) * self.mask
 
 
-class Words(nn.Module):
-    """An embedding whose weight the last layer shares."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(5, 8)
-        self.head = nn.Linear(8, 5)
-        self.head.weight = self.embedding.weight
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(self.embedding(x.argmax(1) % 5))
-
-
-class Normed(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.GroupNorm(2, 8)
-        self.gate = nn.PReLU(8)
-        self.scale = nn.LayerNorm(8)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.scale(self.gate(self.norm(x)))
-
-
-def lazy() -> nn.Module:
-    return nn.Sequential(nn.LazyLinear(8), nn.Linear(8, 3))
-
-
 def average() -> nn.Module:
     """An `AveragedModel` of a net that need not be copied."""
     real = swa_utils.deepcopy
@@ -94,12 +64,8 @@ def average() -> nn.Module:
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "net": Net,
     "masked": Masked,
-    "words": Words,
-    "normed": Normed,
-    "lazy": lazy,
     "average": average,
     "parallel": lambda: parallel(Net()),
-    "pos_weight": lambda: nn.BCEWithLogitsLoss(pos_weight=torch.ones(8)),
     "weight": lambda: nn.CrossEntropyLoss(weight=torch.ones(8)),
 }
 OPTIMIZERS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -151,25 +117,9 @@ class Tagging:
 
 
 def content(file: dict[str, Any]) -> Any:
-    kind, what = file["kind"], file["what"]
-    if kind == "optimizer":
-        return {"optimizer": trained(what, file["options"]).state_dict()}
-    if kind == "whole optimizer":
-        return {"optimizer": trained(what, file["options"])}
-    if kind == "state":
-        return {"model": prepared(what).state_dict()}
-    if kind == "whole":
-        return {"model": prepared(what)}
-    if kind == "rng":
-        return {"rng_state": torch.get_rng_state(), "cuda_rng": [torch.zeros(16, dtype=torch.uint8)]}
-    return {"class_weights": torch.ones(8), "anchors": torch.ones(8)}
-
-
-def prepared(what: str) -> nn.Module:
-    model = MODELS[what]()
-    if what == "lazy":
-        model(torch.ones(4, 8))
-    return model
+    if file["kind"] == "whole optimizer":
+        return {"optimizer": trained(file["what"], file["options"])}
+    return {"model": MODELS[file["what"]]()}
 
 
 def trained(what: str, options: dict[str, Any]) -> torch.optim.Optimizer:
@@ -288,153 +238,32 @@ def faked() -> Iterator[None]:
 # --- cells --------------------------------------------------------------------------------------------------
 
 
-def answer(folder: Path, cell: dict[str, Any]) -> dict[str, Any]:
-    """Load a file, restore a part of it and use that."""
-    said: dict[str, Any] = {"places": {}, "error": "", "warning": "", "failure": ""}
-    with ExitStack() as stack:
-        stack.enter_context(torch.no_grad())
-        caught = stack.enter_context(warnings.catch_warnings(record=True))
-        warnings.simplefilter("always")
-        if not cell["real"]:
-            stack.enter_context(faked())
-        found = torch.load(folder / cell["file"]["name"], map_location=cell["map"], weights_only=False)
+def answer(folder: Path, file: dict[str, Any]) -> str:
+    """Load a file and use what is in it."""
+    with torch.no_grad(), faked():
+        found = torch.load(folder / file["name"], weights_only=False)
         try:
-            places, use = RESTORED[cell["file"]["kind"]](found, cell)
+            if "optimizer" in found:
+                (group,) = found["optimizer"].param_groups
+                # What torch chooses by itself for tensors that are not fake.
+                group["foreach"] = all(one.device.type == "cuda" for one in group["params"])
+                step(found["optimizer"], group["params"])
+            else:
+                use_model(found["model"], file["what"])
         except Exception as error:  # noqa: BLE001 - whatever torch raises is the answer
-            said["error"] = f"{type(error).__name__}: {error}"
-            return said
-        said["places"] = {
-            path: [str(value.device), str(value.dtype).removeprefix("torch.")]
-            for path, value in places().items()
-        }
-        said["warning"] = next((str(w.message) for w in caught if "no-op" in str(w.message)), "")
-        try:
-            use()
-        except Exception as error:  # noqa: BLE001 - the same
-            said["failure"] = f"{type(error).__name__}: {error}"
-    return said
+            return f"{type(error).__name__}: {error}"
+    return ""
 
 
-Restored = tuple[Callable[[], dict[str, Any]], Callable[[], object]]
-
-
-def restore_model(found: Any, cell: dict[str, Any]) -> Restored:
-    """Load into a model of the code what the file holds, or use that of the file."""
-    code, what = cell["code"], cell["file"]["what"]
-    if cell["file"]["kind"] == "whole" and code["way"] != "load_state_dict":
-        model = found["model"]
-    else:
-        model = MODELS[what]()
-        model.to(code["built_on"])
-        state = found["model"] if cell["file"]["kind"] == "state" else found["model"].state_dict()
-        model.load_state_dict(state, assign=code["way"] == "assign")
-    if code["moved_to"]:
-        model.to(code["moved_to"])
-
-    def places() -> dict[str, Any]:
-        if cell["file"]["kind"] == "state":
-            return {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
-        return {f"model/{path}": tensor for path, tensor in attributes(model)}
-
-    return places, lambda: use_model(model, what, cell)
-
-
-def attributes(model: nn.Module, above: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors of a module by the way to them in a pickle."""
-    for group in ("_parameters", "_buffers"):
-        yield from ((f"{above}.{group}/{name}", tensor) for name, tensor in getattr(model, group).items())
-    yield from ((f"{above}.{name}", item) for name, item in vars(model).items() if torch.is_tensor(item))
-    for name, child in model._modules.items():
-        yield from attributes(child, f"{above}._modules/{name}/")
-
-
-def use_model(model: nn.Module, what: str, cell: dict[str, Any]) -> None:
-    device = cell["code"]["inputs"] or next(iter([*model.parameters(), *model.buffers()])).device
+def use_model(model: nn.Module, what: str) -> None:
+    device = next(iter([*model.parameters(), *model.buffers()])).device
     x = torch.ones(4, 8, device=device)
-    if what == "pos_weight":
-        model(x, x)
-    elif what == "weight":
+    if what == "weight":
         model(x, torch.ones(4, dtype=torch.int64, device=device))
-    else:
-        if what == "parallel":
-            model.scatter = lambda inputs, kwargs, ids: ([inputs], [kwargs])
-        model(x)
-
-
-def restore_optimizer(found: Any, cell: dict[str, Any]) -> Restored:
-    code = cell["code"]
-    cls, fixed = OPTIMIZERS[cell["file"]["what"]]
-    parameters = [nn.Parameter(torch.ones(3, 5)), nn.Parameter(torch.ones(7))]
-    model = nn.ParameterList(parameters)
-    model.to(device=code["built_on"], dtype=getattr(torch, code["built_as"] or "float32"))
-    parameters = list(model)
-    foreach = {} if cls is torch.optim.LBFGS else {"foreach": code["foreach"]}
-    optimizer = cls(parameters, **fixed, **foreach)
-    saved = found["optimizer"]
-    for group in saved["param_groups"]:
-        group.update(foreach)
-    if code["way"] == "use":
-        optimizer.state.update({parameters[key]: slots for key, slots in saved["state"].items()})
-        for group, other in zip(optimizer.param_groups, saved["param_groups"], strict=True):
-            group.update({name: item for name, item in other.items() if name != "params"})
-    else:
-        optimizer.load_state_dict(saved)
-    if code["moved_to"]:
-        model.to(code["moved_to"])
-
-    def places() -> dict[str, Any]:
-        return {
-            f"optimizer/state/{place}/{name}": tensor
-            for place, parameter in enumerate(parameters)
-            for name, tensor in tensors_in(optimizer.state.get(parameter, {}))
-        }
-
-    return places, lambda: step(optimizer, parameters)
-
-
-def tensors_in(value: Any, above: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    if torch.is_tensor(value):
-        yield above, value
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield from tensors_in(item, f"{above}/{key}" if above else str(key))
-
-
-def restore_whole_optimizer(found: Any, cell: dict[str, Any]) -> Restored:
-    optimizer = found["optimizer"]
-    parameters = optimizer.param_groups[0]["params"]
-    for group in optimizer.param_groups:
-        group["foreach"] = cell["code"]["foreach"]
-    if cell["code"]["moved_to"]:
-        nn.ParameterList(parameters).to(cell["code"]["moved_to"])
-    return dict, lambda: step(optimizer, parameters)
-
-
-def restore_rng(found: Any, cell: dict[str, Any]) -> Restored:
-    places = {"rng_state": found["rng_state"], "cuda_rng/0": found["cuda_rng"][0]}
-    return lambda: places, lambda: torch.set_rng_state(found["rng_state"])
-
-
-def restore_tensors(found: Any, cell: dict[str, Any]) -> Restored:
-    """Use tensors as they come: as weights of a loss, and in arithmetic."""
-
-    def use() -> None:
-        x = torch.ones(4, 8, device=cell["code"]["inputs"] or found["class_weights"].device)
-        if cell["code"]["inputs"]:
-            nn.functional.cross_entropy(x, x, weight=found["class_weights"])
-            x * found["anchors"]
-
-    return lambda: found, use
-
-
-RESTORED: dict[str, Callable[[Any, dict[str, Any]], Restored]] = {
-    "state": restore_model,
-    "whole": restore_model,
-    "optimizer": restore_optimizer,
-    "whole optimizer": restore_whole_optimizer,
-    "rng": restore_rng,
-    "tensors": restore_tensors,
-}
+        return
+    if what == "parallel":
+        model.scatter = lambda inputs, kwargs, ids: ([inputs], [kwargs])
+    model(x)
 
 
 def main() -> None:
@@ -443,7 +272,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for line in sys.stdin:
         cells = json.loads(line)
-        make(folder, list({cell["file"]["name"]: cell["file"] for cell in cells}.values()))
+        make(folder, cells)
         sys.stdout.write(json.dumps([answer(folder, cell) for cell in cells]) + "\n")
 
 

@@ -215,7 +215,6 @@ def test_a_child_ends_with_its_parent(write: Callable[..., Path]) -> None:
         cwd=Path(child.__file__).parents[1],
     ) as parent:
         os.close(here)
-        assert parent.stdout is not None
         assert parent.stdout.readline() == b"begun\n"
         parent.kill()
     assert os.read(there, 1) == b""  # the last process that held the other end is gone

@@ -72,7 +72,6 @@ def test_it_shows_what_the_program_is_for(demo: Checkpoint) -> None:
     safety = judge(demo)
     assert safety.verdict == "weights-only"
     failure = first_failure(demo, CPU_ONLY, LoadCall(weights_only=False))
-    assert failure is not None
     assert failure.message.startswith("RuntimeError: Attempting to deserialize object on a CUDA device")
     assert first_failure(demo, parse_target("2xcuda"), LoadCall(weights_only=False)) is None
     assert diagnose(demo, safety) == ()

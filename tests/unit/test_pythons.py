@@ -135,7 +135,6 @@ def test_its_own_counts_before_one_without_torch(tmp_path: Path, monkeypatch: py
 @pytest.mark.torch
 def test_an_interpreter_is_asked_without_importing_torch(tmp_path: Path) -> None:
     own = ask_python(Python(path=sys.executable, origin=""), Progress())
-    assert own is not None
     assert own.torch is not None
     assert own.version == "{}.{}.{}".format(*sys.version_info)
     bare = ask_python(Python(path=str(environment(tmp_path, NO_TORCH)), origin=""), Progress())
@@ -155,7 +154,6 @@ def test_what_is_no_interpreter_gives_no_answer(tmp_path: Path, monkeypatch: pyt
         "def answer(head, blocks):\n    yield {'version': '3\\n' * 99, 'torch': '\\x1b'}, b''\n"
     )
     answer = ask_python(own, Progress())
-    assert answer is not None
     assert answer.torch == r"\u001b"
     assert len(answer.version) == 100
     assert answer.version.isprintable()

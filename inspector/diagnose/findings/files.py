@@ -83,7 +83,7 @@ def _invalid(case: Case) -> Iterator[Finding]:
 def _refused(case: Case) -> Iterator[Finding]:
     """Return why torch can load the file nowhere, where no other rule says it."""
     obstacle = find_obstacle(case.checkpoint)
-    if obstacle is None or obstacle.finding in {"truncated", "invalid-tensor"}:
+    if obstacle is None or obstacle.kind.finding in {"truncated", "invalid-tensor"}:
         return
     title = f"{loader_of(case.checkpoint)} refuses this file"
     if obstacle.kind is ObstacleKind.NEWER_VERSION:
@@ -91,8 +91,8 @@ def _refused(case: Case) -> Iterator[Finding]:
     if obstacle.kind is ObstacleKind.MISSING_FILE:
         title = "Files of this checkpoint are missing or cannot be read"
     message = obstacle.message if obstacle.message.endswith((".", "!", "?")) else f"{obstacle.message}."
-    detail = f"On every machine it fails with: {message} {obstacle.remedy}"
-    yield finding(obstacle.finding, "error", title, detail, [])
+    detail = f"On every machine it fails with: {message} {obstacle.kind.remedy}"
+    yield finding(obstacle.kind.finding, "error", title, detail, [])
 
 
 def _other_loader(case: Case) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from itertools import islice
 from inspector.diagnose.case import Case
 from inspector.model.findings import Finding, Fix, finding
 from inspector.model.roles.devices import is_destination
-from inspector.target.after_load import Code, Complaint, follow, is_own_parameter
+from inspector.target.after_load import Complaint, is_own_parameter, whole_optimizer_failure
 from inspector.target.parts import Form, Kind, parts_of
 
 _MOST = 16
@@ -26,7 +26,7 @@ def find_apart(case: Case) -> Iterator[Finding]:
         rows = part.tensors(checkpoint)
         own = [row.device for row in rows if is_own_parameter(row)]
         apart = [row.path for row in rows if row.device not in own]
-        said = follow(checkpoint, part, Code()).failure if apart else None
+        said = whole_optimizer_failure(checkpoint, part) if apart else None
         if said:
             home = home or own[0]
             strays.setdefault(said, []).extend(apart)

@@ -9,8 +9,9 @@ they fit. Wherever two parameters could be meant, the slots stay without a name 
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 
 from inspector.model.checkpoint import Key, Naming
@@ -62,7 +63,6 @@ class Names:
     """The outcome for one optimizer.
 
     Attributes:
-        by_id: The parameter's name for each number or name of the optimizer's own, where it is known.
         by_place: Whether their order alone tells apart parameters of one shape.
     """
 
@@ -132,7 +132,6 @@ def name_parameters(owned: Sequence[Owned], models: Sequence[Parameters]) -> lis
 
 
 def _find_whole(owned: Owned, models: Sequence[Parameters], room: _Room) -> list[Parameters] | None:
-    """Find the models all of whose parameters an optimizer has; None where there are too many to compare."""
     found = []
     for model in models:
         if not room.spend(owned.optimizer.listed.parameters):
@@ -174,8 +173,6 @@ def _name_part(owned: Owned, models: Sequence[Parameters], room: _Room) -> Names
     """Name the parameters of an optimizer that trains a part of a model, where that part tells itself."""
     if len(owned.optimizer.listed.groups) != 1:
         return None
-    from inspector.model.optimizer.parts import trained_part  # noqa: PLC0415 - most train the whole model
-
     part = trained_part(
         owned.optimizer.keys, [owned.shapes.get(key) for key in owned.ids], models, room.spend
     )
@@ -188,7 +185,6 @@ def _name_part(owned: Owned, models: Sequence[Parameters], room: _Room) -> Names
 
 
 def _agreed(owned: Owned, models: Iterable[Parameters], room: _Room) -> Names | None:
-    """Return what all models that fit say; None where none does."""
     listed = owned.optimizer.listed.parameters + len(owned.optimizer.listed.groups)
     outcome: Names | None = None
     for model in models:
@@ -213,7 +209,6 @@ def _joined(models: Sequence[Parameters], count: int) -> Iterator[Parameters]:
 
 
 def _that_count(groups: Iterable[tuple[Parameters, ...]], count: int) -> Iterator[Parameters]:
-    """Yield those groups of models that have so many parameters together."""
     for group in groups:
         if sum(len(model.names) for model in group) == count:
             yield join_parameters(group)
@@ -238,7 +233,6 @@ def _names_in_file(owned: Owned) -> Names | None:
 
 
 def _names_of_held(owned: Owned, models: Sequence[Parameters], room: _Room) -> Names:
-    """Name the parameters that an optimizer holds by the first model that has them itself."""
     best: dict[Key, str] = {}
     where: Parameters | None = None
     for model in models:
@@ -426,3 +420,84 @@ def _outcome(owned: Owned, model: Parameters, names: dict[Key, str], naming: Nam
         f"The shapes decide {named} of {total} against {model.where}, the others could be several: {groups}."
     )
     return Names(names, "partial" if named else "unknown", reason, model.paths if named else ())
+
+
+# --- the part of a model that an optimizer trains: the one that it is named after, or all but copies --------
+#
+# Agents keep several networks in one state dict and an optimizer for each: `actor.optimizer` trains what
+# stands below `actor.` (`_get_torch_save_params` in `stable_baselines3/sac/sac.py`). A network that is
+# evaluated as a target is a copy of another that no optimizer sees (`stable_baselines3/dqn/policies.py`).
+
+_OWNER = re.compile(r"(.+?)[._]optim", re.IGNORECASE)
+_TARGETS = ("{}_target", "target_{}")
+_MOST_BRANCHES = 64
+_FEWEST = 2  # parameters by which a part is known
+
+
+def trained_part(
+    keys: Sequence[Key],
+    shapes: Sequence[Shape | None],
+    models: Sequence[Parameters],
+    spend: Callable[[int], bool],
+) -> Parameters | None:
+    """Return the part of a model that an optimizer trains, where there is only one that fits.
+
+    Args:
+        shapes: Those of its parameters, in order; None where its slots do not tell.
+        spend: Counts what is about to be compared; says whether that is still to be done.
+
+    Returns:
+        The part, called by what it is in sentences.
+    """
+    if sum(shape is not None for shape in shapes) < _FEWEST:
+        return None
+    fitting = [
+        part
+        for part in _trained_parts(keys, models)
+        if spend(len(shapes)) and len(part.shapes) == len(shapes) and all(map(_fits, shapes, part.shapes))
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fits(told: Shape | None, shape: Shape) -> bool:
+    return told is None or told == shape
+
+
+def _trained_parts(keys: Sequence[Key], models: Sequence[Parameters]) -> Iterator[Parameters]:
+    last = keys[-1] if keys else ""
+    named = _OWNER.match(last) if isinstance(last, str) else None
+    name = named[1] if named is not None else ""
+    for model in models:
+        branches = _branches(model)
+        if not model.is_ordered or not 1 < len(branches) <= _MOST_BRANCHES:
+            continue
+        copies = _copies(branches)
+        if name in branches:
+            yield _part_of(model, branches[name], f"{name} of {model.where}")
+        elif copies:
+            left = [place for own, places in branches.items() if own not in copies for place in places]
+            yield _part_of(model, sorted(left), f"{model.where} without {' and '.join(sorted(copies))}")
+
+
+def _branches(model: Parameters) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, name in enumerate(model.names):
+        found.setdefault(name.partition(".")[0], []).append(place)
+        if len(found) > _MOST_BRANCHES:
+            break
+    return found
+
+
+def _copies(branches: dict[str, list[int]]) -> set[str]:
+    """Return the names of networks that are targets: as large as another one, and named after it."""
+    return {
+        form.format(name)
+        for name, places in branches.items()
+        for form in _TARGETS
+        if len(branches.get(form.format(name), ())) == len(places)
+    }
+
+
+def _part_of(model: Parameters, places: Sequence[int], where: str) -> Parameters:
+    names, shapes = [model.names[place] for place in places], [model.shapes[place] for place in places]
+    return Parameters(where, names, shapes, model.paths)

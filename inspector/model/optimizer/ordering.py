@@ -62,7 +62,6 @@ def _rows_of(kind: str) -> list[Siblings]:
 
 
 def _siblings(tree: Tree) -> Iterator[Siblings]:
-    """Yield the names that stand together, each set of them once."""
     seen: set[Siblings] = set()
     nodes = [tree]
     while nodes:

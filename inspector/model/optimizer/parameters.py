@@ -122,7 +122,6 @@ def salted(shape: Shape) -> tuple[object, ...]:
 
 
 def _told_otherwise(slots: Sequence[Tensor]) -> list[Shape]:
-    """Return the shapes that slots of unusual names tell."""
     factors = [tensor.shape for tensor in slots if tensor.slot in _FACTORS]
     if factors:
         return _factored(factors)

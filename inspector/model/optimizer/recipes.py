@@ -309,7 +309,6 @@ def _recipes(traits: Traits, sizes: Sequence[int]) -> Iterator[Recipe]:
 
 
 def _can_be_sum(count: int, sizes: Sequence[int]) -> bool:
-    """Return whether a part of so many parameters can be one group, or two with and without decay."""
     return count in sizes or any(count == one + other for one, other in combinations(sizes, 2))
 
 

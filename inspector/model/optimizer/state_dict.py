@@ -28,7 +28,6 @@ class GroupDraft:
     """One parameter group.
 
     Attributes:
-        names: Their names where the file gives them, else empty.
         capturable: Whether `capturable` or `fused` is set, so that `step` lives on the device.
         step_follows: Whether the algorithm keeps its counters beside the parameter (ASGD does).
     """

@@ -11,8 +11,7 @@ from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.programs import Program, count_globals
 from inspector.containers.rebuilds import JUDGED, REBUILDS
 from inspector.errors import CheckpointError
-from inspector.model.arguments.check import Arguments, is_judged
-from inspector.model.arguments.kinds import UNKNOWN, kind_of, listed_name
+from inspector.model.arguments import UNKNOWN, kind_of, kind_of_name, listed_name
 from inspector.model.checkpoint import (
     CallUse,
     Checkpoint,
@@ -66,7 +65,7 @@ def _handed(args: Value) -> tuple[str, ...]:
     return tuple(item.dotted for item in items if isinstance(item, Global))
 
 
-def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Callable[[int], None]) -> None:
+def note_calls(uses: Uses, calls: Iterable[Call], look: Callable[[int], None]) -> None:
     """Note what is done in calls: of each name and verb once, and every call whose arguments are not taken.
 
     That a function makes a tensor is no news, unless it cannot.
@@ -80,18 +79,16 @@ def note_calls(uses: Uses, calls: Iterable[Call], arguments: Arguments, look: Ca
         if name is None:
             name = names[number] = listed_name(call.func)
         if name in JUDGED:
-            look(breadth_of(call))
-            note_fault(uses, name, call, arguments)
+            note_fault(uses, name, call, look)
         if name in JUDGED or is_rebuild(call.func):
             continue
         kind = (number, call.items is None, call.pairs is None, call.state is None)
         if kind not in known or (isinstance(call.func, Global) and call.func.package == "numpy"):
             known.add(kind)
             look(breadth_of(call))
-            note_use(uses, call, arguments)
-        elif is_judged(name):
-            look(breadth_of(call))
-            note_fault(uses, name, call, arguments)
+            note_use(uses, call)
+        elif kind_of_name(name) != UNKNOWN:
+            note_fault(uses, name, call, look)
 
 
 def is_rebuild(func: Value) -> bool:
@@ -149,7 +146,6 @@ def _is_plain_state(state: Value) -> bool:
 
 
 def _arguments(call: Call, made: dict[str, None]) -> list[Value]:
-    """Return the arguments that the callee may call, and note the class among them."""
     args, func = call.args, call.func
     place = _CLASS_AT.get(func.dotted) if isinstance(func, Global) else None
     if place is None or not isinstance(args, tuple) or not place < len(args) <= _MOST_ARGS:
@@ -204,18 +200,13 @@ def _count_nothing(_parts: int) -> None:
 def note_program_uses(
     uses: Uses,
     programs: Iterable[Program],
-    arguments: Arguments,
     look: Callable[[int], None],
     ends_s: float,
 ) -> None:
-    """Add what the programs do with the names that they import, wherever the results end.
-
-    Args:
-        look: Counts the work, see `Work`.
-    """
+    """Add what the programs do with the names that they import, wherever the results end."""
     for program in own_programs(programs):
         stream = program.stream
-        note_calls(uses, stream.calls, arguments, look)
+        note_calls(uses, stream.calls, look)
         note_attributes(uses, stream, ends_s)
         if program.kind == "part" and stream.persistent_ids:
             uses.add((PERSISTENT_ID, Verb.MISREAD))
@@ -245,7 +236,6 @@ def list_globals(
 
 
 def _parts_by_name(programs: Sequence[Program]) -> dict[str, str]:
-    """Return, by name, the first file that asks for it."""
     found: dict[str, str] = {}
     for program in programs:
         part = program.name.partition(": ")[0]
@@ -255,7 +245,6 @@ def _parts_by_name(programs: Sequence[Program]) -> dict[str, str]:
 
 
 def _storages_before(stream: Stream) -> dict[str, int]:
-    """Return, by name, how many storages a stream loads before it asks for the name."""
     loaded = _storages_loaded(stream, max((node.after for node in stream.globals), default=0))
     return {node.dotted: loaded[node.after] for node in stream.globals}
 
@@ -301,7 +290,6 @@ def describe_safety(  # noqa: PLR0913 - each is told by another reader of the fi
 
     Args:
         uses: What they do with names, see `model.programs.uses`.
-        look: Counts the work, see `Work`.
         places: Paths of the values that have a row, by their `id`.
     """
     streams = [program.stream for program in programs]
@@ -361,7 +349,7 @@ def unread_checkpoint(error: CheckpointError) -> Checkpoint | None:
     seen = [program for program in error.programs if isinstance(program, Program)]
     programs = [_first_calls(program) for program in seen]
     uses: Uses = set()
-    note_program_uses(uses, programs, Arguments(), _count_nothing, time.thread_time() + _MOST_SECONDS)
+    note_program_uses(uses, programs, _count_nothing, time.thread_time() + _MOST_SECONDS)
     found = list_globals(programs)
     if not found and all(program.is_known for program in programs):
         return None

@@ -9,84 +9,49 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.containers.rebuilds import JUDGED
-from inspector.model.arguments.check import Arguments, random_type
-from inspector.model.arguments.kinds import PARAMETER, STORAGE, TENSOR, UNKNOWN, UNTYPED, kind_of, listed_name
-from inspector.model.arguments.tensors import (
-    is_empty,
-    is_view,
+from inspector.model.arguments import (
+    PARAMETER,
+    STORAGE,
+    TENSOR,
+    UNKNOWN,
+    are_sizes,
+    kind_of,
+    listed_name,
     may_be_attributes,
+    may_take,
+    random_type,
 )
-from inspector.model.arguments.values import ITERABLE, is_pair, items_of
 from inspector.model.checkpoint import Verb
 from inspector.model.tensors.numpy_arrays import describe_array, describe_scalar
-from inspector.model.values.children import iter_values
+from inspector.model.values.children import breadth_of, iter_values
 from inspector.pickles.machine import Stream
 from inspector.pickles.values import Call, Global, PersistentId, Value
 
 # Whether torch's restricted unpickler sets a state that BUILD hands it, on an object of a known type.
 #
-# It has one rule for tensors, one for parameters, one for OrderedDict, and that of pickle for the other
-# types on its list; of these, few have attributes at all.
+# It has one rule for tensors, one for parameters and one for OrderedDict; of the other types on its list
+# nobody writes a state.
 
-_WITH_ATTRIBUTES = frozenset({"Counter", STORAGE, UNTYPED})
-_WITHOUT = frozenset({"set", "Size", "device", "complex", "bytearray"})
-_SOURCES = frozenset({STORAGE, UNTYPED, TENSOR, PARAMETER, UNKNOWN})
-_PAIR, _VIEW, _OF_PARAMETER, _OF_VARIABLE = 2, 4, 3, 5
+_VIEW, _OF_PARAMETER, _OF_VARIABLE = 4, 3, 5
 
 
 def may_set(kind: str, state: Value) -> bool:
-    """Return whether the state of an object of that type may be set."""
+    """Return whether the state of an object of that type is one that torch or Python writes."""
     if kind == UNKNOWN or kind_of(state) == UNKNOWN:
         return True
-    if kind == TENSOR:
-        return _may_view(state)
+    given = state if isinstance(state, tuple) else ()
+    if kind == TENSOR:  # of torch 0.x: a view of a storage
+        is_stored = len(given) == _VIEW and kind_of(given[0]) in {STORAGE, UNKNOWN}
+        return is_stored and type(given[1]) is int and are_sizes(*given[2:])
     if kind == PARAMETER:
-        return _may_be_parameter(state)
-    if kind == "OrderedDict":
-        return _may_update(state)
-    if kind in _WITH_ATTRIBUTES | _WITHOUT:
-        return _may_load(state, has_attributes=kind in _WITH_ATTRIBUTES)
-    return False
-
-
-def _may_view(state: Value) -> bool:
-    """Check what `Tensor.set_` is called with: nothing, a storage or tensor, or a view of one."""
-    if kind_of(state) not in ITERABLE:
-        return False
-    given = tuple(items_of(state))
-    if not given:
-        return True
-    if kind_of(given[0]) not in _SOURCES:
-        return False
-    return len(given) == 1 or (len(given) == _VIEW and is_view(given))
-
-
-def _may_be_parameter(state: Value) -> bool:
-    if kind_of(state) not in ITERABLE:
-        return False
-    given = tuple(items_of(state))
-    if len(given) == _OF_VARIABLE:
-        return kind_of(given[0]) in {TENSOR, PARAMETER, UNKNOWN} and isinstance(given[3], bool)
-    return len(given) == _OF_PARAMETER and isinstance(given[0], bool)
-
-
-def _may_update(state: Value) -> bool:
-    kind = kind_of(state)
-    return kind in {"dict", "OrderedDict", "Counter"} or (
-        kind in ITERABLE and all(is_pair(item) for item in items_of(state))
-    )
-
-
-def _may_load(state: Value, *, has_attributes: bool) -> bool:
-    slots: Value = None
-    if isinstance(state, tuple) and len(state) == _PAIR:
-        state, slots = state
-    if not has_attributes:
-        return is_empty(state) and is_empty(slots)
-    return (is_empty(state) or _may_update(state)) and may_be_attributes(slots)
+        if len(given) == _OF_VARIABLE:
+            return kind_of(given[0]) in {TENSOR, PARAMETER, UNKNOWN} and isinstance(given[3], bool)
+        return len(given) == _OF_PARAMETER and isinstance(given[0], bool)
+    return kind == "OrderedDict" and state is not None and may_be_attributes(state)
 
 
 PERSISTENT_ID = "<persistent id>"
@@ -109,10 +74,10 @@ _ZIP_PARTS, _LEGACY_PARTS, _VIEW_PARTS = 5, 6, 3
 Uses = set[tuple[str, Verb]]
 
 
-def note_use(uses: Uses, call: Call, arguments: Arguments | None = None) -> None:
+def note_use(uses: Uses, call: Call) -> None:
     """Add what is done in one call and to its result."""
     name = _name_of(call.func)
-    uses.add((name, Verb.CALL if (arguments or Arguments()).may_take(name, call) else Verb.MISCALL))
+    uses.add((name, Verb.CALL if may_take(name, call) else Verb.MISCALL))
     _note_filling(uses, name, call)
     made = random_type(call) if call.state is not None else None
     if made is not None:
@@ -132,10 +97,11 @@ def note_state(uses: Uses, name: str, call: Call) -> None:
         uses.add((name, Verb.MISBUILD))
 
 
-def note_fault(uses: Uses, name: str, call: Call, arguments: Arguments) -> None:
-    """Note a call of a name that torch knows, if it does not take its arguments or its result no state."""
+def note_fault(uses: Uses, name: str, call: Call, look: Callable[[int], None]) -> None:
+    """Note a call of a name that torch knows, if nobody writes its arguments, or the state of its result."""
     for _ in range(_MOST_NESTED):
-        if not arguments.may_take(name, call):
+        look(breadth_of(call))
+        if not may_take(name, call):
             uses.add((name, Verb.MISCALL))
         _note_filling(uses, name, call)
         given = call.args[0] if isinstance(call.args, tuple) and call.args else None

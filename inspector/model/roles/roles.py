@@ -7,11 +7,16 @@ changes what a tensor is: only the role shown, and which state a remap leaves on
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from inspector.model.checkpoint import Key, Role
+from inspector.model.checkpoint import Key, Role, Tensor
 from inspector.model.tensors.dtypes import is_whole
-from inspector.model.tensors.views import TensorFacts
+from inspector.model.tensors.rebuild import describe_tensor, looks_like_tensor
+from inspector.model.tensors.views import Known, TensorFacts
+from inspector.model.values.children import Inside
+from inspector.model.values.text import class_of
+from inspector.pickles.values import Call, Dict, Value
 from inspector.records import dataclass, field
 
 _RNG = re.compile(r"(^|_)rng(_|$)|^rng|random_state|rng_state|^generator_state$", re.IGNORECASE)
@@ -57,10 +62,7 @@ class Context(NamedTuple):
     """What is known of a place from the way to it.
 
     Attributes:
-        role: The role of everything below, or None while nothing says.
-        model: The parameters being collected, or None.
         kind: Inside a whole module, `parameter` or `buffer`, as its dictionaries say, or `other` beside them.
-        optimizer: Index of the optimizer state dict around, or None.
         steps: Inside of that, 0 at its top, 1 in its `state`, 2 in a parameter's, and so on; -1 elsewhere.
         owner: The parameter of its own that the state around belongs to, by number or name, or None.
         slot: The way from the parameter to here, as text with a slash behind.
@@ -171,3 +173,103 @@ def _is_generator_state(keys: tuple[Key, ...], facts: TensorFacts) -> bool:
     if len(facts.shape) != 1 or facts.shape[0] not in _GENERATOR_NBYTES:
         return False
     return facts.shape[0] == _CPU_GENERATOR_NBYTES or any(_GENERATOR_OWNER.search(name) for name in names)
+
+
+# --- what a container is, told from what is in it: a model, the average of one, or data ---------------------
+
+COUNT_OF_AVERAGES = "n_averaged"
+"""The buffer of `AveragedModel` in torch's `torch/optim/swa_utils.py`, which is no weight."""
+_AVERAGED = ("module.", COUNT_OF_AVERAGES)
+_DATA_CLASSES = "torch_geometric.data."
+_TEXTS = ".__metadata__"
+_MOST_DATA = 64
+_DATA_KEY = "edge_index"  # of a graph, as `Data.to_dict` of PyTorch Geometric writes it
+
+
+def is_module(value: Value, children: Iterable[tuple[Key, Value]]) -> bool:
+    """Return whether a value is a whole pickled module."""
+    # Compared one by one: a set would hash integer keys, which a hostile file can make collide.
+    return isinstance(value, Call) and any(key == "._parameters" for key, _ in children)
+
+
+def looks_like_model(keys: tuple[Key, ...], value: Value, children: Inside, known: Known) -> bool:
+    """Return whether a container is a model: a mapping from names to mostly tensors.
+
+    Tensors that are all single numbers are a model only where the key says so: they are scores and losses.
+    """
+    if not isinstance(value, Dict | Call):
+        return False
+    tensors = [item for key, item in children if type(key) is str and looks_like_tensor(item)]
+    # The texts beside the tensors of a safetensors file are no part of the model.
+    is_most = 2 * len(tensors) > len(children) - any(key == _TEXTS for key, _ in children)
+    if names_model(keys[-1] if keys else None):
+        return bool(tensors) and (bool(keys) or is_most)
+    return len(tensors) > 1 and is_most and _has_dimensions(tensors, known)
+
+
+def _has_dimensions(tensors: Iterable[Value], known: Known) -> bool:
+    for item in tensors:
+        known.look(1)
+        facts = describe_tensor(item, known)
+        if facts is not None and facts.shape:
+            return True
+    return False
+
+
+def holds_averages(value: Value, children: Iterable[tuple[Key, Value]]) -> bool:
+    """Return whether a state dict or module is that of an `AveragedModel`, which counts its averages."""
+    if isinstance(value, Call) and (class_of(value) or "").endswith(".AveragedModel"):
+        return True
+    if not any(key == COUNT_OF_AVERAGES for key, _ in children):
+        return False
+    return all(
+        key.startswith(_AVERAGED) for key, item in children if type(key) is str and looks_like_tensor(item)
+    )
+
+
+def holds_data(value: Value, children: Inside) -> bool:
+    """Return whether a container holds data and no weights, whatever its tensors are called."""
+    if isinstance(value, Call) and (class_of(value) or "").startswith(_DATA_CLASSES):
+        return True
+    is_small = isinstance(value, Dict) and len(children) <= _MOST_DATA
+    return is_small and any(key == _DATA_KEY for key, _ in children)
+
+
+# --- state that torch keeps on the CPU whatever the model's device, told from where it stands ---------------
+#
+# An optimizer's counters are told by `optimizer.state_dict`, random generator states by their role.
+
+NONE_PINNED: frozenset[Key] = frozenset()
+_PINNED: dict[str, frozenset[Key]] = {
+    "torch.nn.utils.rnn.PackedSequence": frozenset({1}),  # its batch sizes
+    "torch.distributed.device_mesh.DeviceMesh": frozenset({"._rank_map", ".mesh"}),
+    "torch.distributed._tensor.device_mesh.DeviceMesh": frozenset({".mesh"}),
+}
+_SEQUENCE_LENGTHS: frozenset[Key] = frozenset({"min_seqlen", "max_seqlen"})
+_NESTED_METADATA = frozenset({("sizes",), ("strides",), ("offsets",)})
+_MESH_RANKS = frozenset({(".mesh", "._rank_map"), (".mesh", ".mesh")})  # its name today and its former one
+
+
+def pinned_keys(value: Value, key: Key | None) -> frozenset[Key]:
+    """Return the keys inside a value whose tensors torch keeps on the CPU wherever the others are.
+
+    Args:
+        key: Its own key: the sequence lengths of a jagged tensor are cached in a plain dictionary.
+    """
+    if key in {"_metadata_cache", "._metadata_cache"}:
+        return _SEQUENCE_LENGTHS
+    if not isinstance(value, Call):
+        return NONE_PINNED
+    return _PINNED.get(class_of(value) or "", NONE_PINNED)
+
+
+def is_metadata_on_cpu(whole: Tensor, keys: tuple[Key, ...]) -> bool:
+    """Return whether a part of a tensor only describes it, and must lie on the CPU wherever the tensor is.
+
+    These are the sizes, strides and offsets of nested tensors (`NestedTensorImpl` in torch's
+    `aten/src/ATen/NestedTensorImpl.cpp`) and the ranks of a DTensor's mesh (in torch's
+    `torch/distributed/device_mesh.py`).
+    """
+    if whole.layout == "nested":
+        return keys[len(whole.keys) :] in _NESTED_METADATA
+    return keys[-2:] in _MESH_RANKS

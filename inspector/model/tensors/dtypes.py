@@ -172,13 +172,11 @@ def _block_sizes(axes: list[Axis], most: int) -> list[int]:
 
 
 def _gap(axes: Sequence[Axis], unit: int) -> int:
-    """Return how many elements are read for one that is wanted."""
     inner = min((axis.source for axis in axes if axis.source), default=1)
     return inner if inner * unit <= _GAP_NBYTES else 1
 
 
 def _gather(block: list[Axis], unit: int, start: int, read: Read) -> memoryview:
-    """Return a block's elements in the order of rows."""
     data, strides = _read_block(block, unit, start, read)
     out = memoryview(bytearray(prod(axis.size for axis in block) * unit)).cast(_FORMATS[unit])
     steps = _dense([axis.size for axis in block])

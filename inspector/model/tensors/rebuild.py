@@ -90,15 +90,7 @@ def _tensor(args: tuple[Value, ...], known: Known) -> TensorFacts:
 
 
 def _tensor_v2(args: tuple[Value, ...], known: Known) -> TensorFacts:
-    node = args[0]
-    # The ids that torch 1.6 and later write: all but a few in a file, so looked up without being parsed.
-    if type(node) is PersistentId and type(node.pid) is tuple and len(node.pid) == 5:
-        key = node.pid[2]
-        storage = known.storages.get(key) if type(key) is str else None
-        if storage is not None and storage.numel and storage.location != "meta" and node.pid[4]:
-            facts = strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
-            return facts if len(args) < 7 else _marked(facts, args[6])
-    storage = storage_of(node, known)
+    storage = storage_of(args[0], known)
     facts = strided(storage, storage.dtype, args[1:4], requires_grad=args[4] is True)
     return facts if len(args) < 7 else _marked(facts, args[6])
 
@@ -119,6 +111,8 @@ def _marked(facts: TensorFacts, metadata: Value) -> TensorFacts:
     return facts._replace(encoding=Encoding("conj" in bits, "neg" in bits, is_readable=is_readable))
 
 
+MOST_NAMED = 64
+"""How many arguments by name a jagged tensor has at most; torch writes a dozen."""
 _BITS = frozenset({"conj", "neg"})
 _MOST_BITS = 32  # a zero point is one of the elements' own type
 _SPARSE_PARTS = {
@@ -193,7 +187,8 @@ def _nested(args: tuple[Value, ...], known: Known) -> TensorFacts:
 
 def _jagged(args: tuple[Value, ...], known: Known) -> TensorFacts:
     arguments = args[0].pairs if isinstance(args[0], Dict) else []
-    known.look(len(arguments))
+    if len(arguments) > MOST_NAMED:
+        raise NoTensorError
     parts = tuple((key, item) for key, item in arguments if isinstance(key, str) and looks_like_tensor(item))
     for key, item in parts:
         if key == "values":

@@ -91,7 +91,6 @@ def _bands(view: View, most: int) -> Iterator[View]:
 
 
 def _depth(shape: Sequence[int], most: int) -> int:
-    """Return the first dimension whose steps are no larger than a band."""
     return next(depth for depth in range(len(shape)) if prod(shape[depth + 1 :]) <= most)
 
 

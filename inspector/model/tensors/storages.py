@@ -68,19 +68,17 @@ def _name_of(func: Value) -> str:
 
 Span = tuple[int, int]
 _MOST = (1 << 63) - 1
-_MOST_KNOWN = 64
 
 
 class Views:
     """What tensors view of each storage: bytes from (inclusive) and to (exclusive), holes included.
 
-    Nearly all storages have one tensor, so only the others get a list; and many are viewed alike.
+    Nearly all storages have one tensor, so only the others get a list.
     """
 
-    __slots__ = ("_known", "first", "more")
+    __slots__ = ("first", "more")
 
     def __init__(self) -> None:
-        self._known: dict[Span, Span] = {}
         self.first: dict[str, Span] = {}
         self.more: defaultdict[str, list[Span]] = defaultdict(list)
 
@@ -89,13 +87,7 @@ class Views:
         if key in self.first:
             self.more[key].append(span)
         else:
-            self.first[key] = self._known.get(span) or self._remember(span)
-
-    def _remember(self, span: Span) -> Span:
-        """Return a span, which may be known now: a file can make their hashes collide, so only few are."""
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
-        return self._known.setdefault(span, span)
+            self.first[key] = span
 
     def total(self, key: str) -> tuple[int, int]:
         """Return how many bytes of a storage are viewed at least once, and by how many tensors."""
@@ -112,13 +104,9 @@ class Views:
 def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
     """Describe every storage, in the order of first use."""
     rows: list[Storage] = []
-    stored, first, more, new = container.stored, views.first, views.more, tuple.__new__
-    parts, gathered = container.parts, container.gathered
-    device, labelled = "", None
+    parts = container.parts
     for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
-        if location != labelled:  # seldom: neighbours lie together
-            device, labelled = device_label(location), location
-        declared, place = numel * itemsize, stored.get(key)
+        declared, place = numel * itemsize, container.stored.get(key)
         missing, expected, part = place is None, None, ""
         if place is None:
             offset, nbytes = None, declared if declared <= _MOST else 0
@@ -128,31 +116,13 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
                 part = parts[number].path
             if nbytes != declared:
                 expected = declared
-        pieces = _pieces(container, key) if gathered else ()
-        span = first.get(key)
-        viewed, tensors = (0, 0) if span is None else (span[1] - span[0], 1)
-        if more and key in more:
-            viewed, tensors = views.total(key)
-        # Storage(...) would take thrice as long.
-        row = (
-            key,
-            device,
-            dtype,
-            nbytes,
-            offset,
-            missing,
-            min(viewed, nbytes),
-            tensors,
-            expected,
-            part,
-            pieces,
-        )
-        rows.append(new(Storage, row))
+        viewed, tensors = views.total(key)
+        own = device_label(location), dtype, nbytes, offset, missing, min(viewed, nbytes), tensors
+        rows.append(Storage(key, *own, expected, part, _pieces(container, key)))
     return tuple(rows)
 
 
 def _pieces(container: Container, key: str) -> tuple[Piece, ...]:
-    """Return what a storage in chunks is put together from."""
     found = container.gathered.get(key)
     if found is None:
         return ()

@@ -71,15 +71,9 @@ class TensorFacts(NamedTuple):
     """What a rebuild call says of its tensor.
 
     Attributes:
-        stride: Steps by dimension in elements, or None.
-        offset: First element in the storage, or None.
-        storage: The storage viewed, or None.
         span: First byte viewed and the one behind the last, holes of a strided view included.
         parts: Tensors it is made of, by torch's names for them.
         state: Attributes set on it, to be looked through for more tensors.
-        is_parameter: Whether it was an `nn.Parameter`.
-        problem: Why the description cannot be true, or None.
-        encoding: How values come out of elements, where that is not simply by their type; else None.
     """
 
     device: str
@@ -169,10 +163,6 @@ def _extent(shape: tuple[Any, ...], stride: tuple[Any, ...]) -> tuple[int, int]:
     """Return the number of elements (-1 if the numbers are none) and the way from the first to the last."""
     if len(shape) != len(stride) or len(shape) > _MOST_DIMENSIONS:
         return -1, 0
-    if len(shape) == 1:  # as the loop below, which takes thrice as long
-        (size,), (step,) = shape, stride
-        is_plain = type(size) is int and type(step) is int and 0 <= size <= _MOST and 0 <= step <= _MOST
-        return (size, (size - 1) * step) if is_plain else (-1, 0)
     numel, reach = 1, 0
     for size, step in zip(shape, stride, strict=False):
         if type(size) is not int or type(step) is not int or not (0 <= size <= _MOST and 0 <= step <= _MOST):

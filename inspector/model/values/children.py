@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, repeat
-from typing import TypeGuard, cast
+from typing import Generic, TypeGuard, TypeVar, cast
 
 from inspector.model.checkpoint import Key, OddKey
 from inspector.model.tensors.numpy_arrays import describe_array, describe_bytes, describe_scalar
@@ -74,139 +75,88 @@ _SEQUENCES = frozenset(
 _CLOSED = frozenset({"torch.Size", "torch.device", "torch.serialization._get_layout", "builtins.complex"})
 
 
-class Numbered:
-    """The items of a sequence by their index, made only while somebody goes through them.
+Children = list[tuple[Key, Value]]
+First = TypeVar("First")
 
-    A list of all pairs would take ten times as much memory as the sequence itself.
+
+class Lazy(Generic[First]):
+    """Pairs that are made only while somebody goes through them.
+
+    A list of all pairs would take ten times as much memory as a sequence itself, and objects that are nested
+    in one another can share what they hold.
     """
 
-    __slots__ = ("items",)
+    __slots__ = ("_count", "_make")
 
-    def __init__(self, items: list[Value] | tuple[Value, ...]) -> None:
-        self.items = items
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self.items)
-
-    def __iter__(self) -> Iterator[tuple[int, Value]]:
-        """Go through them."""
-        return enumerate(self.items)
-
-
-Children = list[tuple[Key, Value]]
-
-
-class _Couples:
-    """The pairs of a list of pairs, whatever else is in it; made only while somebody goes through them."""
-
-    __slots__ = ("_count", "_items")
-
-    def __init__(self, items: list[Value]) -> None:
-        self._items = items
-        self._count = sum(map(_is_couple, items))
+    def __init__(self, count: int, make: Callable[[], Iterator[tuple[First, Value]]]) -> None:
+        self._count = count
+        self._make = make
 
     def __len__(self) -> int:
         """How many there are."""
         return self._count
 
-    def __iter__(self) -> Iterator[tuple[Value, Value]]:
+    def __iter__(self) -> Iterator[tuple[First, Value]]:
         """Go through them."""
-        return ((item[0], item[1]) for item in self._items if _is_couple(item))
+        return self._make()
+
+
+Inside = Children | Lazy[Key]
+"""What is inside a value."""
+_Pairs = list[tuple[Value, Value]] | Lazy[Value]
+
+
+def _numbered(items: list[Value] | tuple[Value, ...]) -> Lazy[Key]:
+    return Lazy(len(items), partial(enumerate, items))
+
+
+def _renamed(pairs: _Pairs, step: Callable[[Value], Key]) -> Lazy[Key]:
+    return Lazy(len(pairs), lambda: ((step(key), item) for key, item in pairs))
+
+
+def _couples(items: list[Value]) -> Lazy[Value]:
+    """Return the pairs of a list of pairs, whatever else is in it."""
+    return Lazy(
+        sum(map(_is_couple, items)), lambda: ((item[0], item[1]) for item in items if _is_couple(item))
+    )
 
 
 def _is_couple(item: Value) -> TypeGuard[tuple[Value, Value]]:
     return isinstance(item, list | tuple) and len(item) == 2
 
 
-_Pairs = list[tuple[Value, Value]] | _Couples
-
-
-class _Renamed:
-    """Pairs under other keys, made only while somebody goes through them: many objects can share them."""
-
-    __slots__ = ("_pairs", "_step")
-
-    def __init__(self, pairs: _Pairs, step: Callable[[Value], Key]) -> None:
-        self._pairs = pairs
-        self._step = step
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._pairs)
-
-    def __iter__(self) -> Iterator[tuple[Key, Value]]:
-        """Go through them."""
-        step = self._step
-        return ((step(key), item) for key, item in self._pairs)
-
-
-class Chained:
-    """Children of several kinds, one kind behind the other; none is copied, since objects can share them.
-
-    Objects nested in one another that all have the same million arguments would take a million each.
-    """
-
-    __slots__ = ("_parts",)
-
-    def __init__(self, parts: list[Children | Numbered | _Renamed]) -> None:
-        self._parts = parts
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return sum(map(len, self._parts))
-
-    def __iter__(self) -> Iterator[tuple[Key, Value]]:
-        """Go through them."""
-        return chain.from_iterable(self._parts)
-
-    def in_pairs(self) -> Iterator[bool]:
-        """Yield for each whether it is an entry of a mapping."""
-        return chain.from_iterable(repeat(isinstance(part, list), len(part)) for part in self._parts)
-
-
-class ToldApart:
-    """Children of which some read alike: all but one of those have a mark in their step; none is copied."""
-
-    __slots__ = ("_children", "_turns")
-
-    def __init__(self, children: Children | Chained, turns: array[int]) -> None:
-        self._children = children
-        self._turns = turns
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._children)
-
-    def __iter__(self) -> Iterator[tuple[Key, Value]]:
-        """Go through them."""
-        for child, turn in zip(self._children, self._turns, strict=True):
-            yield (twin_of(child[0], turn), child[1]) if turn else child
-
-
-Inside = Children | Numbered | Chained | ToldApart
-"""What is inside a value."""
-
-
-def told_apart(children: Children | Chained) -> Children | Chained | ToldApart:
+def told_apart(*parts: Inside) -> Inside:
     """Return children so that no two are the same step: 1 and "1" are two keys, and so are None and "None".
 
     A pickle can give a key twice, too. The last text keeps its plain step: it is what loading leaves there.
+
+    Args:
+        parts: The children, one kind behind the other; those of a list are entries of a mapping.
     """
+    children: Inside = (
+        parts[0] if len(parts) == 1 else Lazy(sum(map(len, parts)), partial(chain.from_iterable, parts))
+    )
     steps = [key for key, _ in children]
     keys = [key if isinstance(key, str) else str(int(key)) for key in steps]
     if len(set(keys)) == len(keys):
         return children
-    return ToldApart(children, _turns_of(keys, steps, children))
+    in_pairs = chain.from_iterable(repeat(isinstance(part, list), len(part)) for part in parts)
+    turns = _turns_of(
+        keys, [type(step) is str and is_in for step, is_in in zip(steps, in_pairs, strict=True)]
+    )
+    return Lazy(
+        len(keys),
+        lambda: (
+            (twin_of(key, turn), value) if turn else (key, value)
+            for (key, value), turn in zip(children, turns, strict=True)
+        ),
+    )
 
 
-def _turns_of(keys: list[str], steps: list[Key], children: Children | Chained) -> array[int]:
+def _turns_of(keys: list[str], is_text: list[bool]) -> array[int]:
     """Return for each key how many that read the same go before it: 0 for the one with the plain step."""
     turns, counts = array("I", bytes(4 * len(keys))), dict[str, int]()
-    in_pairs = children.in_pairs() if isinstance(children, Chained) else repeat(1)
-    placed = zip(steps, in_pairs, strict=False)
-    is_text = bytearray(type(step) is str and bool(is_in) for step, is_in in placed)
-    for going in (1, 0):
+    for going in (True, False):
         for place in reversed(range(len(keys))):
             if is_text[place] == going:
                 turns[place] = counts.get(keys[place], 0)
@@ -262,8 +212,7 @@ def children_of(value: Value) -> Inside:
     if isinstance(value, Set):
         return _items(value.items)
     if isinstance(value, Call):
-        children = _children_of_call(value)
-        return children if isinstance(children, Numbered) else told_apart(children)
+        return told_apart(*_children_of_call(value))
     return _items([value.pid] if isinstance(value, PersistentId) else [])
 
 
@@ -305,17 +254,17 @@ def attribute_pairs(state: Value, name: str) -> Iterator[tuple[Value, Value]]:
         yield from (pair for pair in pairs if isinstance(pair[0], str) and f".{pair[0]}" == name)
 
 
-def _attributes(state: Value) -> list[Children | _Renamed]:
+def _attributes(state: Value) -> list[Inside]:
     if state is None:
         return []
     parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     if len(parts) == 2 and any(part is not None and not isinstance(part, Dict) for part in parts):
         parts = (state,)
-    children: list[Children | _Renamed] = []
+    children: list[Inside] = []
     for part in parts:
         mapping = _mapping_parts(part)
         if mapping is not None:
-            children += [_Renamed(pairs, _attribute_step) for pairs in mapping]
+            children += [_renamed(pairs, _attribute_step) for pairs in mapping]
         elif part is not None:
             children.append([(".state", part)])
     return children
@@ -325,8 +274,8 @@ def _attribute_step(key: Value) -> Key:
     return f".{path_key(key)}"
 
 
-def _items(items: list[Value] | tuple[Value, ...]) -> Children | Numbered:
-    return [] if all(isinstance(item, _SCALARS) for item in items) else Numbered(items)
+def _items(items: list[Value] | tuple[Value, ...]) -> Inside:
+    return [] if all(isinstance(item, _SCALARS) for item in items) else _numbered(items)
 
 
 def _pairs_by_key(pairs: list[tuple[Value, Value]]) -> Children:
@@ -353,35 +302,28 @@ def _given_pairs(call: Call) -> list[_Pairs]:
     first = call.args[0] if isinstance(call.args, tuple) and call.args else None
     if isinstance(first, Dict):
         return [first.pairs]
-    return [_Couples(first)] if isinstance(first, list) and first else []
+    return [_couples(first)] if isinstance(first, list) and first else []
 
 
-def _children_of_call(call: Call) -> Children | Numbered | Chained:
+def _children_of_call(call: Call) -> list[Inside]:
     name = call.func.present if isinstance(call.func, Global) else ""
     array = describe_array(call)
     if array is not None:
-        return _items(array.items or ())
+        return [_items(array.items or ())]
     if name in _CLOSED or describe_bytes(call) is not None or describe_scalar(call) is not None:
         return []
-    parts: list[Children | Numbered | _Renamed] = []
+    parts: list[Inside] = []
     if name in _MAPPINGS:
-        parts += [_Renamed(pairs, path_key) for pairs in _given_pairs(call)]
+        parts += [_renamed(pairs, path_key) for pairs in _given_pairs(call)]
     else:
         parts.append(_args_of(call, name))
     parts.append(_pairs_by_key(call.pairs or []))
-    parts.append(Numbered(call.items or ()))
+    parts.append(_numbered(call.items or ()))
     parts += [*_attributes(call.kwargs), *_attributes(call.state)]
-    found = [part for part in parts if part]
-    return Chained(found) if len(found) > 1 else _only(found)
+    return [part for part in parts if part]
 
 
-def _only(found: list[Children | Numbered | _Renamed]) -> Children | Numbered | Chained:
-    if not found:
-        return []
-    return Chained(found) if isinstance(found[0], _Renamed) else found[0]
-
-
-def _args_of(call: Call, name: str) -> Children | Numbered:
+def _args_of(call: Call, name: str) -> Inside:
     args = call.args if isinstance(call.args, tuple) else (call.args,)
     if name in _SEQUENCES and args and isinstance(args[0], list | tuple):
         return _items(args[0])
@@ -407,7 +349,7 @@ def unlisted_arguments(call: Call) -> tuple[Value, ...]:
     return () if len(_args_of(call, name)) else args
 
 
-def _contents(value: Value) -> Children | Numbered:
+def _contents(value: Value) -> Inside:
     if isinstance(value, Dict):
         return _pairs_by_key(value.pairs)
     return _items(value) if isinstance(value, list | tuple) else []

@@ -79,14 +79,12 @@ def _encoded(value: Value) -> bytes:
 
 
 def _first_of(value: Value) -> Value:
-    """Return what a call makes bytes of, or None."""
     if not isinstance(value, Call) or not isinstance(value.func, Global) or value.func.present not in _MAKERS:
         return None
     return value.args[0] if isinstance(value.args, tuple) and value.args else None
 
 
 def _blob_of(value: Value) -> Blob | None:
-    """Return the large text or bytes that a call makes bytes of, or None."""
     first = _first_of(value)
     return first if isinstance(first, Blob) else None
 

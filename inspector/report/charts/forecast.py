@@ -86,7 +86,6 @@ _FORECAST_MOST_BARS = 16
 _MOST_CHARS = 300
 _MOST_LOADER = 40
 _STEPS = {
-    "read": "reading every tensor",
     "load_state_dict": "load_state_dict",
     "to": "model.to",
 }

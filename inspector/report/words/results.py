@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from inspector.remap.export import Export
     from inspector.remap.forms import FormExport, FormPreview, LeftOut
     from inspector.remap.in_place import Patched
-    from inspector.remap.integrity import FileCheck, Lost
-    from inspector.remap.recover import Recovery
+    from inspector.remap.recover import FileCheck, Lost, Recovery
     from inspector.remap.torch_check import TorchCheck
     from inspector.remap.verify import Comparison
 

@@ -9,7 +9,7 @@ from inspector.progress import Progress
 from inspector.records import dataclass
 
 if TYPE_CHECKING:
-    from inspector.remap.integrity import FileCheck
+    from inspector.remap.recover import FileCheck
     from inspector.session.state import State
 
 CHECK = "check"
@@ -24,7 +24,7 @@ class FileJob:
 
 
 def _check(path: str, progress: Progress) -> FileCheck:
-    from inspector.remap.integrity import check_file  # noqa: PLC0415 - seldom needed
+    from inspector.remap.recover import check_file  # noqa: PLC0415 - seldom needed
 
     return check_file(path, progress)
 

@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.doctor.diagnosis import Diagnosis
     from inspector.model.checkpoint import Checkpoint
-    from inspector.remap.integrity import FileCheck
+    from inspector.remap.recover import FileCheck
     from inspector.values.statistics import Scan
 
 

@@ -1,4 +1,4 @@
-"""Two dimensions of a tensor as a picture or as texts of a few cells, and all of it row by row."""
+"""Two dimensions of a tensor as a picture or as texts of a few cells, all of it row by row, and its rank."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from inspector.errors import ValuesError
+from inspector.model.tensors.dtypes import is_contiguous
 from inspector.model.tensors.row_blocks import View as RowView
 from inspector.model.tensors.row_blocks import row_blocks
 from inspector.progress import Progress
 from inspector.worker.decoding import PACKED, Array, codes_of, value_of_codes
 from inspector.worker.tensor_bytes import TensorBytes
-from inspector.worker.values.reading import Request, view_of, whole_array
-from inspector.worker.values.summary import Coded
-from inspector.worker.values.views import View
+from inspector.worker.values.views import MOST_CHANNELS, Coded, Request, View, view_of, whole_array
 
 _MOST_PICTURE = 1 << 26  # elements that are read for one
 _MOST_BAND = 1 << 20
 _MOST_CELLS = 1 << 13
-_MOST_CHANNELS = 1 << 17
 _USUAL, _FAR = 0.995, 3.0
 
 
@@ -30,7 +29,6 @@ class Plane:
     """Two dimensions of a tensor at one index of all others."""
 
     def __init__(self, request: Request, opened: TensorBytes, choice: dict[str, Any]) -> None:
-        """Choose the dimensions of rows and columns, None for a single index, and the other indices."""
         view = view_of(request)
         if "layout" in request:
             raise ValuesError("a sparse tensor has no slices to show: its values are a part of it, below it")
@@ -79,8 +77,8 @@ class Plane:
 
     def _channels(self, codes: Array, rows: range, columns: range) -> Array:
         axis = self._request["axis"]
-        scales = whole_array(self._request["scales"], self._opened, _MOST_CHANNELS)
-        zeros = whole_array(self._request["zero_points"], self._opened, _MOST_CHANNELS)
+        scales = whole_array(self._request["scales"], self._opened, MOST_CHANNELS)
+        zeros = whole_array(self._request["zero_points"], self._opened, MOST_CHANNELS)
         if axis in self._axes:
             chosen = rows if axis == self._axes[0] else columns
             shape = (-1, 1) if axis == self._axes[0] else (1, -1)
@@ -191,3 +189,80 @@ def saved_rows(request: Request, opened: TensorBytes) -> Iterator[tuple[dict[str
 def _codes(view: View, row_view: RowView, read: Any) -> Array:  # noqa: ANN401 - a function
     blocks = row_blocks(row_view, view.itemsize, read, Progress()) if prod(row_view.shape) else ()
     return codes_of(b"".join(blocks), view.dtype, swapped=view.swapped)
+
+
+# --- how many dimensions a matrix really uses, from its singular values -------------------------------------
+#
+# The effective rank is the exponential of the entropy of the singular values, taken as shares of their sum
+# (Roy and Vetterli, https://ieeexplore.ieee.org/document/7098875); the stable rank is the squared Frobenius
+# norm over the squared largest one. Of a large matrix the products of its shorter side are summed up, band by
+# band, and their eigenvalues are the squares; that takes the memory of the shorter side alone.
+
+MOST_SIDE = 2048
+_MOST_WHOLE = 1 << 20
+_MOST_ELEMENTS = 1 << 28
+_BAND = 1 << 20
+
+
+def ranks(request: Request, opened: TensorBytes) -> Iterator[dict[str, Any]]:
+    """Yield how far it is, and at last the ranks."""
+    matrix = as_matrix(request)
+    rows, columns = matrix["shape"]
+    plane = Plane(matrix, opened, {"row": 0, "column": 1, "index": [0, 0]})
+    if rows * columns <= _MOST_WHOLE:
+        values = _finite(plane.band(range(rows), range(columns)))
+        found = np.linalg.svd(values, compute_uv=False)
+    else:
+        side = min(rows, columns)
+        sums = np.zeros((side, side), np.complex128 if request["dtype"].startswith("complex") else np.float64)
+        for band in _bands(plane):
+            sums += band.conj().T @ band if rows > columns else band @ band.conj().T
+            yield {"done": band.size * int(request["itemsize"])}
+        found = np.sqrt(np.maximum(np.linalg.eigvalsh(sums), 0))
+    yield {"found": _ranks(np.sort(found)[::-1], min(rows, columns))}
+
+
+def as_matrix(request: Request) -> Request:
+    """Return a tensor as a matrix: its first dimension, and all others as one."""
+    shape, stride = request["shape"], request["stride"]
+    if "layout" in request or len(shape) < 2 or not prod(shape):
+        raise ValuesError("only a matrix has a rank")
+    if len(shape) > 2:
+        if not is_contiguous(shape, stride) or request.get("axis") is not None:
+            raise ValuesError("its dimensions cannot be taken as those of a matrix")
+        shape, stride = [shape[0], prod(shape[1:])], [prod(shape[1:]), 1]
+    if min(shape) > MOST_SIDE or prod(shape) > _MOST_ELEMENTS:
+        raise ValuesError(f"its singular values take too long: its shorter side is longer than {MOST_SIDE:,}")
+    return {**request, "shape": list(shape), "stride": list(stride)}
+
+
+def _bands(plane: Plane) -> Iterator[Array]:
+    rows, columns = plane.shape
+    if rows > columns:
+        count = max(1, _BAND // columns)
+        for start in range(0, rows, count):
+            yield _finite(plane.band(range(start, min(start + count, rows)), range(columns)))
+    else:
+        count = max(1, _BAND // rows)
+        for start in range(0, columns, count):
+            yield _finite(plane.band(range(rows), range(start, min(start + count, columns))))
+
+
+def _finite(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise ValuesError("it holds NaN or infinities, so that it has no singular values")
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+
+
+def _ranks(singular: npt.NDArray[np.float64], most: int) -> dict[str, Any]:
+    largest = float(singular[0])
+    if not largest:
+        return {"effective": 0.0, "stable": 0.0, "largest": 0.0, "most": most}
+    shares = singular / singular.sum()
+    shares = shares[shares > 0]
+    return {
+        "effective": float(np.exp(-(shares * np.log(shares)).sum())),
+        "stable": float(((singular / largest) ** 2).sum()),
+        "largest": largest,
+        "most": most,
+    }

@@ -18,7 +18,7 @@ from inspector.errors import ExportError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.pickles.machine import read_pickle
 from inspector.progress import Progress
-from inspector.remap import export, in_place
+from inspector.remap import in_place, relabel
 from inspector.remap.export import export_copy
 from inspector.remap.in_place import patch_in_place
 from inspector.remap.plan import plan_remap
@@ -125,7 +125,7 @@ def test_a_rewrite_that_damages_a_value_is_refused(
     """With the guard out the copy was written, and called one with the same tensors and values."""
     source, plan = _source(tmp_path, pair[0])
     damaged = file_of(pair[1], where=HOST)
-    monkeypatch.setattr(export, "rewrite_pickle", lambda *_, **__: damaged)
+    monkeypatch.setattr(relabel, "rewrite_pickle", lambda *_, **__: damaged)
     with pytest.raises(ExportError, match="the copy is not as planned"):
         export_copy(str(source), tmp_path / "out.pt", plan, verify="full")
     assert not (tmp_path / "out.pt").exists()

@@ -96,7 +96,6 @@ def test_the_other_file_has_bounds_of_its_own(tmp_path: Path, states: tuple[Any,
     torch.save(states[0], tmp_path / "model.pt")
     path = str(tmp_path / "optimizer.pt")
     spent = DEFAULT_LIMITS.started()
-    assert spent.work is not None
     spent.work.parts = spent.parts + 1
     assert len(read_models_beside(path, spent, Progress())) == 1
     assert read_models_beside(path, replace(DEFAULT_LIMITS, rows=1), Progress()) == []

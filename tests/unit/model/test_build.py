@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector.containers.opening import read_container
-from inspector.errors import CancelledError, CheckpointError, ContainerError, ModelError
+from inspector.errors import CancelledError, CheckpointError, ModelError
 from inspector.limits import Limits
 from inspector.model.build import build_checkpoint, collector_paused, open_checkpoint
 from inspector.model.found import Found
@@ -73,33 +73,6 @@ def test_tuples_with_rows_below_are_known() -> None:
     assert found.tuples == ("pair", "nest/0")
     assert by_hand(tuple_(view(), view())).tuples == ("",)
     assert by_hand(list_(view())).tuples == ()
-
-
-def test_optimizer_row() -> None:
-    groups = list_(pairs(params=list_(number(0), number(1)), capturable=op("NEWTRUE")))
-    slots = op("EMPTY_DICT") + op("MARK") + number(0) + pairs(exp_avg=view()) + op("SETITEMS")
-    checkpoint = by_hand(pairs(opt=pairs(state=slots, param_groups=groups)))
-    (row,) = checkpoint.optimizers
-    assert (row.path, row.keys, row.parameters, row.with_state) == ("opt", ("opt",), 2, 1)
-    assert (row.naming, row.capturable) == ("unknown", True)
-
-
-def test_slots_that_are_no_numbers_have_no_parameter() -> None:
-    state = pairs(step=view(size=numbers(4)), x=pairs(exp_avg=view(storage("1"))))
-    checkpoint = by_hand(pairs(opt=pairs(state=state, param_groups=list_())))
-    assert [(row.slot, row.role) for row in checkpoint.tensors] == [
-        (None, "optimizer"),
-        ("exp_avg", "optimizer"),
-    ]
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ContainerError):
-        open_checkpoint(str(tmp_path / "missing.pt"))
-    empty = tmp_path / "empty.pt"
-    empty.touch()
-    with pytest.raises(CheckpointError):
-        open_checkpoint(str(empty))
 
 
 def test_limits_and_cancellation_reach_the_model() -> None:

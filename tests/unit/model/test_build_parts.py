@@ -110,7 +110,6 @@ def test_program_without_an_object_of_its_own_is_judged_all_the_same() -> None:
     assert build_checkpoint(container).safety is None
     program = Program("code", "part", read(NONE))
     safety = build_checkpoint(replace(container, programs=(program,))).safety
-    assert safety is not None
     assert (safety.protocol, safety.opcodes) == (0, ("NONE", "STOP"))
     with pytest.raises(ContainerError, match="there is no pickle in this file: x"):
         container.pickle()

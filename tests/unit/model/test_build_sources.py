@@ -13,7 +13,7 @@ import torch
 from inspector.containers.container import Container
 from inspector.containers.packed import PackedSource, open_source
 from inspector.containers.source import BytesSource, Source
-from inspector.errors import CheckpointError, ContainerError, ExportError
+from inspector.errors import CheckpointError, ContainerError
 from inspector.model import build
 from inspector.model.build import open_checkpoint
 from inspector.overriding import override
@@ -74,14 +74,6 @@ def test_source_that_was_handed_over_stays_open() -> None:
         assert source.read(0, 2) == b"PK"
 
 
-def test_source_tells_when_it_changed() -> None:
-    source = Remote(b"data", "there")
-    source.refuse_changed("read")
-    source.version = 2
-    with pytest.raises(ExportError, match="the file changed while it was read: there"):
-        source.refuse_changed("read")
-
-
 def test_source_is_copied_by_reading_where_nothing_else_works(tmp_path: Path) -> None:
     data = bytes(range(256)) * 9000
     target, progress = tmp_path / "copy", Progress()
@@ -100,11 +92,6 @@ def test_errors_name_the_source() -> None:
     for source in (BytesSource(b"nothing", "memory"), Remote(b"", "memory")):
         with pytest.raises(CheckpointError, match="memory"):
             open_checkpoint(source)
-
-
-def test_source_without_a_way_to_read_is_no_source() -> None:
-    with pytest.raises(NotImplementedError):
-        Source("x", 1).read(0, 1)
 
 
 def test_values_are_let_go_of_when_they_have_their_rows(

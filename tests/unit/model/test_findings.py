@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.model.findings import MOST_PATHS, SEVERITIES, Fix, finding
+from inspector.model.findings import MOST_PATHS, Fix, finding
 from tests.sweep import table
 
 
@@ -30,7 +30,3 @@ def test_paths_are_cut_and_counted() -> None:
 def test_fixes_say_what_they_do(fix: Fix, kind: str, label: str) -> None:
     assert (fix.kind, fix.label) == (kind, label)
     assert len(Fix(rule=f"{'x' * 500}=cpu").label) == 80
-
-
-def test_worst_is_first() -> None:
-    assert SEVERITIES == ("error", "warning", "note")

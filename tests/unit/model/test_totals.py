@@ -9,7 +9,6 @@ from inspector.model.totals import (
     storage_nbytes_by,
     wasted_nbytes,
 )
-from inspector.records import replace
 from tests.builders.pickles import list_, name, number, op, text
 from tests.unit.model.making import by_hand, call, numbers, pairs, storage, view
 
@@ -33,10 +32,6 @@ def test_devices() -> None:
     ]
 
 
-def test_devices_of_nothing() -> None:
-    assert device_totals(by_hand(number(1))) == ()
-
-
 def test_device_that_only_a_wrapper_has() -> None:
     sent = call(
         "torch._utils._rebuild_device_tensor_from_cpu_tensor",
@@ -54,13 +49,6 @@ def test_a_storage_counts_once_with_the_first_that_views_it() -> None:
 def test_waste() -> None:
     assert wasted_nbytes(CHECKPOINT.storages) == 384
     assert wasted_nbytes([]) == 0
-
-
-def test_a_storage_that_is_not_among_the_files_own_counts_nowhere() -> None:
-    assert role_totals(replace(CHECKPOINT, storages=CHECKPOINT.storages[1:])) == (
-        ("buffer", 16),
-        ("other", 400),
-    )
 
 
 def test_bytes_by_any_property_count_once_as_well() -> None:

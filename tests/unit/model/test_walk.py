@@ -418,3 +418,10 @@ def test_stored_tensors_are_listed_and_one_of_no_storage_is_a_leaf() -> None:
     ]
     assert [(row.path, row.type) for row in found.values] == [("b", "tensor")]
     assert found.views.total("0") == (24, 1)
+
+
+def test_a_tensor_right_in_a_parameters_state_is_a_slot() -> None:
+    groups: list[Value] = [Dict([("params", [0])])]
+    optimizer = Dict([("state", Dict([(0, tensor_value())])), ("param_groups", groups)])
+    (row,) = walk(optimizer, DEFAULT_LIMITS, Progress()).tensors
+    assert (row.role, row.slot) == ("optimizer", None)

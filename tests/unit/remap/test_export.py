@@ -1,4 +1,4 @@
-""""""
+"""A copy with other devices."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from pathlib import Path
 import pytest
 
 from inspector.containers import copying
-from inspector.errors import CancelledError, CheckpointError, ExportError
+from inspector.errors import CancelledError, CheckpointError, ExportError, PlanError
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
+from inspector.pythons import choose_python
 from inspector.records import replace
-from inspector.remap import cloning, export, files, torch_check
+from inspector.remap import export, files, relabel, torch_check
 from inspector.remap import rare as tar_edits
 from inspector.remap.export import Export, export_copy, make_receipt, refuse_receipt, write_receipt
-from inspector.remap.in_place import patch_in_place, undo_patch
+from inspector.remap.files import OutFile
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
-from inspector.remap.torch_check import TorchCheck
+from inspector.remap.torch_check import TorchCheck, check_with_torch, try_with_torch
 from inspector.resources import demo_path
 from tests.corpus import Case, varied
 from tests.sweep import put_through, table
@@ -182,32 +183,20 @@ def test_torch_is_asked_for_its_word(
     assert listing(tmp_path) == ["in.pt", "out"]
 
 
-@pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_systems_that_copy_by_name_are_asked_to(
-    tmp_path: Path, platform: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_macos_is_asked_to_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, zip_of(OBJECT, STORAGES))
     plan = planned(path, CPU)
     exported(path, tmp_path / "wanted", CPU)
-    monkeypatch.setattr(files, "_open_unnamed", lambda part: None)
-    monkeypatch.setattr(export.sys, "platform", platform)
 
-    def by_name(original: cloning.Original, made: Path, progress: Progress) -> bool:
-        shutil.copyfile(original.path, made)
-        return True
+    def clone(source: int, out: files.OutFile) -> bool:
+        os.pwrite(out.fd, path.read_bytes(), 0)
+        return os.fstat(source).st_size > 0
 
-    monkeypatch.setitem(cloning._WAYS, platform, by_name)
+    monkeypatch.setattr(export.sys, "platform", "darwin")
+    monkeypatch.setattr(export, "clone_by_name", clone)
     monkeypatch.setattr(copying, "copy_bytes", None)
     export_copy(str(path), tmp_path / "out", plan)
     assert (tmp_path / "out").read_bytes() == (tmp_path / "wanted").read_bytes()
-    assert listing(tmp_path) == ["in.pt", "out", "wanted"]
-
-
-def test_a_copy_may_be_read_by_those_who_may_read_the_source(zip_source: Path, tmp_path: Path) -> None:
-    for mode in (0o644, 0o600, 0o444, 0o640):
-        zip_source.chmod(mode)
-        exported(zip_source, tmp_path / f"{mode:o}", CPU)
-        assert (tmp_path / f"{mode:o}").stat().st_mode & 0o777 == mode
 
 
 def test_storages_known_by_views_only_go_along(tmp_path: Path) -> None:
@@ -297,23 +286,6 @@ def test_impossible_destinations_are_told_before_any_work(zip_source: Path, name
 # --- what the system refuses --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [CPU, LONGER])
-def test_a_read_only_folder_is_told(
-    zip_source: Path, tmp_path: Path, rule: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, plan = os.open, planned(zip_source, rule)
-
-    def refused(path: object, flags: int, *args: object) -> int:
-        if flags & os.O_RDWR:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        return real(path, flags, *args)
-
-    monkeypatch.setattr(os, "open", refused)
-    with pytest.raises(ExportError, match="cannot be written: Permission denied"):
-        export_copy(str(zip_source), tmp_path / "out.pt", plan)
-    assert listing(tmp_path) == ["in.pt"]
-
-
 def full(after: int) -> Callable[..., int]:
     """A disk that takes so many calls and is full then."""
     left = [after]
@@ -361,22 +333,6 @@ def writes_of(source: Path, plan: Plan, destination: Path) -> int:
     return count[0]
 
 
-@pytest.mark.parametrize("name", ["copy_file_range", "write"])
-def test_a_disk_that_is_full_for_the_kernel_is_told(
-    tmp_path: Path, way: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = written(tmp_path, zip_of(OBJECT, STORAGES))
-    plan = planned(path, CPU)
-
-    def refused(*args: object, **named: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, name, refused, raising=False)
-    with pytest.raises(ExportError, match="No space left on device"):
-        export_copy(str(path), tmp_path / "out.pt", plan)
-    assert listing(tmp_path) == ["in.pt"]
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MB, where this process may mount one."""
@@ -399,40 +355,6 @@ def test_a_disk_that_is_truly_full_is_told(tmp_path: Path, small_disk: Path, mak
     assert listing(small_disk) == []
     exported(written(tmp_path, make(OBJECT, STORAGES)), small_disk / "out.pt", rule)
     assert listing(small_disk) == ["out.pt"]
-
-
-def test_a_disk_that_is_truly_read_only_is_told(tmp_path: Path, small_disk: Path) -> None:
-    path = written(small_disk, zip_of(OBJECT, STORAGES))
-    before, plan = path.read_bytes(), planned(path, CPU)
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    with pytest.raises(ExportError, match="the copy cannot be written: Read-only file system"):
-        exported(path, small_disk / "out.pt", CPU)
-    with pytest.raises(ExportError, match="the file cannot be changed: Read-only file system"):
-        patch_in_place(str(path), plan)
-    exported(path, tmp_path / "out.pt", CPU)
-    assert listing(small_disk) == ["in.pt"]
-    assert path.read_bytes() == before
-
-
-def test_a_file_that_cannot_grow_in_place_is_as_it_was(small_disk: Path) -> None:
-    """Whatever is left on the disk, the change is done or undone."""
-    path = written(small_disk, zip_of(OBJECT, STORAGES))
-    before, plan = path.read_bytes(), planned(path, LONGER)
-    page = os.statvfs(small_disk).f_frsize
-    filler = small_disk / "filler"
-    filler.write_bytes(bytes(os.statvfs(small_disk).f_bavail * page))
-    outcomes = set()
-    for _ in range(4):
-        try:
-            patch_in_place(str(path), plan)
-            outcomes.add("done")
-            undo_patch(str(path))
-        except ExportError as error:
-            outcomes.add(error.what)
-        assert path.read_bytes() == before
-        assert listing(small_disk) == ["filler", "in.pt"]
-        os.truncate(filler, filler.stat().st_size - page)
-    assert outcomes == {"done", "the undo record cannot be written: No space left on device"}
 
 
 # --- cancelling ---------------------------------------------------------------------------------------------
@@ -540,20 +462,6 @@ def test_a_source_that_is_replaced_meanwhile_is_copied_as_it_was(
     assert (tmp_path / "out.pt").read_bytes() == (tmp_path / "wanted.pt").read_bytes()
 
 
-@pytest.mark.parametrize("names", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
-def test_a_source_that_shrinks_under_each_way_of_copying_is_told(
-    tmp_path: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = written(tmp_path, legacy_of(OBJECT, STORAGES))
-    plan = planned(path, CPU)
-    for name in names:
-        monkeypatch.delattr(os, name, raising=False)
-    meddler = Meddler("copying", lambda: truncate(path))
-    with pytest.raises(ExportError, match="ended while it was copied"):
-        export_copy(str(path), tmp_path / "out.pt", plan, progress=meddler)
-    assert listing(tmp_path) == ["in.pt"]
-
-
 def test_a_plan_of_another_file_is_noticed(tmp_path: Path) -> None:
     path = written(tmp_path, zip_of(OBJECT, STORAGES))
     plan = planned(path, CPU)
@@ -578,7 +486,7 @@ def test_there_and_back_is_the_identity(source: Path, tmp_path: Path, there: str
 def test_a_copy_that_is_not_as_planned_does_not_appear(
     source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: stream.data[: stream.end])
+    monkeypatch.setattr(relabel, "rewrite_pickle", lambda stream, plan, **more: stream.data[: stream.end])
     monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: data)
     with pytest.raises(ExportError, match=r"the copy is not as planned: a is not as planned\."):
         exported(source, tmp_path / "out.pt", CPU)
@@ -588,7 +496,7 @@ def test_a_copy_that_is_not_as_planned_does_not_appear(
 def test_a_copy_that_cannot_be_read_does_not_appear(
     source: Path, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02R.")
+    monkeypatch.setattr(relabel, "rewrite_pickle", lambda stream, plan, **more: b"\x80\x02R.")
     monkeypatch.setattr(tar_edits, "_relabelled", lambda data, record, to: b"\x80\x02nonsense")
     with pytest.raises(ExportError, match="the copy cannot be read: "):
         exported(source, tmp_path / "out.pt", CPU)
@@ -603,37 +511,7 @@ def test_what_is_no_file_is_not_replaced(zip_source: Path, tmp_path: Path) -> No
     assert pipe.is_fifo()
 
 
-@pytest.mark.parametrize("error", [ValueError("a mistake of ours"), MemoryError(), KeyboardInterrupt()])
-def test_whatever_is_raised_while_checking_leaves_nothing(
-    zip_source: Path, tmp_path: Path, way: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: object) -> None:
-        raise error
-
-    monkeypatch.setattr(export, "check_copy", fail)
-    with pytest.raises(type(error)):
-        exported(zip_source, tmp_path / "out.pt", CPU)
-    assert listing(tmp_path) == ["in.pt"]
-
-
 # --- ways of copying ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("refused", [(), ("copy_file_range",), ("copy_file_range", "sendfile")])
-@pytest.mark.parametrize("rule", [CPU, LONGER])
-def test_every_way_of_copying_gives_the_same_copy(
-    source: Path, tmp_path: Path, refused: tuple[str, ...], rule: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    exported(source, tmp_path / "one.pt", rule)
-
-    def refuse(*args: object, **named: object) -> int:
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-
-    monkeypatch.setattr(copying, "clone_file", lambda source, target: False)
-    for name in refused:
-        monkeypatch.setattr(os, name, refuse, raising=False)
-    exported(source, tmp_path / "two.pt", rule)
-    assert (tmp_path / "one.pt").read_bytes() == (tmp_path / "two.pt").read_bytes()
 
 
 @pytest.fixture
@@ -715,3 +593,111 @@ def test_a_receipt_never_takes_the_place_of_the_copy(tmp_path: Path) -> None:
             refuse_receipt(tmp_path / name, source, copy)
     with pytest.raises(ExportError, match="the receipt would replace the file itself"):
         refuse_receipt(tmp_path / "in.pt", source, copy)
+
+
+# ------------------------------------------------------------------------------------------------------------
+# The way to the child and back; what torch says in it is shown by tests/unit/worker/test_load_check.py.
+
+
+GOOD = {
+    "verdict": "equal",
+    "torch": "2.13.0",
+    "tensors": 3,
+    "missing": ["cuda:0"],
+    "call": "torch.load(path)",
+}
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path]:
+    """Let another script answer instead of torch."""
+
+    def say(code: str) -> Path:
+        script = tmp_path / "script.py"
+        script.write_text(f"import json, os\ndef answer(head, blocks):\n    {code}\n", encoding="utf-8")
+        monkeypatch.setattr(torch_check, "worker_script", lambda _name: script)
+        return script
+
+    return say
+
+
+def asked(
+    out: OutFile | None = None, progress: Progress | None = None, python: str | None = None
+) -> TorchCheck:
+    out = out or OutFile(0, Path("copy.part"), Path("copy.part"))
+    devices = ["cuda:0", "cpu", "c\n", "\u202e"]
+    return check_with_torch(out, "original.pt", devices, progress or Progress(), python)
+
+
+def test_paths_are_absolute_and_a_nameless_copy_is_handed_over(
+    say: Callable[[str], Path], tmp_path: Path
+) -> None:
+    say(f"yield {{**{GOOD}, 'detail': json.dumps([head, open(head['copy']).read()])}}, b''")
+    with (tmp_path / "copy.pt").open("w+") as file:
+        file.write("copied")
+        file.flush()
+        out = OutFile(file.fileno(), Path(f"/proc/self/fd/{file.fileno()}"), None)
+        head, text = json.loads(asked(out).detail)
+    assert head == {
+        "copy": str(out.path),
+        "original": os.path.abspath("original.pt"),  # noqa: PTH100
+        "devices": ["cpu", "cuda:0"],  # others do not reach torch
+    }
+    assert text == "copied"
+
+
+def test_a_file_is_tried_without_another(say: Callable[[str], Path]) -> None:
+    say(f"yield {{**{GOOD}, 'verdict': 'loads', 'detail': json.dumps(head)}}, b''")
+    found = try_with_torch("a.pt", Progress())
+    assert (found.verdict, found.is_bad) == ("loads", False)
+    assert json.loads(found.detail) == {"copy": os.path.abspath("a.pt")}  # noqa: PTH100
+
+
+@pytest.mark.parametrize("verdict", ["differs", "failed"])
+def test_bad_news_is_made_harmless_and_cut(say: Callable[[str], Path], verdict: str) -> None:
+    answer = {**GOOD, "verdict": verdict, "detail": "\x1b[2J\u202e" + "x" * 5000}
+    say(f"yield {answer!r}, b''")
+    found = asked()
+    assert found.is_bad
+    assert found.detail.startswith(r"\u001b[2J\u202exxx")
+    assert len(found.detail) == 300
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("yield {}, b''", "what came back is none"),
+        ("yield {'verdict': 'moon', 'torch': ''}, b''", "what came back is none"),
+        ("yield {'verdict': []}, b''", "what came back is none"),
+        ("yield {'verdict': 'equal', 'torch': '', 'missing': 1}, b''", "what came back is none"),
+        ("raise SystemExit", "the child process ended before it had answered"),
+        ("raise ValueError('\x1b')", r"the child process failed: ValueError: \u001b"),
+    ],
+)
+def test_no_answer_is_no_verdict(say: Callable[[str], Path], code: str, why: str) -> None:
+    say(code)
+    found = asked()
+    assert (found.verdict, found.is_bad) == ("unchecked", False)
+    python = choose_python(None, Progress())
+    assert found.detail == (
+        f"torch gave no answer in {python.path} ($VIRTUAL_ENV): {why}; see whether "
+        "python -c 'import torch' works, or name another Python with --python"
+    )
+
+
+def test_the_python_that_was_named_is_asked(say: Callable[[str], Path], tmp_path: Path) -> None:
+    say(f"yield {GOOD}, b''")
+    with pytest.raises(PlanError, match="there is no Python"):
+        asked(python=str(tmp_path))
+
+
+def test_it_can_be_cancelled() -> None:
+    class Cancelled(Progress):
+        __slots__ = ()
+
+        def start(self, label: str, total: int = 0) -> None:
+            super().start(label, total)
+            self.cancel()
+
+    with pytest.raises(CancelledError):
+        asked(progress=Cancelled())

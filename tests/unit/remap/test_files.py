@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import ctypes
@@ -13,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from inspector.errors import CancelledError, ExportError
+from inspector.errors import ExportError
 from inspector.model.build import open_checkpoint
-from inspector.progress import Progress
-from inspector.remap import cloning, files
-from inspector.remap.cloning import Original, clone_by_name
+from inspector.remap import files
 from inspector.remap.export_form import export_form
 from inspector.remap.files import (
     OutFile,
+    clone_by_name,
     copy_times,
     device_word,
     free_folder,
@@ -96,18 +93,6 @@ def test_permissions_are_those_of_the_source(tmp_path: Path, way: str, mode: int
     with writing(tmp_path / "out.pt", like=status(tmp_path / "in" / "a", mode), overwrite=False):
         pass
     assert (tmp_path / "out.pt").stat().st_mode & 0o7777 == mode & 0o777
-
-
-def test_what_stands_there_is_replaced_when_that_is_wanted(
-    tmp_path: Path, like: os.stat_result, way: str
-) -> None:
-    destination = tmp_path / "out.pt"
-    destination.write_bytes(b"old")
-    with writing(destination, like=like, overwrite=True) as out:
-        os.write(out.fd, b"new")
-        assert destination.read_bytes() == b"old"
-    assert destination.read_bytes() == b"new"
-    assert listing(tmp_path) == ["out.pt"]
 
 
 def test_what_came_there_meanwhile_stays(tmp_path: Path, like: os.stat_result, way: str) -> None:
@@ -349,32 +334,17 @@ def test_folder_beside_a_folder_has_no_suffix(tmp_path: Path, monkeypatch: pytes
 DATA = b"a checkpoint" * 1000
 
 
-class Files:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.path = folder / "best.pth"
-        self.path.write_bytes(DATA)
-        self.path.chmod(0o444)
-        self.original = Original(fd=os.open(self.path, os.O_RDONLY), path=str(self.path))
-        part = folder / ".out.part"
-        self.out = OutFile(os.open(part, os.O_RDWR | os.O_CREAT), part, part)
-
-    def names(self) -> list[str]:
-        return sorted(path.name for path in self.folder.iterdir())
-
-
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Files]:
-    made = Files(tmp_path)
-    yield made
-    os.close(made.original.fd)
-    os.close(made.out.fd)
-
-
-def on(monkeypatch: pytest.MonkeyPatch, platform: str, **calls: Callable[..., int]) -> None:
-    monkeypatch.setattr(cloning.sys, "platform", platform)
-    system = type("System", (), {name: staticmethod(call) for name, call in calls.items()})
-    monkeypatch.setattr(ctypes, "CDLL", lambda *args, **named: system)
+def pair(tmp_path: Path) -> Iterator[tuple[int, OutFile]]:
+    """A file that may only be read, and one that is being written."""
+    path, part = tmp_path / "best.pth", tmp_path / ".out.part"
+    path.write_bytes(DATA)
+    path.chmod(0o444)
+    source = os.open(path, os.O_RDONLY)
+    out = OutFile(os.open(part, os.O_RDWR | os.O_CREAT), part, part)
+    yield source, out
+    os.close(source)
+    os.close(out.fd)
 
 
 def fclonefileat(source: int, folder: int, made: bytes, flags: int) -> int:
@@ -384,88 +354,42 @@ def fclonefileat(source: int, folder: int, made: bytes, flags: int) -> int:
     return 0
 
 
-class CopyFile2:
-    """Reports two chunks as Windows does, and stops when it is asked to."""
-
-    def __init__(self, result: int = 0) -> None:
-        self.result = result
-        self.answers: list[int] = []
-
-    def __call__(self, source: str, made: str, parameters: object) -> int:
-        given = parameters._obj
-        assert (given.size, given.flags, given.cancelled) == (ctypes.sizeof(given), 1, None)
-        note = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(given.routine)
-        for kind, copied in ((1, 0), (2, 100), (2, len(DATA))):
-            message = cloning._Message(type=kind, copied_nbytes=copied)
-            self.answers.append(note(ctypes.addressof(message), None))
-            if self.answers[-1]:
-                return -1
-        if self.result >= 0:
-            shutil.copyfile(source, made)
-        return self.result
+def on_macos(monkeypatch: pytest.MonkeyPatch, call: Callable[..., int] = fclonefileat) -> None:
+    system = type("System", (), {"fclonefileat": staticmethod(call)})
+    monkeypatch.setattr(ctypes, "CDLL", lambda *args, **named: system)
 
 
-def is_cloned(pair: Files, progress: Progress | None = None) -> bool:
-    return clone_by_name(pair.original, pair.out, progress or Progress())
-
-
-@pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_the_copy_takes_the_place_of_the_empty_file(
-    pair: Files, platform: str, monkeypatch: pytest.MonkeyPatch
+def test_a_clone_takes_the_place_of_the_empty_file(
+    pair: tuple[int, OutFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    on(monkeypatch, platform, fclonefileat=fclonefileat, CopyFile2=CopyFile2())
-    assert is_cloned(pair)
-    assert os.pread(pair.out.fd, len(DATA) + 1, 0) == DATA
-    os.pwrite(pair.out.fd, b"!", 0)  # it is the file that will be patched
-    assert pair.out.part == pair.out.path
-    assert pair.out.path.read_bytes() == b"!" + DATA[1:]
-    assert pair.path.read_bytes() == DATA
-    assert len(pair.names()) == 2
+    on_macos(monkeypatch)
+    source, out = pair
+    assert clone_by_name(source, out)
+    assert os.pread(out.fd, len(DATA) + 1, 0) == DATA
+    os.pwrite(out.fd, b"!", 0)  # it is the file that will be patched
+    assert out.part == out.path
+    assert out.path.read_bytes() == b"!" + DATA[1:]
+    assert (tmp_path / "best.pth").read_bytes() == DATA
+    assert len(listing(tmp_path)) == 2
 
 
-@pytest.mark.parametrize("platform", ["linux", "freebsd"])
-def test_elsewhere_there_is_no_such_way(pair: Files, platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, platform)
-    assert not is_cloned(pair)
-
-
-def test_a_nameless_file_is_copied_in_another_way(pair: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, "darwin", fclonefileat=fclonefileat)
-    pair.out.part = None
-    assert not is_cloned(pair)
-
-
-@pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_a_system_that_refuses_leaves_nothing(
-    pair: Files, platform: str, monkeypatch: pytest.MonkeyPatch
+def test_what_cannot_be_cloned_leaves_nothing(
+    pair: tuple[int, OutFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    on(monkeypatch, platform, fclonefileat=lambda *args: -1, CopyFile2=CopyFile2(-2147024891))
-    names = pair.names()
-    assert not is_cloned(pair)
-    assert pair.names() == names
+    source, out = pair
+    names, real = listing(tmp_path), os.open
+    on_macos(monkeypatch, lambda *args: -1)
+    assert not clone_by_name(source, out)
+    assert listing(tmp_path) == names
 
-
-def test_a_copy_that_cannot_be_opened_is_removed(pair: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    on(monkeypatch, "darwin", fclonefileat=fclonefileat)
-    names, real = pair.names(), os.open
-
-    def refuse(path: object, flags: int, *args: object) -> int:
+    def refuse_whole(path: object, flags: int, *args: object) -> int:
         if str(path).endswith(".whole"):
             raise PermissionError
         return real(path, flags, *args)
 
-    monkeypatch.setattr(os, "open", refuse)
-    assert not is_cloned(pair)
-    assert pair.names() == names
-
-
-def test_windows_tells_of_bytes_and_can_be_stopped(pair: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = CopyFile2()
-    on(monkeypatch, "win32", CopyFile2=copy)
-    progress = Progress()
-    progress.cancel()
-    names = pair.names()
-    with pytest.raises(CancelledError):
-        is_cloned(pair, progress)
-    assert copy.answers == [1]
-    assert pair.names() == names
+    on_macos(monkeypatch)
+    monkeypatch.setattr(os, "open", refuse_whole)
+    assert not clone_by_name(source, out)
+    assert listing(tmp_path) == names
+    out.part = None  # a nameless file is copied in another way
+    assert not clone_by_name(source, out)

@@ -7,7 +7,7 @@ import pytest
 
 from inspector.errors import CancelledError, NotACheckpointError
 from inspector.progress import Progress
-from inspector.remap.integrity import FileCheck, check_file
+from inspector.remap.recover import FileCheck, check_file
 from tests.builders import legacy
 from tests.builders.archives import archive
 from tests.builders.pickles import legacy_storage, state_dict, storage, tensor

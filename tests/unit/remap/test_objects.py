@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 from typing import Any
@@ -16,6 +14,7 @@ from inspector.records import replace
 from inspector.remap.forms import Patterns
 from inspector.remap.objects import (
     Gone,
+    Model,
     Taken,
     flat_program,
     leave_out,
@@ -27,7 +26,6 @@ from inspector.remap.objects import (
     value_at,
 )
 from inspector.remap.pickle_writer import Writing, write_pickle
-from inspector.remap.selection import Model
 from tests.builders import pickles, scripts
 from tests.sweep import table
 from tests.unit.remap.form_samples import mapping, module, ordered, tensor, texts

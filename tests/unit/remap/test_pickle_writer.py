@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import collections
@@ -20,8 +18,6 @@ from inspector.pickles.machine import read_pickle
 from inspector.pickles.values import Blob, Call, Dict, Global, PersistentId, Set, StoredTensor, Value
 from inspector.progress import Progress
 from inspector.remap.pickle_writer import (
-    Edits,
-    NoStorages,
     Rebuilding,
     StorageName,
     Writing,
@@ -115,7 +111,7 @@ def test_what_fills_an_ordered_dictionary_is_pairs_wherever_it_is_written(func, 
 
 
 def test_bytes_that_stayed_in_the_file_are_not_made_up() -> None:
-    how = Writing(naming=NoStorages(), edits=Edits(), data=b"abcdef")
+    how = Writing(data=b"abcdef")
     assert how.bytes_of(Blob("bytes", 1, 3)) == b"bcd"
     with pytest.raises(ExportError, match="a value of 30 bytes, which is no tensor, is too large"):
         how.bytes_of(Blob("bytes", 1, 30))
@@ -537,8 +533,7 @@ def test_other_persistent_ids_stay_in_legacy_files_only() -> None:
 def test_entries_are_renamed() -> None:
     items: list[Value] = [10, 11, 12]
     mapping = Dict([("net.a", 1), ("net.b", items), ("net.c", 3)])
-    edits = Edits(prefixes={id(mapping): "net."})
-    assert loaded(mapping, edits=edits) == {"a": 1, "b": [10, 11, 12], "c": 3}
+    assert loaded(mapping, prefixes={id(mapping): "net."}) == {"a": 1, "b": [10, 11, 12], "c": 3}
     made = Call(Global("collections", "OrderedDict"), (), "reduce")
     made.pairs = [("x.a", 1), (7, 2)]
-    assert loaded(made, edits=Edits(prefixes={id(made): "x."})) == {"a": 1, 7: 2}
+    assert loaded(made, prefixes={id(made): "x."}) == {"a": 1, 7: 2}

@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -113,13 +111,6 @@ def test_what_no_row_shows_follows_the_rules_by_device() -> None:
     assert plan.by_device("meta") is None
 
 
-def test_apples_gpu_is_one_device_by_two_names() -> None:
-    body = wrapper(device(text("mps"), b"K\x00"), inner=tensor(text("mps")))
-    assert planned(body, "*=mps").is_empty
-    assert moves(body, "mps=cpu") == {"": "cpu", ".inner": "cpu"}
-    assert planned(body, "path:**@mps").is_empty
-
-
 # --- what stays on the CPU by design ------------------------------------------------------------------------
 
 
@@ -138,12 +129,6 @@ def test_the_step_of_adam_stays() -> None:
 
 def test_a_step_that_belongs_on_the_device_moves() -> None:
     assert not planned(adam(SCALAR, capturable=True), "cpu=cuda:0").kept
-
-
-def test_what_was_moved_off_the_cpu_comes_back() -> None:
-    body = mapping(rng_state=tensor(A).replace(b"FloatStorage", b"ByteStorage"))
-    assert moves(body, "*=cpu") == {"rng_state": "cpu"}
-    assert moves(body, "*=cuda:3") == {"rng_state": "cuda:3"}
 
 
 def test_a_state_that_is_made_of_parts_stays_whole() -> None:
@@ -180,29 +165,54 @@ def test_of_a_distributed_tensor_the_ranks_stay(rule: str, move_all: bool) -> No
 # --- by path ------------------------------------------------------------------------------------------------
 
 
-def test_a_part_that_is_named_takes_the_rest_along() -> None:
-    body = mapping(s=sparse(tensor(A, "0"), tensor(A, "1")))
-    assert moves(body, "path:s/indices@cpu") == {"s": "cpu", "s/indices": "cpu", "s/values": "cpu"}
+DOUBLE = b"FloatStorage", b"DoubleStorage"
+PLAIN = name("torch._utils", "_rebuild_tensor_v2")
+ARGS = tensor(A, "0").removeprefix(PLAIN).removesuffix(b"R")
+OWN = call(
+    name("torch._tensor", "_rebuild_from_type_v2"),
+    PLAIN,
+    name("mine", "T"),
+    ARGS,
+    mapping(scale=tensor(A, "1")),
+)
+PARTS = mapping(s=sparse(tensor(A, "0"), tensor(A, "1")))
+OF_TWO_TYPES = mapping(s=sparse(tensor(A, "0"), tensor(A, "1").replace(*DOUBLE)))
+APART = mapping(w=wrapper(CUDA_0, data=tensor(A, "0"), scale=tensor(HOST, "1")))
+RNG = mapping(rng_state=tensor(A).replace(b"FloatStorage", b"ByteStorage"))
+RESUMED = mapping(model=mapping(w=tensor(A, "0")), optimizer=adam(SCALAR).replace(b"cpu", b"xpu"))
+SLOTS = {"optimizer/state/0/step": "cpu", "optimizer/state/0/exp_avg": "cpu"}
+APPLE = wrapper(device(text("mps"), b"K\x00"), inner=tensor(text("mps")))
+
+
+@table(
+    ("body", "rules", "expected"),
+    [
+        (PARTS, ["path:s/indices@cpu"], {"s": "cpu", "s/indices": "cpu", "s/values": "cpu"}),
+        # Parts on other devices are another matter.
+        (APART, ["path:w/.data@cuda:5"], {"w": "cuda:5", "w/.data": "cuda:5"}),
+        # Attributes of a tensor go their own way.
+        (mapping(t=OWN), ["path:t/.scale@cpu"], {"t/.scale": "cpu"}),
+        (mapping(t=OWN), ["path:t@cpu"], {"t": "cpu", "t/.scale": "cpu"}),
+        # What was moved off the CPU comes back.
+        (RNG, ["*=cpu"], {"rng_state": "cpu"}),
+        (RNG, ["*=cuda:3"], {"rng_state": "cuda:3"}),
+        (RESUMED, ["role:optimizer@cpu"], SLOTS),
+        # Parts answer to the dtype of each.
+        (OF_TWO_TYPES, ["dtype:float64@cpu", "*=mps"], {"s": "cpu", "s/indices": "cpu", "s/values": "cpu"}),
+        # Apple's GPU is one device by two names.
+        (APPLE, ["*=mps"], {}),
+        (APPLE, ["mps=cpu"], {"": "cpu", ".inner": "cpu"}),
+        (APPLE, ["path:**@mps"], {}),
+    ],
+)
+def test_what_moves_with_what(body: bytes, rules: list[str], expected: dict[str, str]) -> None:
+    assert moves(body, *rules) == expected
 
 
 def test_parts_cannot_be_sent_apart() -> None:
     with pytest.raises(PlanError, match="the parts of one tensor are sent to cpu and cuda:1") as error:
         planned(mapping(s=sparse(tensor(A, "0"), tensor(A, "1"))), "path:s/indices@cpu", "*=cuda:1")
     assert error.value.where == "s, s/indices, s/values"
-
-
-def test_parts_on_other_devices_are_another_matter() -> None:
-    body = mapping(w=wrapper(CUDA_0, data=tensor(A, "0"), scale=tensor(HOST, "1")))
-    assert moves(body, "path:w/.data@cuda:5") == {"w": "cuda:5", "w/.data": "cuda:5"}
-
-
-def test_attributes_of_a_tensor_go_their_own_way() -> None:
-    plain = name("torch._utils", "_rebuild_tensor_v2")
-    args = tensor(A, "0").removeprefix(plain).removesuffix(b"R")
-    rebuild = name("torch._tensor", "_rebuild_from_type_v2")
-    body = mapping(t=call(rebuild, plain, name("mine", "T"), args, mapping(scale=tensor(A, "1"))))
-    assert moves(body, "path:t/.scale@cpu") == {"t/.scale": "cpu"}
-    assert moves(body, "path:t@cpu") == {"t": "cpu", "t/.scale": "cpu"}
 
 
 @table("rule", ["path:w@cuda:1", "path:w/**@cuda:1", "path:w/.state/**@cuda:1"])
@@ -289,16 +299,6 @@ def test_the_other_name_of_the_wanted_device_is_the_wanted_device() -> None:
 
 # --- by role and dtype, and what Apple's GPU cannot hold ----------------------------------------------------
 
-DOUBLE = b"FloatStorage", b"DoubleStorage"
-
-
-def test_roles_move_apart() -> None:
-    body = mapping(model=mapping(w=tensor(A, "0")), optimizer=adam(SCALAR).replace(b"cpu", b"xpu"))
-    assert moves(body, "role:optimizer@cpu") == {
-        "optimizer/state/0/step": "cpu",
-        "optimizer/state/0/exp_avg": "cpu",
-    }
-
 
 def test_what_apples_gpu_cannot_hold_is_named() -> None:
     body = mapping(a=tensor(A, "0"), b=tensor(A, "1").replace(*DOUBLE))
@@ -317,11 +317,6 @@ def test_many_of_them_are_counted() -> None:
     with pytest.raises(PlanError) as error:
         planned(body, "*=mps")
     assert error.value.where == "t0, t1, t2, t3 and 2 more"
-
-
-def test_parts_answer_to_the_dtype_of_each() -> None:
-    body = mapping(s=sparse(tensor(A, "0"), tensor(A, "1").replace(*DOUBLE)))
-    assert set(moves(body, "dtype:float64@cpu", "*=mps").values()) == {"cpu"}
 
 
 def test_a_target_with_apples_gpu_keeps_the_rest_on_the_cpu() -> None:

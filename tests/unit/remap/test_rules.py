@@ -21,21 +21,6 @@ from tests.sweep import table
 from tests.unit.report.rows import checkpoint, tensor, value
 
 
-@table(
-    ("text", "rule"),
-    [
-        ("*=cpu", Rule(device="*", to="cpu")),
-        ("cuda:1=cuda:0", Rule(device="cuda:1", to="cuda:0")),
-        ("cuda:*=mps", Rule(device="cuda:*", to="mps")),
-        ("path:optimizer/**@cpu", Rule(path="optimizer/**", to="cpu")),
-        ("path:a@b/c@cuda:0", Rule(path="a@b/c", to="cuda:0")),
-        ("path:a=b@cpu", Rule(path="a=b", to="cpu")),
-    ],
-)
-def test_rules_are_read(text: str, rule: Rule) -> None:
-    assert parse_rule(text) == rule
-
-
 @table("text", ["", "cpu", "=cpu", "cuda:0=", "path:", "path:a", "path:@cpu", "path:a@", "*=gpu"])
 def test_malformed_rules_are_refused_with_a_remedy(text: str) -> None:
     with pytest.raises(PlanError) as error:
@@ -134,6 +119,9 @@ def test_patterns_match_paths(pattern: str, path: str, matches: bool) -> None:
         ("role:optimizer@cpu", Rule(role="optimizer", to="cpu")),
         ("dtype:float64@cpu", Rule(dtype="float64", to="cpu")),
         ("path:a/**@mps", Rule(path="a/**", to="mps")),
+        ("path:a@b/c@cuda:0", Rule(path="a@b/c", to="cuda:0")),
+        ("path:a=b@cpu", Rule(path="a=b", to="cpu")),
+        ("*=cpu", Rule(device="*", to="cpu")),
         ("cuda:*=cuda:1", Rule(device="cuda:*", to="cuda:1")),
     ],
 )

@@ -1,12 +1,23 @@
 from __future__ import annotations
 
 from inspector.containers.notes import Note, NoteKind
-from inspector.model.checkpoint import Checkpoint
+from inspector.model.checkpoint import Checkpoint, GlobalUse, KeyFault, Safety, Verb
+from inspector.model.programs.uses import PERSISTENT_ID
+from inspector.pickles.oddities import OddityKind
+from inspector.records import replace
 from inspector.safety.names import allow_list, default_allow_list
-from inspector.safety.verdict import Answer, answer_for, judge
+from inspector.safety.verdict import (
+    Answer,
+    answer_for,
+    judge,
+    names_to_allow,
+    refusals,
+    unknown_opcode,
+)
 from tests.builders.pickles import call, list_, name, new, number, op
 from tests.sweep import table
 from tests.unit.model.making import by_hand, numbers, pairs, view
+from tests.unit.report.rows import BLANK
 
 
 def answer(checkpoint: Checkpoint) -> Answer:
@@ -49,12 +60,6 @@ def test_answer_keeps_what_it_rests_on() -> None:
     )
 
 
-def test_long_lists_are_cut_in_sentences() -> None:
-    found = answer(by_hand(list_(*(new(f"m.C{number_}") for number_ in range(11)))))
-    assert len(found.names) == 11
-    assert found.sentence.endswith("m.C7 and 3 more.")
-
-
 def test_old_torch_has_no_list_of_the_users() -> None:
     found = answer_for(by_hand(new("m.C")), allow_list("2.3"))
     assert found.kind == "allow"
@@ -69,3 +74,85 @@ def test_judgement_of_a_named_version() -> None:
     older = judge(checkpoint, "2.5.1")
     assert (older.torch_version, older.answer.kind, older.to_allow) == ("2.5.1", "allow", ("builtins.set",))
     assert judge(checkpoint, "2.6").weights_only
+
+
+# --- rows -------------------------------------------------------------------------------------------------
+
+
+def rows(
+    *uses: tuple[str, str],
+    opcodes: tuple[str, ...] = ("STOP",),
+    protocol: int = 2,
+    form: str = "zip",
+    faults: tuple[str, ...] = (),
+) -> Checkpoint:
+    safety = Safety(opcodes=opcodes, protocol=protocol, oddities=(), unread=(), uses=uses, faults=faults)
+    return replace(BLANK, format=form, safety=safety)
+
+
+@table(
+    ("checkpoint", "words"),
+    [
+        (rows(opcodes=("FRAME", "STOP"), protocol=4), "opcode FRAME"),
+        (rows(("m.List", Verb.APPEND), form="tar"), "does not read tar files of torch 0.1"),
+        (rows(("", Verb.CALL)), "an object without a name"),
+        (rows((PERSISTENT_ID, Verb.CALL)), "legacy files of modules"),
+        (rows(("m.List", Verb.APPEND)), "appends to lists only"),
+        (rows(("m.Dict", Verb.SETITEM)), "plain dicts only"),
+        (rows(("builtins.set", Verb.MISBUILD)), "no state of builtins.set"),
+        (rows(("collections.OrderedDict", Verb.MISCALL)), "arguments that neither torch nor"),
+        (rows((PERSISTENT_ID, Verb.MISREAD)), "The place of a tensor's bytes"),
+        (rows(faults=(KeyFault.UNHASHABLE,)), "an unhashable key"),
+        (rows(faults=(OddityKind.TEXT_INT, KeyFault.ENDLESS)), "torch hangs"),
+    ],
+)
+def test_refused(checkpoint: Checkpoint, words: str) -> None:
+    assert words in " ".join(refusals(checkpoint, default_allow_list()))
+
+
+@table(
+    "checkpoint",
+    [
+        rows(),
+        rows(protocol=1),
+        rows(("collections.OrderedDict", Verb.SETITEM), ("collections.OrderedDict", Verb.BUILD)),
+        rows(("__builtin__.set", Verb.CALL), ("m.Net", Verb.BUILD), ("m.Net", Verb.CALL)),
+    ],
+)
+def test_not_refused(checkpoint: Checkpoint) -> None:
+    assert list(refusals(checkpoint, default_allow_list())) == []
+
+
+def test_names_to_allow() -> None:
+    checkpoint = replace(
+        rows(("numpy.dtypes.Float64DType", Verb.BUILD), ("m.Net", Verb.BUILD)),
+        globals=tuple(GlobalUse(name=name, count=1) for name in ("m.Net", "__builtin__.set", "numpy.dtype")),
+    )
+    missing = names_to_allow(checkpoint, default_allow_list())
+    assert missing == ("m.Net", "numpy.dtype", "numpy.dtypes.Float64DType")
+
+
+@table(
+    ("checkpoint", "opcode"),
+    [
+        (rows(), ""),
+        (rows(opcodes=("FRAME", "MEMOIZE"), protocol=4), "FRAME"),
+        (rows(opcodes=("DUP", "FRAME"), protocol=2), "DUP"),
+        (rows(opcodes=("MEMOIZE",), protocol=4), "MEMOIZE"),
+        (rows(opcodes=("LONG", "DUP"), form="legacy"), "LONG"),
+        (rows(opcodes=("LONG",), form="tar"), ""),
+    ],
+)
+def test_unknown_opcode(checkpoint: Checkpoint, opcode: str) -> None:
+    assert unknown_opcode(checkpoint, default_allow_list()) == opcode
+
+
+def test_older_torch_knows_less() -> None:
+    checkpoint = replace(
+        rows(("_codecs.encode", Verb.BUILD), opcodes=("BINFLOAT",)),
+        globals=(GlobalUse(name="_codecs.encode", count=1),),
+    )
+    assert names_to_allow(checkpoint, allow_list("2.4")) == ("_codecs.encode",)
+    assert names_to_allow(checkpoint, allow_list("2.6")) == ()
+    assert unknown_opcode(checkpoint, allow_list("1.13")) == "BINFLOAT"
+    assert unknown_opcode(checkpoint, allow_list("2.0")) == ""

@@ -56,7 +56,6 @@ def test_tensors_whose_bytes_were_read_are_harmless_and_still_unchecked() -> Non
         assert judge(checkpoint).calls == ()
         load = judge_load(checkpoint, CPU_ONLY)
         assert not load.is_safe
-        assert load.failure is not None
         assert load.failure.finding == "cuda-unavailable"
         judged = Judged(checkpoint=checkpoint, target=CPU_ONLY, load=load)
         assert load_verdict(judged, (), "a node").why == "saved on cuda:1"
@@ -70,7 +69,6 @@ def test_what_torch_load_says_to_a_plain_pickle(tmp_path: Path) -> None:
         path.write_bytes(data)
         checkpoint = open_checkpoint(str(path))
         failure = opening_failure(checkpoint, CPU_ONLY, load_call(checkpoint, judge(checkpoint)))
-        assert failure is not None
         assert failure[0] == OTHER_LOADER
         said[data] = failure[1]
     magic, name, opcode = said.values()
@@ -79,5 +77,4 @@ def test_what_torch_load_says_to_a_plain_pickle(tmp_path: Path) -> None:
     assert "Unsupported operand 67" in opcode
     packed = open_checkpoint(str(CORPUS / "joblib/arrays_xz.joblib"))
     failure = opening_failure(packed, CPU_ONLY, load_call(packed, judge(packed)))
-    assert failure is not None
     assert "Unsupported operand 253" in failure[1]

@@ -323,7 +323,6 @@ def test_a_misuse_has_neither_name_nor_instruction() -> None:
 
 def test_a_genuine_module(tmp_path: Path) -> None:
     found = refusal(open_checkpoint(str(CORPUS / "zip" / "module_custom.pt")))
-    assert found is not None
     assert (found.name, found.storages_before) == ("__main__.Net", 0)
 
 

@@ -61,7 +61,6 @@ def test_each_is_what_the_command_line_makes_of_its_id() -> None:
     found = {word: offered_machine(word) for word in labels}
     for word, machine in found.items():
         made = parse_target(word)
-        assert machine is not None
         assert (machine.id, machine.label, machine.gpus) == (word, labels[word], made.gpus)
         assert (machine.accelerators, machine.memory_nbytes) == (made.accelerators, made.memory_nbytes)
     assert labels["cuda@24gb"] == "1 NVIDIA GPU of 24 GB"

@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import json
@@ -18,7 +16,6 @@ from inspector.target.evidence import Evidence, System, TorchDevice, TorchFound
 from inspector.target.profile import Gpu
 from inspector.target.profile_file import (
     MARK,
-    Fields,
     build_profile,
     is_profile,
     parse_evidence,
@@ -31,51 +28,49 @@ from tests.unit.target.spoiling import PROFILES, encoded, spoiled, values
 
 
 @table(
-    ("ask", "values"),
+    ("place", "wrong"),
     [
-        ("text", [1, True, [], {}]),
-        ("flag", ["true", 1, 0.0, []]),
-        ("count", ["1", True, 1.0, 1 << 63, []]),
-        ("nbytes", [-1, "1"]),
-        ("version", ["8.6", [8], [8, 6, 0], [8, "6"], [8, True], [8, -6], [8, 1000], {}]),
-        ("texts", ["a", ["a", 1], ["a"] * 257, {}]),
-        ("inside", ["a", [], 1]),
-        ("each", ["a", [1], [{}] * 257, {}]),
+        ("nvidia.smi.driver", [1, True, [], {}]),
+        ("system.wsl", ["true", 1, 0.0, []]),
+        ("torch.cuda_count", ["1", True, 1.0, 1 << 63, []]),
+        ("system.memory_nbytes", [-1, "1"]),
+        ("torch.messages", ["a", ["a"] * 257, {}]),
+        ("torch.messages[0]", [["a", 1][1:]]),
+        ("nvidia.smi", ["a", [], 1]),
+        ("torch.cuda_devices", ["a", [{}] * 257, {}]),
+        ("torch.cuda_devices[0]", [[1]]),
+        ("packages", [{str(key): [] for key in range(257)}]),
+        ("environment.A", [1]),
+        (
+            "torch.cuda_devices[1].capability",
+            ["8.6", [8], [8, 6, 0], [8, "6"], [8, True], [8, -6], [8, 1000], {}],
+        ),
     ],
 )
-def test_what_is_of_another_kind_is_refused_with_its_place(ask: str, values: list[object]) -> None:
-    for value in values:
-        fields = Fields({"outer": {"name": value}}).inside("outer")
+def test_what_is_of_another_kind_is_refused_with_its_place(place: str, wrong: list[object]) -> None:
+    for value in wrong:
+        if place.endswith("capability"):
+            document: object = {"torch": {"cuda_devices": [{}, {"capability": value}]}}
+        else:
+            document = value
+            for step in reversed(place.removesuffix("[0]").split(".")):
+                document = {step: document}
         with pytest.raises(ContainerError, match="this machine profile is damaged") as refused:
-            getattr(fields, ask)("name")
-        assert refused.value.where in {"outer.name", "outer.name[0]"}
+            parse_evidence(encoded({MARK: 1, **document}))
+        assert refused.value.where == place
         assert refused.value.remedy
 
 
-@table("value", [None, [], "x", 3])
-def test_a_document_that_is_no_object(value: object) -> None:
-    with pytest.raises(ContainerError, match="an object is wanted: the document"):
-        Fields(value)
-
-
-def test_a_mapping_has_a_bounded_number_of_names() -> None:
-    fields = Fields({"packages": dict.fromkeys(map(str, range(257)), "")})
-    with pytest.raises(ContainerError, match="at most 256 names"):
-        _ = fields.inside("packages").names
-
-
 def test_texts_come_out_harmless() -> None:
-    fields = Fields({"t": "a\n b\x1b[31m\u202e" + "x" * 9000, "l": ["\ud800"], "\u202e" * 90: 1})
-    text = fields.text("t")
-    assert text is not None
-    assert text.startswith("a b\\u001b[31m\\u202exx")
-    assert len(text) == 4000
-    assert fields.texts("l") == ("\\ud800",)
+    document = {"nvcc": "a\n b\x1b[31m\u202e" + "x" * 9000, "toolkits": ["\ud800"]}
+    found = parse_evidence(encoded({MARK: 1, **document}))
+    assert found.nvcc.startswith("a b\\u001b[31m\\u202exx")
+    assert (len(found.nvcc), found.toolkits) == (4000, ("\\ud800",))
     with pytest.raises(ContainerError) as refused:
-        fields.text("\u202e" * 90)
+        parse_evidence(encoded({MARK: 1, "environment": {"\u202e" * 90: 1}}))
     assert refused.value.where is not None
     assert refused.value.where.isprintable()
-    assert len(refused.value.where) == 40
+    assert len(refused.value.where) == len("environment.") + 40
 
 
 def test_evidence_is_written_as_it_is_read() -> None:
@@ -270,7 +265,6 @@ def test_torch_itself_is_asked() -> None:
     torch = pytest.importorskip("torch")
     profile = probe_this_machine(Progress())
     assert profile.torch_version == torch.__version__
-    assert profile.evidence is not None
     assert profile.evidence.torch.state == "imported"
     assert (profile.memory_nbytes or 0) > 1 << 28
     assert profile.count("cuda") == (torch.cuda.device_count() if torch.cuda.is_available() else 0)

@@ -112,7 +112,6 @@ def test_what_reads_no_data(form: str, target: Profile, how: LoadCall, skips: bo
 
 def test_a_mapped_file_s_records_are_not_measured() -> None:
     landing = Landing("zip", CPU_ONLY, LoadCall(mmap=True))
-    assert landing.reads_records
     assert not landing.meets(SIZE)
     assert landing.meets(MISSING)
 
@@ -125,7 +124,6 @@ def test_what_has_no_device_goes_where_the_loader_is_told() -> None:
     assert landed(TorchDevice(text="meta")) == ("", (BAD_MAP, "SafetensorError: device meta is invalid"))
     device, failure = landed("cuda:1")
     assert device == ""
-    assert failure is not None
     assert failure[0] == "cuda-unavailable"
 
 
@@ -153,7 +151,6 @@ def test_meta_against_torch(kind: str, tmp_path: Path) -> None:
     try:
         torch.load(tmp_path / "file.pt", map_location="meta", weights_only=False)
     except NotImplementedError as error:  # torch has no such function for meta: what we foretell
-        assert ours is not None
         assert ours[0].path == "b"
         assert ours[1][0] == BAD_MAP
         assert f"NotImplementedError: {error}".startswith(ours[1][1])  # noqa: PT017 - it may also load
@@ -169,7 +166,6 @@ def test_a_generator_s_state_belongs_on_the_cpu() -> None:
         hidden_devices=(GENERATOR,),
     )
     failure = failure_of(found, GPU, map_location="cuda")
-    assert failure is not None
     assert (failure[0].path, failure[1][0]) == ("g/.state/2", "rng-off-cpu")
     assert failure_of(found, GPU) is None
     assert failure_of(found, CPU_ONLY, map_location="cuda") is None  # stopped before, by the storage
@@ -209,70 +205,49 @@ def test_against_torch() -> None:
             assert said is None or said.startswith(ours or ""), (case.name, said, ours)
 
 
-def test_the_first_storage_that_fails_is_named() -> None:
-    made = checkpoint(storage("0"), storage("1", "cuda:3"), storage("2", "mps"))
-    failure = simulate_load(made, CPU_ONLY)
-    assert failure is not None
-    assert (failure.finding, failure.device, failure.storage) == ("cuda-unavailable", "cuda:3", "1")
-    assert (
-        simulate_load(
-            made,
-            Profile(
-                id="x",
-                label="x",
-                accelerators=(("cuda", 4), ("mps", 1)),
-            ),
-        )
-        is None
-    )
+FOUR = Profile(id="x", label="x", accelerators=(("cuda", 4), ("mps", 1)))
+XLA = {"device": "xla:0", "stride": None, "storage_offset": None}
+TAGGED = checkpoint(storage("0"), storage("1", "cuda:3"), storage("2", "mps"))
+SENT_ON = checkpoint(storage("0"), tensor("w", storage="0", **XLA), tensor("n", storage=None, **XLA))
+SENT_THERE = tensor("n", device="cuda:0", stride=None, storage_offset=None, storage="0")
+HIDDEN, PLAIN_DEVICE = (
+    HiddenDevice(path=path, device="cuda:0", what=what)
+    for path, what in (("g", HiddenPlace.GENERATOR), ("d", HiddenPlace.DEVICE))
+)
 
 
-def test_tensors_sent_while_loading_fail_after_their_storage() -> None:
-    sent = {"device": "xla:0", "stride": None, "storage_offset": None}
-    made = checkpoint(storage("0"), tensor("w", storage="0", **sent), tensor("n", storage=None, **sent))
-    failure = simulate_load(made, CPU_ONLY)
-    assert failure is not None
-    assert (failure.finding, failure.device, failure.storage) == ("unknown-device", "xla:0", "0")
-    only_array = checkpoint(tensor("n", storage=None, **sent))
-    assert simulate_load(only_array, CPU_ONLY) is not None
-    assert list(device_failures(made, CPU_ONLY)) == ["xla:0"]
+@table(
+    ("made", "target", "failure"),
+    [
+        (TAGGED, CPU_ONLY, ("cuda-unavailable", "cuda:3", "1")),
+        (TAGGED, FOUR, None),
+        # Tensors that are sent while loading fail after their storage.
+        (SENT_ON, CPU_ONLY, ("unknown-device", "xla:0", "0")),
+        (checkpoint(tensor("n", storage=None, **XLA)), CPU_ONLY, ("unknown-device", "xla:0", "")),
+        (checkpoint(storage("0"), SENT_THERE), FOUR, None),
+        # What torch says to the file comes first, generators last.
+        (
+            checkpoint(storage("0", "cuda:0"), versions=(("version", "11"),)),
+            CPU_ONLY,
+            ("newer-format", "", ""),
+        ),
+        (checkpoint(hidden_devices=(PLAIN_DEVICE, HIDDEN)), CPU_ONLY, ("cuda-unavailable", "cuda:0", "")),
+        (checkpoint(hidden_devices=(PLAIN_DEVICE,)), CPU_ONLY, None),
+        (
+            checkpoint(storage("0", missing=True), versions=(("version", "3"),)),
+            CPU_ONLY,
+            ("truncated", "", "0"),
+        ),
+        (checkpoint(storage("0", missing=True), format="legacy"), CPU_ONLY, ("truncated", "", "")),
+    ],
+)
+def test_the_first_failure(made: Checkpoint, target: Profile, failure: tuple[str, str, str] | None) -> None:
+    found = simulate_load(made, target)
+    assert (None if found is None else (found.finding, found.device, found.storage)) == failure
 
 
-def test_generators_fail_last() -> None:
-    hidden = HiddenDevice(path="g", device="cuda:0", what=HiddenPlace.GENERATOR)
-    plain = HiddenDevice(path="d", device="cuda:0", what=HiddenPlace.DEVICE)
-    failure = simulate_load(checkpoint(hidden_devices=(plain, hidden)), CPU_ONLY)
-    assert failure is not None
-    assert failure.message == "RuntimeError: Cannot get CUDA generator without ATen_cuda library."
-    assert simulate_load(checkpoint(hidden_devices=(plain,)), CPU_ONLY) is None
-
-
-def test_what_torch_says_to_the_file_comes_first() -> None:
-    made = checkpoint(storage("0", "cuda:0"), versions=(("version", "11"),))
-    failure = simulate_load(made, CPU_ONLY)
-    assert failure is not None
-    assert failure.finding == "newer-format"
-
-
-def test_records_that_are_missing_or_short() -> None:
-    missing = checkpoint(storage("0", missing=True), versions=(("version", "3"),))
-    failure = simulate_load(missing, CPU_ONLY)
-    assert failure is not None
-    assert (failure.finding, failure.storage) == ("truncated", "0")
-
-
-def test_a_cut_legacy_file() -> None:
-    failure = simulate_load(checkpoint(storage("0", missing=True), format="legacy"), CPU_ONLY)
-    assert failure is not None
-    assert failure.message == "RuntimeError: unexpected EOF"
-
-
-def test_tensors_sent_to_a_device_that_is_there_load() -> None:
-    sent = tensor("n", device="cuda:0", stride=None, storage_offset=None, storage="0")
-    assert (
-        simulate_load(checkpoint(storage("0"), sent), Profile(id="x", label="x", accelerators=(("cuda", 1),)))
-        is None
-    )
+def test_devices_that_fail_are_listed() -> None:
+    assert list(device_failures(SENT_ON, CPU_ONLY)) == ["xla:0"]
 
 
 # --- calls with arguments -----------------------------------------------------------------------------------
@@ -292,7 +267,6 @@ def test_where_everything_lands() -> None:
     assert outcome == LoadOutcome(failure=None, weights_only=True, tensors=("cpu",), storages=("cpu",))
     assert outcome.devices == ("cpu",)
     stopped = simulate(made, CPU_ONLY, LoadCall(weights_only=False))
-    assert stopped.failure is not None
     assert (stopped.failure.tensor, stopped.weights_only, stopped.devices) == ("w", False, ())
 
 
@@ -311,7 +285,6 @@ def test_a_refusal_or_a_device_whichever_comes_first(
     made = checkpoint(storage("0", "cuda:0"), tensor("w", device="cuda:0", storage="0"))
     refusal = replace(REFUSED, storages_before=storages_before)
     outcome = simulate(made, CPU_ONLY, LoadCall(weights_only=weights_only, refusal=refusal))
-    assert outcome.failure is not None
     assert outcome.failure.finding == finding
 
 
@@ -321,13 +294,11 @@ def test_a_refusal_or_a_tensor_that_is_sent_to_its_device(storages_before: int, 
     made = checkpoint(storage("0"), tensor("w", storage="0"), sent)
     refusal = replace(REFUSED, storages_before=storages_before)
     failure = simulate(made, CPU_ONLY, LoadCall(weights_only=True, refusal=refusal)).failure
-    assert failure is not None
     assert failure.finding == finding
 
 
 def test_what_is_known_before_the_file_is_read() -> None:
     outcome = simulate(checkpoint(format="legacy"), CPU_ONLY, LoadCall(mmap=True))
-    assert outcome.failure is not None
     assert outcome.failure.finding == "bad-load-option"
 
 
@@ -343,14 +314,12 @@ def test_a_wrapper_is_made_after_its_parts() -> None:
         tensor("c", device="npu:0", storage="2"),
     )
     outcome = simulate(made, CPU_ONLY, LoadCall(map_location=Function()))
-    assert outcome.failure is not None
     assert (outcome.failure.finding, outcome.failure.tensor) == ("bad-map-location", "w")
 
 
 def test_a_tensor_that_cannot_be_made_where_it_lands() -> None:
     made = checkpoint(storage("0"), tensor("q", dtype="qint8", storage="0"))
     outcome = simulate(made, CPU_ONLY, LoadCall(map_location="meta"))
-    assert outcome.failure is not None
     assert (outcome.failure.finding, outcome.failure.tensor) == ("bad-map-location", "q")
 
 
@@ -407,10 +376,8 @@ def test_ways(made: Checkpoint, version: str | None, expected: tuple[str, bool, 
 
 def test_what_stops_the_code_is_asked_apart() -> None:
     load = judge_load(checkpoint(*ON_GPU, globals=names("m.Net")), CPU_ONLY)
-    assert load.failure is not None
     assert load.failure.finding == "needs-allow-list"
     assert load.last_error is load.stop
-    assert load.stop is not None
     assert load.stop.device == "cuda:0"
 
 

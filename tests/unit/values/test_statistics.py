@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import json
@@ -73,7 +71,6 @@ def test_figures_of_complex_and_quantized_numbers() -> None:
 
 def test_a_sparse_tensor_has_figures_of_what_is_stored() -> None:
     found = build_statistics(FOUND | {"stored": FOUND}, {"dtype": "float32"})
-    assert found.stored is not None
     assert found.stored.numel == 4
     assert build_statistics(FOUND | {"of": "stored"}, {"dtype": "float32"}).only_stored
 

@@ -53,7 +53,7 @@ def test_what_is_not_safe_and_what_is_wrong_stand_out() -> None:
     assert not any("It is old" in text for text in found.texts)
     assert ("class", "line bad") in found.attributes
     assert ("class", "line bad") not in page(BLANK).attributes
-    danger = replace(judge(BLANK), verdict="dangerous", weights_only=False)
+    danger = replace(judge(BLANK), verdict="dangerous")
     assert ("class", "line bad") in Page(page_of(BLANK, danger, ())).attributes
 
 

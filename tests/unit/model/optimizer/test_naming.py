@@ -111,19 +111,6 @@ def test_names_in_the_file_are_believed() -> None:
     assert (found.naming, found.by_id) == ("names", {0: "x", 1: "y\\u202e"})
 
 
-def test_state_by_name_is_believed() -> None:
-    one = owned([A])
-    for ids, names in ((["layer.w"], {"layer.w": "layer.w"}), (["0"], {}), (["a", 5], {})):
-        one.optimizer.state_ids[:] = ids
-        (found,) = name_parameters([replace(one, owners=ids)], [])
-        assert found.by_id == names
-
-
-def test_one_state_for_all_names_nothing() -> None:
-    (found,) = name_parameters([owned([A, B], together=True)], [model(A, B)])
-    assert (found.naming, found.by_id) == ("unknown", {})
-
-
 def test_several_models_must_agree() -> None:
     (found,) = name_parameters([owned([A, B])], [model(A, B), model(A, B, where="copy")])
     assert found.naming == "order"

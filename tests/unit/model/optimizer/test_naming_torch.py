@@ -105,26 +105,6 @@ def test_one_group_of_all_parameters_is_named_wholly(
     assert row.capturable == ("fused" in kind)
 
 
-@pytest.mark.parametrize("module", [True, False], ids=["whole module", "state dict"])
-def test_order_in_file_does_not_matter(module: bool, tmp_path: Path) -> None:
-    model = conv_net()
-    optimizer = torch.optim.Adam(model.parameters())
-    train(model, optimizer)
-    part = model if module else model.state_dict()
-    checkpoint = saved(tmp_path, {"optimizer": optimizer.state_dict(), "net": part})
-    named, of = check(checkpoint, truth(model, optimizer))
-    assert named == of > 0
-
-
-def test_sgd_without_state_has_nothing_to_name(tmp_path: Path) -> None:
-    model = conv_net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    train(model, optimizer)
-    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
-    assert check(checkpoint, {}) == (0, 0)
-    assert checkpoint.optimizers[0].with_state == 0
-
-
 def test_lbfgs_keeps_one_state_for_all(tmp_path: Path) -> None:
     for model in (shapes_net(), nn.Linear(1, 4, bias=False)):
         optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
@@ -188,16 +168,6 @@ def test_recipes_that_disagree_leave_what_they_agree_on(tmp_path: Path) -> None:
     checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
     assert check(checkpoint, truth(model, optimizer)) == (12, 72)
     assert checkpoint.optimizers[0].naming == "partial"
-
-
-def test_backbone_and_head_are_named_by_shape(tmp_path: Path) -> None:
-    model = shapes_net()
-    groups = [{"params": model[2].parameters(), "lr": 0.1}, {"params": model[:2].parameters()}]
-    optimizer = torch.optim.SGD(groups, lr=0.01, momentum=0.9)
-    train(model, optimizer)
-    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
-    assert check(checkpoint, truth(model, optimizer)) == (6, 6)
-    assert checkpoint.optimizers[0].naming == "shape"
 
 
 def test_what_follows_no_custom_gets_the_names_of_the_custom_and_says_so(tmp_path: Path) -> None:
@@ -298,17 +268,6 @@ def test_groups_of_every_custom_are_named_wholly(tmp_path: Path) -> None:
 # --- frozen and tied parameters -----------------------------------------------------------------------------
 
 
-def test_frozen_backbone_leaves_the_head(tmp_path: Path) -> None:
-    model = conv_net()
-    for parameter in model[:2].parameters():
-        parameter.requires_grad = False
-    optimizer = torch.optim.Adam(filter(lambda parameter: parameter.requires_grad, model.parameters()))
-    train(model, optimizer)
-    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
-    named, of = check(checkpoint, truth(model, optimizer))
-    assert named == of == 12
-
-
 def test_frozen_parameters_handed_over_have_no_state_and_shift_nothing(tmp_path: Path) -> None:
     model = square_net()
     model[1].weight.requires_grad = False
@@ -350,16 +309,6 @@ def test_tied_weights_count_once(tmp_path: Path) -> None:
     checkpoint = saved(tmp_path, {**state, "optimizer": optimizer.state_dict()})
     named, of = check(checkpoint, truth(model, optimizer))
     assert named == of == 9
-
-
-def test_buffer_that_looks_like_a_parameter_makes_its_like_doubtful(tmp_path: Path) -> None:
-    model = Tied()
-    optimizer = torch.optim.AdamW(model.parameters())
-    train(model, optimizer)
-    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
-    check(checkpoint, truth(model, optimizer))
-    names = {tensor.parameter for tensor in checkpoint.tensors if tensor.slot}
-    assert names >= {"embed.weight", "body.weight"}
 
 
 # --- names in the file --------------------------------------------------------------------------------------
@@ -404,28 +353,6 @@ def test_state_by_name_is_believed_and_numbers_as_texts_are_not(tmp_path: Path) 
 # --- several models and optimizers --------------------------------------------------------------------------
 
 
-def test_gan_has_two_of_each(tmp_path: Path) -> None:
-    generator, critic = conv_net(), shapes_net()
-    optimizers = [torch.optim.Adam(part.parameters()) for part in (generator, critic)]
-    for part, optimizer in zip((generator, critic), optimizers, strict=True):
-        train(part, optimizer)
-    checkpoint = saved(
-        tmp_path,
-        {
-            "netG": generator.state_dict(),
-            "netD": critic.state_dict(),
-            "optimizerG": optimizers[0].state_dict(),
-            "optimizerD": optimizers[1].state_dict(),
-        },
-    )
-    for name, part, optimizer in zip(
-        ("optimizerG", "optimizerD"), (generator, critic), optimizers, strict=True
-    ):
-        named, of = check(checkpoint, truth(part, optimizer), name)
-        assert named == of > 0
-    assert [row.naming for row in checkpoint.optimizers] == ["order", "order"]
-
-
 @pytest.mark.parametrize("groups", [1, 2])
 def test_one_optimizer_over_several_models_names_them_by_model(groups: int, tmp_path: Path) -> None:
     encoder, decoder, other = conv_net(), shapes_net(), square_net()
@@ -465,16 +392,6 @@ def test_optimizer_of_a_model_that_is_not_in_the_file_takes_no_names_from_anothe
     )
     assert [row.naming for row in checkpoint.optimizers] == ["order", "unknown"]
     assert {tensor.parameter for tensor in checkpoint.tensors if tensor.keys[0] == "lost"} == {None}
-
-
-def test_one_optimizer_of_one_scalar_is_no_evidence(tmp_path: Path) -> None:
-    model, alpha = shapes_net(), torch.zeros(7, requires_grad=True)
-    optimizer = torch.optim.Adam([alpha])
-    optimizer.zero_grad()
-    alpha.sum().backward()
-    optimizer.step()
-    checkpoint = saved(tmp_path, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
-    assert {tensor.parameter for tensor in checkpoint.tensors if tensor.slot} == {None}
 
 
 def test_ema_beside_the_model_changes_nothing(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from inspector.model.optimizer import naming
+from inspector.model.optimizer.naming import trained_part
 from inspector.model.optimizer.parameters import Parameters, Shape
-from inspector.model.optimizer.parts import trained_part
 from tests.unit.model.making import saved
 
 torch = pytest.importorskip("torch")

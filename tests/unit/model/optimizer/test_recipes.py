@@ -46,7 +46,6 @@ def told(model: Parameters, *groups: list[str], room: int = 1000) -> Recognized 
 def named(model: Parameters, *groups: list[str]) -> str:
     """The recipe that names all of these groups rightly."""
     found = told(model, *groups)
-    assert found is not None
     assert list(found.by_id.values()) == [name for group in groups for name in group]
     return found.reason
 
@@ -75,7 +74,6 @@ def test_groups_without_a_whole_layer_are_told_so() -> None:
     stem, weight, bias, other, other_bias, _ = LAYERS.names
     for groups in (([stem, weight, other], [bias, other_bias]), ([bias, other_bias], [stem, weight, other])):
         found = told(LAYERS, *groups)
-        assert found is not None
         assert list(found.by_id.values()) == [*groups[0], *groups[1]]
         assert found.reason.endswith(", whole layers left out")
 

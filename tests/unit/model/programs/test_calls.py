@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from inspector.limits import Limits
-from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import Verb
 from inspector.model.programs.facts import list_calls, note_calls
 from inspector.pickles.values import Call, Global, Value
@@ -47,7 +46,7 @@ def test_what_is_done_in_calls_is_noted_once_a_kind() -> None:
     built.state = {}  # type: ignore[assignment]  # anything will do
     uses: set[tuple[str, str]] = set()
     calls = [plain, plain, built, Call(None, (), "reduce"), made("torch._utils._rebuild_x")]
-    note_calls(uses, calls, Arguments(), Limits().counted().look)
+    note_calls(uses, calls, Limits().counted().look)
     assert uses == {("a.B", Verb.CALL), ("a.B", Verb.BUILD), ("", Verb.CALL)}
 
 
@@ -58,7 +57,7 @@ def test_every_call_of_a_listed_name_is_judged() -> None:
     calls[-1].state = 5
     calls.append(made("torch._utils._rebuild_parameter", 1))
     uses: set[tuple[str, str]] = set()
-    note_calls(uses, calls, Arguments(), Limits().counted().look)
+    note_calls(uses, calls, Limits().counted().look)
     assert {use for use in uses if use[1].startswith("mis")} == {
         ("torch.device", Verb.MISCALL),
         ("torch.Size", Verb.MISBUILD),
@@ -73,7 +72,6 @@ def test_every_numpy_element_is_noted() -> None:
     note_calls(
         uses,
         [Call(scalar, (dtype, b"12345678"), "reduce") for dtype in dtypes],
-        Arguments(),
         Limits().counted().look,
     )
     assert {name for name, verb in uses if verb == "build"} == {

@@ -8,7 +8,6 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.containers.programs import Program, ProgramKind
 from inspector.errors import CheckpointError, PickleError
 from inspector.limits import Limits
-from inspector.model.arguments.check import Arguments
 from inspector.model.checkpoint import KeyFault, Verb
 from inspector.model.programs.facts import (
     MOST_OF_ONE_NAME,
@@ -41,7 +40,6 @@ def test_uses_are_those_of_all_programs_that_its_own_loader_runs() -> None:
             program(reach + op("POP") + NONE, kind="nested"),
             program(call("b.F"), kind="rival"),
         ],
-        Arguments(),
         Limits().counted().look,
         math.inf,
     )
@@ -52,9 +50,7 @@ def test_uses_are_those_of_all_programs_that_its_own_loader_runs() -> None:
 def test_no_program_but_the_objects_may_refer_to_storages() -> None:
     for kind, expected in (("part", {(PERSISTENT_ID, Verb.MISREAD)}), ("object", set()), ("nested", set())):
         uses: Uses = set()
-        note_program_uses(
-            uses, [program(storage(), kind=kind)], Arguments(), Limits().counted().look, math.inf
-        )
+        note_program_uses(uses, [program(storage(), kind=kind)], Limits().counted().look, math.inf)
         assert uses == expected
 
 
@@ -84,7 +80,6 @@ def test_file_that_cannot_be_read_is_what_its_programs_do() -> None:
     assert unread_checkpoint(error) is None
     error.programs = (program(EVIL), program(NONE, is_whole=False))
     seen = unread_checkpoint(error)
-    assert seen is not None
     assert ([use.name for use in seen.globals], seen.tensors) == (["posix.system"], ())
     assert seen.notes == (Note(NoteKind.BROKEN_OFF),)
 
@@ -110,6 +105,5 @@ def test_of_many_calls_the_first_of_each_name_are_looked_at_once_an_error_was_me
     many = b"".join(call("mine.make", number(place)) + op("POP") for place in range(20))
     error.programs = (program(many + EVIL, is_whole=False),)
     seen = unread_checkpoint(error)
-    assert seen is not None
     assert [use.name for use in seen.safety.calls].count("mine.make") == MOST_OF_ONE_NAME
     assert "posix.system" in {use.name for use in seen.safety.calls}

@@ -31,7 +31,6 @@ def uses(made: bytes) -> set[tuple[str, str]]:
         (call("a.B"), {("a.B", Verb.CALL)}),
         (built(call("a.B"), pairs(x=number(1))), {("a.B", Verb.CALL), ("a.B", Verb.BUILD)}),
         (built(call("torch.Size"), number(1)), {("torch.Size", Verb.CALL), ("torch.Size", Verb.MISBUILD)}),
-        (built(call("torch.Size"), NONE), {("torch.Size", Verb.CALL)}),
         (
             call("torch.Size") + number(1) + op("APPEND"),
             {("torch.Size", Verb.CALL), ("torch.Size", Verb.APPEND)},

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inspector.model.build import open_checkpoint
-from inspector.model.roles.contents import holds_data
+from inspector.model.roles.roles import holds_data
 from tests.builders import pickles
 from tests.unit.model.making import by_hand, pairs, root_of, saved, storage, view
 

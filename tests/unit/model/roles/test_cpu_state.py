@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from inspector.model.roles.cpu_state import is_metadata_on_cpu, pinned_keys
 from tests.builders import pickles
-from tests.corpus import cases
 from tests.unit.model.making import (
     by_hand,
     by_path,
     call,
     numbers,
     pairs,
-    root_of,
     saved,
     storage,
     view,
@@ -149,17 +146,6 @@ def test_ranks_of_a_mesh_stay() -> None:
     assert rows["mesh/._rank_map"].on_cpu_by_design
 
 
-def test_mesh_of_the_corpus_stays_within_its_tensor() -> None:
-    for case in cases(folder="dist"):
-        from inspector.model.build import open_checkpoint
-
-        checkpoint = open_checkpoint(str(case.path))
-        for tensor in checkpoint.tensors:
-            if tensor.part_of is not None:
-                whole = checkpoint.tensors[tensor.part_of]
-                assert tensor.on_cpu_by_design == is_metadata_on_cpu(whole, tensor.keys)
-
-
 def test_parts_share_the_fate_of_what_they_belong_to() -> None:
     sparse = call(
         "torch._utils._rebuild_sparse_tensor",
@@ -172,10 +158,3 @@ def test_parts_share_the_fate_of_what_they_belong_to() -> None:
         "rng_state/a/indices": True,
         "rng_state/a/values": True,
     }
-
-
-def test_pinned_keys_are_those_of_known_classes() -> None:
-    assert pinned_keys(root_of(call("torch.nn.utils.rnn.PackedSequence")), "x") == {1}
-    assert pinned_keys(root_of(call("a.B")), None) == frozenset()
-    assert pinned_keys(root_of(pairs()), "x") == frozenset()
-    assert pinned_keys(root_of(pairs()), "_metadata_cache") == {"min_seqlen", "max_seqlen"}

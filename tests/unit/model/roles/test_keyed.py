@@ -4,24 +4,10 @@ import pytest
 
 from inspector.errors import ModelError
 from inspector.limits import DEFAULT_LIMITS
-from inspector.model.walk import devices_in_key, keyed_devices
+from inspector.model.walk import keyed_devices
 from inspector.records import replace
-from tests.builders.pickles import list_, number, text
+from tests.builders.pickles import number, text
 from tests.unit.model.making import call, root_of
-
-
-def test_devices_in_keys() -> None:
-    device = root_of(call("torch.device", text("cuda"), number(1)))
-    other = root_of(call("torch.Size", list_()))
-    for key, wanted in (
-        (device, [device]),
-        ((1, device, device), [device, device]),
-        ((1,) * 8 + (device,), []),  # of a long tuple only the first
-        (other, []),
-        ("text", []),
-        (((device,),), []),
-    ):
-        assert list(devices_in_key(key)) == wanted
 
 
 def test_paths_of_keys_and_what_they_cost() -> None:

@@ -13,7 +13,6 @@ FOLDER = CORPUS.parent / "distributed"
 
 def test_parts_are_told_with_their_rank() -> None:
     fsdp1 = find_shards(open_checkpoint(str(FOLDER / "fsdp1_rank1.pt")))
-    assert fsdp1 is not None
     assert (fsdp1.kind, fsdp1.local, fsdp1.whole, fsdp1.rank, fsdp1.ranks) == (
         "ShardedTensor",
         (5, 6),
@@ -22,7 +21,6 @@ def test_parts_are_told_with_their_rank() -> None:
         0,
     )
     fsdp2 = find_shards(open_checkpoint(str(FOLDER / "fsdp2_rank0.pt")))
-    assert fsdp2 is not None
     assert (fsdp2.kind, fsdp2.local, fsdp2.whole, fsdp2.rank, fsdp2.ranks) == (
         "DTensor",
         (5, 6),
@@ -35,7 +33,6 @@ def test_parts_are_told_with_their_rank() -> None:
 
 def test_a_part_may_be_the_whole() -> None:
     found = find_shards(open_checkpoint(str(CORPUS / "dist" / "sharded_tensor.pt")))
-    assert found is not None
     assert (found.local, found.whole, found.rank) == ((4, 3), (4, 3), 0)
 
 

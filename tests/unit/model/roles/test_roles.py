@@ -11,12 +11,6 @@ import pytest
 
 from inspector.model.checkpoint import Role
 from inspector.model.roles.roles import (
-    NOWHERE,
-    Context,
-    ModelDraft,
-    enter,
-    names_model,
-    parameter_name,
     role_of_key,
 )
 from tests.sweep import table
@@ -56,10 +50,6 @@ pytestmark = pytest.mark.torch
 def test_plain_state_dict(tmp_path: Path) -> None:
     assert roles(tmp_path, Net().state_dict()) == state_dict_roles()
     assert roles(tmp_path, dict(Net().state_dict())) == state_dict_roles()
-
-
-def test_state_dict_of_parameters(tmp_path: Path) -> None:
-    assert roles(tmp_path, Net().state_dict(keep_vars=True)) == state_dict_roles()
 
 
 @table("name", ["model", "state_dict", "model_state_dict", "net", "netG", "anything at all"])
@@ -206,32 +196,6 @@ def test_few_tensors_among_much_else_are_other(tmp_path: Path) -> None:
 )
 def test_roles_that_names_give(key: str | int, role: Role | None) -> None:
     assert role_of_key(key) == role
-
-
-def test_contexts_below_steps() -> None:
-    model = ModelDraft((), "")
-    assert enter(NOWHERE, "layers", "layers") is NOWHERE
-    assert enter(NOWHERE, "ema", "ema").role == "ema"
-    assert enter(Context(role="ema"), "rng", "rng").role == "ema"
-    assert enter(Context(model=model), "ema", "ema").role is None
-    assert enter(Context(model=model), "._buffers", "._buffers").kind == "buffer"
-    assert enter(Context(model=model), "._parameters", "._parameters").kind == "parameter"
-    optimizer = Context(optimizer=0)
-    assert enter(enter(optimizer, "param_groups", "x"), "state", "state").steps == -1
-    slots = enter(enter(optimizer, "state", "state"), 3, "3")
-    assert (slots.steps, slots.owner, slots.slot) == (2, 3, "")
-    assert enter(slots, "old_dirs", "old_dirs").slot == "old_dirs/"
-
-
-def test_names_of_models_and_of_their_parameters() -> None:
-    assert names_model(None)
-    assert names_model("model_state_dict")
-    assert not names_model("epoch")
-    assert not names_model(3)
-    model = ModelDraft(("model",), "model")
-    keys = ("model", "._modules", "l", "._parameters", "weight")
-    assert parameter_name(model, keys) == "l.weight"
-    assert parameter_name(model, ("model", "l.weight")) == "l.weight"
 
 
 def test_buffers_of_known_names(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from inspector.model.tensors.storages import Views
 from tests.builders.pickles import number
-from tests.sweep import table
 from tests.unit.model.making import by_hand, numbers, pairs, storage, view
 
 
@@ -17,24 +16,6 @@ def total(*spans: tuple[int, int]) -> tuple[int, int]:
     for span in spans:
         views.add("0", span)
     return views.total("0")
-
-
-@table(
-    ("spans", "viewed"),
-    [
-        ([], 0),
-        ([(0, 16)], 16),
-        ([(4, 8)], 4),
-        ([(0, 8), (8, 16)], 16),
-        ([(0, 8), (4, 12)], 12),
-        ([(0, 16), (4, 8)], 16),
-        ([(8, 12), (0, 4)], 8),
-        ([(4, 4), (0, 2)], 2),
-        ([(0, 4), (0, 4)], 4),
-    ],
-)
-def test_union_of_spans(spans: list[tuple[int, int]], viewed: int) -> None:
-    assert total(*spans) == (viewed, len(spans))
 
 
 def test_union_is_that_of_sets() -> None:
@@ -74,8 +55,3 @@ def test_more_or_fewer_bytes_than_declared(held: int) -> None:
     assert second is not None
     assert "runs past" in second
     assert third is None
-
-
-def test_rows_keep_the_order_of_first_use() -> None:
-    checkpoint = by_hand(pairs(a=view(storage("7")), b=view(storage("3")), c=view(storage("7"))))
-    assert [(row.key, row.tensors) for row in checkpoint.storages] == [("7", 2), ("3", 1)]

@@ -10,8 +10,19 @@ from inspector.containers.persistent_ids import StorageId
 from inspector.model.checkpoint import Tensor
 from inspector.model.tensors import views
 from inspector.model.tensors.rebuild import describe_tensor
-from inspector.model.tensors.views import Known, TensorFacts, nbytes_of, shape_of, sizes_of
-from inspector.pickles.values import StoredTensor
+from inspector.model.tensors.views import (
+    Known,
+    NoTensorError,
+    TensorFacts,
+    contiguous,
+    nbytes_of,
+    shape_of,
+    sizes_of,
+    storage_of,
+    stored_tensor,
+    strided,
+)
+from inspector.pickles.values import Call, Global, PersistentId, StoredTensor, Value
 from tests.builders.pickles import NONE, list_, number, op, text, tuple_
 from tests.sweep import table
 from tests.unit.model.making import by_hand, call, numbers, only, pairs, root_of, storage, view
@@ -47,7 +58,6 @@ BIG = 1 << 62
 )
 def test_impossible_views_say_why(geometry: dict[str, bytes], problem: str) -> None:
     tensor = only(by_hand(view(**geometry)))
-    assert tensor.problem is not None
     assert tensor.problem.startswith(problem)
     assert tensor.nbytes >= 0
     assert all(type(size) is int for size in (*tensor.shape, *(tensor.stride or ())))
@@ -138,8 +148,6 @@ def test_tensors_of_one_shape_are_laid_out_once_and_as_each_alone(monkeypatch: p
         assert facts == stored_alone(shape, dtype, known), (shape, dtype)
         assert len(views._LAID) <= 2
     first, again = (describe_tensor(StoredTensor("0", "float32", shared), known) for _ in range(2))
-    assert first is not None
-    assert again is not None
     assert first.stride is again.stride
 
 
@@ -156,3 +164,76 @@ def test_texts_of_problems_are_shared_and_few_are_kept() -> None:
     for at in range(1000):
         assert views.shared_text(f"another {at}") == f"another {at}"
     assert len(views._TEXTS) <= views._MOST_TEXTS
+
+
+def known_storage(numel: int = 6, location: str = "cpu") -> StorageId:
+    return StorageId("0", "float32", 4, location, numel, untyped=False, view=None)
+
+
+@table(
+    ("geometry", "span"),
+    [
+        ((0, (6,), (1,)), (0, 24)),
+        ((2, (2, 2), (2, 1)), (8, 24)),
+        ((0, (3,), (2,)), (0, 20)),
+        ((5, (), ()), (20, 24)),
+        ((6, (0,), (1,)), (24, 24)),
+        ((0, (1 << 40,), (0,)), (0, 4)),
+        ((0, [6], [1]), (0, 24)),
+        ((0, Call(Global("torch", "Size"), ((6,),), "reduce"), (1,)), (0, 24)),
+        ((0, [0, 5], [5, 1]), (0, 0)),
+    ],
+)
+def test_views_that_can_be(geometry: tuple[Value, ...], span: tuple[int, int]) -> None:
+    facts = strided(known_storage(), "float32", geometry, requires_grad=True)
+    assert facts.problem is None
+    assert facts.span == span
+    assert facts.requires_grad
+
+
+@table("geometry", [(), (0, (1,)), (0, 5, (1,)), (0, (1,), 5)])
+def test_what_is_no_geometry(geometry: tuple[Value, ...]) -> None:
+    with pytest.raises(NoTensorError):
+        strided(known_storage(), "float32", geometry, requires_grad=False)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0, 3), (0,), (4, 5, 6, 7)])
+def test_missing_strides_are_those_of_a_contiguous_tensor(shape: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    assert contiguous(shape) == torch.empty(shape).stride()
+
+
+def pid(location: str = "cuda:0", numel: int = 6) -> PersistentId:
+    return PersistentId(("storage", Global("torch", "FloatStorage"), "0", location, numel))
+
+
+@table(
+    ("own", "first", "location"),
+    [
+        (pid(), None, "cuda:0"),
+        (pid(), known_storage(), "cpu"),
+        (pid(), known_storage(numel=0), "cuda:0"),
+        (pid(numel=0), known_storage(), "cuda:0"),
+        (pid(), known_storage(location="meta"), "cuda:0"),
+    ],
+)
+def test_which_id_torch_believes(own: PersistentId, first: StorageId | None, location: str) -> None:
+    known = Known({} if first is None else {"0": first})
+    assert storage_of(own, known).location == location
+
+
+def test_stored_tensor_is_described_by_what_its_format_says() -> None:
+    known = Known({"0": known_storage(numel=12)})
+    plain = stored_tensor(StoredTensor("0", "float32", (2, 3), offset=6), known)
+    assert (plain.stride, plain.offset, plain.span, plain.nbytes) == ((3, 1), 6, (24, 48), 24)
+    turned = StoredTensor("0", "int16", (2, 3), (1, 2), layout="odd", requires_grad=True)
+    facts = stored_tensor(turned, known)
+    assert (facts.dtype, facts.stride, facts.layout, facts.requires_grad) == ("int16", (1, 2), "odd", True)
+    assert stored_tensor(StoredTensor("0", "float32", (13,)), known).problem is not None
+    with pytest.raises(NoTensorError):
+        stored_tensor(StoredTensor("1", "float32", (1,)), known)
+
+
+def test_steps_of_endless_shapes_stay_small_numbers() -> None:
+    assert max(contiguous((1 << 62,) * 1000)) == 1 << 63

@@ -40,11 +40,3 @@ def test_no_depth_is_too_much_and_what_is_changed_is_followed() -> None:
         assert isinstance(value, list)
         value[:] = []
     assert root == []
-
-
-def test_another_walk_chooses_what_is_below() -> None:
-    assert list(iter_values([["a"], "b"], lambda value: value[:1] if isinstance(value, list) else ())) == [
-        [["a"], "b"],
-        ["a"],
-        "a",
-    ]

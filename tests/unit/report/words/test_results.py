@@ -6,8 +6,7 @@ from pathlib import Path
 from inspector.records import replace
 from inspector.remap.export import Export
 from inspector.remap.forms import Form, FormExport, LeftOut
-from inspector.remap.integrity import DamagedRecord, FileCheck, Lost
-from inspector.remap.recover import Recovery
+from inspector.remap.recover import DamagedRecord, FileCheck, Lost, Recovery
 from inspector.remap.torch_check import TorchCheck
 from inspector.remap.verify import Comparison
 from inspector.report.page import plain_text

@@ -7,7 +7,7 @@ import pytest
 from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.records import replace
-from inspector.remap.integrity import DamagedRecord, FileCheck
+from inspector.remap.recover import DamagedRecord, FileCheck
 from inspector.session.operations import Job
 from inspector.session.present.compose import check_page
 from inspector.session.screen import CheckPage
@@ -72,7 +72,7 @@ def test_a_mistake_of_ours_is_said_and_ends_the_check(real, monkeypatch) -> None
     def broken(*_given: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("inspector.remap.integrity.check_file", broken)
+    monkeypatch.setattr("inspector.remap.recover.check_file", broken)
     real.start_job("check")
     page = real.screen.check
     assert (page.progress, page.tone) == (None, "bad")

@@ -10,8 +10,8 @@ import pytest
 
 from inspector.errors import ValuesError
 from inspector.worker.values import slices
-from inspector.worker.values.slices import Plane, cells, picture, saved_rows
-from tests.unit.worker.values.test_reading import Bytes, request
+from inspector.worker.values.slices import Plane, cells, picture, ranks, saved_rows
+from tests.unit.worker.values.test_views import Bytes, request
 
 VALUES = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
 
@@ -137,3 +137,46 @@ def test_all_rows_are_saved_in_their_order() -> None:
     half: Any = Bytes(**{"0": b"\x80\x3f" * 3})
     (head, _), (_, block) = saved_rows(request(dtype="bfloat16", shape=(3,), itemsize=2), half)
     assert (head["descr"], np.frombuffer(block, np.float32).tolist()) == ("<f4", [1, 1, 1])
+
+
+def ranked(values: np.ndarray, **more: Any) -> dict[str, Any]:
+    opened: Any = Bytes(**{"0": values.tobytes()})
+    asked = request(dtype=str(values.dtype), shape=values.shape, itemsize=values.itemsize) | more
+    *_, last = ranks(asked, opened)
+    found: dict[str, Any] = last["found"]
+    return found
+
+
+def test_ranks_are_those_of_the_singular_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(1)
+    low = (chance.normal(size=(40, 3)) @ chance.normal(size=(3, 60))).astype(np.float64)
+    cases = [low, low.T.copy(), chance.normal(size=(30, 4, 5)), chance.normal(size=(9, 7)) + 1j]
+    for whole, band in ((1 << 20, 1 << 20), (0, 100)):
+        monkeypatch.setattr(slices, "_MOST_WHOLE", whole)
+        monkeypatch.setattr(slices, "_BAND", band)
+        for values in cases:
+            singular = np.linalg.svd(values.reshape(len(values), -1), compute_uv=False)
+            shares = singular[singular > 1e-12] / singular.sum()
+            found = ranked(values)
+            assert found["effective"] == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-4)
+            assert found["stable"] == pytest.approx((singular**2).sum() / singular[0] ** 2)
+            assert found["largest"] == pytest.approx(singular[0])
+            assert found["most"] == len(singular)
+    assert ranked(np.eye(5))["effective"] == pytest.approx(5)
+    assert ranked(np.zeros((3, 4)))["effective"] == 0
+
+
+def test_what_has_no_rank_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.ones((4, 4))
+    with pytest.raises(ValuesError, match="only a matrix"):
+        ranked(values[0])
+    with pytest.raises(ValuesError, match="only a matrix"):
+        ranked(values, layout="sparse_coo")
+    with pytest.raises(ValuesError, match="cannot be taken"):
+        ranked(np.ones((2, 3, 4)), stride=[1, 2, 6])
+    values[1, 1] = np.nan
+    with pytest.raises(ValuesError, match="NaN"):
+        ranked(values)
+    monkeypatch.setattr(slices, "MOST_SIDE", 3)
+    with pytest.raises(ValuesError, match="too long"):
+        ranked(values)

@@ -1,1 +1,0 @@
-"""Which arguments the callables on torch's allow-list take, without calling them."""
