@@ -1,66 +1,23 @@
-"""The document of `show --json` as plain values: what `write_show` has to write."""
+"""The document of `show --json` as those see it who read it."""
 
 from __future__ import annotations
 
-from inspector.model.checkpoint import Checkpoint, Piece, Storage, Tensor, ValueRow
+import json
+from typing import Any
+
+from inspector.model.checkpoint import Checkpoint
 from inspector.model.findings import Finding
-from inspector.report import jsonable
-from inspector.report.jsonable import Document
+from inspector.report.jsonable import write_show
 from inspector.safety.verdict import SafetyVerdict
+from tests.schemas import check_lines
 
 
 def show_document(
     checkpoint: Checkpoint, safety: SafetyVerdict, findings: tuple[Finding, ...], *, open_seconds: float
-) -> Document:
-    return {
-        **jsonable._head(checkpoint, open_seconds),
-        "tensors": [_tensor(tensor) for tensor in checkpoint.tensors],
-        "storages": [_storage(storage, checkpoint) for storage in checkpoint.storages],
-        "devices": jsonable._devices(checkpoint),
-        "values": [_value(value) for value in checkpoint.values],
-        **jsonable._tail(checkpoint, safety, findings),
-    }
-
-
-def _tensor(tensor: Tensor) -> Document:
-    return {
-        "path": tensor.path,
-        "keys": tensor.keys,
-        "device": tensor.device,
-        "dtype": tensor.dtype,
-        "shape": tensor.shape,
-        "stride": tensor.stride,
-        "storage_offset": tensor.storage_offset,
-        "layout": tensor.layout,
-        "requires_grad": tensor.requires_grad,
-        "nbytes": tensor.nbytes,
-        "storage": tensor.storage,
-        "role": tensor.role,
-        "parameter": tensor.parameter,
-        "slot": tensor.slot,
-    }
-
-
-def _storage(storage: Storage, checkpoint: Checkpoint) -> Document:
-    paths = [part.path for part in checkpoint.parts]
-    return {
-        "key": storage.key,
-        "device": storage.device,
-        "dtype": storage.dtype,
-        "nbytes": storage.nbytes,
-        "file_offset": storage.file_offset,
-        **({"part": paths.index(storage.part)} if storage.part else {}),
-        **({"chunks": [_chunk(piece, paths) for piece in storage.pieces]} if storage.pieces else {}),
-    }
-
-
-def _value(value: ValueRow) -> Document:
-    return {"path": value.path, "type": value.type, "text": value.text}
-
-
-def _chunk(piece: Piece, paths: list[str]) -> Document:
-    return {
-        "part": paths.index(piece.part) if piece.part else None,
-        "offset": list(piece.starts),
-        "shape": list(piece.sizes),
-    }
+) -> Any:
+    """Return the document of one file, which is as its schema has it, and as Python would write it."""
+    text = "".join(write_show(checkpoint, safety, findings, open_seconds=open_seconds))
+    document = json.loads(text)
+    assert text == json.dumps(document)
+    check_lines("show", text)
+    return document

@@ -9,7 +9,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from inspector.report.documents.schemas import schema_names, schema_text
+from inspector.report.schemas import schema_names, schema_text
 
 
 @cache

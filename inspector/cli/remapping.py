@@ -59,7 +59,7 @@ from inspector.remap.plan import Plan
 from inspector.remap.preview import preview_form
 from inspector.report.charts.bars import flows_of
 from inspector.report.charts.forecast import landed
-from inspector.report.documents.remapping import (
+from inspector.report.documents import (
     copy_document,
     form_document,
     patch_document,

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from inspector.gui.dialogs.machine import PythonsDialog
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
+    from inspector.model.findings import Fix
     from inspector.session.controller import Session
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
-    from inspector.session.screen import Fix, Screen
+    from inspector.session.screen import Screen
 
 _KINDS = (
     "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pth.gz *.pt.gz *.pkl *.pickle *.joblib *.gguf *.pt2 "

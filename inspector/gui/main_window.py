@@ -362,6 +362,7 @@ class MainWindow(DropFrame):
         device_map.as_saved_wanted.connect(session.map_as_saved)
         device_map.suggested_wanted.connect(session.map_as_suggested)
         device_map.branch_removed.connect(session.remove_branch)
+        space.banner.this_machine_wanted.connect(session.set_target)
         changed.touched.connect(session.look_at_file)
         changed.reload_wanted.connect(session.reload)
 

@@ -35,13 +35,14 @@ from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan, plan_for, rules_for
 from inspector.remap.preview import preview_form
 from inspector.remap.verify import compare_files
-from inspector.report.documents.others import recover_document, verify_document
-from inspector.report.documents.remapping import (
+from inspector.report.documents import (
     copy_document,
     form_document,
     patch_document,
     plan_document,
+    recover_document,
     undo_document,
+    verify_document,
 )
 from inspector.report.words.results import (
     as_lines,

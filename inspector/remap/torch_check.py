@@ -17,10 +17,10 @@ from inspector.records import dataclass
 from inspector.remap.files import OutFile
 from inspector.units import cut_text, escape_text
 
-Verdict = Literal["equal", "differs", "failed", "unchecked"]
+Verdict = Literal["equal", "loads", "differs", "failed", "unchecked"]
 """`equal`: torch loads the copy, and its tensors are equal. `differs`, `failed`: they are not, it does not.
 
-`unchecked`: that could not be tried here.
+`loads`: nothing was compared. `unchecked`: that could not be tried here.
 """
 
 _VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in get_args(Verdict)}
@@ -68,6 +68,18 @@ def check_with_torch(
         "original": os.path.abspath(original),  # noqa: PTH100 - the same
         "devices": names,
     }
+    return _ask(head, progress, python, passed)
+
+
+def try_with_torch(path: str, progress: Progress, python: str | None = None) -> TorchCheck:
+    """Have torch load a file where it was saved, with nothing in it run."""
+    progress.start("asking torch to load it")
+    return _ask({"copy": os.path.abspath(path)}, progress, python)  # noqa: PTH100 - a link stays a link
+
+
+def _ask(
+    head: dict[str, Any], progress: Progress, python: str | None, passed: tuple[int, ...] = ()
+) -> TorchCheck:
     chosen = choose_python(python, progress)
     try:
         with Worker(python=chosen.path, pass_fds=passed) as worker:

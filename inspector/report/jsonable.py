@@ -1,25 +1,26 @@
 """Documents of `--json`, exactly as the command line's contract fixes them (`schema` 1).
 
 That of `show` is written piece by piece: a checkpoint of a hundred thousand tensors would otherwise be held
-as dictionaries and once more as text, and take twice the time.
+as dictionaries and once more as text.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from json.encoder import encode_basestring_ascii as quote
 from typing import Any, NamedTuple
 
 from inspector.diagnose.findings.unreadable import diagnose_failure
 from inspector.errors import CheckpointError
-from inspector.model.checkpoint import Checkpoint, Key, Optimizer, Storage, Tensor, ValueRow
+from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor, ValueRow
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
 from inspector.records import as_document
-from inspector.report.outline.node import Node, count_parameters
+from inspector.report.outline.node import Node, Tree, count_parameters
+from inspector.report.page import tree_rows
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
 
@@ -34,12 +35,42 @@ class Listed(NamedTuple):
     """Rows down to a level of the tree.
 
     Attributes:
-        groups: The groups, each as JSON, with the sums of what is below.
+        groups: The groups, with the sums of what is below.
     """
 
     tensors: tuple[Tensor, ...]
     values: tuple[ValueRow, ...]
-    groups: tuple[str, ...]
+    groups: tuple[Document, ...]
+
+
+def cut_at(checkpoint: Checkpoint, tree: Tree, depth: int, only: Collection[int] | None = None) -> Listed:
+    """Return the tensors and values of the rows that a tree shows down to a level, and its groups.
+
+    Args:
+        only: The ids of the rows that were searched for; None for all.
+    """
+    sought = None if only is None else frozenset(only)
+    tensors, values, groups = list[int](), list[int](), list[Document]()
+    for id_, _ in tree_rows(tree, depth, only).rows:
+        node = tree.nodes[id_]
+        if node.kind == "group":
+            groups.append(row_document(checkpoint, node))
+        elif node.index >= 0 and (sought is None or id_ in sought):
+            (tensors if node.kind == "tensor" else values).append(node.index)
+    return Listed(
+        tuple(checkpoint.tensors[index] for index in sorted(tensors)),
+        tuple(checkpoint.values[index] for index in sorted(values)),
+        tuple(groups),
+    )
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON has
+    """Return a value of a document with null for NaN and infinity, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(one) for key, one in value.items()}
+    return [finite(one) for one in value] if isinstance(value, list) else value
 
 
 def write_show(
@@ -58,33 +89,30 @@ def write_show(
     """
     yield json.dumps(_head(checkpoint, open_seconds))[:-1]
     yield ', "tensors": ['
-    yield from _joined(_tensor_texts((listed or checkpoint).tensors))
+    yield from _texts(map(_tensor, (listed or checkpoint).tensors))
     yield '], "storages": ['
-    yield from _joined(_storage_texts(checkpoint))
+    yield from _texts(_storages(checkpoint))
     yield f'], "devices": {json.dumps(_devices(checkpoint))}, "values": ['
-    yield from _joined(map(_value_text, (listed or checkpoint).values))
+    yield from _texts(map(_value, (listed or checkpoint).values))
     if listed is not None:
         yield '], "groups": ['
-        yield from _joined(iter(listed.groups))
+        yield from _texts(listed.groups)
     yield f"], {json.dumps(_tail(checkpoint, safety, findings))[1:]}"
 
 
-def row_text(checkpoint: Checkpoint, node: Node) -> str:
-    """Return a row of the tree as `show --json` writes it; of a group its path, and what is below it."""
+def row_document(checkpoint: Checkpoint, node: Node) -> Document:
+    """Return a row of the tree as `show --json` has it; of a group its path, and what is below it."""
     if node.kind == "tensor":
-        (text,) = _tensor_texts([checkpoint.tensors[node.index]])
-        return text
+        return _tensor(checkpoint.tensors[node.index])
     if node.kind == "value":
-        return _value_text(checkpoint.values[node.index])
-    return json.dumps(
-        {
-            "path": node.path,
-            "tensors": node.tensors,
-            "parameters": _countable(node.parameters),
-            "nbytes": _countable(node.nbytes),
-            "devices": {device: _countable(nbytes) for device, nbytes in node.devices},
-        }
-    )
+        return _value(checkpoint.values[node.index])
+    return {
+        "path": node.path,
+        "tensors": node.tensors,
+        "parameters": _countable(node.parameters),
+        "nbytes": _countable(node.nbytes),
+        "devices": {device: _countable(nbytes) for device, nbytes in node.devices},
+    }
 
 
 def _countable(count: int) -> int | None:
@@ -189,71 +217,54 @@ def _devices(checkpoint: Checkpoint) -> list[Document]:
     ]
 
 
-# --- the same as text ---------------------------------------------------------------------------------------
+# --- rows, one after the other ------------------------------------------------------------------------------
 
 
-def _joined(rows: Iterator[str]) -> Iterator[str]:
-    separator = ""
-    while batch := ", ".join(islice(rows, _BATCH)):
-        yield separator + batch
+def _texts(rows: Iterable[Document]) -> Iterator[str]:
+    """Yield rows as JSON, some thousands at once."""
+    waiting, separator = iter(rows), ""
+    while batch := list(islice(waiting, _BATCH)):
+        yield separator + json.dumps(batch)[1:-1]
         separator = ", "
 
 
-def _tensor_texts(tensors: Iterable[Tensor]) -> Iterator[str]:
-    """Yield the rows; what lies in the middle of one is often the same as in the row before."""
-    known: tuple[object, ...] | None = None
-    middle = ""
-    for tensor in tensors:
-        keys, path, storage, role = tensor[0], tensor[1], tensor[10], tensor[11]
-        facts = tensor[2:10]
-        if facts != known:
-            known, middle = facts, _facts_text(tensor)
-        yield (
-            f'{{"path": {quote(path)}, "keys": [{_keys_text(keys)}], {middle}, "storage": {_text(storage)}, '
-            f'"role": "{role}", "parameter": {_text(tensor.parameter)}, "slot": {_text(tensor.slot)}}}'
-        )
+def _tensor(row: Tensor) -> Document:
+    return {
+        "path": row.path,
+        "keys": row.keys,
+        "device": row.device,
+        "dtype": row.dtype,
+        "shape": row.shape,
+        "stride": row.stride,
+        "storage_offset": row.storage_offset,
+        "layout": row.layout,
+        "requires_grad": row.requires_grad,
+        "nbytes": row.nbytes,
+        "storage": row.storage,
+        "role": row.role,
+        "parameter": row.parameter,
+        "slot": row.slot,
+    }
 
 
-def _facts_text(tensor: Tensor) -> str:
-    _, _, device, dtype, shape, stride, offset, layout, grad, nbytes, *_ = tensor
-    steps = "null" if stride is None else list(stride)
-    return (
-        f'"device": {quote(device)}, "dtype": "{dtype}", "shape": {list(shape)}, "stride": {steps}, '
-        f'"storage_offset": {"null" if offset is None else offset}, "layout": {quote(layout)}, '
-        f'"requires_grad": {"true" if grad else "false"}, "nbytes": {nbytes}'
-    )
-
-
-def _storage_texts(checkpoint: Checkpoint) -> Iterator[str]:
+def _storages(checkpoint: Checkpoint) -> Iterator[Document]:
     """Yield the storages; where there are several files, each with the number of its own."""
     numbers = {part.path: number for number, part in enumerate(checkpoint.parts)}
-    for storage in checkpoint.storages:
-        key, device, dtype, nbytes, offset, *_ = storage
-        part = f', "part": {numbers[storage.part]}' if storage.part else ""
-        chunks = _chunks_text(storage, numbers) if storage.pieces else ""
-        yield (
-            f'{{"key": {quote(key)}, "device": {quote(device)}, "dtype": "{dtype}", "nbytes": {nbytes}, '
-            f'"file_offset": {"null" if offset is None else offset}{part}{chunks}}}'
-        )
+    for row in checkpoint.storages:
+        chunks = [
+            {"part": numbers.get(piece.part), "offset": piece.starts, "shape": piece.sizes}
+            for piece in row.pieces
+        ]
+        yield {
+            "key": row.key,
+            "device": row.device,
+            "dtype": row.dtype,
+            "nbytes": row.nbytes,
+            "file_offset": row.file_offset,
+            **({"part": numbers[row.part]} if row.part else {}),
+            **({"chunks": chunks} if chunks else {}),
+        }
 
 
-def _chunks_text(storage: Storage, numbers: Mapping[str, int]) -> str:
-    """Return what a storage is put together from: files by their numbers, and boxes of the tensor."""
-    chunks = (
-        f'{{"part": {numbers.get(piece.part, "null")}, "offset": {list(piece.starts)}, '
-        f'"shape": {list(piece.sizes)}}}'
-        for piece in storage.pieces
-    )
-    return f', "chunks": [{", ".join(chunks)}]'
-
-
-def _value_text(value: ValueRow) -> str:
-    return f'{{"path": {quote(value.path)}, "type": {quote(value.type)}, "text": {quote(value.text)}}}'
-
-
-def _keys_text(keys: Iterable[Key]) -> str:
-    return ", ".join([quote(key) if isinstance(key, str) else str(key) for key in keys])
-
-
-def _text(text: str | None) -> str:
-    return "null" if text is None else quote(text)
+def _value(row: ValueRow) -> Document:
+    return {"path": row.path, "type": row.type, "text": row.text}

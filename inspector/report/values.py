@@ -12,8 +12,7 @@ from inspector.model.findings import Finding
 from inspector.quoting import command, file_word
 from inspector.records import as_document
 from inspector.remap.rules import Rule, as_meant, path_of
-from inspector.report.documents.finite import finite
-from inspector.report.jsonable import finding_document
+from inspector.report.jsonable import finding_document, finite
 from inspector.report.page import Bars, Block, Fact, Line, Page, Pointed, page_of, plain_text
 from inspector.report.words.formats import shown_place
 from inspector.report.words.values import (

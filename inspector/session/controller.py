@@ -18,8 +18,7 @@ from inspector.session.operations import stop
 from inspector.session.pasted import may_be_script
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Loading
-from inspector.session.state import THIS, State
-from inspector.session.targets import targets_of
+from inspector.session.state import State
 from inspector.session.values.kinds import (
     CELLS,
     PICTURE,
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
     from inspector.session.values.taking import Taking
     from inspector.session.view import TaskRunner, View
     from inspector.values.asking import ValueReader
-    from inspector.values.request import Request
-    from inspector.values.statistics import Ranks, Scan, Statistics
+    from inspector.values.request import Request, Requests
+    from inspector.values.statistics import Scan
 
 
 # Each kind of question about values has a child process of its own, so that a scan keeps no click waiting.
@@ -66,28 +65,23 @@ class Session(Exports):
     `operations`. An intention about the file needs an open one: if it comes late, it is not about the next.
     """
 
-    def __init__(  # noqa: PLR0913 - what it works with, and what was remembered
+    def __init__(
         self,
         view: View,
         runner: TaskRunner,
         recent: tuple[str, ...] = (),
         probe: Probe | None = None,
-        target: str = THIS,
         *,
-        wanted: str = "",
         python: str = "",
         profiles: tuple[str, ...] = (),
     ) -> None:
-        """Start empty.
+        """Start empty, and on this machine: a remembered one made files green that do not load here.
 
         Args:
             probe: Probes this machine; None to leave it unknown.
-            target: The machine to begin with; ignored if it is not known.
             python: What names the Python whose torch stands for this machine; empty for the one that counts.
         """
         first = State(recent=recent, python=python, profiles=profiles)
-        if any(choice.id == target for choice in targets_of(first)):
-            first = replace(first, target=target, wanted=wanted)
         super().__init__(Presenter(view, runner, first), probe)
         self._readers: dict[str, ValueReader] = {}
 
@@ -261,9 +255,11 @@ class Session(Exports):
         document = self._ready
         if document is None:
             return ""
-        from inspector.report.jsonable import row_text  # noqa: PLC0415 - see above
+        import json  # noqa: PLC0415 - see above
 
-        rows = [row_text(document.checkpoint, document.tree.nodes[node]) for node in nodes]
+        from inspector.report.jsonable import row_document  # noqa: PLC0415 - see above
+
+        rows = [json.dumps(row_document(document.checkpoint, document.tree.nodes[node])) for node in nodes]
         return rows[0] if len(rows) == 1 else "[\n  {}\n]".format(",\n  ".join(rows))
 
     def can_leave_out(self, nodes: tuple[int, ...]) -> bool:
@@ -320,7 +316,9 @@ class Session(Exports):
         if asked is not None:
             document, row, _ = asked
             self._run(
-                RANK, "computing singular values", partial(_ranks, self._reader(STATISTICS), document, row)
+                RANK,
+                "computing singular values",
+                partial(self._reader(STATISTICS).ranks, self._requests(document), row),
             )
 
     def stop_values(self) -> None:
@@ -423,7 +421,8 @@ class Session(Exports):
             self._read_picture(*asked)
 
     def _read_statistics(self, document: Document, row: int, _request: Request) -> None:
-        self._run(STATISTICS, _LABEL, partial(_statistics, self._reader(STATISTICS), document, row))
+        work = partial(self._reader(STATISTICS).statistics, self._requests(document), row)
+        self._run(STATISTICS, _LABEL, work)
 
     def _read_picture(self, document: Document, row: int, request: Request) -> None:
         from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above
@@ -450,8 +449,13 @@ class Session(Exports):
             return None
         from inspector.session.values.showing import request_for  # noqa: PLC0415 - see above
 
-        request = request_for(document, row)
+        request = request_for(self._requests(document), row)
         return None if isinstance(request, str) else (document, row, request)
+
+    def _requests(self, document: Document) -> Requests:
+        from inspector.session.values.showing import requests_of  # noqa: PLC0415 - see above
+
+        return requests_of(document)
 
     def _reader(self, kind: str) -> ValueReader:
         if kind not in self._readers:
@@ -484,25 +488,10 @@ def _visited(state: State, node: int | None) -> State:
     return replace(state, visited=(kept, len(kept) - 1))
 
 
-def _statistics(reader: ValueReader, document: Document, row: int, progress: Progress) -> Statistics:
-    from inspector.session.values.showing import requests_of  # noqa: PLC0415 - as above
-
-    return reader.statistics(requests_of(document), row, progress)
-
-
-def _ranks(reader: ValueReader, document: Document, row: int, progress: Progress) -> Ranks:
-    from inspector.session.values.showing import requests_of  # noqa: PLC0415 - as above
-
-    return reader.ranks(requests_of(document), row, progress)
-
-
 def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:
-    from inspector.session.values.showing import prepare_scan  # noqa: PLC0415 - few files are scanned
-    from inspector.values.statistics import scan_checkpoint  # noqa: PLC0415 - as above
+    from inspector.values.statistics import scan_checkpoint  # noqa: PLC0415 - few files are scanned
 
-    scan = scan_checkpoint(document.checkpoint, reader, progress)
-    prepare_scan(document, scan)
-    return scan
+    return scan_checkpoint(document.checkpoint, reader, progress)
 
 
 def _save(reader: ValueReader, head: dict[str, Any], path: str, nbytes: int, progress: Progress) -> str:

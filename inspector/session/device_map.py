@@ -118,9 +118,9 @@ def device_rows(
     )
 
 
-def choices_for_all(rows: tuple[DeviceRow, ...]) -> tuple[str, ...]:
+def choices_for_all(device_map: tuple[DeviceRow, ...]) -> tuple[str, ...]:
     """Return where all that has data can be sent at once, in the order of the rows' own choices."""
-    movable = [row for row in rows if row.device != "meta"]
+    movable = [row for row in device_map if row.device != "meta"]
     common = set.intersection(*(set(row.choices) for row in movable)) if movable else set()
     return tuple(sorted(common, key=device_order))
 

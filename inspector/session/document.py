@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar, cast
 
 from inspector.containers.collector import collector_paused, keep_from_collector
 from inspector.model.build import open_checkpoint
@@ -17,16 +18,13 @@ from inspector.remap.files import record_path
 from inspector.report.colors import device_colors
 from inspector.report.tree import Tree, build_tree
 from inspector.report.words.formats import names_devices
-from inspector.session.cache import remembered
-
-if TYPE_CHECKING:
-    from inspector.safety.verdict import SafetyVerdict
-    from inspector.target.profile import Profile
-    from inspector.target.simulate import DefaultLoad
 
 # What the tree does not need is imported when it is asked for, which is after the tree was painted.
 
 _MANY_TENSORS = 20_000
+_MOST_ANSWERS = 8
+_UNKNOWN: Any = object()
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
@@ -37,7 +35,7 @@ class Document:
 
     Attributes:
         can_undo: Whether the file was changed in place, and an undo record stands beside it.
-        remembered: What is remembered of it elsewhere, which ends with it.
+        remembered: What was worked out of it for the screen, by part and inputs; it ends with the document.
     """
 
     checkpoint: Checkpoint
@@ -45,12 +43,20 @@ class Document:
     tree: Tree
     open_seconds: float
     can_undo: bool = False
-    remembered: list[object] = field(default_factory=list)
+    remembered: dict[str, dict[object, Any]] = field(default_factory=dict)
 
-    @property
-    def safety(self) -> SafetyVerdict:
-        """The verdict on its pickle."""
-        return _safety(self)
+    def recall(self, what: str, by: tuple[object, ...], make: Callable[[], Answer]) -> Answer:
+        """Return an answer that is worked out once, as long as it is one of the last few to `what`.
+
+        It must not refer to the document itself, or neither would ever be let go.
+        """
+        known = self.remembered.setdefault(what, {})
+        answer: Answer | None = known.get(by, _UNKNOWN)
+        if answer is _UNKNOWN:
+            answer = known[by] = make()
+            for old in list(known)[:-_MOST_ANSWERS]:  # a worker may do the same
+                known.pop(old, None)
+        return cast("Answer", answer)
 
 
 def open_document(path: str, progress: Progress) -> Document:
@@ -72,21 +78,6 @@ def open_document(path: str, progress: Progress) -> Document:
     if len(checkpoint.tensors) >= _MANY_TENSORS:
         keep_from_collector(document)
     return document
-
-
-@remembered
-def _safety(document: Document) -> SafetyVerdict:
-    from inspector.safety.verdict import judge  # noqa: PLC0415 - after the tree
-
-    return judge(document.checkpoint)
-
-
-@remembered
-def load_of(document: Document, target: Profile) -> DefaultLoad:
-    """Return what loading does on a machine, worked out once for all parts of the screen."""
-    from inspector.target.simulate import judge_load  # noqa: PLC0415 - after the tree
-
-    return judge_load(document.checkpoint, target, document.safety)
 
 
 def path_of_node(document: Document, node: int) -> str:

@@ -5,15 +5,18 @@ This is on the way to the first paint of the tree, so it imports nothing that ju
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
+from typing import Any, cast
 
-from inspector.records import replace
+from inspector.progress import Progress
+from inspector.records import dataclass, replace
 from inspector.report.words.formats import nothing_to_map
 from inspector.session.history import edit_texts
 from inspector.session.jobs.pythons import pythons_page
 from inspector.session.present.export import export_page
-from inspector.session.screen import Banner, CheckPage, Screen
-from inspector.session.state import OPEN, State
+from inspector.session.screen import Banner, Screen, SearchPage
+from inspector.session.state import OPEN, SEARCH, State
 from inspector.session.targets import devices_of, target_of, targets_of
 from inspector.session.values.kinds import taken_page
 from inspector.units import cut_text, escape_text
@@ -45,55 +48,45 @@ _UNJUDGED = Banner(
 """In place of a verdict, as long as there is none."""
 
 
+SAME = (
+    *("phase", "path", "failure", "target", "query", "selected", "error_text"),
+    *("recent", "log", "profiles", "python"),
+)
+"""What a screen has as the state has it."""
+
+
+def _title(state: State) -> str:
+    return PROGRAM if state.phase == "empty" else f"{shown_name(state.path)} - {PROGRAM}"
+
+
+def _progress(state: State) -> Progress | None:
+    opening = state.job(OPEN)
+    return None if opening is None else opening.progress
+
+
+FRAME: Mapping[str, Callable[[State], object]] = {
+    "title": _title,
+    "progress": _progress,
+    "targets": targets_of,
+    "devices": devices_of,
+    "wanted": lambda state: target_of(state).wanted or "",
+    "export": export_page,
+    "edits": edit_texts,
+    "pythons": pythons_page,
+    "taken": taken_page,
+}
+"""What stands around a document."""
+
+
+def around(state: State) -> dict[str, Any]:
+    """Return the fields of a screen that need no document."""
+    same = {name: getattr(state, name) for name in SAME}
+    return same | {name: make(state) for name, make in FRAME.items()}
+
+
 def frame_of(state: State) -> Screen:
     """Return the screen of a state without a document; `compose` fills in the rest."""
-    title = PROGRAM if state.phase == "empty" else f"{shown_name(state.path)} - {PROGRAM}"
-    opening = state.job(OPEN)
-    return Screen(
-        phase=state.phase,
-        title=title,
-        path=state.path,
-        stamp=None,
-        on_disk=None,
-        parts=(),
-        jobs=state.jobs,
-        progress=None if opening is None else opening.progress,
-        failure=state.failure,
-        banner=None,
-        safety=None,
-        targets=targets_of(state),
-        target=state.target,
-        devices=devices_of(state),
-        wanted=target_of(state).wanted or "",
-        tree=None,
-        query=state.query,
-        matches=None,
-        selected=state.selected,
-        device_map=(),
-        no_map="",
-        branches=(),
-        charts=(),
-        forecast=None,
-        tensor=(),
-        findings=(),
-        error_text=state.error_text,
-        explanation=None,
-        doctor=(),
-        code=None,
-        file=(),
-        check=CheckPage(),
-        export=export_page(state),
-        status=(),
-        recent=state.recent,
-        edits=edit_texts(state),
-        log=state.log,
-        profiles=state.profiles,
-        can_export=False,
-        can_undo=False,
-        python=state.python,
-        pythons=pythons_page(state),
-        taken=taken_page(state),
-    )
+    return Screen(**around(state))
 
 
 def tree_screen(state: State) -> Screen:
@@ -101,9 +94,10 @@ def tree_screen(state: State) -> Screen:
 
     It claims nothing: no verdict, no map, and nothing to export or to copy.
     """
-    document = state.ready
+    document, job = state.ready, state.job(SEARCH)
     if document is None:
         return frame_of(state)
+    found = None if job is None else cast("Found", job.result)
     return replace(
         frame_of(state),
         is_checking=True,
@@ -114,4 +108,15 @@ def tree_screen(state: State) -> Screen:
         tree=document.tree,
         row_marks=document.tree.marks,
         no_map=nothing_to_map(document.checkpoint),
+        matches=None if found is None else found.matches,
+        search=None if found is None else found.page,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Found:
+    """What a search found in a file that is not judged yet, or looks for."""
+
+    query: str
+    matches: tuple[int, ...] | None = None
+    page: SearchPage | None = None

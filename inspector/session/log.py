@@ -74,12 +74,17 @@ def _export(old: State, new: State) -> Iterator[tuple[LogKind, str]]:
     before, after = old.export, new.export
     if after is None:
         return
-    outcome = after.outcome
-    if outcome is not None and (before is None or before.outcome is not outcome):
-        result = outcome.result
-        yield "done", f"{result.title}: {escape_text(PurePath(result.destination).name)}"
+    if after.outcome is not None:
+        result = after.outcome.result
+        known = None if before is None or before.outcome is None else before.outcome.result
+        if known is None:
+            yield "done", f"{result.title}: {escape_text(PurePath(result.destination).name)}"
+        else:  # a receipt, or what torch made of it
+            yield from (("done", line) for line in result.lines if line not in known.lines)
+        told = () if known is None else (*known.omissions, *known.warnings)
         for line in (*result.omissions, *result.warnings):
-            yield "warning", line
+            if line not in told:
+                yield "warning", line
     failure = after.failure
     if failure is not None and (before is None or before.failure is not failure):
         yield ("done" if after.cancelled else "error"), f"{failure.title}: {failure.what}"

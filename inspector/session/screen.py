@@ -6,7 +6,6 @@ only what differs. A screen can be built and compared in a test without any widg
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from inspector.records import dataclass
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from inspector.containers.source import Stamp
     from inspector.model.findings import Fix
     from inspector.progress import Progress
-    from inspector.report.charts.bars import Bar, Chart, Segment
+    from inspector.report.charts.bars import Chart
     from inspector.report.charts.modules import ModuleMap
     from inspector.report.details import FactGroup
     from inspector.report.outline.flat import FlatRows
@@ -29,19 +28,6 @@ if TYPE_CHECKING:
     from inspector.session.export.page import ExportPage
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
-    from inspector.session.operations import Job
-
-__all__ = ["Bar", "Chart", "FactGroup", "Fix", "Job", "ModuleMap", "Segment"]
-"""Parts of a screen that are made elsewhere, and imported when they are asked for: the tree needs none."""
-_PLACES = {
-    "Bar": "inspector.report.charts.bars",
-    "Chart": "inspector.report.charts.bars",
-    "FactGroup": "inspector.report.details",
-    "Fix": "inspector.model.findings",
-    "Job": "inspector.session.operations",
-    "ModuleMap": "inspector.report.charts.modules",
-    "Segment": "inspector.report.charts.bars",
-}
 
 Phase = Literal["empty", "opening", "ready", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
@@ -82,6 +68,8 @@ class Banner:
         headline: Where the tensors were saved, and what `torch.load` does there, in full.
         advice: What to do about it, or what is already settled; may be empty.
         error_text: The exact error that `torch.load(path)` raises on the target, or None.
+        is_way_out: Whether the action makes a file that loads there, where this one does not.
+        is_elsewhere: Whether it is about another machine than this one.
     """
 
     tone: Tone
@@ -92,6 +80,8 @@ class Banner:
     error_text: str | None
     speaker: str = "torch.load"
     action: str = "Export fixed copy\u2026"
+    is_way_out: bool = False
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,8 +231,8 @@ class Screen:
 
     `progress` is the running work of opening a file; poll its `label`, `fraction` every 100 ms. `stamp` is
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
-    gone; `parts` are the files that it is read from, where there are several; `jobs` are those that run or
-    left a result; `export` is None without an export.
+    gone; `parts` are the files that it is read from, where there are several; `export` is None without an
+    export.
     `module_map` is None until the map page was looked at; `marks` are the searches of the charts' parts that
     the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
@@ -266,40 +256,39 @@ class Screen:
     phase: Phase
     title: str
     path: str
-    stamp: Stamp | None
-    on_disk: Stamp | None
-    parts: tuple[str, ...]
-    jobs: tuple[Job, ...]
-    progress: Progress | None
-    failure: FailurePage | None
-    banner: Banner | None
-    safety: Chip | None
-    targets: tuple[Choice, ...]
-    target: str
-    devices: tuple[Choice, ...]
-    wanted: str
-    tree: Tree | None
-    query: str
-    matches: tuple[int, ...] | None
-    selected: int | None
-    device_map: tuple[DeviceRow, ...]
-    no_map: str
-    branches: tuple[BranchRow, ...]
-    charts: tuple[Chart, ...]
-    forecast: ForecastPage | None
-    tensor: tuple[FactGroup, ...]
-    findings: tuple[FindingRow, ...]
-    error_text: str
-    explanation: FindingRow | None
-    doctor: tuple[FindingRow, ...]
-    code: CodePage | None
-    file: tuple[FactGroup, ...]
-    check: CheckPage
-    export: ExportPage | None
-    status: tuple[str, ...]
-    recent: tuple[str, ...]
-    can_export: bool
-    can_undo: bool
+    stamp: Stamp | None = None
+    on_disk: Stamp | None = None
+    parts: tuple[str, ...] = ()
+    progress: Progress | None = None
+    failure: FailurePage | None = None
+    banner: Banner | None = None
+    safety: Chip | None = None
+    targets: tuple[Choice, ...] = ()
+    target: str = ""
+    devices: tuple[Choice, ...] = ()
+    wanted: str = ""
+    tree: Tree | None = None
+    query: str = ""
+    matches: tuple[int, ...] | None = None
+    selected: int | None = None
+    device_map: tuple[DeviceRow, ...] = ()
+    no_map: str = ""
+    branches: tuple[BranchRow, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    forecast: ForecastPage | None = None
+    tensor: tuple[FactGroup, ...] = ()
+    findings: tuple[FindingRow, ...] = ()
+    error_text: str = ""
+    explanation: FindingRow | None = None
+    doctor: tuple[FindingRow, ...] = ()
+    code: CodePage | None = None
+    file: tuple[FactGroup, ...] = ()
+    check: CheckPage = CheckPage()
+    export: ExportPage | None = None
+    status: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
+    can_export: bool = False
+    can_undo: bool = False
     strip: Strip | None = None
     can_go: tuple[bool, bool] = (False, False)
     search: SearchPage | None = None
@@ -328,10 +317,3 @@ class Screen:
     def searched(self) -> Query | None:
         """What is searched for, as it was understood."""
         return None if self.search is None else self.search.query
-
-
-def __getattr__(name: str) -> object:
-    """Return a part of a screen that is made elsewhere."""
-    if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -42,8 +42,23 @@ class _Different(Exception):  # noqa: N818 - it ends a walk, and is no error
 
 
 def answer(head: dict[str, Any], _blocks: Iterator[bytes]) -> Iterator[tuple[dict[str, object], bytes]]:
-    """Load both files and compare what comes out."""
-    yield compare(head["copy"], head["original"], head["devices"]), b""
+    """Load both files and compare what comes out; of a file alone, see whether it loads."""
+    if "original" in head:
+        yield compare(head["copy"], head["original"], head["devices"]), b""
+    else:
+        yield try_load(head["copy"]), b""
+
+
+def try_load(path: str) -> dict[str, object]:
+    """Load a file as it is, and return the answer."""
+    found: dict[str, object] = {"torch": torch.__version__, "verdict": "unchecked"}
+    if not _fits(path):
+        return {**found, "detail": "the file takes more memory than is free"}
+    try:
+        _load(path, {})
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is the answer
+        return {**found, "verdict": "failed", "detail": _text(error)}
+    return {**found, "verdict": "loads", "call": "torch.load(path)"}
 
 
 def compare(copy: str, original: str, devices: list[str]) -> dict[str, object]:

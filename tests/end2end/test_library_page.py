@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import inspector
-from inspector.report.documents.schemas import schema_names
+from inspector.report.schemas import schema_names
 from tests.docs import pages
 from tests.end2end.conftest import DEMO, ROOT
 

@@ -40,9 +40,8 @@ def document(path: Path) -> Document:
     if isinstance(checkpoint, CheckpointError):
         return {"error": {"message": str(checkpoint)}}
     safety = judge(checkpoint)
-    found = show_document(checkpoint, safety, diagnose(checkpoint, safety), open_seconds=0.0)
-    plain: Document = json.loads(json.dumps(found))
-    return plain
+    found: Document = show_document(checkpoint, safety, diagnose(checkpoint, safety), open_seconds=0.0)
+    return found
 
 
 def claims(case: Case) -> Iterator[tuple[Document, Document | None]]:

@@ -6,27 +6,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from inspector.model.findings import Fix
 from inspector.records import replace
+from inspector.report.charts.bars import Bar, Chart, Segment
+from inspector.report.details import FactGroup
 from inspector.report.outline.strip import Strip
 from inspector.report.tree import Node, Tree
 from inspector.session.export.page import Destination, ExportDraft, ExportPage, ExportWish
 from inspector.session.screen import (
     Banner,
-    Bar,
-    Chart,
-    CheckPage,
     Chip,
     Choice,
     CodePage,
     DeviceRow,
-    FactGroup,
     FailurePage,
     FindingRow,
-    Fix,
     ForecastPage,
     Loading,
     Screen,
-    Segment,
 )
 from inspector.session.view import View
 from inspector.units import format_count, format_nbytes, format_shape
@@ -202,45 +199,7 @@ def _charts(tree: Tree, mapping: dict[str, str]) -> tuple[Chart, ...]:
 
 
 def empty_screen(recent: tuple[str, ...] = ()) -> Screen:
-    return Screen(
-        phase="empty",
-        title="Checkpoint Inspector",
-        path="",
-        stamp=None,
-        on_disk=None,
-        parts=(),
-        jobs=(),
-        progress=None,
-        failure=None,
-        banner=None,
-        safety=None,
-        targets=(),
-        target="",
-        devices=(),
-        wanted="",
-        tree=None,
-        query="",
-        matches=None,
-        selected=None,
-        device_map=(),
-        no_map="",
-        branches=(),
-        charts=(),
-        forecast=None,
-        tensor=(),
-        findings=(),
-        error_text="",
-        explanation=None,
-        doctor=(),
-        code=None,
-        file=(),
-        check=CheckPage(),
-        export=None,
-        status=(),
-        recent=recent,
-        can_export=False,
-        can_undo=False,
-    )
+    return Screen(phase="empty", title="Checkpoint Inspector", path="", recent=recent)
 
 
 TARGETS = (

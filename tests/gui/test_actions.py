@@ -21,10 +21,10 @@ from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES
 from inspector.gui.settings import Settings
 from inspector.gui.toolbar import ActionButton
+from inspector.model.findings import Fix
 from inspector.records import replace
 from inspector.resources import resource_path
 from inspector.session.log import LogLine
-from inspector.session.screen import Fix
 from tests.gui import fakes
 from tests.gui.looking import said
 

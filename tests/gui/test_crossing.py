@@ -32,6 +32,7 @@ from inspector.gui.main_window import MainWindow
 from inspector.gui.settings import Settings
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.remap.torch_check import TorchCheck
 from inspector.session.controller import Session
 from inspector.session.document import open_document
 from inspector.session.export.page import ExportWish
@@ -66,6 +67,10 @@ def comparable(screen: Screen) -> Screen:
     return replace(screen, tree=None, findings=findings, explanation=answer)
 
 
+def try_with_torch(path: str, _progress: Progress, python: str | None = None) -> TorchCheck:
+    return TorchCheck(verdict="loads" if Path(path).exists() else "failed", torch="2.13.0")
+
+
 class Crossing(RuleBasedStateMachine):
     """Drives one window."""
 
@@ -95,10 +100,12 @@ class Crossing(RuleBasedStateMachine):
         self.runner = Crossroads()
         self.settings = Settings(fresh=True)
         self.window = MainWindow(self.theme, self.settings)
-        self.session = Session(self.window, self.runner, ("/old.pth",), lambda _, __: GPUS, chosen)
+        self.session = Session(self.window, self.runner, ("/old.pth",), lambda _, __: GPUS)
+        self.monkeypatch.setattr("inspector.session.export.steps.try_with_torch", try_with_torch)
         self.window.when_shown = lambda act: act()  # nobody paints between two steps
         self.window.attach(self.session)
         self.window.show_screen(self.session.screen)
+        self.session.set_target(chosen or "this")
         turn = self.starts.setdefault(number, STARTS[len(self.starts) % len(STARTS)])  # again when replayed
         start = os.environ.get("CROSSING_START", turn)
         self.open(first if start == "plain" else "one.pth", read=False, at_once=True)

@@ -55,7 +55,7 @@ def _tell(options: argparse.Namespace, done: Recovery, name: str) -> int:
 
     safety = recovered_safety(done)
     if options.json:
-        from inspector.report.documents.others import recover_document
+        from inspector.report.documents import recover_document
 
         say_json(recover_document(options.file, name, done))
         return DONE

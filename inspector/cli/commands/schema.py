@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from inspector.report.documents.schemas import schema_names, schema_text
+    from inspector.report.schemas import schema_names, schema_text
 
     if options.command is None:
         say("".join(f"{name}\n" for name in schema_names()))

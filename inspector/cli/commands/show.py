@@ -126,7 +126,7 @@ def _page(path: str, options: argparse.Namespace) -> Page:
 
 
 def _listed(checkpoint: Checkpoint, options: argparse.Namespace) -> Listed:
-    from inspector.report.documents.levels import cut_at
+    from inspector.report.jsonable import cut_at
 
     tree, only = _tree(checkpoint, options)
     return cut_at(checkpoint, tree, options.depth, only)

@@ -121,7 +121,7 @@ def _give(
     if options.output is not None:
         _write(code, path, options)
     if options.json:
-        from inspector.report.documents.others import snippet_document
+        from inspector.report.documents import snippet_document
 
         say_json(snippet_document(path, code, style=style, styles=styles, unread=unread))
     elif options.output is None:

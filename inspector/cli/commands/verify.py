@@ -51,7 +51,7 @@ def _verify(path: str, options: argparse.Namespace) -> int:
         found, is_planned = _compare(copy.path, original.path, options)
     with reader_may_leave():
         if options.json:
-            from inspector.report.documents.others import verify_document
+            from inspector.report.documents import verify_document
 
             say_json(verify_document(path, against, found))
         else:

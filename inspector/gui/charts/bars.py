@@ -12,7 +12,7 @@ from PySide6.QtGui import QBrush, QColor, QPen
 from inspector.gui.charts.drawing import Drawing, Tick, round_step
 from inspector.gui.theme.theme import Tokens, ink_on
 from inspector.overriding import override
-from inspector.session.screen import Bar, Chart, Segment
+from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.units import format_nbytes
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import ElidedLabel, WrappedText, focus_kept, named, plain_label
 from inspector.gui.widgets.progress import ProgressBar
 from inspector.progress import Progress
-from inspector.session.screen import CheckPage, FactGroup, Screen
+from inspector.report.details import FactGroup
+from inspector.session.screen import CheckPage, Screen
 
 # The check whether the bytes of the file are as they were saved: its button, its progress, its result.
 

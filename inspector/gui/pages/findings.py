@@ -23,8 +23,9 @@ from inspector.gui.widgets.labels import (
     plain_label,
 )
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
+from inspector.model.findings import Fix
 from inspector.report.tree import Tree
-from inspector.session.screen import FindingRow, Fix, Screen
+from inspector.session.screen import FindingRow, Screen
 from inspector.units import cut_text, format_count
 
 # One card of the findings page: what was found, why it matters, the rows it is about, and the fix.

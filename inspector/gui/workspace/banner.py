@@ -34,7 +34,7 @@ MAP_HEIGHT = 36
 _NARROW, _TIGHT = 1120, 900
 _ICON_WIDTH, _ANY_WIDTH = 36, 1 << 20
 _DETAILS_WIDTH = 720
-_MORE, _COPY = "Details", "Copy loading code"
+_MORE, _COPY, _ELSEWHERE = "Details", "Copy loading code", "Not this machine: back"
 
 
 class VerdictDetails(QWidget):
@@ -73,6 +73,7 @@ class BannerFrame(QFrame):
     export_wanted = Signal()
     copy_code_wanted = Signal()
     why_wanted = Signal()
+    this_machine_wanted = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -98,15 +99,17 @@ class BannerFrame(QFrame):
         self._export = make_button(
             "Export fixed copy\u2026", self.export_wanted, kind="primary", icon="export"
         )
+        self._here = make_button(_ELSEWHERE, self.this_machine_wanted, icon="machine")
+        self._here.setAccessibleName("Not this machine: go back to it")
         self._copy = make_button(_COPY, self.copy_code_wanted, icon="copy")
         self._copy.setAccessibleName(_COPY)
-        for button in (self._more, self._export, self._copy):
+        for button in (self._here, self._more, self._export, self._copy):
             button.setProperty("slim", True)
         self._lay_out()
 
     @property
     def stops(self) -> tuple[QWidget, ...]:
-        return (self, self._more, self._export, self._copy, self._chip)
+        return (self, self._here, self._more, self._export, self._copy, self._chip)
 
     def show_banner(self, banner: Banner | None) -> None:
         self.setVisible(banner is not None)
@@ -120,8 +123,9 @@ class BannerFrame(QFrame):
         self._aside.setText(banner.aside)
         if self._details is not None:
             self._details.show_banner(banner)
-        # The way out stands out only where torch.load fails.
-        kind = "" if banner.error_text is None else "primary"
+        # The way out stands out only where torch.load fails, and the copy loads.
+        kind = "primary" if banner.is_way_out else ""
+        self._here.setVisible(banner.is_elsewhere)
         self._export.setText(banner.action)
         set_state(self._export, "kind", kind)
         name_icon(self._export, "export", "on_accent" if kind else "muted")
@@ -179,7 +183,7 @@ class BannerFrame(QFrame):
 
     def _draw_icons(self) -> None:
         if not self._waits:
-            redraw_icons((self._more, self._export, self._copy), self._theme.tokens)
+            redraw_icons((self._here, self._more, self._export, self._copy), self._theme.tokens)
 
     def _fill_details(self) -> None:
         if self._details is None:
@@ -194,6 +198,6 @@ class BannerFrame(QFrame):
         self.why_wanted.emit()
 
     def _lay_out(self) -> None:
-        buttons = (self._more, self._export, self._copy, self._chip)
+        buttons = (self._here, self._more, self._export, self._copy, self._chip)
         parts = (self._glyph, self._verdict, (self._aside, 1), 0, *buttons)
         row(*parts, spacing=8, margins=(10, 0, 8, 0), within=self)

@@ -7,7 +7,7 @@ from typing import Any
 from inspector.diff.records import ContainerChange, Diff, Numbers, TensorChange, ValueChange
 from inspector.model.checkpoint import Tensor
 from inspector.records import as_document
-from inspector.report.documents.finite import finite
+from inspector.report.jsonable import finite
 
 Document = dict[str, Any]
 _SAID = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")

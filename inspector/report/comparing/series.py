@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from inspector.diff.series import Point, Series, SeriesRow
-from inspector.report.documents.finite import finite
+from inspector.report.jsonable import finite
 from inspector.report.page import Columns, Page, page_of, plain_text
 from inspector.report.page import Line as TextLine
 from inspector.units import escape_text, format_count

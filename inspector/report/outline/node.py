@@ -144,7 +144,7 @@ class Tree:
     Attributes:
         tensor_nodes: The node id of each tensor of the checkpoint, by its index; -1 for a hidden one.
         value_nodes: The node id of each value, by its index; -1 for one that is not shown.
-        colors: Color index of each device, see `session.screen.Segment.color`.
+        colors: Color index of each device, see `charts.bars.Segment.color`.
         runs: The bytes that several tensors share.
         marks: What is wrong with rows, as far as it is known without reading their bytes.
     """

@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from math import prod
 from typing import NamedTuple, overload
 
@@ -32,8 +32,6 @@ GROUP = -(1 << 31)
 _MOST_SUMMED = 64
 _MOST_LISTED = 3
 _MATRIX = 2
-_LONG_RUN = 4
-"""Runs of one device this long on the average are added up at once."""
 _PACKING_DTYPES = frozenset({"uint8", "int8", "int16", "int32", "uint16", "uint32"})
 """Dtypes that packed weights are stored as; indexes, which are no weights, are int64."""
 
@@ -60,15 +58,6 @@ class _Shared(NamedTuple):
     nbytes: int
 
 
-class Leaves(NamedTuple):
-    """What tensors hold that have no rows below them; what they share counts for each."""
-
-    parameters: int
-    integers: int
-    nbytes: int
-    devices: tuple[tuple[str, int], ...]
-
-
 class Sums:
     """What stands in any rows from one id up to another."""
 
@@ -80,12 +69,12 @@ class Sums:
         self._tensors, self._codes = tensors, codes
         sizes, parameters = [0] * len(codes), [0] * len(codes)
         counts, integers = bytearray(len(codes)), bytearray(len(codes))
-        leaves, devices = bytearray(len(codes)), _DeviceRuns()
+        devices = _DeviceRuns()
         for id_, code in enumerate(codes):
             if code < 0:
                 continue
-            tensor, leaves[id_] = tensors[code], ends[id_] == id_ + 1
-            if leaves[id_] or tensor.storage is not None:
+            tensor = tensors[code]
+            if ends[id_] == id_ + 1 or tensor.storage is not None:
                 sizes[id_] = tensor.nbytes
                 if tensor.device is not devices.last:
                     devices.begin(id_, tensor.device)
@@ -97,7 +86,7 @@ class Sums:
                 elif tensor.role == "buffer":
                     integers[id_] = _is_packed(tensor)
         devices.finish(len(codes))
-        self._leaves, self._devices = leaves, devices
+        self._devices = devices
         shared = sorted(_take_shared_once(tensors, places, parameters, tensor_nodes, runs))
         self._shared, self._shared_at = shared, [one.meeting for one in shared]
         self._shared_sizes = sums([one.nbytes for one in shared])
@@ -121,38 +110,6 @@ class Sums:
     def tensors(self, start: int, end: int) -> int:
         """Return how many rows are tensors that are no parts of others."""
         return self._counts[end] - self._counts[start]
-
-    def of_leaf(self, id_: int) -> Leaves | None:
-        """Return what a tensor holds that has no rows below it; None for all other rows."""
-        if not self._leaves[id_]:
-            return None
-        tensor, after = self._tensors[self._codes[id_]], id_ + 1
-        devices = ((tensor.device, tensor.nbytes),)
-        return Leaves(self.parameters(id_, after), self.integers(id_, after), tensor.nbytes, devices)
-
-    def of_leaves(self, ids: Sequence[int]) -> Leaves | None:
-        """Return what tensors without rows below them hold; None if others are there, or devices take turns.
-
-        The ids are in order. A search may find a million, so Python does nothing for each of them.
-        """
-        if sum(map(self._leaves.__getitem__, ids)) != len(ids):
-            return None
-        most = len(ids) // _LONG_RUN + 1
-        runs = list(islice(self._devices.within(ids[0], ids[-1] + 1), most + 1))
-        if len(runs) > most:
-            return None
-        after = [id_ + 1 for id_ in ids]
-        devices: list[tuple[str, int]] = []
-        for device, low, high in reversed(runs):
-            some = slice(bisect_left(ids, low), bisect_left(ids, high))
-            if ids[some]:
-                devices.append((device, _between(self._sizes, ids[some], after[some])))
-        return Leaves(
-            parameters=_between(self._parameters, ids, after),
-            integers=_between(self._integers, ids, after) if self._integers[-1] else 0,
-            nbytes=sum(nbytes for _, nbytes in devices),
-            devices=tuple(devices),
-        )
 
     def is_part(self, id_: int) -> bool:
         """Return whether a row is a part of a tensor."""
@@ -222,11 +179,6 @@ class _DeviceRuns:
                     max(self._starts[place], start),
                     min(self._starts[place + 1], end),
                 )
-
-
-def _between(sums: Sequence[int], ids: Sequence[int], after: Sequence[int]) -> int:
-    """Return the sum of some rows: that of all up to each, less that of all before it."""
-    return sum(map(sums.__getitem__, after)) - sum(map(sums.__getitem__, ids))
 
 
 def parameters_text(node: Node) -> str:
@@ -356,6 +308,11 @@ class Nodes(Sequence[Node]):
         if code == GROUP:
             return self._named[id_][1]
         return (self._tensors[code] if code >= 0 else self._values[~code]).path
+
+    def tensors(self, id_: int) -> int:
+        """Return how many tensors a row is, or has below it."""
+        code = self._places.codes[id_]
+        return int(code >= 0) if code != GROUP else self[id_].tensors
 
     def tensor(self, id_: int) -> Tensor | None:
         """Return the tensor of a row; None for all other rows."""

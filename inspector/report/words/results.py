@@ -164,6 +164,7 @@ def _mending(mending: Mending) -> Iterator[str]:
 
 
 NOTHING_TO_CHANGE = "nothing to change"
+NO_DEVICE_CHANGED = "no device changed"
 _SMALL = "torch"
 _CHECKED = "reopened and compared: same objects, devices as planned"
 _IN_PLACE = "written bytes read again, those of tensors not compared"
@@ -188,8 +189,9 @@ def result_page(name: str, parts: Iterable[str], more: Iterable[Block] = ()) -> 
 
 def copied(done: Export) -> list[str]:
     """Return what a copy holds, and how it was checked."""
-    parts = [f"{format_nbytes(done.nbytes)} written", f"{_tensors(done.moved_tensors)} relabeled"]
-    parts += _hidden(done)
+    is_moved = done.moved_tensors or done.moved_hidden
+    relabeled = f"{_tensors(done.moved_tensors)} relabeled" if is_moved else NO_DEVICE_CHANGED
+    parts = [f"{format_nbytes(done.nbytes)} written", relabeled, *_hidden(done)]
     if done.kept_tensors:
         parts.append(f"{_tensors(done.kept_tensors)} kept on the CPU by design")
     if done.verified:

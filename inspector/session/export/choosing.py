@@ -17,7 +17,6 @@ from inspector.remap.forms import KEPT, NEVER, Patterns
 from inspector.remap.rules import literal_pattern
 from inspector.report.outline.nodes import GROUP
 from inspector.report.tree import Tree
-from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.export.page import NO_CHOICE, OUT, PARTLY, WRITTEN, Boxes
 
@@ -228,7 +227,7 @@ def _narrowest(document: Document, chosen: set[int], tuples: Collection[str]) ->
     every = dict(_shown(document.checkpoint, document.tree))
     if len(chosen) == len(every):
         return ["**"]
-    totals = _totals(document)
+    totals = _count([row.path for row in every.values()])
     here = _count([every[node].path for node in sorted(chosen)])
     found: dict[str, None] = {}
     for node in sorted(chosen):
@@ -250,11 +249,6 @@ def _outermost(path: str, totals: _Beginnings, here: _Beginnings, tuples: Collec
         if total > 1:
             return f"{literal_pattern(beginning)}*"
     return "" if _is_item(path, tuples) else literal_pattern(path)
-
-
-@remembered
-def _totals(document: Document) -> _Beginnings:
-    return _count([row.path for _, row in _shown(document.checkpoint, document.tree)])
 
 
 def _count(paths: Sequence[str]) -> _Beginnings:

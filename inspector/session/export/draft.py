@@ -13,6 +13,7 @@ from inspector.records import replace
 from inspector.remap.files import device_word, free_folder, free_path
 from inspector.remap.forms import Form, FormPreview, LeftOut
 from inspector.remap.plan import Plan
+from inspector.remap.preview import known_by, preview_form
 from inspector.report.colors import device_name
 from inspector.report.tree import Tree
 from inspector.report.words.formats import nothing_to_map
@@ -37,8 +38,10 @@ from inspector.session.export.kinds import (
     kind_of,
     offered_kinds,
 )
+from inspector.session.export.outlook import outlook_of, planned
 from inspector.session.export.page import ExportDraft, ExportWish
 from inspector.session.state import Picks
+from inspector.target.profile import Profile
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _PLAIN = ExportWish()
@@ -64,12 +67,12 @@ def draft_of(
     checkpoint, kind, form = device_map.checkpoint, kind_of(wish), form_of(wish)
     source = _named_by(checkpoint).absolute()
     why = next((choice.why for choice in offered_kinds(checkpoint) if choice.id == kind.id), "")
-    in_place = kind.id == IN_PLACE
+    in_place, plan = kind.id == IN_PLACE, device_map.plan_for(wish)
     draft = ExportDraft(
         wish=wish,
         kinds=offered_kinds(checkpoint),
         destination="" if in_place else str(_proposed(checkpoint, source, device_map.moves, kind)),
-        summary=tuple(_summary(device_map, device_map.plan_for(wish), in_place=in_place)),
+        summary=tuple(_summary(device_map, plan, in_place=in_place)),
         size=format_nbytes(checkpoint.file_nbytes),
         nbytes=checkpoint.file_nbytes,
         makes_folder=bool(checkpoint.parts) and kind.id == COPY and form is None,
@@ -77,6 +80,7 @@ def draft_of(
         can_verify=form is None and not in_place,
         refusal=why,
         can_change_hidden=bool(device_map.with_hidden.hidden) and (form is None or not form.takes_model),
+        changes_nothing=_relabels(wish) and plan.is_empty,
     )
     if not checkpoint.tensors and not checkpoint.hidden_devices:
         return replace(draft, refusal=why or _NO_TENSORS, can_exclude=False)
@@ -101,6 +105,21 @@ def draft_of(
     return replace(draft, boxes=boxes_of(tree, *kept, progress, bound_rows(checkpoint, tree)))
 
 
+def _relabels(wish: ExportWish) -> bool:
+    """Return whether nothing but devices is changed."""
+    return kind_of(wish).id in {COPY, IN_PLACE} and form_of(wish) is None
+
+
+def with_outlook(draft: ExportDraft, device_map: DeviceMap, target: Profile) -> ExportDraft:
+    """Return a draft that says what keeps a copy by this plan from loading; another form says so later."""
+    if draft.refusal or not _relabels(draft.wish):
+        return draft
+    outlook = outlook_of(planned(device_map.checkpoint, device_map.plan_for(draft.wish)), target)
+    if outlook.loads:
+        return draft
+    return replace(draft, warnings=(f"With this plan it {outlook.sentence}", *draft.warnings))
+
+
 def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:
     """Return a wish after boxes of the tree were clicked."""
     if not picks:
@@ -114,8 +133,6 @@ def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:
 
 
 def _known_by(checkpoint: Checkpoint, form: Form | None) -> KnownBy:
-    from inspector.remap.preview import known_by  # noqa: PLC0415 - only exports need it
-
     try:
         return known_by(checkpoint, form or Form())
     except PlanError:  # the draft says so
@@ -197,8 +214,6 @@ def with_preview(
     progress: Progress | None = None,
 ) -> ExportDraft:
     """Complete a draft by what the form makes of the file."""
-    from inspector.remap.preview import preview_form  # noqa: PLC0415 - only exports need it
-
     try:
         preview = preview_form(checkpoint, form, progress)
     except PlanError as error:

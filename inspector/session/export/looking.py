@@ -8,12 +8,15 @@ from pathlib import Path
 
 from inspector.errors import ExportError, PlanError
 from inspector.model.checkpoint import Checkpoint
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
+from inspector.remap.files import refuse_parts
+from inspector.remap.forms import refuse_suffix
+from inspector.remap.storages import free_nbytes
 from inspector.session.export.kinds import COPY, form_of, kind_of
 from inspector.session.export.page import Destination, ExportDraft
 from inspector.units import cut_text, escape_text, format_nbytes
 
-_MOST_NAME = 60
+_MOST_NAME, _MOST_PATH = 60, 300
 _ITSELF = "This is the file itself, which stays as it is. Choose another name."
 _PART = "This file is a part of the checkpoint itself. Choose another name."
 _WITHIN = "This is in the folder that is copied. Choose another place."
@@ -58,16 +61,27 @@ def wanted_by(checkpoint: Checkpoint, draft: ExportDraft) -> Wanted:
     )
 
 
+def absolute(path: str, source: str) -> str:
+    """Return a path that was typed: it is seen from the folder of the file, for the process has its own."""
+    folder = os.path.dirname(os.path.abspath(source))  # noqa: PTH100, PTH120 - links and dots stay
+    return os.path.join(folder, os.path.expanduser(path))  # noqa: PTH111, PTH118 - the same
+
+
 def look_at(path: str, wanted: Wanted) -> Destination:
     """Return what stands at a path, and why nothing can be written there."""
     if not path.strip():
         return Destination(path=path, found="bad", note=_EMPTY)
     if "\0" in path:
         return Destination(path=path, found="bad", note=_NO_NAME)
+    meant = absolute(path, wanted.source)
     try:
-        return _at_folder(path, wanted) if wanted.folder is not None else _at_file(path, wanted)
+        found = _at_folder(meant, wanted) if wanted.folder is not None else _at_file(meant, wanted)
     except (OSError, ValueError):
         return Destination(path=path, found="bad", note=_NO_NAME)
+    if meant == path:
+        return found
+    note = f"This is {escape_text(cut_text(meant, _MOST_PATH))}. {found.note}".rstrip()
+    return replace(found, path=path, note=note)
 
 
 def _at_file(path: str, wanted: Wanted) -> Destination:
@@ -116,8 +130,6 @@ def _is_any(place: Path, paths: Iterable[str]) -> bool:
 
 def _is_part(place: Path, parts: tuple[str, ...]) -> bool:
     """Return whether a file is one of the parts, or lists them, as an index does."""
-    from inspector.remap.files import refuse_parts  # noqa: PLC0415 - only exports need it
-
     try:
         refuse_parts(parts, place)
     except ExportError:
@@ -145,8 +157,6 @@ def _why_not_in(folder: Path) -> str:
 
 
 def _contradiction(place: Path, wanted: Wanted) -> str:
-    from inspector.remap.forms import refuse_suffix  # noqa: PLC0415 - only exports need it
-
     try:
         refuse_suffix(place, "safetensors" if wanted.says_safetensors else "same")
     except PlanError as error:
@@ -164,8 +174,6 @@ def _maybe_too_little(folder: Path, wanted: Wanted) -> str:
 
 
 def _shortage(folder: Path, nbytes: int) -> str:
-    from inspector.remap.storages import free_nbytes  # noqa: PLC0415 - only exports need it
-
     free = free_nbytes(folder)
     if free >= nbytes:
         return ""

@@ -85,6 +85,7 @@ class ExportDraft:
     can_verify: bool = False
     can_change_hidden: bool = False
     makes_folder: bool = False
+    changes_nothing: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -102,16 +103,24 @@ class ExportResult:
         warnings: What is lost, or what torch found wrong with it.
         is_copy: Whether it is another file than the one in the window.
         can_undo: Whether the file itself was changed, and can be given back.
+        done: What was done, where it is not a copy with other devices or in another form.
+        loads: Whether what was written simply loads on the machine that it is judged for.
     """
 
     destination: str
     lines: tuple[str, ...]
-    title: str = "The copy is ready"
+    done: str = ""
+    loads: bool = False
     omissions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_copy: bool = True
     can_undo: bool = False
     has_receipt: bool = False
+
+    @property
+    def title(self) -> str:
+        """What was done, in a few words."""
+        return self.done or ("The copy is ready" if self.loads else "The copy is written")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from inspector.remap.torch_check import try_with_torch
 from inspector.session.export import work
-from inspector.session.export.draft import draft_of, picked
+from inspector.session.export.draft import draft_of, picked, with_outlook
 from inspector.session.export.kinds import first_wish
-from inspector.session.export.looking import Wanted, look_at, wanted_by
+from inspector.session.export.looking import absolute, look_at, wanted_by
 from inspector.session.export.work import Order, Outcome, save_receipt, undo
-from inspector.session.present.rows import matches_of
+from inspector.session.present.compose import ask
+from inspector.session.targets import target_of
 
 if TYPE_CHECKING:
     from inspector.progress import Progress
     from inspector.session.device_map import DeviceMap
     from inspector.session.document import Document
-    from inspector.session.export.page import Destination, ExportDraft
-    from inspector.session.state import ExportState
+    from inspector.session.export.page import Destination, ExportDraft, ExportWish
+    from inspector.session.state import ExportState, State
 
-__all__ = ["Order", "carry_out", "find", "look", "propose", "save_receipt", "undo"]
-Ask = Callable[[], "DeviceMap"]
-"""Computes the device map, in the worker: with many tensors that takes a while."""
+__all__ = ["absolute", "carry_out", "look_at", "propose", "save_receipt", "try_with_torch", "undo"]
 
 
-def propose(
-    ask: Ask, document: Document, export: ExportState, progress: Progress
-) -> tuple[ExportDraft, Destination]:
+def propose(state: State, export: ExportState, progress: Progress) -> tuple[ExportDraft, Destination]:
     """Return a draft, and what exists at the destination that is meant."""
+    document = cast("Document", state.ready)
     rows = len(document.checkpoint.tensors) + len(document.tree.nodes)  # what becomes of each, and its box
     progress.start("listing what is written", rows, is_counted=True)
-    device_map = _feasible(ask)
+    device_map = _feasible(state)
     wish = picked(document, export.wish or first_wish(document.checkpoint), export.picks)
     draft = draft_of(device_map, wish, document.tree, progress)
+    draft = with_outlook(draft, device_map, target_of(state))
     last, typed = export.draft, export.destination
     path = draft.destination
     if last is not None and typed is not None and typed.path != last.destination:
@@ -40,24 +39,24 @@ def propose(
     return draft, look_at(path, wanted_by(document.checkpoint, draft))
 
 
-def look(path: str, wanted: Wanted, _progress: Progress) -> Destination:
-    """Return what exists at a path."""
-    return look_at(path, wanted)
-
-
-def find(document: Document, query: str, _progress: Progress) -> tuple[int, ...] | None:
-    """Return the rows that a search finds."""
-    return matches_of(document, query, None)
-
-
-def carry_out(ask: Ask, order: Callable[..., Order], progress: Progress) -> Outcome:
+def carry_out(
+    state: State, wish: ExportWish, destination: str, progress: Progress, *, overwrite: bool
+) -> Outcome:
     """Write what was ordered."""
-    return work.carry_out(order(device_map=_feasible(ask)), progress)
+    order = Order(
+        device_map=_feasible(state),
+        wish=wish,
+        destination=destination,
+        overwrite=overwrite,
+        target=target_of(state),
+        python=state.python or None,
+    )
+    return work.carry_out(order, progress)
 
 
-def _feasible(ask: Ask) -> DeviceMap:
-    """Return the device map."""
-    device_map = ask()
+def _feasible(state: State) -> DeviceMap:
+    """Return the device map; with many tensors that takes a while."""
+    device_map: DeviceMap = ask(state, "routes")
     if device_map.refusal is not None:
         raise device_map.refusal
     return device_map

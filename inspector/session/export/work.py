@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from inspector import __version__
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
+from inspector.remap.export import (
+    Export,
+    export_copy,
+    export_folder,
+    make_receipt,
+    refuse_receipt,
+    write_receipt,
+)
+from inspector.remap.export_form import export_form
+from inspector.remap.files import refuse_destination
+from inspector.remap.forms import Form, FormExport
+from inspector.remap.in_place import Patched, patch_in_place, undo_patch
+from inspector.remap.plan import Plan
+from inspector.remap.recover import Recovery, recover
+from inspector.remap.torch_check import TorchCheck
 from inspector.report.words import results as words
 from inspector.session.device_map import DeviceMap
 from inspector.session.export.draft import left_out_lines, omission_lines
 from inspector.session.export.kinds import IN_PLACE, RECOVER, form_of, kind_of
+from inspector.session.export.outlook import outlook_at
 from inspector.session.export.page import ExportResult, ExportWish
-
-if TYPE_CHECKING:
-    from inspector.remap.export import Export
-    from inspector.remap.forms import Form, FormExport
-    from inspector.remap.in_place import Patched
-    from inspector.remap.plan import Plan
-    from inspector.remap.recover import Recovery
+from inspector.target.profile import Profile
 
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
 _MOST_LOST = 6
 _CHANGED, _AS_IS = "The file is changed", "The file is unchanged"
+_SAME = "The copy changes nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +43,7 @@ class Order:
 
     Attributes:
         destination: Where; the file's own path for a change in place.
+        target: The machine that what was written is judged for.
         python: What names the Python whose torch casts and loads; None for the one that counts.
     """
 
@@ -39,6 +51,7 @@ class Order:
     wish: ExportWish
     destination: str
     overwrite: bool
+    target: Profile
     python: str | None = None
 
     @property
@@ -57,15 +70,37 @@ class Copied:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """What was done, in words and for a receipt, and whether the open file itself was changed."""
+    """What was done, in words and for a receipt.
+
+    Attributes:
+        changed: Whether the open file itself was.
+        can_be_tried: Whether torch may load what was written, and has not yet.
+    """
 
     result: ExportResult
     copied: Copied | None = None
     changed: bool = False
+    can_be_tried: bool = False
 
 
 def carry_out(order: Order, progress: Progress) -> Outcome:
-    """Write what was asked for."""
+    """Write what was asked for, and judge what was written."""
+    return _judged(_carry_out(order, progress), order.target, progress)
+
+
+def _judged(outcome: Outcome, target: Profile, progress: Progress) -> Outcome:
+    result, export = outcome.result, None if outcome.copied is None else outcome.copied.export
+    outlook = outlook_at(result.destination, target, progress)
+    sentence = f"{outlook.sentence[:1].upper()}{outlook.sentence[1:]}"
+    if outlook.loads:
+        result = replace(result, loads=True, lines=(*result.lines, sentence))
+    else:
+        result = replace(result, warnings=(sentence, *result.warnings))
+    is_loaded = export is not None and export.torch is not None and export.torch.verdict == "equal"
+    return replace(outcome, result=result, can_be_tried=outlook.can_be_tried and not is_loaded)
+
+
+def _carry_out(order: Order, progress: Progress) -> Outcome:
     form = form_of(order.wish)
     if kind_of(order.wish).id == IN_PLACE:
         return _patch(order, progress)
@@ -75,8 +110,6 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         return _write_form(order, form, progress)
     if order.device_map.checkpoint.parts:
         return _copy_folder(order, progress)
-    from inspector.remap.export import export_copy  # noqa: PLC0415 - only exports need it
-
     export = export_copy(
         order.device_map.checkpoint.path,
         Path(order.destination),
@@ -86,13 +119,10 @@ def carry_out(order: Order, progress: Progress) -> Outcome:
         progress=progress,
         python=order.python,
     )
-    result = _with_refusal(copy_result(export), order)
-    return Outcome(result=result, copied=Copied(order=order, export=export))
+    return Outcome(result=copy_result(export), copied=Copied(order=order, export=export))
 
 
 def _copy_folder(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.export import export_folder  # noqa: PLC0415 - seldom needed
-
     verify = _VERIFIES.get(order.wish.verify, "quick")
     export = export_folder(
         order.device_map.checkpoint,
@@ -104,21 +134,16 @@ def _copy_folder(order: Order, progress: Progress) -> Outcome:
     return Outcome(result=copy_result(export))
 
 
-def undo(path: str, progress: Progress) -> Outcome:
+def undo(path: str, target: Profile, progress: Progress) -> Outcome:
     """Restore a file that was changed in place."""
-    from inspector.remap.in_place import undo_patch  # noqa: PLC0415 - seldom needed
-
     nbytes = undo_patch(path, progress=progress)
     lines = tuple(words.as_lines([words.undone(nbytes)]))
-    result = ExportResult(destination=path, lines=lines, title="The change is undone", is_copy=False)
-    return Outcome(result=result, changed=True)
+    result = ExportResult(destination=path, lines=lines, done="The change is undone", is_copy=False)
+    return _judged(Outcome(result=result, changed=True), target, progress)
 
 
 def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
     """Write the receipt of a copy; both files are read for their hashes."""
-    from inspector.remap.export import make_receipt, refuse_receipt, write_receipt  # noqa: PLC0415 - seldom needed
-    from inspector.remap.files import refuse_destination  # noqa: PLC0415 - seldom needed
-
     device_map, export = copied.order.device_map, copied.export
     refuse_receipt(Path(destination), device_map.checkpoint.path, export.destination)
     refuse_destination(device_map.checkpoint.path, Path(destination), overwrite=True)
@@ -127,25 +152,18 @@ def save_receipt(copied: Copied, destination: str, progress: Progress) -> None:
 
 
 def _patch(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.in_place import patch_in_place  # noqa: PLC0415 - seldom needed
-
     device_map = order.device_map
     patched = patch_in_place(device_map.checkpoint.path, order.plan, progress=progress)
-    result = _with_refusal(patch_result(patched), order)
-    return Outcome(result=result, changed=patched.record is not None)
+    return Outcome(result=patch_result(patched), changed=patched.record is not None)
 
 
 def _recover(order: Order, progress: Progress) -> Outcome:
-    from inspector.remap.recover import recover  # noqa: PLC0415 - seldom needed
-
     path = order.device_map.checkpoint.path
     saved = recover(path, Path(order.destination), overwrite=order.overwrite, progress=progress)
     return Outcome(result=recovery_result(saved))
 
 
 def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
-    from inspector.remap.export_form import export_form  # noqa: PLC0415 - seldom needed
-
     device_map = order.device_map
     written = export_form(
         device_map.checkpoint.path,
@@ -159,12 +177,6 @@ def _write_form(order: Order, form: Form, progress: Progress) -> Outcome:
     return Outcome(result=form_result(written))
 
 
-def _with_refusal(result: ExportResult, order: Order) -> ExportResult:
-    """Add that torch refuses the file whatever its devices are."""
-    refused = words.still_refused(order.device_map.checkpoint)
-    return replace(result, warnings=(*result.warnings, *words.as_lines([refused]))) if refused else result
-
-
 # --- in words -----------------------------------------------------------------------------------------------
 
 
@@ -173,6 +185,7 @@ def copy_result(export: Export) -> ExportResult:
     unchecked = words.unchecked_by_torch(export)
     return ExportResult(
         destination=str(export.destination),
+        done="" if export.moved_tensors or export.moved_hidden else _SAME,
         lines=tuple(words.as_lines(words.copied(export))),
         warnings=tuple(words.as_lines([unchecked] if unchecked else [])),
         has_receipt=True,
@@ -186,10 +199,20 @@ def patch_result(patched: Patched) -> ExportResult:
     return ExportResult(
         destination=str(patched.path),
         lines=tuple(lines),
-        title=_CHANGED if is_changed else _AS_IS,
+        done=_CHANGED if is_changed else _AS_IS,
         is_copy=False,
         can_undo=is_changed,
     )
+
+
+def tried_result(result: ExportResult, found: TorchCheck) -> ExportResult:
+    """Return a result with what torch itself made of the file on this machine, where it said anything."""
+    if found.verdict == "loads":
+        return replace(result, lines=(*result.lines, f"Tried: torch {found.torch} loaded it here."))
+    if found.is_bad:
+        said = f"Tried: torch {found.torch} does not load it here: {found.detail}"
+        return replace(result, loads=False, warnings=(said, *result.warnings))
+    return result
 
 
 def form_result(written: FormExport) -> ExportResult:
@@ -216,6 +239,6 @@ def recovery_result(saved: Recovery) -> ExportResult:
     return ExportResult(
         destination=str(saved.destination),
         lines=tuple(words.as_lines(words.recovered(saved))),
-        title="The intact tensors are saved",
+        done="The intact tensors are saved",
         warnings=tuple(warnings),
     )

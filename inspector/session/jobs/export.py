@@ -11,20 +11,18 @@ from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.jobs.open import Files
 from inspector.session.present.failure import failure_page
-from inspector.session.state import EXPORT, ExportState
+from inspector.session.state import EXPORT, THIS, ExportState
 from inspector.session.targets import target_of
 
 if TYPE_CHECKING:
-    from inspector.session.device_map import DeviceMap
+    from inspector.remap.torch_check import TorchCheck
     from inspector.session.export.looking import Wanted
     from inspector.session.export.page import Destination, ExportDraft, ExportResult, ExportWish
     from inspector.session.export.work import Outcome
 
-Ask = Callable[[], "DeviceMap"]
-"""Computes the device map, in the worker: with many tensors that takes a while."""
 T = TypeVar("T")
 
-_LOOK, _FIND = "destination", "export-search"
+_LOOK, _FIND, _TRY = "destination", "export-search", "try"
 _NO_COPY = "No copy was written"
 _NOT_CHANGED = "The file was not changed"
 _NOT_UNDONE = "The change was not undone"
@@ -51,9 +49,9 @@ class Exports(Files):
         from inspector.session.export import steps  # noqa: PLC0415 - most windows export nothing
 
         if self._state.export is not None:
-            self._run(
-                _LOOK, "looking at a folder", partial(steps.look, path, self._wanted), self._on_looked_at
-            )
+            wanted = self._wanted
+            look_at = steps.look_at
+            self._run(_LOOK, "looking at a folder", lambda _: look_at(path, wanted), self._on_looked_at)
 
     def choose_rows(self, nodes: tuple[int, ...], written: bool) -> None:  # noqa: FBT001 - a signal's argument
         """Have some rows of the tree written, or left out; each stands for all below it."""
@@ -62,34 +60,31 @@ class Exports(Files):
 
     def search_export(self, query: str) -> None:
         """Look for rows of the file among those that can be left out; an empty query ends that."""
-        document = self._ready
-        if self._state.export is None or document is None:
+        if self._state.export is None or self._ready is None:
             return
-        from inspector.session.export import steps  # noqa: PLC0415 - as above
+        from inspector.session.present.compose import ask  # noqa: PLC0415 - after the tree
 
         begun = replace(self._state, export=replace(self._export, query=query))
-        self._run(_FIND, "searching", partial(steps.find, document, query), self._on_found, state=begun)
+        sought = replace(self._state, query=query)
+        self._run(_FIND, "searching", lambda _: ask(sought, "matches"), self._on_found, state=begun)
 
     def export(self, destination: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's argument
         """Write what the draft shows, unless another draft is under way or it is written already."""
         from inspector.session.export import steps  # noqa: PLC0415 - as above
 
-        ask, draft = self._ask, self._export.offered
-        if ask is not None and draft is not None and not self._is_busy:
+        draft = self._export.offered
+        if self._may_work and draft is not None and not self._is_busy:
             title = _NOT_CHANGED if draft.in_place else _NO_COPY
-            python = self._state.python or None
-            order = partial(
-                steps.Order, wish=draft.wish, destination=destination, overwrite=overwrite, python=python
-            )
-            write = partial(steps.carry_out, ask, order)
+            place = steps.absolute(destination, self._state.path)
+            write = partial(steps.carry_out, self._state, draft.wish, place, overwrite=overwrite)
             self._work(replace(self._export, step="write"), "copying", write, self._on_written, title)
 
     def undo_export(self) -> None:
         """Restore the file as it was before it was changed in place."""
         from inspector.session.export import steps  # noqa: PLC0415 - as above
 
-        if self._ask is not None:
-            restore = partial(steps.undo, self._state.path)
+        if self._may_work:
+            restore = partial(steps.undo, self._state.path, target_of(self._state))
             self._work(ExportState(step="undo"), "restoring", restore, self._on_written, _NOT_UNDONE)
 
     def save_receipt(self, destination: str) -> None:
@@ -103,8 +98,8 @@ class Exports(Files):
             EXPORT,
             "writing the receipt",
             partial(steps.save_receipt, outcome.copied, destination),
-            lambda _: self._on_receipt(outcome, None),
-            partial(self._on_receipt, outcome),
+            lambda _: self._on_receipt(None),
+            self._on_receipt,
             state=replace(self._state, export=replace(self._export, step="receipt")),
         )
 
@@ -123,7 +118,9 @@ class Exports(Files):
     def end_export(self) -> None:
         """Leave the export at any stage; a running one is cancelled, and its result dropped."""
         if self._state.export is not None:
-            state = self._state.without_job(EXPORT).without_job(_LOOK).without_job(_FIND)
+            state = self._state
+            for kind in (EXPORT, _LOOK, _FIND, _TRY):
+                state = state.without_job(kind)
             self._show(replace(state, export=None))
 
     # --- how it stands --------------------------------------------------------------------------------------
@@ -137,14 +134,9 @@ class Exports(Files):
         return self._state.job(EXPORT) is not None
 
     @property
-    def _ask(self) -> Ask | None:
-        """Computes the device map; None without a file, and while something is written."""
-        state, document = self._state, self._ready
-        if document is None or (self._is_busy and self._export.step != "draft"):
-            return None
-        from inspector.session.present.compose import device_map_of  # noqa: PLC0415 - after the tree
-
-        return partial(device_map_of, document, target_of(state), state.chosen, state.branches)
+    def _may_work(self) -> bool:
+        """Whether there is a file, and nothing is being written."""
+        return self._ready is not None and not (self._is_busy and self._export.step != "draft")
 
     @property
     def _wanted(self) -> Wanted:
@@ -159,11 +151,10 @@ class Exports(Files):
     # --- work -----------------------------------------------------------------------------------------------
 
     def _propose(self, export: ExportState) -> None:
-        ask, document = self._ask, self._ready
-        if ask is not None and document is not None:
+        if self._may_work:
             from inspector.session.export import steps  # noqa: PLC0415 - as above
 
-            work = partial(steps.propose, ask, document, export)
+            work = partial(steps.propose, self._state, export)
             self._work(export, "preparing the export", work, self._on_drafted, _NO_COPY)
 
     def _work(
@@ -175,7 +166,7 @@ class Exports(Files):
         title: str,
     ) -> None:
         """Run a step of the export; `title` is that of the page if it fails."""
-        state = replace(self._state, export=export)
+        state = replace(self._state.without_job(_TRY), export=export)
         self._run(EXPORT, label, work, on_done, partial(self._on_failed, title), state=state)
 
     def _turn_to(self, export: ExportState) -> None:
@@ -196,18 +187,37 @@ class Exports(Files):
 
     def _on_written(self, outcome: Outcome) -> None:
         self._turn_to(replace(self._export, outcome=outcome))
+        if outcome.can_be_tried and self._state.target == THIS:
+            from inspector.session.export.steps import try_with_torch  # noqa: PLC0415 - as above
+
+            path, python = outcome.result.destination, self._state.python or None
+            trial = partial(try_with_torch, path, python=python)
+            self._run(_TRY, "asking torch to load it", trial, self._on_tried, _ignore, is_about_file=False)
         if outcome.changed:
             self._read(self._state)  # the result stays on the screen meanwhile
 
-    def _on_receipt(self, outcome: Outcome, error: Exception | None) -> None:
+    def _on_tried(self, found: TorchCheck) -> None:
+        from inspector.session.export.work import tried_result  # noqa: PLC0415 - as above
+
+        outcome = self._export.outcome
+        if outcome is not None:
+            outcome = replace(outcome, result=tried_result(outcome.result, found))
+            self._turn_to(replace(self._export, outcome=outcome))
+
+    def _on_receipt(self, error: Exception | None) -> None:
         """Add what became of the receipt to the result; the copy stays either way."""
-        if not isinstance(error, CancelledError):
+        outcome = self._export.outcome
+        if outcome is not None and not isinstance(error, CancelledError):
             outcome = replace(outcome, result=_with_receipt(outcome.result, error))
         self._turn_to(replace(self._export, outcome=outcome))
 
     def _on_failed(self, title: str, error: Exception) -> None:
         failure, cancelled = failure_page(error, title), isinstance(error, CancelledError)
         self._turn_to(replace(self._export, failure=failure, cancelled=cancelled))
+
+
+def _ignore(_: Exception) -> None:
+    """Leave it at the judgment where torch cannot be asked."""
 
 
 def _draft_again(last: ExportState) -> ExportState:

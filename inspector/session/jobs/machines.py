@@ -83,7 +83,7 @@ class Machines(Part):
         super().__init__(desk)
         self._probe = probe
 
-    def set_target(self, target: str) -> None:
+    def set_target(self, target: str = THIS) -> None:
         """Choose the machine to load the file on; the device map follows it again."""
         self._show(replace(self._state, target=target, wanted="", chosen=(), branches=()))
 

@@ -25,7 +25,7 @@ from inspector.report.words.verdicts import (
 from inspector.safety.verdict import FileVerdict, SafetyVerdict
 from inspector.safety.words import LEVELS, few, verdict_words
 from inspector.session.device_map import DeviceMap
-from inspector.session.document import Document, load_of
+from inspector.session.document import Document
 from inspector.session.screen import Banner, Chip, Tone
 from inspector.target.call import behind_message
 from inspector.target.profile import CPU_ONLY, Profile
@@ -49,23 +49,27 @@ _TONES: dict[FileVerdict, Tone] = {
 }
 
 
-def banner(
-    document: Document, target: Profile, device_map: DeviceMap, findings: Sequence[Finding], ailment: str = ""
+def banner(  # noqa: PLR0917 - all that a verdict comes from
+    document: Document,
+    judged: Judged,
+    device_map: DeviceMap,
+    planned: DefaultLoad,
+    findings: Sequence[Finding],
+    ailment: str = "",
 ) -> Banner:
     """Return what `torch.load` does on the target, and what the device map makes of it; the worst first.
 
     Args:
+        planned: What becomes of a copy by the map.
         findings: The findings of the file on the machine, worst first.
         ailment: What keeps torch from the machine's GPUs; empty where nothing is known to.
     """
-    saved = saved_on(document)
+    saved, target, load = saved_on(document), judged.target, judged.load
     full = next((found for found in findings if found.id == MAP_DOES_NOT_FIT), None)
-    advised = _advice(device_map, target) if full is None else _plain(f"{full.title}. {full.detail}")
+    advised = _advice(device_map, target, planned) if full is None else _plain(f"{full.title}. {full.detail}")
     advice = f"{_plain(assumed(target))} {advised}".strip()
-    load = load_of(document, target)
     if load.way == "never":
         return _dangerous(load, saved)
-    judged = Judged(checkpoint=document.checkpoint, target=target, load=load)
     said = load_verdict(judged, findings, _where(document, load, target))
     failure = load.last_error
     if failure is not None:
@@ -87,7 +91,7 @@ def banner(
     remark = next((finding for finding in warnings if finding.id not in _SAID_BY_HEADLINE), None)
     if remark is not None:
         advice = f"{_plain(remark.title)}. {advice}".strip()
-    if said.role == "good" and (warnings or device_map.refusal is not None):
+    if said.role == "good" and (warnings or device_map.refusal is not None or planned.failure is not None):
         said = said._replace(role="caution")
     return _banner(said, saved, advice)
 
@@ -98,20 +102,21 @@ def _spoiled(said: Verdict, error: Finding) -> Verdict:
     return said._replace(does="does not load", where="any machine", why=_small(error.title), role="bad")
 
 
-def after_reading(shown: Banner, found: Sequence[Finding]) -> Banner:
+def after_reading(foretold: Banner, read: tuple[Finding, ...]) -> Banner:
     """Return the banner after bytes were read: what is wrong with them takes its green away, and is said."""
-    worst = next((one for one in found if one.severity != "note"), None)
+    worst = next((one for one in read if one.severity != "note"), None)
     if worst is None:
-        return shown
-    tone: Tone = "bad" if shown.tone == "bad" or worst.severity == "error" else "warning"
+        return foretold
+    tone: Tone = "bad" if foretold.tone == "bad" or worst.severity == "error" else "warning"
     title = _plain(worst.title)
     return replace(
-        shown, tone=tone, aside=f"{title}. {shown.aside}", advice=f"{title}. {shown.advice}".strip()
+        foretold, tone=tone, aside=f"{title}. {foretold.aside}", advice=f"{title}. {foretold.advice}".strip()
     )
 
 
-def _banner(said: Verdict, saved: str, advice: str, *, error: str | None = None, speaker: str = "") -> Banner:
-    more = {"speaker": speaker} if speaker else {}
+def _banner(
+    said: Verdict, saved: str, advice: str, *, error: str | None = None, speaker: str = "torch.load"
+) -> Banner:
     return Banner(
         tone=_ROLES[said.role],
         verdict=said.line(_ONE_LINE),
@@ -119,7 +124,7 @@ def _banner(said: Verdict, saved: str, advice: str, *, error: str | None = None,
         headline=f"{saved} {said.line(_MOST_CHARS)}",
         advice=advice,
         error_text=error,
-        **more,
+        speaker=speaker,
     )
 
 
@@ -138,10 +143,10 @@ def saved_on(document: Document) -> str:
     return f"S{where}" if module is None else f"A whole module ({_plain(module)}), s{where}"
 
 
-def safety_chip(safety: SafetyVerdict) -> Chip:
+def safety_chip(verdict: SafetyVerdict) -> Chip:
     """Return the chip of the safety verdict."""
-    why = (*as_lines([verdict_words(safety)]), *map(_plain, safety.reasons))
-    return Chip(text=LEVELS[safety.verdict], tone=_TONES[safety.verdict], tooltip=" ".join(why))
+    why = (*as_lines([verdict_words(verdict)]), *map(_plain, verdict.reasons))
+    return Chip(text=LEVELS[verdict.verdict], tone=_TONES[verdict.verdict], tooltip=" ".join(why))
 
 
 def _dangerous(load: DefaultLoad, saved: str) -> Banner:
@@ -171,10 +176,12 @@ def _speaker(load: DefaultLoad) -> str:
     return load.loader if len(load.loader) <= _MOST_SPEAKER else "The loader"
 
 
-def _advice(device_map: DeviceMap, target: Profile) -> str:
+def _advice(device_map: DeviceMap, target: Profile, planned: DefaultLoad) -> str:
     if device_map.refusal is not None:
         return f"This map cannot be carried out: {_plain(device_map.refusal.what)}."
     missing = {to for _, to in device_map.going if restore_failure(to, target) is not None}
+    if planned.last_error is not None and device_map.branches:
+        missing |= {planned.last_error.device} - {""}
     if missing:
         names = few([device_name(to) for to in sorted(missing)], _MOST_NAMED)
         return f"The map leaves tensors on {names}, and {place(target)} has no such device: choose another."

@@ -1,10 +1,12 @@
-"""From state to screen. Pure, and remembered part by part so that a click costs only what it changes."""
+"""From state to screen, by tables of parts: a click costs only what it changes, the rest is remembered.
+
+A new field of `Screen` is a function and a row of `AT_ONCE` or `REMEMBERED`, see `parts.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.formats import format_of
@@ -42,27 +44,30 @@ from inspector.report.words.formats import (
     nothing_to_map,
 )
 from inspector.report.words.results import as_lines, checked
-from inspector.session.cache import remembered
+from inspector.safety.verdict import SafetyVerdict, judge
 from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
-from inspector.session.document import Document, load_of
+from inspector.session.document import Document
 from inspector.session.export.kinds import RECOVER, offers
-from inspector.session.frame import frame_of
-from inspector.session.history import edit_texts
+from inspector.session.export.outlook import planned
+from inspector.session.frame import around, frame_of
 from inspector.session.jobs.check import CHECK, check_of
-from inspector.session.jobs.pythons import pythons_page
 from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import after_reading, banner, safety_chip
-from inspector.session.present.export import export_page
+from inspector.session.present.parts import Answers, Parts, Table
 from inspector.session.present.rows import (
     can_go,
-    flat_of,
-    matches_of,
+    flat_list,
+    lookup_of,
+    many_picked,
+    matching_rows,
     node_facts,
-    odd_of,
+    odd_rows,
     parameters_fact,
+    scan_sought,
     search_page,
+    searched_rows,
     strip,
-    with_value,
+    strip_of_many,
 )
 from inspector.session.screen import (
     Banner,
@@ -77,23 +82,31 @@ from inspector.session.screen import (
     Screen,
     Tone,
 )
-from inspector.session.state import State
-from inspector.session.targets import devices_of, target_of, targets_of
-from inspector.session.values.kinds import scalars_of, scan_of, taken_page
-from inspector.session.values.showing import row_marks, scan_findings, sparks_of, values_page
+from inspector.session.state import THIS, State
+from inspector.session.targets import target_of
+from inspector.session.values.kinds import scalars_of, scan_of
+from inspector.session.values.showing import (
+    finished_scan,
+    requests_of,
+    row_marks,
+    scan_findings,
+    sparks_of,
+    values_page,
+)
 from inspector.snippet.script import comment_lines
 from inspector.snippet.styles.table import offered_styles, render
 from inspector.target.call import TagMap
 from inspector.target.memory import Routine, forecast
 from inspector.target.opening import can_map
 from inspector.target.profile import Profile
-from inspector.target.simulate import Judged
+from inspector.target.simulate import DefaultLoad, Judged, judge_load
 from inspector.target.versions import release_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
     from inspector.diagnose.errors.explanation import Explanation
     from inspector.doctor.diagnosis import Diagnosis
+    from inspector.model.checkpoint import Checkpoint
     from inspector.remap.recover import FileCheck
     from inspector.values.statistics import Scan
 
@@ -120,14 +133,17 @@ def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | No
 
 
 def explanation_card(
-    explanation: Explanation, nodes: Mapping[str, int], judged: Judged | None = None
+    explanation: Explanation,
+    nodes: Mapping[str, int],
+    judged: Judged | None = None,
+    ailments: tuple[str, ...] = (),
 ) -> FindingRow:
     """Return the card that answers a pasted error; one about the machine names what ails it."""
     is_about = is_about_machine(explanation)
     facts = [
         ("Your line", explanation.where),
         ("Why", explanation.cause),
-        ("On the target", ailments(judged.target) if judged is not None and is_about else ""),
+        ("On the target", "\n".join(ailments) if is_about else ""),
         ("In this file", explanation.here),
         ("What to do", explanation.advice),
     ]
@@ -145,19 +161,18 @@ def explanation_card(
     )
 
 
-@lru_cache(maxsize=8)
-def doctor_cards(machine: Profile) -> tuple[FindingRow, ...]:
+def doctor_cards(target: Profile) -> tuple[FindingRow, ...]:
     """Return the cards about a machine's GPUs; none for a machine that was not probed."""
-    if machine.evidence is None:
+    if target.evidence is None:
         return ()
     from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed
 
-    return tuple(map(_diagnosis_card, examine(machine)))
+    return tuple(map(_diagnosis_card, examine(target)))
 
 
-def ailments(machine: Profile) -> str:
-    """Return what the GPU doctor says of a machine, in a line each; its cards below say more."""
-    return "\n".join(card.title for card in doctor_cards(machine) if card.tone != "neutral")
+def ailments(doctor: tuple[FindingRow, ...]) -> tuple[str, ...]:
+    """Return what the GPU doctor says of a machine; its cards below say more."""
+    return tuple(card.title for card in doctor if card.tone != "neutral")
 
 
 def _diagnosis_card(diagnosis: Diagnosis) -> FindingRow:
@@ -192,33 +207,29 @@ _MODEL_DOES_NOT_FIT = "model-does-not-fit"
 
 
 def fitted_findings(
+    *,
     document: Document,
     target: Profile,
-    device_map: DeviceMap,
+    routes: DeviceMap,
     loading: Loading,
-    *,
     found: tuple[Finding, ...],
-    page: ForecastPage | None,
+    forecast: ForecastPage | None,
 ) -> tuple[Finding, ...]:
-    """Return the findings with what does not fit of the map that was chosen, worst first.
-
-    Args:
-        page: The forecast of what a script does with the file.
-    """
+    """Return the findings with what does not fit of the map that was chosen, worst first."""
     others = tuple(one for one in found if one.id != MAP_DOES_NOT_FIT)
-    checkpoint, moves = document.checkpoint, device_map.moves
-    overflow = _overflow(document, target, device_map, loading)
+    checkpoint, moves = document.checkpoint, routes.moves
+    overflow = _overflow(document, target, routes, loading)
     if overflow is not None:
         card = overflow_finding(checkpoint, moves, overflow)
         return _in_order((*others, card))
     is_said = any(one.id == "does-not-fit" for one in others)
-    if page is None or page.chart is None or not page.is_tight or is_said:
+    if forecast is None or forecast.chart is None or not forecast.is_tight or is_said:
         return others
     tight = Finding(
         id=_MODEL_DOES_NOT_FIT,
         severity="warning",
         title="Filling a model takes more memory than there is",
-        detail=" ".join(page.notes),
+        detail=" ".join(forecast.notes),
         paths=(),
         count=0,
         fix=None,
@@ -226,20 +237,18 @@ def fitted_findings(
     return _in_order((*others, tight))
 
 
-def _overflow(
-    document: Document, target: Profile, device_map: DeviceMap, loading: Loading
-) -> Overflow | None:
+def _overflow(document: Document, target: Profile, routes: DeviceMap, loading: Loading) -> Overflow | None:
     """Ask only about what differs from a plain load, of which the findings of the file speak."""
-    if not device_map.plan.storages and loading.ranks == 1:
+    if not routes.plan.storages and loading.ranks == 1:
         return None
     stored: tuple[tuple[str, int], ...] = ()
-    if device_map.branches:
-        flows = flows_of(document.checkpoint, device_map.plan.storages)
+    if routes.branches:
+        flows = flows_of(document.checkpoint, routes.plan.storages)
         stored = tuple((device, sum(tags.values())) for device, tags in landed(flows).items())
     return overflow_of(
         document.checkpoint,
         target,
-        device_map.moves,
+        routes.moves,
         ranks=loading.ranks,
         mmap=loading.mmap,
         stored=stored,
@@ -256,7 +265,7 @@ _MOST_RANKS = 8
 
 
 def forecast_page(
-    document: Document, target: Profile, device_map: DeviceMap, loading: Loading
+    document: Document, target: Profile, load: DefaultLoad, routes: DeviceMap, loading: Loading
 ) -> ForecastPage | None:
     """Forecast what loading the file takes; None where there is nothing to load."""
     checkpoint = document.checkpoint
@@ -264,9 +273,8 @@ def forecast_page(
         return None
     maps = can_map(checkpoint, release_of(target.torch_version))
     mmap = loading.mmap and maps
-    map_location = TagMap(pairs=device_map.moves) if device_map.moves else None
-    code = load_of(document, target).code
-    call = replace(code, map_location=map_location, mmap=mmap, refusal=None)
+    map_location = TagMap(pairs=routes.moves) if routes.moves else None
+    call = replace(load.code, map_location=map_location, mmap=mmap, refusal=None)
     best = target.destination
     fills = any(tensor.role == "parameter" for tensor in checkpoint.tensors)
     is_shared = loading.ranks > 1 or target.wanted is None
@@ -279,19 +287,19 @@ def forecast_page(
         most_ranks=max(_MOST_RANKS, target.count("cuda")),
         can_map=maps,
         chart=report.chart,
-        notes=(*report.notes, *_optimizer_note(document, device_map, routine)),
+        notes=(*report.notes, *_optimizer_note(document, routes, routine)),
         is_tight=report.is_tight,
     )
 
 
-def _optimizer_note(document: Document, device_map: DeviceMap, routine: Routine) -> tuple[str, ...]:
+def _optimizer_note(document: Document, routes: DeviceMap, routine: Routine) -> tuple[str, ...]:
     """Return what is not counted: `Optimizer.load_state_dict` moves state to the device of its parameters.
 
     See `_process_value_according_to_param_policy` in `torch/optim/optimizer.py`.
     """
     if routine.to is None:
         return ()
-    checkpoint, moved = document.checkpoint, device_map.plan.storages
+    checkpoint, moved = document.checkpoint, routes.plan.storages
     places = {row.key: moved.get(row.key, row.device) for row in checkpoint.storages}
     waiting = storage_nbytes_by(
         checkpoint,
@@ -313,45 +321,29 @@ _NO_NAMES = "map_location knows no names: only an exported copy has that."
 _NO_TELLING = "map_location cannot tell them apart and leaves all of it: an exported copy has it."
 
 
-def code_page(
-    document: Document, device_map: DeviceMap, target: Profile, wanted: str, *, is_exact: bool
-) -> CodePage:
-    """Return the code page.
-
-    Args:
-        wanted: The id of the style that was chosen; where the file does not offer it, it gets its best one.
-    """
-    offered = _styles(document, wanted)
-    ids = [style.id for style in offered]
-    style = wanted if wanted in ids else next(iter(ids), "")
-    mapping = device_map.going if is_exact else device_map.moves
-    text = _code(document, target, style, mapping, is_exact)
-    return CodePage(styles=offered, style=style, text=_not_in_code(device_map) + text)
-
-
-@remembered
-def _styles(document: Document, wanted: str) -> tuple[Choice, ...]:
-    offered = offered_styles(document.checkpoint, wanted)
-    return tuple(Choice(id=style.id, label=style.label) for style in offered)
-
-
-@remembered
-def _code(document: Document, target: Profile, style: str, mapping: Pairs, is_exact: bool) -> str:  # noqa: FBT001 - remembered by position
+def code_page(document: Document, routes: DeviceMap, target: Profile, style: str, chosen: Pairs) -> CodePage:
+    """Return the code page, in another style where the file does not offer the one that was chosen."""
+    offered = offered_styles(document.checkpoint, style)
+    ids = [one.id for one in offered]
+    shown, is_exact = style if style in ids else next(iter(ids), ""), bool(chosen)
+    mapping = routes.going if is_exact else routes.moves
     try:
-        return render(document.checkpoint, style=style, target=target, mapping=mapping, is_exact=is_exact)
+        text = render(document.checkpoint, style=shown, target=target, mapping=mapping, is_exact=is_exact)
     except PlanError as error:
-        return f"# {escape_text(error.what)}\n"
+        text = f"# {escape_text(error.what)}\n"
+    choices = tuple(Choice(id=one.id, label=one.label) for one in offered)
+    return CodePage(styles=choices, style=shown, text=_not_in_code(routes) + text)
 
 
-def _not_in_code(device_map: DeviceMap) -> str:
+def _not_in_code(routes: DeviceMap) -> str:
     """Return comments on what of the map no `map_location` can say, and only a copy has."""
     said = []
-    rules = [(rule.path, rule.to) for rule in device_map.branches if rule.path]
+    rules = [(rule.path, rule.to) for rule in routes.branches if rule.path]
     if rules:
         shown = [f"{cut_text(path, _MOST_PATTERN)} to {to}" for path, to in rules[:_MOST_BRANCHES]]
         more = f" and {len(rules) - _MOST_BRANCHES:,} more" if len(rules) > _MOST_BRANCHES else ""
         said.append(f"The map also sends {escape_text(', '.join(shown))}{more}. {_NO_NAMES}")
-    to, kept = dict(device_map.going).get("cpu", "cpu"), len(device_map.plan.kept)
+    to, kept = dict(routes.going).get("cpu", "cpu"), len(routes.plan.kept)
     if to != "cpu" and kept:
         said.append(
             f"The map sends what is on the CPU to {to}, but for {format_count(kept, 'tensor')} that belong "
@@ -367,11 +359,11 @@ _MOST_NAMED = 4
 _NOT_COMPARED = "torch.load does not compare checksums."
 
 
-def check_page(state: State) -> CheckPage:
+def check_page(state: State, document: Document) -> CheckPage:
     """Return what the file page shows of the check."""
     job, found = state.job(CHECK), check_of(state)
     if job is None or job.status == "cancelled":
-        return CheckPage(hint=_hint(state))
+        return CheckPage(hint=_hint(document.checkpoint))
     if found is not None:
         lines = as_lines(checked(found, _MOST_NAMED))
         return CheckPage(tone="good" if found.is_intact else "bad", lines=tuple(lines))
@@ -382,53 +374,44 @@ def check_page(state: State) -> CheckPage:
     return CheckPage(tone="bad", lines=(escape_text(f"{what}{job.error}"),))
 
 
-def _hint(state: State) -> str:
+def _hint(checkpoint: Checkpoint) -> str:
     """Return what a check is for; what torch.load leaves undone is said of files that it loads."""
-    document = state.ready
-    if document is None:
-        return ""
-    checkpoint = document.checkpoint
     reading = f"Reading {'all of its files' if checkpoint.parts else 'the whole file'} shows whether"
     if not format_of(checkpoint.format).torch_loads:
         return f"{reading} nothing is missing, and whether it matches its checksums if the format has any."
     return f"{_NOT_COMPARED} {reading} it is as it was saved."
 
 
-# The map page: what is measured once for a file, and what of it is shown.
+# The map page: what is measured once for a file, and what of it is shown; nothing as long as nobody looks.
 
 
-def module_map_of(document: Document, by: Property | None, root: int) -> ModuleMap | None:
-    """Return the map of modules; None as long as nobody looks at it, for it has to be measured."""
-    return None if by is None else _shown(document, by, root)
+def measured_areas(document: Document, is_mapped: bool) -> Areas | None:  # noqa: FBT001 - an input
+    """Return how large the modules are."""
+    return measure(document.checkpoint, document.tree) if is_mapped else None
 
 
-@remembered
-def _shown(document: Document, by: Property, root: int) -> ModuleMap:
-    return module_map(_areas(document), _coloring(document, by), root)
+def coloring(areas: Areas | None, map_by: Property | None) -> Coloring | None:
+    """Return the colors of the modules."""
+    return None if areas is None or map_by is None else color_by(areas, map_by)
 
 
-@remembered
-def _areas(document: Document) -> Areas:
-    return measure(document.checkpoint, document.tree)
-
-
-@remembered
-def _coloring(document: Document, by: Property) -> Coloring:
-    return color_by(_areas(document), by)
+def modules(areas: Areas | None, coloring: Coloring | None, map_place: int) -> ModuleMap | None:
+    """Return the map of the modules below a row of the tree."""
+    return None if areas is None or coloring is None else module_map(areas, coloring, map_place)
 
 
 # Which parts of the charts the selected row belongs to.
 
 
-def marks_of(document: Document, node: int | None, charts: tuple[Chart, ...]) -> tuple[str, ...]:
+def marks_of(document: Document, selected: int | None, charts: tuple[Chart, ...]) -> tuple[str, ...]:
     """Return the searches of all parts that a row belongs to, by its device, its role and its dtype.
 
     A group belongs to the parts of all devices below it.
     """
     nodes = document.tree.nodes
-    if node is None or not 0 < node < len(nodes):
+    if selected is None or not 0 < selected < len(nodes):
         return ()
-    row = nodes[node]
+    row = nodes[selected]
     about: set[tuple[str, str]] = {("device", device) for device, _ in row.devices}
     if row.kind == "tensor":
         tensor = document.checkpoint.tensors[row.index]
@@ -439,248 +422,154 @@ def marks_of(document: Document, node: int | None, charts: tuple[Chart, ...]) ->
     return tuple(sorted(known & (plain | exact)))
 
 
+# What depends on the target and the map.
+
 _MOST_BRANCH = 80
 _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"
-Branches = tuple[Rule, ...]
+Rules = tuple[Rule, ...]
 
 
-@collector_paused()
-def compose(state: State) -> Screen:
-    """Return the screen that shows a state."""
-    document = state.ready
-    if document is None:
-        return frame_of(state)
-    asked = document, target_of(state), state.chosen, state.branches
-    odd = odd_of(state)
-    return replace(
-        frame_of(state),
-        stamp=document.checkpoint.stamp,
-        on_disk=state.on_disk,
-        parts=tuple(part.path for part in document.checkpoint.parts),
-        banner=after_reading(
-            _banner(*asked, state.loading), read_findings(document, check_of(state), scan_of(state))
-        ),
-        safety=safety_chip(load_of(document, target_of(state)).safety),
-        tree=document.tree,
-        matches=matches_of(document, state.query, odd),
-        search=search_page(document, state.query, odd),
-        flat=flat_of(document, state.query, odd, state.flat),
-        device_map=_device_rows(*asked),
-        no_map=_no_map(document),
-        branches=_branch_rows(state.branches),
-        charts=_charts(*asked),
-        forecast=_forecast(*asked, state.loading),
-        strip=with_value(strip(document, state.picked or (state.selected,)), state),
-        scalars=scalars_of(state),
-        can_go=can_go(state.visited),
-        tensor=node_facts(document, state.selected),
-        findings=_finding_rows(
-            *asked[:2], _fitted(*asked, state.loading), check_of(state), scan_of(state), state.beside[1]
-        ),
-        explanation=_explanation(
-            document, target_of(state), state.error_text, state.script_name, state.beside[1]
-        ),
-        doctor=doctor_cards(target_of(state)),
-        code=code_page(
-            document, device_map_of(*asked), target_of(state), state.style, is_exact=bool(state.chosen)
-        ),
-        file=_file(document),
-        check=check_page(state),
-        status=_status(document),
-        can_export=device_map_of(*asked).refusal is None,
-        can_undo=document.can_undo,
-        values=values_page(state),
-        sparks=sparks_of(document, scan_of(state)),
-        row_marks=row_marks(document, scan_of(state)),
-        map_choices=choices_for_all(_device_rows(*asked)),
-        module_map=module_map_of(document, state.map_by, state.map_root),
-        marks=marks_of(document, state.selected, _charts(*asked)),
-    )
+def _load(document: Document, target: Profile, verdict: SafetyVerdict) -> DefaultLoad:
+    return judge_load(document.checkpoint, target, verdict)
 
 
-def brought_up_to_date(screen: Screen, state: State) -> Screen:
-    """Return the screen of another state of the same file with all that is known at once of this one."""
-    return replace(
-        screen,
-        targets=targets_of(state),
-        target=state.target,
-        devices=devices_of(state),
-        wanted=target_of(state).wanted or "",
-        query=state.query,
-        error_text=state.error_text,
-        on_disk=state.on_disk,
-        jobs=state.jobs,
-        check=check_page(state),
-        export=export_page(state),
-        recent=state.recent,
-        values=values_page(state),
-        taken=taken_page(state),
-        edits=edit_texts(state),
-        log=state.log,
-        profiles=state.profiles,
-        python=state.python,
-        pythons=pythons_page(state),
-    )
+def _judged(document: Document, target: Profile, load: DefaultLoad) -> Judged:
+    return Judged(checkpoint=document.checkpoint, target=target, load=load)
 
 
-# --- what depends on the target and the map -----------------------------------------------------------------
+def _found(document: Document, target: Profile, verdict: SafetyVerdict) -> tuple[Finding, ...]:
+    return diagnose(document.checkpoint, verdict, target)
 
 
-@remembered
-def device_map_of(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> DeviceMap:
-    """Return where each device goes, and what that changes."""
-    return map_devices(document, target, chosen, branches)
+def _routes(document: Document, target: Profile, chosen: Pairs, rules: Rules) -> DeviceMap:
+    return map_devices(document, target, chosen, rules)
 
 
-@remembered
 def _banner(
-    document: Document, target: Profile, chosen: Pairs, branches: Branches, loading: Loading
+    *,
+    document: Document,
+    judged: Judged,
+    routes: DeviceMap,
+    fitted: tuple[Finding, ...],
+    ailments: tuple[str, ...],
+    planned_load: DefaultLoad,
 ) -> Banner:
-    device_map = device_map_of(document, target, chosen, branches)
-    ailment = ailments(target).partition("\n")[0]
-    findings = _fitted(document, target, chosen, branches, loading)
-    found = banner(document, target, device_map, findings, ailment)
+    found = banner(document, judged, routes, planned_load, fitted, next(iter(ailments), ""))
+    if judged.target.id != THIS:
+        tone: Tone = "warning" if found.tone == "good" else found.tone
+        found = replace(found, is_elsewhere=True, tone=tone)
+    fails = found.error_text is not None
     if offers(RECOVER, document.checkpoint):
-        return replace(found, action=_SAVE_INTACT)
-    return replace(found, action=_EXPORT) if _no_map(document) else found
+        return replace(found, action=_SAVE_INTACT, is_way_out=fails)
+    if routes.plan.is_empty:
+        return replace(found, action=_EXPORT)
+    return replace(found, is_way_out=fails and planned_load.last_error is None)
 
 
-@remembered
+def _planned_load(
+    document: Document, target: Profile, verdict: SafetyVerdict, load: DefaultLoad, routes: DeviceMap
+) -> DefaultLoad:
+    """Judge what an export by this map writes."""
+    if routes.plan.is_empty:
+        return load
+    return judge_load(planned(document.checkpoint, routes.plan), target, verdict)
+
+
+def _colors(document: Document, target: Profile, routes: DeviceMap) -> dict[str, int]:
+    """Color the file's devices as its tree does, and new destinations after them."""
+    return more_colors(document.tree.colors, {*target.devices, *(to for _, to in routes.going)})
+
+
 def _device_rows(
-    document: Document, target: Profile, chosen: Pairs, branches: Branches = ()
+    document: Document, target: Profile, routes: DeviceMap, colors: dict[str, int], no_map: str
 ) -> tuple[DeviceRow, ...]:
-    if _no_map(document):
-        return ()
-    device_map = device_map_of(document, target, chosen, branches)
-    return device_rows(document, target, device_map, _colors(document, target, device_map))
+    return () if no_map else device_rows(document, target, routes, colors)
 
 
-@remembered
-def _charts(document: Document, target: Profile, chosen: Pairs, branches: Branches = ()) -> tuple[Chart, ...]:
-    if not any(row.nbytes for row in document.checkpoint.storages):
-        return ()
-    if not names_devices(document.checkpoint):
-        return _fixed_charts(document)
-    device_map = device_map_of(document, target, chosen, branches)
-    colors = _colors(document, target, device_map)
-    moved = None if _no_map(document) else device_map.plan.storages
-    room = room_chart(flows_of(document.checkpoint, device_map.plan.storages), target, colors)
-    first = device_chart(document.checkpoint, moved, colors)
-    return (first, *([room] if room else []), *_fixed_charts(document))
+def _charts(
+    *,
+    document: Document,
+    target: Profile,
+    routes: DeviceMap,
+    colors: dict[str, int],
+    fixed_charts: tuple[Chart, ...],
+    no_map: str,
+) -> tuple[Chart, ...]:
+    checkpoint, moved = document.checkpoint, routes.plan.storages
+    if not fixed_charts or not names_devices(checkpoint):
+        return fixed_charts
+    room = room_chart(flows_of(checkpoint, moved), target, colors)
+    first = device_chart(checkpoint, None if no_map else moved, colors)
+    return (first, *([room] if room else []), *fixed_charts)
 
 
-@remembered
-def _forecast(
-    document: Document, target: Profile, chosen: Pairs, branches: Branches, loading: Loading
-) -> ForecastPage | None:
-    device_map = device_map_of(document, target, chosen, branches)
-    return forecast_page(document, target, device_map, loading)
-
-
-@remembered
 def _fixed_charts(document: Document) -> tuple[Chart, ...]:
     checkpoint = document.checkpoint
+    if not any(row.nbytes for row in checkpoint.storages):
+        return ()
     waste = waste_chart(checkpoint)
     return (role_chart(checkpoint), dtype_chart(checkpoint), *([waste] if waste else []))
 
 
-def _branch_rows(branches: Branches) -> tuple[BranchRow, ...]:
+def _branch_rows(rules: Rules) -> tuple[BranchRow, ...]:
     return tuple(
         BranchRow(pattern=rule.path, label=escape_text(cut_text(rule.path, _MOST_BRANCH)), to=rule.to)
-        for rule in branches
+        for rule in rules
         if rule.path is not None
     )
 
 
-def _colors(document: Document, target: Profile, device_map: DeviceMap) -> dict[str, int]:
-    """Color the file's devices as its tree does, and new destinations after them."""
-    return more_colors(document.tree.colors, {*target.devices, *(to for _, to in device_map.going)})
+def _read(document: Document, checked: FileCheck | None, scan: Scan | None) -> tuple[Finding, ...]:
+    """Return what a check of all bytes and a scan of all values found."""
+    return (*(checked.findings if checked is not None else ()), *scan_findings(document, scan))
 
 
-@remembered
-def _findings(document: Document, target: Profile) -> tuple[Finding, ...]:
-    return diagnose(document.checkpoint, load_of(document, target).safety, target)
-
-
-@remembered
-def _fitted(
-    document: Document, target: Profile, chosen: Pairs, branches: Branches, loading: Loading
-) -> tuple[Finding, ...]:
-    """Return the findings, those about memory for the map that was chosen."""
-    device_map = device_map_of(document, target, chosen, branches)
-    page = _forecast(document, target, chosen, branches, loading)
-    return fitted_findings(
-        document, target, device_map, loading, found=_findings(document, target), page=page
-    )
-
-
-def read_findings(document: Document, check: FileCheck | None, scan: Scan | None) -> tuple[Finding, ...]:
-    """Return what reading the bytes of the file found, as far as somebody asked for it."""
-    return (*(check.findings if check is not None else ()), *scan_findings(document, scan))
-
-
-@remembered
 def _finding_rows(
+    *,
     document: Document,
-    target: Profile,
-    found: tuple[Finding, ...],
-    check: FileCheck | None,
-    scan: Scan | None,
-    _beside: int,
+    judged: Judged,
+    fitted: tuple[Finding, ...],
+    read: tuple[Finding, ...],
+    nodes: dict[str, int],
+    changes_beside: int,  # noqa: ARG001 - the cards name free paths
 ) -> tuple[FindingRow, ...]:
-    """Return the cards, those of a check of all bytes in place of what was known before it.
-
-    They name free paths, so they are made again when something changed beside the file.
-    """
-    nodes = _nodes_by_path(document)
-    checked = read_findings(document, check, scan)
-    known = {finding.id for finding in checked}
-    others = (finding for finding in found if finding.id not in known)
-    judged = _judged(document, target)
+    """Return the cards, those of what was read in place of what was known before it."""
+    known = {finding.id for finding in read}
+    others = (finding for finding in fitted if finding.id not in known)
     whole = next((note.values[0] for note in document.checkpoint.notes if note.kind is NoteKind.PART_OF), "")
-    cards = (finding_card(finding, nodes, judged) for finding in (*checked, *others))
+    cards = (finding_card(finding, nodes, judged) for finding in (*read, *others))
     return tuple(replace(card, opens=whole) if card.id == PART_OF_CHECKPOINT else card for card in cards)
 
 
-@remembered
 def _explanation(
-    document: Document, target: Profile, text: str, script: str, _beside: int
+    *,
+    judged: Judged,
+    nodes: dict[str, int],
+    ailments: tuple[str, ...],
+    error_text: str,
+    script_name: str,
+    changes_beside: int,  # noqa: ARG001 - the answer names free paths
 ) -> FindingRow | None:
-    """Return the answer to what was pasted, an error message or a script; it names a free path as well."""
-    if not text.strip():
+    """Return the answer to what was pasted, an error message or a script."""
+    checkpoint, target = judged.checkpoint, judged.target
+    if not error_text.strip():
         return None
-    if script or may_be_script(text):
+    if script_name or may_be_script(error_text):
         from inspector.session.present.scripts import script_card  # noqa: PLC0415 - few windows are asked
 
-        return script_card(text, script, document.checkpoint, target)
+        return script_card(error_text, script_name, checkpoint, target)
     from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - most windows are never asked
 
-    found = explain_error(text, document.checkpoint, target)
-    return explanation_card(found, _nodes_by_path(document), _judged(document, target))
+    return explanation_card(explain_error(error_text, checkpoint, target), nodes, judged, ailments)
 
 
-@remembered
-def _judged(document: Document, target: Profile) -> Judged:
-    return Judged(checkpoint=document.checkpoint, target=target, load=load_of(document, target))
-
-
-@remembered
 def _nodes_by_path(document: Document) -> dict[str, int]:
     paths = (tensor.path for tensor in document.checkpoint.tensors)
     return dict(zip(paths, document.tree.tensor_nodes, strict=True))
 
 
-# --- what depends on the file alone -------------------------------------------------------------------------
-
-
-@remembered
-def _no_map(document: Document) -> str:
-    return nothing_to_map(document.checkpoint)
-
-
-@remembered
-def _file(document: Document) -> tuple[FactGroup, ...]:
-    return file_facts(document.checkpoint, document.safety, parameters_fact(document.tree.nodes[0]))
+def _file(document: Document, verdict: SafetyVerdict) -> tuple[FactGroup, ...]:
+    return file_facts(document.checkpoint, verdict, parameters_fact(document.tree.nodes[0]))
 
 
 def _status(document: Document) -> tuple[str, ...]:
@@ -693,3 +582,118 @@ def _status(document: Document) -> tuple[str, ...]:
         format_nbytes(checkpoint.file_nbytes),
         f"opened in {document.open_seconds:.2f} s",
     )
+
+
+# --- the tables ---------------------------------------------------------------------------------------------
+
+INPUTS: Table = {
+    "state": lambda state: state,
+    "document": lambda state: state.ready,
+    "target": target_of,
+    "rules": lambda state: state.branches,
+    "order": lambda state: state.flat,
+    "checked": check_of,
+    "scan": scan_of,
+    "scan_sought": scan_sought,
+    "many_picked": many_picked,
+    "changes_beside": lambda state: state.beside[1],
+    "is_mapped": lambda state: state.map_by is not None,
+    "map_place": lambda state: 0 if state.map_by is None else state.map_root,
+}
+"""What parts need of a state that is not one of its fields, or not under that name."""
+
+AT_ONCE: Table = {
+    "stamp": lambda document: document.checkpoint.stamp,
+    "on_disk": lambda state: state.on_disk,
+    "parts": lambda document: tuple(part.path for part in document.checkpoint.parts),
+    "tree": lambda document: document.tree,
+    "can_undo": lambda document: document.can_undo,
+    "can_go": can_go,
+    "tensor": node_facts,
+    "strip": strip,
+    "marks": marks_of,
+    "scalars": scalars_of,
+    "values": values_page,
+    "check": check_page,
+}
+"""Parts that cost little, and are made anew for every screen."""
+
+REMEMBERED: Table = {
+    # of the file alone
+    "no_map": lambda document: nothing_to_map(document.checkpoint),
+    "verdict": lambda document: judge(document.checkpoint),
+    "file": _file,
+    "status": _status,
+    "nodes": _nodes_by_path,
+    "lookup": lookup_of,
+    "requests": requests_of,
+    "fixed_charts": _fixed_charts,
+    # of the machine
+    "load": _load,
+    "judged": _judged,
+    "safety": safety_chip,
+    "found": _found,
+    "doctor": doctor_cards,
+    "ailments": ailments,
+    # of the device map
+    "routes": _routes,
+    "planned_load": _planned_load,
+    "forecast": forecast_page,
+    "fitted": fitted_findings,
+    "foretold": _banner,
+    "banner": after_reading,
+    "colors": _colors,
+    "device_map": _device_rows,
+    "map_choices": choices_for_all,
+    "can_export": lambda routes: routes.refusal is None,
+    "branches": _branch_rows,
+    "charts": _charts,
+    "code": code_page,
+    # of what is asked
+    "read": _read,
+    "findings": _finding_rows,
+    "explanation": _explanation,
+    "odd": odd_rows,
+    "searched": searched_rows,
+    "matches": matching_rows,
+    "search": search_page,
+    "flat": flat_list,
+    "strip_of_many": strip_of_many,
+    "areas": measured_areas,
+    "coloring": coloring,
+    "module_map": modules,
+    "finished_scan": finished_scan,
+    "sparks": sparks_of,
+    "row_marks": row_marks,
+}
+"""Parts that are made once for what they come from. Those that are no field of `Screen` serve others."""
+
+PARTS = Parts(INPUTS, AT_ONCE, REMEMBERED)
+
+
+@collector_paused()
+def compose(state: State) -> Screen:
+    """Return the screen that shows a state."""
+    if state.ready is None:
+        return frame_of(state)
+    answers = Answers(PARTS, state)
+    shown = {name: answers[name] for name in PARTS.make if name in Screen.__annotations__}
+    return Screen(**around(state), **shown)
+
+
+def ask(state: State, part: str) -> Any:  # noqa: ANN401 - whatever the part is
+    """Return one part of a state with an open document."""
+    return Answers(PARTS, state)[part]
+
+
+def is_remembered(state: State) -> bool:
+    """Return whether the screen of a state needs nothing that has to be worked out."""
+    answers = Answers(PARTS, state)
+    return all(map(answers.knows, REMEMBERED))
+
+
+def brought_up_to_date(screen: Screen, state: State) -> Screen:
+    """Return the screen of another state of the same file with all that is known at once of this one."""
+    answers = Answers(PARTS, state)
+    known = {name: answers[name] for name in AT_ONCE if answers.knows(name)}
+    return replace(screen, **around(state), **known)

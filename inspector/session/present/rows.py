@@ -10,79 +10,79 @@ from inspector.report.outline.flat import FlatRows, Order, flat_rows
 from inspector.report.outline.node import Node
 from inspector.report.outline.strip import Strip, strip_of
 from inspector.report.query import Rows, matching_nodes, parse_query, searchable, why_nothing
-from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.screen import SearchPage
 from inspector.session.state import State
 from inspector.session.values.kinds import scalars_of, scan_of, selected_row
-from inspector.session.values.showing import requests_of
 from inspector.units import format_count, format_exact, format_nbytes
 from inspector.values.statistics import Scan
 
-Odd = tuple[tuple[str, frozenset[int]], ...] | None
+MOST_PICKED = 2000
+"""So many selected rows are summed up at once."""
+Odd = dict[str, frozenset[int]] | None
 """What a scan found, by the field that asks for it."""
 
 
-@remembered
-def matches_of(document: Document, text: str, odd: Odd) -> tuple[int, ...] | None:
-    """Return the rows that a search finds; None without a search."""
-    return matching_nodes(parse_query(text), _searched(document, odd), document.tree)
+def scan_sought(state: State) -> Scan | None:
+    """Return the scan, if the search asks for what only that knows."""
+    return scan_of(state) if parse_query(state.query).needs_scan else None
 
 
-@remembered
-def flat_of(document: Document, text: str, odd: Odd, order: Order | None) -> FlatRows | None:
-    """Return the rows as one list; None for the tree."""
-    if order is None:
+def odd_rows(scan_sought: Scan | None) -> Odd:
+    """Return what a scan found of what is searched for; None before a scan."""
+    if scan_sought is None:
         return None
-    return flat_rows(document.tree, matches_of(document, text, odd), order)
-
-
-@remembered
-def search_page(document: Document, text: str, odd: Odd) -> SearchPage | None:
-    """Return what a search found in all, or why it found nothing; None without a search."""
-    matches = matches_of(document, text, odd)
-    if matches is None:
-        return None
-    query = parse_query(text)
-    if matches:
-        total = total_of(document.tree, matches)
-        size = f"{'' if total.is_exact else 'at most '}{format_nbytes(total.nbytes)}" if total.tensors else ""
-        return SearchPage(size=size, query=query)
-    reason = why_nothing(text, _searched(document, odd))
-    return SearchPage(size="", query=query, why=reason.words, instead=reason.instead)
-
-
-def odd_of(state: State) -> Odd:
-    """Return what the scan of all tensors found, if the search asks for that; None before a scan."""
-    scan = scan_of(state) if parse_query(state.query).needs_scan else None
-    return None if scan is None or state.ready is None else _odd(state.ready, scan)
-
-
-@remembered
-def _odd(_document: Document, scan: Scan) -> Odd:
     found: dict[str, list[int]] = {}
-    for one in scan.tensors:
+    for one in scan_sought.tensors:
         for oddity in one.oddities:
             found.setdefault(str(oddity), []).append(one.row)
-    return tuple((field, frozenset(rows)) for field, rows in found.items())
+    return {field: frozenset(rows) for field, rows in found.items()}
 
 
-def _searched(document: Document, odd: Odd) -> Rows:
-    rows = _rows(document)
-    return rows if odd is None else replace(rows, odd=dict(odd))
-
-
-@remembered
-def _rows(document: Document) -> Rows:
+def searched_rows(document: Document) -> Rows:
+    """Look up what every search asks of the rows."""
     return searchable(document.checkpoint)
 
 
-def node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
+def matching_rows(document: Document, searched: Rows, odd: Odd, query: str) -> tuple[int, ...] | None:
+    """Return the rows that a search finds; None without a search."""
+    return matching_nodes(parse_query(query), _with_odd(searched, odd), document.tree)
+
+
+def flat_list(document: Document, matches: tuple[int, ...] | None, order: Order | None) -> FlatRows | None:
+    """Return the rows as one list; None for the tree."""
+    return None if order is None else flat_rows(document.tree, matches, order)
+
+
+def search_page(
+    document: Document, searched: Rows, odd: Odd, query: str, matches: tuple[int, ...] | None
+) -> SearchPage | None:
+    """Return what a search found in all, or why it found nothing; None without a search."""
+    if matches is None:
+        return None
+    parsed = parse_query(query)
+    if matches:
+        total = total_of(document.tree, matches)
+        size = f"{'' if total.is_exact else 'at most '}{format_nbytes(total.nbytes)}" if total.tensors else ""
+        return SearchPage(size=size, query=parsed)
+    reason = why_nothing(query, _with_odd(searched, odd))
+    return SearchPage(size="", query=parsed, why=reason.words, instead=reason.instead)
+
+
+def _with_odd(searched: Rows, odd: Odd) -> Rows:
+    return searched if odd is None else replace(searched, odd=odd)
+
+
+def lookup_of(document: Document) -> Lookup:
+    """Look up what the facts of every row ask for."""
+    return look_up(document.checkpoint)
+
+
+def node_facts(document: Document, lookup: Lookup, selected: int | None) -> tuple[FactGroup, ...]:
     """Return all facts of a row; nothing where there is no such row."""
-    lookup = _lookup(document)
-    if id_ is None or not 0 < id_ < len(document.tree.nodes):
+    if selected is None or not 0 < selected < len(document.tree.nodes):
         return ()
-    node = document.tree.nodes[id_]
+    node = document.tree.nodes[selected]
     if node.kind == "tensor":
         return tensor_facts(document.checkpoint, node.index, lookup)
     if node.kind == "value":
@@ -90,41 +90,35 @@ def node_facts(document: Document, id_: int | None) -> tuple[FactGroup, ...]:
     return _group_facts(node)
 
 
-def strip(document: Document, node_ids: tuple[int | None, ...]) -> Strip | None:
-    """Return the facts of the selected rows in short; None where nothing is selected."""
-    count = len(document.tree.nodes)
-    shown = tuple([id_ for id_ in node_ids if id_ is not None and 0 < id_ < count])
-    return _strip(document, shown) if shown else None
+def many_picked(state: State) -> tuple[int, ...]:
+    """Return the selected rows where a worker sums them up."""
+    return state.picked if len(state.picked) > MOST_PICKED else ()
 
 
-def with_value(shown: Strip | None, state: State) -> Strip | None:
-    """Return the facts with the value of the selected tensor, where it has one that was read."""
-    row = None if state.picked else selected_row(state)
+def strip_of_many(document: Document, lookup: Lookup, many_picked: tuple[int, ...]) -> Strip | None:
+    """Return the sum of very many selected rows."""
+    return _strip(document, lookup, many_picked)
+
+
+def strip(state: State, document: Document, lookup: Lookup, strip_of_many: Strip | None) -> Strip | None:
+    """Return the facts of the selected rows in short, with the value that was read of a single one."""
+    if state.picked:
+        return strip_of_many or _strip(document, lookup, state.picked)
+    shown, row = _strip(document, lookup, (state.selected,)), selected_row(state)
     text = None if row is None else (scalars_of(state) or {}).get(row)
     return shown if shown is None or text is None else replace(shown, facts=(f"value {text}", *shown.facts))
 
 
-@remembered
-def _strip(document: Document, node_ids: tuple[int, ...]) -> Strip:
-    return strip_of(document.checkpoint, document.tree, _lookup(document), node_ids)
+def _strip(document: Document, lookup: Lookup, node_ids: tuple[int | None, ...]) -> Strip | None:
+    count = len(document.tree.nodes)
+    shown = [id_ for id_ in node_ids if id_ is not None and 0 < id_ < count]
+    return strip_of(document.checkpoint, document.tree, lookup, shown) if shown else None
 
 
 def can_go(visited: tuple[tuple[int, ...], int]) -> tuple[bool, bool]:
     """Return whether one can go back, and forward, through the rows that were selected."""
     nodes, place = visited
     return place > 0, place < len(nodes) - 1
-
-
-def prepare_rows(document: Document) -> None:
-    """Look up what the first click and the first search in a large file would wait for."""
-    _lookup(document)
-    _rows(document)
-    requests_of(document)
-
-
-@remembered
-def _lookup(document: Document) -> Lookup:
-    return look_up(document.checkpoint)
 
 
 def _group_facts(node: Node) -> tuple[FactGroup, ...]:

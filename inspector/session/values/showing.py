@@ -17,11 +17,10 @@ from inspector.report.words.values import (
     scanned_words,
     statistics_lines,
 )
-from inspector.session.cache import remembered
 from inspector.session.document import Document
 from inspector.session.operations import Job
 from inspector.session.state import State
-from inspector.session.values.kinds import CELLS, PICTURE, RANK, SAVE, SCAN, STATISTICS, scan_of, selected_row
+from inspector.session.values.kinds import CELLS, PICTURE, RANK, SAVE, SCAN, STATISTICS, selected_row
 from inspector.session.values.page import (
     CellBlock,
     Picture,
@@ -42,19 +41,21 @@ _MOST_TITLE = 200
 _CANCELLED = "Cancelled."
 
 
-@remembered
 def requests_of(document: Document) -> Requests:
-    """Return what words the requests; it looks all storages up."""
-    requests = Requests(document.checkpoint)
-    requests.prepare()
-    return requests
+    """Return what words the requests; it looks all storages up, once."""
+
+    def prepared() -> Requests:
+        requests = Requests(document.checkpoint)
+        requests.prepare()
+        return requests
+
+    return document.recall("requests", (), prepared)
 
 
-@remembered
-def request_for(document: Document, row: int) -> Request | str:
+def request_for(requests: Requests, row: int) -> Request | str:
     """Return what is asked about a tensor, or why it has no values."""
     try:
-        return requests_of(document).of(row)
+        return requests.of(row)
     except ValuesError as error:
         return _said(error.what)
 
@@ -72,16 +73,18 @@ def choice_of(state: State, shape: tuple[int, ...]) -> SliceChoice:
     return state.slice if state.slice is not None else first_choice(shape)
 
 
-def values_page(state: State) -> ValuesPage:
-    """Return what is shown of the values of the selected tensor."""
-    document, row = state.ready, selected_row(state)
-    scan = scan_page(state)
-    if document is None or row is None:
+def values_page(
+    state: State, document: Document, requests: Requests, finished_scan: ScanPage | None
+) -> ValuesPage:
+    """Return what is shown of the values of the selected tensor, and of the scan of all."""
+    row = selected_row(state)
+    scan = finished_scan or _unfinished_scan(state)
+    if row is None:
         return ValuesPage(scan=scan)
     tensor = document.checkpoint.tensors[row]
     title = escape_text(cut_text(unescaped_path(tensor.path), _MOST_TITLE)) or "the root"
     facts = f"{tensor.dtype}, {format_shape(tensor.shape)}"
-    request = request_for(document, row)
+    request = request_for(requests, row)
     if isinstance(request, str):
         return ValuesPage(row=row, title=title, facts=facts, refusal=request, scan=scan)
     job = state.job(STATISTICS)
@@ -121,24 +124,15 @@ def _saved(job: Job | None) -> str:
     return job_error(job) or f"Saved as {escape_text(str(job.result))}."
 
 
-def scan_page(state: State) -> ScanPage:
-    """Return what is shown of the scan of all tensors."""
-    job, document, scan = state.job(SCAN), state.ready, scan_of(state)
-    if job is None or document is None:
-        return ScanPage()
+def _unfinished_scan(state: State) -> ScanPage:
+    job = state.job(SCAN)
+    return ScanPage() if job is None else ScanPage(progress=_progress(job), sentence=job_error(job))
+
+
+def finished_scan(document: Document, scan: Scan | None) -> ScanPage | None:
+    """Return what is shown of the scan of all tensors when it has ended."""
     if scan is None:
-        return ScanPage(progress=_progress(job), sentence=job_error(job))
-    return _scan_page(document, scan)
-
-
-def prepare_scan(document: Document, scan: Scan) -> None:
-    """Work out what is shown of a scan, which takes long for many tensors."""
-    _scan_page(document, scan)
-    sparks_of(document, scan)
-
-
-@remembered
-def _scan_page(document: Document, scan: Scan) -> ScanPage:
+        return None
     nodes, tensors = document.tree.tensor_nodes, document.checkpoint.tensors
     odd = [one for one in scan.tensors if one.oddities or one.statistics is None]
     rows = tuple(
@@ -167,7 +161,6 @@ def scan_findings(document: Document, scan: Scan | None) -> tuple[Finding, ...]:
     return value_findings(document.checkpoint, scan)
 
 
-@remembered
 def sparks_of(document: Document, scan: Scan | None) -> tuple[tuple[int, ...], ...]:
     """Return a small histogram for each tensor row, as heights from 0 to 8; empty before a scan."""
     if scan is None:
@@ -178,7 +171,6 @@ def sparks_of(document: Document, scan: Scan | None) -> tuple[tuple[int, ...], .
     return tuple(found)
 
 
-@remembered
 def row_marks(document: Document, scan: Scan | None) -> Marks:
     """Return the rows that something is wrong with: damaged ones, and those with NaN after a scan."""
     if scan is None:

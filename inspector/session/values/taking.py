@@ -11,7 +11,7 @@ from math import prod
 from inspector.records import dataclass
 from inspector.report.outline.node import Tree
 from inspector.session.document import Document, path_of_node
-from inspector.session.values.showing import request_for
+from inspector.session.values.showing import request_for, requests_of
 from inspector.units import format_count, format_nbytes
 from inspector.values.request import Request
 
@@ -55,19 +55,20 @@ def plan_taking(document: Document, nodes: Sequence[int], root: str) -> Taking:
         return nothing(why=f"Up to {MOST_FILES} tensors at once can be dragged out as .npy files.")
     if not rows:
         return nothing(why="There is no tensor in it to drag out as a .npy file.")
-    asked = {row: request_for(document, row) for row in rows}
+    requests = requests_of(document)
+    asked = {row: request_for(requests, row) for row in rows}
     refused = [said for said in asked.values() if isinstance(said, str)]
-    requests = {row: request for row, request in asked.items() if not isinstance(request, str)}
-    if not requests:
+    readable = {row: request for row, request in asked.items() if not isinstance(request, str)}
+    if not readable:
         return nothing(why=f"Not dragged out as .npy: {_lowered(refused[0])}")
-    nbytes = sum(map(_written_nbytes, requests.values()))
+    nbytes = sum(map(_written_nbytes, readable.values()))
     if nbytes > MOST_NBYTES:
         most = f"up to {format_nbytes(MOST_NBYTES)} can be dragged out as .npy"
         return nothing(why=f"That is {format_nbytes(nbytes)}, and {most}: save it on the Values page.")
-    names = _named(document.checkpoint.tensors[row].path for row in requests)
+    names = _named(document.checkpoint.tensors[row].path for row in readable)
     paths = (os.path.join(folder, name) for name in names)  # noqa: PTH118 - as above
     left = f"{format_count(len(refused), 'tensor')} left out: {_lowered(refused[0])}" if refused else ""
-    files = tuple(zip(paths, requests.values(), strict=True))
+    files = tuple(zip(paths, readable.values(), strict=True))
     return Taking(folder=folder, files=files, nbytes=nbytes, text=text, why=left)
 
 

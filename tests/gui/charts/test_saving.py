@@ -15,8 +15,8 @@ from inspector.gui.charts.saving import Saved, legend, proposed_path, save
 from inspector.gui.pages.memory.map_panel import MapPanel
 from inspector.gui.pages.memory.panel import MemoryPanel
 from inspector.records import replace
+from inspector.report.charts.bars import Chart
 from inspector.report.charts.tables import charts_csv, map_csv
-from inspector.session.screen import Chart
 from tests.gui import fakes
 from tests.gui.looking import colors_in
 from tests.gui.pages.memory.test_map_panel import FILE, screen_of

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inspector.gui.pages.facts import FilePanel, TensorPanel
 from inspector.records import replace
-from inspector.session.screen import FactGroup
+from inspector.report.details import FactGroup
 from tests.gui import fakes
 from tests.gui.looking import said
 

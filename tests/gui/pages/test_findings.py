@@ -6,8 +6,9 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QToolButton
 
 from inspector.gui.pages.findings import FindingCard, FindingsPanel, node_label
 from inspector.gui.widgets.labels import WrappedText
+from inspector.model.findings import Fix
 from inspector.records import replace
-from inspector.session.screen import FindingRow, Fix
+from inspector.session.screen import FindingRow
 from tests.gui import fakes
 from tests.gui.looking import button as button_in
 from tests.gui.looking import said, shown

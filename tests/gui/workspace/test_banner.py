@@ -41,6 +41,23 @@ def test_the_verdict_stands_in_one_line_and_the_rest_opens_below_it(banner, qtbo
     assert fakes.CUDA_ERROR in banner.accessibleDescription()
 
 
+def test_another_machine_is_said_with_a_way_back(banner, qtbot):
+    back = banner._here
+    assert not back.isVisible()
+    banner.show_banner(replace(SCREEN.banner, is_elsewhere=True, tone="warning"))
+    assert back.isVisible()
+    assert back.text() == "Not this machine: back"
+    with qtbot.waitSignal(banner.this_machine_wanted):
+        back.click()
+    assert banner.height() == BANNER_HEIGHT
+
+
+def test_the_export_stands_out_only_where_its_copy_loads(banner):
+    for is_way_out in (True, False):
+        banner.show_banner(replace(SCREEN.banner, is_way_out=is_way_out))
+        assert banner._export.property("kind") == ("primary" if is_way_out else "")
+
+
 def test_tab_reaches_the_verdict_and_return_opens_it(banner, qtbot):
     assert banner.focusPolicy() & Qt.FocusPolicy.TabFocus
     banner.setFocus()

@@ -28,7 +28,7 @@ from inspector.remap.export import Export, export_copy, make_receipt, refuse_rec
 from inspector.remap.files import OutFile
 from inspector.remap.plan import Plan, plan_remap
 from inspector.remap.rules import parse_rule
-from inspector.remap.torch_check import TorchCheck, check_with_torch
+from inspector.remap.torch_check import TorchCheck, check_with_torch, try_with_torch
 from inspector.resources import demo_path
 from tests.corpus import Case, varied
 from tests.sweep import put_through, table
@@ -644,6 +644,13 @@ def test_paths_are_absolute_and_a_nameless_copy_is_handed_over(
         "devices": ["cpu", "cuda:0"],  # others do not reach torch
     }
     assert text == "copied"
+
+
+def test_a_file_is_tried_without_another(say: Callable[[str], Path]) -> None:
+    say(f"yield {{**{GOOD}, 'verdict': 'loads', 'detail': json.dumps(head)}}, b''")
+    found = try_with_torch("a.pt", Progress())
+    assert (found.verdict, found.is_bad) == ("loads", False)
+    assert json.loads(found.detail) == {"copy": os.path.abspath("a.pt")}  # noqa: PTH100
 
 
 @pytest.mark.parametrize("verdict", ["differs", "failed"])

@@ -9,7 +9,7 @@ from inspector.pythons import Python
 from inspector.records import replace
 from inspector.report.machine import format_diagnosis, machine_document, machine_page, target_document
 from inspector.report.page import plain_lines, plain_text
-from inspector.target.profile import CPU_ONLY, Gpu, Profile
+from inspector.target.profile import Gpu, Profile
 from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.report.rows import is_harmless
@@ -44,32 +44,6 @@ def test_a_machine_as_json() -> None:
         "python": "/bin/python3",
     }
     assert "\n  python   /bin/python3 (python3 on PATH)\n" in plain_text(machine_page(machine, ()))
-
-
-def test_what_was_understood_of_a_target() -> None:
-    found = target_document(parse_target("4xcuda:2@24gb"))
-    assert found["understood"] == "4 NVIDIA GPUs of 24 GB each, cuda:2 wanted"
-    assert (found["id"], found["wanted"], found["destination"]) == ("4xcuda", "cuda:2", "cuda:2")
-    text = plain_text(machine_page(parse_target("cuda:1"), ()))
-    assert text.startswith(
-        "2 NVIDIA GPUs (the fewest with cuda:1; 4xcuda:1 means 4), cuda:1 wanted\n"
-        "  devices  cuda:0, cuda:1, cpu\n"
-    )
-
-
-def test_a_diagnosis_as_json() -> None:
-    diagnosis = Diagnosis(id="i", severity="note", title="t", explanation="e", evidence=("a",), steps=("b",))
-    assert machine_document(CPU_ONLY, (diagnosis,))["diagnoses"] == [
-        {
-            "id": "i",
-            "severity": "note",
-            "title": "t",
-            "explanation": "e",
-            "evidence": ["a"],
-            "steps": ["b"],
-            "certainty": "certain",
-        }
-    ]
 
 
 @table("path", PROFILES, ids=lambda path: path.stem)

@@ -9,9 +9,11 @@ from unittest.mock import MagicMock
 import pytest
 
 from inspector.progress import Progress
+from inspector.remap.torch_check import TorchCheck
 from inspector.resources import demo_path
 from inspector.session.controller import Session
 from inspector.session.document import Document
+from inspector.session.export import steps
 from inspector.session.jobs import open as opening
 from tests.unit.session.documents import AtOnce, a_view, saved_on
 
@@ -19,6 +21,19 @@ from tests.unit.session.documents import AtOnce, a_view, saved_on
 @pytest.fixture
 def view() -> MagicMock:
     return a_view()
+
+
+@pytest.fixture(autouse=True)
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that torch was asked to load: it gives no answer."""
+    asked: list[str] = []
+
+    def try_with_torch(path: str, progress: Progress, python: str | None = None) -> TorchCheck:
+        asked.append(path)
+        return TorchCheck(verdict="unchecked", detail="no torch")
+
+    monkeypatch.setattr(steps, "try_with_torch", try_with_torch)
+    return asked
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.model.findings import Fix
 from inspector.session.controller import Session
 from inspector.session.export.page import ExportWish
-from inspector.session.screen import BranchRow, Fix, Loading
+from inspector.session.screen import BranchRow, Loading
 
 ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "
@@ -50,12 +51,12 @@ def test_a_session_that_is_disposed_of_waits_for_nothing(session, view, runner) 
     session.open("/a.pth")
     runner.waits = True
     session.start_job("check")
-    (job,) = session.screen.jobs
+    (job,) = session._state.jobs
     view.reset_mock()
     session.dispose()
     assert job.progress.cancelled
     runner.go_on()
-    assert (session.screen.phase, session.screen.jobs, view.method_calls) == ("empty", (), [])
+    assert (session.screen.phase, session._state.jobs, view.method_calls) == ("empty", (), [])
 
 
 def test_all_devices_are_mapped_at_once(opened) -> None:

@@ -125,6 +125,17 @@ def test_large_files_are_mapped_and_legacy_ones_wait_for_memory(
     assert load_check.compare(one, one, [])["detail"] == "both files together take more memory than is free"
 
 
+def test_a_file_alone_is_loaded_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried(what: object) -> object:
+        ((found, _),) = load_check.answer({"copy": saved(tmp_path, "a.pt", what)}, iter(()))
+        return found["verdict"]
+
+    assert tried(value()) == "loads"
+    assert tried(Path("x")) == "failed"  # nothing but weights is loaded
+    monkeypatch.setattr(load_check, "_MOST_SHARE", 1e-12)
+    assert tried(value()) == "unchecked"
+
+
 def test_systems_that_do_not_tell_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: object, **named: object) -> str:
         raise FileNotFoundError

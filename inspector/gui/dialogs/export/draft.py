@@ -20,7 +20,7 @@ from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.cards import WholeArea, fill_lines, page_column
 from inspector.gui.widgets.controls import CalmComboBox, button_row
-from inspector.gui.widgets.labels import blocked, named, plain_label, plain_tooltip
+from inspector.gui.widgets.labels import blocked, named, plain_label, plain_tooltip, set_state
 from inspector.gui.widgets.path_text import PathText
 from inspector.records import replace
 from inspector.session.export.page import Destination, ExportDraft, ExportPage, ExportWish
@@ -238,6 +238,9 @@ class DraftPage(QWidget):
         self._sure.setVisible(draft.in_place)
         self._destination_part.setVisible(not draft.in_place)
         self._export.setText("Change" if draft.in_place else "Export")
+        kind = "" if draft.changes_nothing else "primary"
+        set_state(self._export, "kind", kind)
+        set_icon(self._export, "export", self._theme.tokens, "on_accent" if kind else "muted")
 
     def _show_destination(self, path: str) -> None:
         self._put = PathText(path)

@@ -16,8 +16,9 @@ from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.controls import number_field
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
 from inspector.overriding import override
+from inspector.report.charts.bars import Chart
 from inspector.report.charts.tables import charts_csv
-from inspector.session.screen import Chart, ForecastPage, Loading, Screen
+from inspector.session.screen import ForecastPage, Loading, Screen
 
 # The cards of the memory page: a chart, and the chart of what loading takes.
 

@@ -241,7 +241,7 @@ def test_what_cannot_be_written_says_why(dialog, draft):
 
 def test_a_change_can_be_undone_and_a_copy_has_a_receipt(dialog, qtbot, monkeypatch):
     dialog.show_page(
-        done(ExportResult(destination="/x", lines=(), title="Changed", is_copy=False, can_undo=True))
+        done(ExportResult(destination="/x", lines=(), done="Changed", is_copy=False, can_undo=True))
     )
     assert "Changed" in said(dialog)
     with qtbot.waitSignal(dialog.undo_wanted):

@@ -9,7 +9,7 @@ from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.view import ChartView
 from inspector.gui.pages.memory.panel import ChartCard, MemoryPanel
 from inspector.records import replace
-from inspector.session.screen import Bar, Chart, Segment
+from inspector.report.charts.bars import Bar, Chart, Segment
 from tests.gui import fakes
 from tests.gui.looking import area_of, charts_of, colors_in, said, words_in
 

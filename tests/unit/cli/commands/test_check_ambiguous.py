@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from inspector.progress import Progress
-from inspector.session.document import open_document
+from inspector.model.build import open_checkpoint
+from inspector.safety.verdict import judge
 from inspector.session.present.banner import safety_chip
 from tests.builders import zips
 from tests.builders.pickles import state_dict, storage, tensor
@@ -38,7 +38,7 @@ def test_ambiguous_file_is_safe_nowhere(cli, tmp_path: Path, name: str) -> None:
     assert "weights_only=True" in code
     assert "weights_only=False" not in code
     assert shown["verdict"] in {"runs-code", "dangerous"}
-    chip = safety_chip(open_document(str(path), Progress()).safety)
+    chip = safety_chip(judge(open_checkpoint(str(path))))
     assert chip.tone in {"warning", "bad"}
 
 
@@ -55,5 +55,5 @@ def test_what_only_differs_from_reader_to_reader_is_said_as_such(cli, tmp_path: 
     assert "weights_only=False" not in answer.out
     assert "programs read different things" in cli("show", path).out
     assert "# Programs read different things from this file" in cli("snippet", path).out
-    chip = safety_chip(open_document(str(path), Progress()).safety)
+    chip = safety_chip(judge(open_checkpoint(str(path))))
     assert (chip.text, chip.tone) == ("needs your trust", "warning")

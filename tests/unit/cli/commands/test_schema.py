@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from inspector.report.documents.schemas import schema_names
+from inspector.report.schemas import schema_names
 
 
 def test_schemas_are_listed_and_printed(cli) -> None:

@@ -14,7 +14,7 @@ from inspector.model.build import open_checkpoint
 from inspector.progress import Progress
 from inspector.report.comparing.document import diff_document
 from inspector.report.comparing.series import series_document
-from inspector.report.documents.finite import finite
+from inspector.report.jsonable import finite
 from inspector.report.values import scan_document, statistics_document
 from inspector.values.asking import ValueReader
 from inspector.values.request import Requests

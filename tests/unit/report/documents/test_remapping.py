@@ -5,7 +5,7 @@ from pathlib import Path
 
 from inspector.remap import export
 from inspector.remap.torch_check import TorchCheck
-from inspector.report.documents.remapping import torch_document
+from inspector.report.documents import torch_document
 from inspector.resources import demo_path
 from tests.unit.remap.samples import CUDA_0, mapping, stream, tensor, text, written, zip_of
 

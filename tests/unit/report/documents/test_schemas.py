@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from inspector.cli.commands import COMMANDS
 from inspector.errors import PlanError
-from inspector.report.documents import schemas
-from inspector.report.documents.schemas import schema_names, schema_text
+from inspector.report import schemas
+from inspector.report.schemas import schema_names, schema_text
 from tests.schemas import complaint
 
 SCHEMAS: dict[str, Any] = {name: json.loads(schema_text(name)) for name in schema_names()}

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.report.details import look_up
-from inspector.report.jsonable import row_text
+from inspector.report.jsonable import row_document
 from inspector.report.outline.chosen import total_of
 from inspector.report.outline.node import Node
 from inspector.report.outline.nodes import parameters_text
@@ -143,4 +142,4 @@ def test_a_shape_without_end_is_counted_and_not_written_out() -> None:
     assert named(tree, "m").shape_text == "over 10^30 params"
     assert total_of(tree, [1]).parameters > 10**4300
     assert strip_of(rows, tree, look_up(rows), [1]).facts[1:3] == ("over 10^30 params", "over 10^30 B")
-    assert json.loads(row_text(rows, tree.nodes[1]))["parameters"] is None
+    assert row_document(rows, tree.nodes[1])["parameters"] is None

@@ -6,7 +6,6 @@ from pathlib import Path
 from inspector.records import replace
 from inspector.remap.export import Export
 from inspector.remap.forms import Form, FormExport, LeftOut
-from inspector.remap.in_place import Patched
 from inspector.remap.recover import DamagedRecord, FileCheck, Lost, Recovery
 from inspector.remap.torch_check import TorchCheck
 from inspector.remap.verify import Comparison
@@ -65,15 +64,19 @@ LOST = Lost(
 )
 
 
+def compared(**how: object) -> list[str]:
+    given = {"differences": (), "tensors": 3, "moves": (), "compared_nbytes": 8, **how}
+    return results.compared(Comparison(**given), planned=False)
+
+
 @table(
     ("made", "said"),
     [
-        (lambda: results.copied(copy()), ["2.0 KB written", "1 tensor relabeled"]),
         (
-            lambda: results.copied(copy(kept_tensors=3, verified=True, copied_nbytes=2, compared_nbytes=1))[
-                2:
-            ],
+            lambda: results.copied(copy(kept_tensors=3, verified=True, copied_nbytes=2, compared_nbytes=1)),
             [
+                "2.0 KB written",
+                "1 tensor relabeled",
                 "3 tensors kept on the CPU by design",
                 CHECKED,
                 "1 B of 2 B copied were compared with the original",
@@ -84,86 +87,35 @@ LOST = Lost(
             [CHECKED, "the copied bytes were not compared"],
         ),
         (
-            lambda: results.copied(copy(verified=True, copied_nbytes=2, compared_nbytes=2))[2:],
-            [CHECKED, "every copied byte compared with the original"],
-        ),
-        (
-            lambda: results.copied(
-                copy(copied_nbytes=2, compared_nbytes=2, torch=TorchCheck(verdict="equal", torch="9"))
-            )[2:],
-            ["every copied byte compared with the original", "torch 9 loads it, and the tensors are equal"],
-        ),
-        (
             lambda: results.copied(copy(torch=replace(EQUAL, missing=("mps", "xpu:0"))))[2:],
             ["torch 9 loads it, and the tensors are equal (on the CPU: this machine has no mps, xpu:0)"],
         ),
-        (lambda: results.converted(form()), ["1.0 KB of the original's 2.0 MB, 1 tensor as zip"]),
+        (lambda: results.copied(copy(moved_tensors=0))[1:], ["no device changed"]),
         (
             lambda: results.converted(
                 form(model="a\x1b", prefix="m.", tied=(("a", "b"),) * 2, verified=True)
-            )[1:],
+            )[1:4],
             [
                 "taken from a\\u001b",
                 "prefix m. removed from every name",
                 "tied weights written once, a, a in the metadata only",
-                "reopened and compared: names, types and shapes of the tensors as planned",
-                "of their bytes only the ends of what was copied",
             ],
         ),
         (
-            lambda: results.recovered(recovery(unchecked=2, lost=(LOST,))),
-            [
-                "2 of 3 tensors saved, 1 B",
-                "reopened and compared: names, types and shapes of the tensors and all other values",
-                "2 of 5 storages have no checksum to compare",
-            ],
+            lambda: results.recovered(recovery(unchecked=2, lost=(LOST,)))[::2],
+            ["2 of 3 tensors saved, 1 B", "2 of 5 storages have no checksum to compare"],
         ),
+        (lambda: compared()[:1], ["the same"]),
         (
-            lambda: results.recovered(recovery())[2:],
-            ["every saved tensor matches the checksum in the file"],
+            lambda: compared(moved_hidden=1, moves=(("a\x1b", "cpu", 2),))[::2],
+            ["the same but for devices", "2 tensors moved from a\\u001b to cpu"],
         ),
-        (
-            lambda: results.compared(
-                Comparison(differences=(), tensors=3, moves=(("a\x1b", "cpu", 2),), compared_nbytes=8),
-                planned=True,
-            ),
-            [
-                "devices as planned",
-                "3 tensors, all other values, 8 B compared",
-                "2 tensors moved from a\\u001b to cpu",
-            ],
-        ),
-        (
-            lambda: results.compared(
-                Comparison(differences=(), tensors=3, moves=(), compared_nbytes=8), planned=False
-            )[0],
-            "the same",
-        ),
-        (
-            lambda: results.compared(
-                Comparison(differences=(), tensors=3, moves=(), compared_nbytes=8, moved_hidden=1),
-                planned=False,
-            )[::2],
-            ["the same but for devices", "1 device outside of tensors changed"],
-        ),
-        (
-            lambda: results.compared(
-                Comparison(differences=("a\x1b differs",), tensors=3, moves=(), compared_nbytes=8),
-                planned=False,
-            ),
-            ["a\\u001b differs"],
-        ),
-        (lambda: results.checked(checked(), 4), ["8 B read, 1 checksum compared", "no damage found"]),
-        (
-            lambda: results.checked(checked(lost=(LOST,)), 2),
-            ["8 B read, 1 checksum compared", "damaged: a\\u001b: its bytes are not in the file"],
-        ),
+        (lambda: compared(differences=("a\x1b differs",)), ["a\\u001b differs"]),
         (
             lambda: results.checked(
                 checked(unchecked=2, lost=(LOST,) * 3, records=(DamagedRecord("r", "bad"),)), 2
-            ),
+            )[1:],
             [
-                "8 B read, 1 checksum compared",
                 "2 records without a checksum: only the length was checked",
                 "damaged: a\\u001b: its bytes are not in the file",
                 "damaged: a\\u001b: its bytes are not in the file",
@@ -175,26 +127,6 @@ LOST = Lost(
 )
 def test_parts(made: Callable[[], list[str]], said: list[str]) -> None:
     assert made() == said
-
-
-def test_change_in_place() -> None:
-    done = Patched(
-        path=Path("a"),
-        record=Path("a.undo"),
-        nbytes=9,
-        written_nbytes=5,
-        appended=False,
-        moved_tensors=1,
-        kept_tensors=0,
-        verified=True,
-    )
-    assert results.patched(done, "a.undo\n") == [
-        "1 tensor relabeled in the file itself",
-        "5 B written",
-        CHECKED,
-        "written bytes read again, those of tensors not compared",
-        "can be undone as long as a.undo\\u000a exists",
-    ]
 
 
 @table(

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from inspector.progress import Progress
-from inspector.remap import storages
 from inspector.remap.storages import free_nbytes
 from inspector.session.device_map import map_devices
 from inspector.session.document import open_document
+from inspector.session.export import looking
 from inspector.session.export.draft import draft_of
 from inspector.session.export.looking import Wanted, look_at, wanted_by
 from inspector.session.export.page import ExportWish
@@ -89,7 +89,7 @@ def test_a_folder_that_takes_nothing_is_told(here, monkeypatch) -> None:
 
 
 def test_too_little_room_is_told_and_only_a_shared_copy_may_still_fit(here, monkeypatch) -> None:
-    monkeypatch.setattr(storages, "free_nbytes", lambda _folder: 1_200_000_000)
+    monkeypatch.setattr(looking, "free_nbytes", lambda _folder: 1_200_000_000)
     place, short = str(here / "new.pth"), "The disk has room for 1.2 GB, and the copy takes 3.0 GB."
     told = look_at(place, Wanted(source="/x.pth", nbytes=3_000_000_000))
     assert (told.found, told.note) == ("bad", short)

@@ -1,58 +1,58 @@
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from inspector.errors import CancelledError, PlanError
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.session.device_map import map_devices
 from inspector.session.export import steps
 from inspector.session.export.draft import draft_of
-from inspector.session.export.looking import Wanted
 from inspector.session.export.page import ExportWish
-from inspector.session.present.compose import device_map_of
-from inspector.session.state import ExportState
+from inspector.session.state import ExportState, State
 from inspector.target.profile import CPU_ONLY
 from tests.unit.session.documents import saved_on
 
 
+def opened(*devices: str, path: str = "/a.pth") -> State:
+    return State(phase="ready", path=path, document=saved_on(*devices, path=path))
+
+
 def test_a_draft_comes_with_what_exists_where_it_goes(tmp_path) -> None:
-    document = saved_on("cuda:0", path=str(tmp_path / "a.pth"))
-    ask = partial(device_map_of, document, CPU_ONLY, (), ())
-    draft, found = steps.propose(ask, document, ExportState(step="draft"), Progress())
+    state = opened("cuda:0", path=str(tmp_path / "a.pth"))
+    draft, found = steps.propose(state, ExportState(step="draft"), Progress())
     assert draft.destination == found.path == str(tmp_path / "a.cpu.pth")
-    typed = replace(found, path=str(tmp_path / "mine.pth"))
+    typed = replace(found, path="mine.pth")
     again = ExportState(step="draft", draft=draft, destination=typed)
-    assert steps.propose(ask, document, again, Progress())[1].path == typed.path
-    assert steps.look(str(tmp_path), Wanted(source=str(tmp_path / "a.pth")), Progress()).path == str(tmp_path)
-    assert steps.find(document, "layer0", Progress())
+    kept = steps.propose(state, again, Progress())[1]
+    assert (kept.path, kept.note) == ("mine.pth", f"This is {tmp_path / 'mine.pth'}.")
 
 
-def test_a_map_that_is_refused_is_not_carried_out() -> None:
-    document = saved_on("cuda:0")
-    refused = replace(device_map_of(document, CPU_ONLY, (), ()), refusal=PlanError("by hand"))
+def test_a_map_that_is_refused_is_not_carried_out(monkeypatch) -> None:
+    refused = PlanError("by hand")
+    planned = replace(map_devices(saved_on("cpu"), CPU_ONLY, ()), refusal=refused)
+    monkeypatch.setattr(steps, "ask", lambda *_asked: planned)
     with pytest.raises(PlanError, match="by hand"):
-        steps.carry_out(lambda: refused, partial(steps.Order), Progress())
+        steps.carry_out(opened("cpu"), ExportWish(), "/b.pth", Progress(), overwrite=False)
 
 
 def test_a_draft_counts_its_rows_and_can_be_cancelled() -> None:
     for kind in ("copy", "weights", "safetensors"):
-        document = saved_on("cuda:0", "cuda:1")
-        ask = partial(device_map_of, document, CPU_ONLY, (), ())
+        state = opened("cuda:0", "cuda:1")
         export = ExportState(step="draft", wish=ExportWish(kind=kind))
         progress = Progress("preparing the export")
 
-        steps.propose(ask, document, export, progress)
+        steps.propose(state, export, progress)
 
         assert progress.is_counted
         assert 0 < progress.done <= progress.total, kind
         progress.cancel()
         with pytest.raises(CancelledError):
-            steps.propose(ask, document, export, progress)
+            steps.propose(state, export, progress)
+        device_map = map_devices(state.document, CPU_ONLY, ())
         for passed in range(1 if kind == "copy" else 2):  # what becomes of each row, and the boxes
             with pytest.raises(CancelledError):
-                draft_of(ask(), export.wish, document.tree, _CancelledLate(passed))
+                draft_of(device_map, export.wish, state.document.tree, _CancelledLate(passed))
 
 
 class _CancelledLate(Progress):

@@ -25,6 +25,7 @@ from inspector.session.export.work import (
     patch_result,
     recovery_result,
     save_receipt,
+    tried_result,
     undo,
 )
 from inspector.target.profile import CPU_ONLY
@@ -40,12 +41,17 @@ def order(path: Path, destination: Path | str = "", **wish: object) -> Order:
         wish=ExportWish(**wish),
         destination=str(destination),
         overwrite=False,
+        target=CPU_ONLY,
     )
+
+
+LOADS = "Loads on a machine without a GPU: torch.load works there."
 
 
 def test_a_copy_comes_with_a_receipt(copy: Path) -> None:
     outcome = carry_out(order(copy, copy.with_name("out.pth"), verify="full"), Progress())
-    assert outcome.result.lines[-1] == "Every copied byte compared with the original."
+    assert outcome.result.lines[-2:] == ("Every copied byte compared with the original.", LOADS)
+    assert outcome.can_be_tried
     save_receipt(outcome.copied, str(copy.with_name("out.json")), Progress())
     receipt = json.loads(copy.with_name("out.json").read_text())
     assert receipt["copy"]["name"] == "out.pth"
@@ -76,8 +82,10 @@ def test_devices_outside_of_tensors_change_where_that_is_wished(tmp_path: Path) 
 def test_a_copy_that_torch_still_refuses_is_a_warning(tmp_path: Path) -> None:
     contents = mapping(net=call(name("mine", "Net"), text("a")), t=tensor(text("cuda:0")))
     path = written(tmp_path, zip_of(stream(contents), {"0": bytes(16)}))
-    (warning,) = carry_out(order(path, tmp_path / "out.pt"), Progress()).result.warnings
-    assert warning.startswith("torch.load still refuses it by default. NEEDS YOUR TRUST: it uses mine.Net")
+    outcome = carry_out(order(path, tmp_path / "out.pt"), Progress())
+    (warning,) = outcome.result.warnings
+    assert warning.startswith("Does not load on a machine without a GPU: refused without weights_only=False.")
+    assert (outcome.result.title, outcome.can_be_tried) == ("The copy is written", False)
 
 
 def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:
@@ -87,15 +95,21 @@ def test_a_file_that_was_changed_can_be_given_back(copy: Path) -> None:
     assert not outcome.result.is_copy
     assert {row.device for row in open_checkpoint(str(copy)).tensors} == {"cpu"}
     assert (outcome.changed, outcome.copied) == (True, None)
+    assert outcome.result.lines[-1] == LOADS
     cancelled = Progress()
     cancelled.cancel()
     with pytest.raises(CancelledError):
-        undo(str(copy), cancelled)
-    restored = undo(str(copy), Progress())
-    assert (restored.result.title, restored.changed) == ("The change is undone", True)
+        undo(str(copy), CPU_ONLY, cancelled)
+    restored = undo(str(copy), CPU_ONLY, Progress())
+    assert (restored.result.title, restored.changed, restored.can_be_tried) == (
+        *("The change is undone", True),
+        False,
+    )
+    (warning,) = restored.result.warnings
+    assert warning.startswith("Does not load on a machine without a GPU: saved on cuda:0, cuda:1.")
     assert copy.read_bytes() == before
     with pytest.raises(ExportError, match="nothing to undo"):
-        undo(str(copy), Progress())
+        undo(str(copy), CPU_ONLY, Progress())
 
 
 def test_the_weights_alone_say_what_they_leave_out(copy: Path) -> None:
@@ -120,6 +134,41 @@ def test_what_was_copied_is_said_and_nothing_else() -> None:
         "3 tensors relabeled.",
         "2 tensors kept on the CPU by design.",
     )
+
+
+def test_a_copy_without_another_device_says_that_it_is_the_same() -> None:
+    result = copy_result(export(moved_tensors=0))
+    assert result.title == "The copy changes nothing"
+    assert result.lines[1] == "No device changed."
+    assert copy_result(export(moved_tensors=0, moved_hidden=1)).title == "The copy is written"
+
+
+def test_what_is_written_stays_written_when_judging_it_is_cancelled(copy: Path) -> None:
+    class CancelledThen(Progress):
+        def start(self, label: str, *args: object, **more: object) -> None:
+            super().start(label, *args, **more)
+            if label == "judging what was written":
+                self.cancel()
+
+    outcome = carry_out(order(copy, copy.with_name("out.pth")), CancelledThen())
+    assert copy.with_name("out.pth").exists()
+    assert outcome.result.title == "The copy is written"
+    assert outcome.result.warnings[0].startswith("Was not judged: ")
+
+
+@table(
+    ("verdict", "title", "said"),
+    [
+        ("loads", "The copy is ready", "Tried: torch 2.13.0 loaded it here."),
+        ("failed", "The copy is written", "Tried: torch 2.13.0 does not load it here: RuntimeError: no"),
+        ("unchecked", "The copy is ready", "3 tensors relabeled."),
+    ],
+)
+def test_what_torch_itself_makes_of_a_file_is_told(verdict, title: str, said: str) -> None:
+    check = TorchCheck(verdict=verdict, detail="RuntimeError: no", torch="2.13.0")
+    judged = replace(copy_result(export(verified=False)), loads=True)
+    result = tried_result(judged, check)
+    assert (result.title, (*result.lines, *result.warnings)[-1]) == (title, said)
 
 
 @table(

@@ -22,22 +22,22 @@ def test_a_question_that_is_added_is_asked_followed_stopped_and_dropped_with_its
     monkeypatch.setitem(FILE_JOBS, "count", count)
     session.open("/a.pth")
     session.start_job("count")
-    (job,) = session.screen.jobs
+    (job,) = session._state.jobs
     assert (job.kind, job.status, job.result) == ("count", "done", "/a.pth")
     runner.waits = True
     session.start_job("count")
-    (job,) = session.screen.jobs
+    (job,) = session._state.jobs
     assert (job.status, job.result, job.progress.label) == ("running", None, "counting")
     session.stop_job("count")
-    assert (session.screen.jobs, job.progress.cancelled) == ((), True)
+    assert (session._state.jobs, job.progress.cancelled) == ((), True)
     runner.go_on()
-    assert session.screen.jobs == ()
+    assert session._state.jobs == ()
     session.start_job("count")
-    (job,) = session.screen.jobs
+    (job,) = session._state.jobs
     session.close()
-    assert (session.screen.jobs, job.progress.cancelled) == ((), True)
+    assert (session._state.jobs, job.progress.cancelled) == ((), True)
     runner.go_on()
-    assert session.screen.jobs == ()
+    assert session._state.jobs == ()
 
 
 @pytest.mark.wide

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import PlanError
-from inspector.remap.plan import plan_remap
-from inspector.session.device_map import DeviceMap
-from inspector.session.document import Document
+from inspector.records import replace
+from inspector.remap.torch_check import TorchCheck
+from inspector.session.device_map import DeviceMap, map_devices
 from inspector.session.export import steps
 from inspector.session.export.page import Destination, ExportWish
 
@@ -32,6 +32,123 @@ def test_an_export_is_asked_for_done_and_reported(real, view, copy) -> None:
     real.open(draft.destination)
     assert real.screen.export is None
     assert real.screen.banner.headline.endswith("Loads on every machine: torch.load works there.")
+
+
+def test_a_branch_on_a_device_that_is_not_here_is_told_before_and_after(real, tried, copy) -> None:
+    node = node_named(real, "model")
+    real.map_branches((node,), "cuda:0")
+    banner = real.screen.banner
+    assert not banner.is_way_out
+    assert banner.advice.startswith("The map leaves tensors on cuda:0, ")
+    real.begin_export()
+    draft = real.screen.export.draft
+    assert draft.warnings[0].startswith("With this plan it does not load on a machine without a GPU: saved ")
+    real.export(draft.destination)
+    result = real.screen.export.result
+    assert result.title == "The copy is written"
+    assert result.warnings[0].startswith("Does not load on a machine without a GPU: saved on cuda:0.")
+    assert not tried
+
+
+def test_what_loads_on_this_machine_is_tried_there_also_in_place(real, tried, copy) -> None:
+    real.set_target()
+    assert real.screen.banner.is_way_out
+    real.begin_export()
+    real.export(real.screen.export.draft.destination)
+    assert real.screen.export.result.lines[-1].startswith("Loads on this machine: torch.load works there.")
+    assert tried == [str(copy.with_name("demo.cpu.pth"))]
+    real.end_export()
+    real.begin_export()
+    real.change_export(ExportWish(kind="in-place"))
+    real.export("")
+    assert real.screen.export.result.title == "The file is changed"
+    assert tried[1:] == [str(copy)]
+    real.undo_export()
+    assert real.screen.export.result.warnings[0].startswith("Does not load on this machine: saved on cuda:0")
+    assert tried[2:] == []
+
+
+def test_what_torch_answers_late_is_added_and_what_is_left_is_not_waited_for(
+    real, runner, monkeypatch, copy
+) -> None:
+    real.set_target()
+    loaded = TorchCheck(verdict="loads", torch="9")
+    monkeypatch.setattr(steps, "try_with_torch", lambda *_args, **_more: loaded)
+    real.begin_export()
+    runner.waits = True
+    real.export(real.screen.export.draft.destination)
+    runner.go_on()
+    before = real.screen.export.result
+    real.save_receipt(str(copy.with_name("receipt.json")))
+    runner.waiting.reverse()
+    runner.go_on()
+    runner.go_on()
+    lines = real.screen.export.result.lines
+    added = ["The receipt is saved.", "Tried: torch 9 loaded it here."]
+    assert sorted(set(lines) - set(before.lines)) == added
+    assert [line.text for line in real.screen.log][-3:] == ["The copy is ready: demo.cpu.pth", *added]
+    real.begin_export()
+    runner.go_on()
+    real.export(str(copy.with_name("other.pth")))
+    runner.go_on()
+    real.end_export()
+    runner.go_on()
+    assert real.screen.export is None
+
+
+def test_what_torch_answers_of_a_change_is_not_said_of_its_undoing(real, runner, monkeypatch) -> None:
+    real.set_target()
+    loaded = TorchCheck(verdict="loads", torch="9")
+    monkeypatch.setattr(steps, "try_with_torch", lambda *_args, **_more: loaded)
+    real.begin_export()
+    real.change_export(ExportWish(kind="in-place"))
+    runner.waits = True
+    real.export("")
+    runner.go_on()
+    trial = runner.waiting.pop(0)
+    runner.waits = False
+    while runner.waiting:
+        runner.go_on()
+    real.undo_export()
+    told = real.screen.export.result
+    assert told.title == "The change is undone"
+    trial()
+    assert real.screen.export.result == told
+
+
+def test_another_machine_is_never_a_green_banner(session) -> None:
+    session.open("/a.pth")
+    assert session.screen.target == "this"
+    assert not session.screen.banner.is_elsewhere
+    session.set_target("2xcuda")
+    banner = session.screen.banner
+    assert banner.verdict.startswith("Loads on ")
+    assert (banner.tone, banner.is_elsewhere, banner.is_way_out) == ("warning", True, False)
+    assert banner.action == "Export\u2026"
+    session.begin_export()
+    draft = session.screen.export.draft
+    assert draft.changes_nothing
+    assert draft.summary[0].startswith("Nothing changes: the copy equals the original.")
+    session.set_target()
+    assert (session.screen.banner.tone, session.screen.banner.is_elsewhere) == ("bad", False)
+
+
+def test_a_typed_destination_is_seen_from_the_folder_of_the_file(real, copy, monkeypatch, tmp_path) -> None:
+    elsewhere = tmp_path / "installation"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    real.begin_export()
+    real.look_at_destination("typed.pth")
+    found = real.screen.export.destination
+    assert (found.path, found.note) == ("typed.pth", f"This is {copy.with_name('typed.pth')}.")
+    real.export("typed.pth")
+    assert real.screen.export.result.destination == str(copy.with_name("typed.pth"))
+    assert list(elsewhere.iterdir()) == []
+    monkeypatch.setenv("HOME", str(elsewhere))
+    real.end_export()
+    real.begin_export()
+    real.export("~/home.pth")
+    assert (elsewhere / "home.pth").exists()
 
 
 def test_an_export_that_fails_says_why_and_leads_back(real, copy) -> None:
@@ -108,18 +225,13 @@ def test_a_copy_of_a_file_that_was_closed_is_not_reported_on_the_next(real, runn
 
 
 def test_a_map_that_is_refused_is_not_exported(session, monkeypatch) -> None:
+    error = PlanError("tensors disagree", remedy="give them one device")
+
+    def refused(*asked: object) -> DeviceMap:
+        return replace(map_devices(*asked), refusal=error)
+
+    monkeypatch.setattr("inspector.session.present.compose.map_devices", refused)
     session.open("/a.pth")
-
-    def refused(document: Document, *_asked: object) -> DeviceMap:
-        return DeviceMap(
-            checkpoint=document.checkpoint,
-            going=(),
-            branches=(),
-            plan=plan_remap(document.checkpoint, ()),
-            refusal=PlanError("tensors disagree", remedy="give them one device"),
-        )
-
-    monkeypatch.setattr("inspector.session.present.compose.device_map_of", refused)
     session.begin_export()
     page = session.screen.export
     assert (page.stage, page.draft, page.failure.what) == ("failed", None, "tensors disagree")

@@ -52,7 +52,8 @@ def test_a_late_answer_keeps_the_choices_that_were_made_meanwhile(view, runner, 
 
 def test_a_wanted_device_moves_the_map_and_is_forgotten_with_its_machine(view, runner, files) -> None:
     files["/a.pth"] = saved_on("cuda:0", "cpu")
-    session = Session(view, runner, (), lambda progress, python: GPUS, "this", wanted="cuda:1")
+    session = Session(view, runner, (), lambda progress, python: GPUS)
+    session.set_wanted("cuda:1")
     assert (session.screen.devices, session.screen.wanted) == ((), "")  # nobody knows yet what it has
     session.open("/a.pth")
     assert [choice.id for choice in session.screen.devices] == ["", "cuda:0", "cuda:1"]
@@ -105,10 +106,10 @@ def test_a_second_file_does_not_ask_while_the_probe_runs(view, runner, files) ->
     runner.go_on()
     runner.go_on()  # the verdict
     session.open("/a.pth")
-    assert [job.kind for job in session.screen.jobs] == ["probe", "open"]
+    assert [job.kind for job in session._state.jobs] == ["probe", "open"]
     runner.waiting.pop()()
     runner.waiting.pop()()
-    assert [job.kind for job in session.screen.jobs] == ["probe", "look"]
+    assert [job.kind for job in session._state.jobs] == ["probe", "look"]
 
 
 @pytest.mark.parametrize("error", [CheckpointError("no torch"), OSError("no process"), CancelledError()])

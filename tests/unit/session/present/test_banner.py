@@ -11,12 +11,12 @@ from inspector.remap.plan import plan_remap
 from inspector.safety.verdict import judge
 from inspector.session.device_map import DeviceMap, Pairs, map_devices
 from inspector.session.document import Document
-from inspector.session.present import banner as verdict
+from inspector.session.export.outlook import planned
 from inspector.session.present.banner import after_reading, banner, safety_chip
 from inspector.session.present.banner import saved_on as sentence
 from inspector.session.screen import Banner
 from inspector.target.profile import Profile
-from inspector.target.simulate import DefaultLoad, LoadFailure, judge_load
+from inspector.target.simulate import DefaultLoad, Judged, LoadFailure, judge_load
 from inspector.target.wish import parse_target
 from tests.sweep import table
 from tests.unit.report.rows import checkpoint, is_harmless, storage, tensor, value
@@ -33,8 +33,22 @@ PROTOCOL_4 = Safety(opcodes=("STACK_GLOBAL",), protocol=4, oddities=(), unread=(
 
 
 def say(document: Document, target: str = "cpu", chosen: Pairs = (), *findings: Finding) -> Banner:
+    judged = judged_on(document, target)
+    device_map = map_devices(document, judged.target, chosen)
+    return banner(document, judged, device_map, judge_planned(document, judged, device_map), findings)
+
+
+def judge_planned(document: Document, judged: Judged, device_map: DeviceMap) -> DefaultLoad:
+    return judge_load(planned(document.checkpoint, device_map.plan), judged.target)
+
+
+def judged_on(document: Document, target: str) -> Judged:
     profile = parse_target(target)
-    return banner(document, profile, map_devices(document, profile, chosen), findings)
+    return Judged(checkpoint=document.checkpoint, target=profile, load=verdict_of(document, profile))
+
+
+def verdict_of(document: Document, target: Profile) -> DefaultLoad:
+    return judge_load(document.checkpoint, target, judge(document.checkpoint))
 
 
 def finding(severity: str, title: str = "Something Is Odd", **fields: object) -> Finding:
@@ -79,50 +93,11 @@ SAYINGS = (
         ),
     ),
     (
-        saved_on("cuda:0"),
-        "cuda",
-        "good: Saved on cuda:0 (4.0 KB). Loads on a machine with 1 NVIDIA GPU: torch.load works there.",
-    ),
-    (
-        saved_on("cuda:0", "cuda:1", "cpu"),
-        "cpu",
-        (
-            "bad: Saved on cuda:0 (4.0 KB), cuda:1 (4.0 KB) and the CPU (4.0 KB). Does not load on a "
-            f"machine without a GPU: saved on cuda:0, cuda:1. -> Map cuda:0 and cuda:1 to cpu: {THEN}"
-        ),
-    ),
-    (
-        saved_on(*EIGHT, "cpu"),
-        "cpu",
-        (
-            f"bad: Saved on {RUN} (32.0 KB) and the CPU (4.0 KB). Does not load on a machine without a"
-            f" GPU: saved on cuda:0-7. -> Map {RUN} to cpu: {THEN}"
-        ),
-    ),
-    (
         saved_on(*EIGHT),
         "2xcuda",
         (
             f"bad: Saved on {RUN} (32.0 KB). Does not load on a machine with 2 NVIDIA GPUs: saved on "
             f"cuda:2-7. -> Map cuda:2 to cuda:0, cuda:3 to cuda:1, cuda:4 to cuda:0 and 3 more: {THEN}"
-        ),
-    ),
-    (
-        saved_on(*EIGHT),
-        "8xcuda",
-        f"good: Saved on {RUN} (32.0 KB). Loads on a machine with 8 NVIDIA GPUs: torch.load works there.",
-    ),
-    (
-        saved_on("mps"),
-        "mps",
-        "good: Saved on mps (4.0 KB). Loads on Apple silicon: torch.load works there.",
-    ),
-    (
-        saved_on("mps"),
-        "xpu",
-        (
-            "bad: Saved on mps (4.0 KB). Does not load on a machine with an Intel GPU: saved on mps. "
-            f"-> Map mps to xpu:0: {THEN}"
         ),
     ),
     (
@@ -159,28 +134,11 @@ SAYINGS = (
         ),
     ),
     (
-        saved_on("cuda:0", **NET),
-        "cpu",
-        (
-            "bad: A whole module (net.Net), saved on cuda:0 (4.0 KB). Does not load on a machine "
-            "without a GPU: refused until 1 name is allowed, and saved on cuda:0. -> Map cuda:0 to "
-            f"cpu: {THEN}"
-        ),
-    ),
-    (
         saved_on("cuda:0", safety=PROTOCOL_4),
         "cpu",
         (
             "bad: Saved on cuda:0 (4.0 KB). Does not load on a machine without a GPU: refused without"
             f" weights_only=False, and saved on cuda:0. -> Map cuda:0 to cpu: {THEN}"
-        ),
-    ),
-    (
-        saved_on("cuda:0", safety=PROTOCOL_4),
-        "cuda",
-        (
-            "warning: Saved on cuda:0 (4.0 KB). Does not load on a machine with 1 NVIDIA GPU: refused"
-            " without weights_only=False."
         ),
     ),
     (
@@ -214,7 +172,7 @@ def test_the_error_is_torchs_own_with_nothing_invisible_in_it() -> None:
 
 def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> None:
     failure = LoadFailure(finding="truncated", device="", storage="0", message="RuntimeError: short")
-    monkeypatch.setattr(verdict, "load_of", lambda document, target: stopped(document, target, failure))
+    monkeypatch.setitem(globals(), "verdict_of", lambda *asked: stopped(*asked, failure))
     said = say(
         saved_on("cuda:0"), "cpu", (), finding("error"), finding("error", id="truncated", detail=SHORT)
     )
@@ -225,7 +183,7 @@ def test_an_error_that_no_device_raises_comes_on_every_machine(monkeypatch) -> N
 
 def test_a_device_that_no_map_reaches_gets_no_advice_to_map_it(monkeypatch) -> None:
     failure = LoadFailure(finding="hidden-device", device="cuda:3", storage="", message="RuntimeError: no")
-    monkeypatch.setattr(verdict, "load_of", lambda document, target: stopped(document, target, failure))
+    monkeypatch.setitem(globals(), "verdict_of", lambda *asked: stopped(*asked, failure))
     said = say(saved_on("cuda:0"), "cpu", (), finding("note", id="hidden-device", detail="A generator."))
     assert said.headline.endswith("Does not load on a machine without a GPU: saved on cuda:3.")
     assert said.advice == "A generator."
@@ -271,16 +229,16 @@ def test_a_map_that_cannot_be_carried_out_says_why() -> None:
         plan=plan_remap(document.checkpoint, ()),
         refusal=PlanError("tensors disagree"),
     )
-    said = banner(document, parse_target("cuda"), refused, ())
+    judged = judged_on(document, "cuda")
+    said = banner(document, judged, refused, judged.load, ())
     assert (said.tone, said.advice) == ("warning", "This map cannot be carried out: tensors disagree.")
 
 
 def test_a_danger_without_a_reason_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
     document = saved_on("cpu", names=("os.system",))
-    bare = replace(document.safety, reasons=(), globals=())
-    monkeypatch.setattr("inspector.safety.verdict.judge", lambda _checkpoint: bare)
-    bare_document = saved_on("cpu", names=("os.system",))
-    assert say(bare_document).advice.startswith("Do not load it unless")
+    bare = replace(judge(document.checkpoint), reasons=(), globals=())
+    monkeypatch.setitem(globals(), "judge", lambda _checkpoint: bare)
+    assert say(document).advice.startswith("Do not load it unless")
 
 
 def test_devices_without_stored_bytes_are_counted() -> None:
@@ -300,25 +258,24 @@ def test_devices_without_stored_bytes_are_counted() -> None:
     ],
 )
 def test_chip_tells_the_safety(document: Document, text: str, tone: str) -> None:
-    chip = safety_chip(document.safety)
+    chip = safety_chip(judge(document.checkpoint))
     assert (chip.text, chip.tone) == (text, tone)
     assert chip.tooltip.lower().startswith(f"{text}: ")
 
 
 def test_what_keeps_torch_from_the_gpu_is_said_first() -> None:
-    document, target = saved_on("cuda:0"), parse_target("cpu")
-    found = banner(
-        document, target, map_devices(document, target, ()), (), "CUDA_VISIBLE_DEVICES hides every GPU"
-    )
-    assert found.advice == f"CUDA_VISIBLE_DEVICES hides every GPU. Map cuda:0 to cpu: {THEN}"
-    loads = banner(saved_on("cpu"), target, map_devices(saved_on("cpu"), target, ()), (), "No driver")
-    assert loads.advice == ""
+    for device, advice in (("cuda:0", f"No driver. Map cuda:0 to cpu: {THEN}"), ("cpu", "")):
+        document = saved_on(device)
+        judged = judged_on(document, "cpu")
+        device_map = map_devices(document, judged.target, ())
+        found = banner(document, judged, device_map, judged.load, (), "No driver")
+        assert found.advice == advice
 
 
 def test_what_does_not_fit_is_read_all_the_same() -> None:
     document, target = saved_on("cuda:0"), parse_target("cuda@0.001mb")
     rows = diagnose(document.checkpoint, judge(document.checkpoint), target)
-    found = banner(document, target, map_devices(document, target, ()), rows)
+    found = say(document, "cuda@0.001mb", (), *rows)
     assert found.headline.endswith(
         "Does not fit on a machine with 1 NVIDIA GPU of 0.001 MB: torch.load takes 4.1 KB of cuda:0, which "
         "has 1.0 KB."

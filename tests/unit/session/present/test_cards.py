@@ -5,7 +5,7 @@ from inspector.doctor.diagnosis import Diagnosis
 from inspector.model.findings import Finding, Fix, finding
 from inspector.records import replace
 from inspector.session.present import compose as cards
-from inspector.session.present.compose import doctor_cards, explanation_card, finding_card
+from inspector.session.present.compose import ailments, doctor_cards, explanation_card, finding_card
 from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import Judged, judge_load
 from inspector.target.wish import parse_target
@@ -74,7 +74,7 @@ def test_an_error_about_a_device_names_what_ails_the_machine() -> None:
     def facts(about: Explanation, name: str) -> dict[str, str]:
         machine = parse_target(str(PROFILES / f"{name}.json"))
         judged = Judged(checkpoint=made, target=machine, load=judge_load(made, machine))
-        return dict(explanation_card(about, NODES, judged).facts)
+        return dict(explanation_card(about, NODES, judged, ailments(doctor_cards(machine))).facts)
 
     old = facts(about, "driver-too-old-470")
     assert old["On the target"] == "The NVIDIA driver is too old for this torch"

@@ -15,6 +15,9 @@ from inspector.session.screen import CheckPage
 from inspector.session.state import State
 from tests.builders.folders import two_shards
 from tests.builders.safetensors import model
+from tests.unit.session.documents import saved_on
+
+DOCUMENT = saved_on("cpu")
 
 
 def flip(path: Path, place: int) -> None:
@@ -54,8 +57,9 @@ def test_very_many_losses_are_counted(real, copy) -> None:
 
 def test_a_check_that_runs_is_followed_and_one_that_was_cancelled_is_forgotten() -> None:
     job = Job(kind="check", about="a", progress=Progress("reading"))
-    assert check_page(State(jobs=(job,))) == CheckPage(progress=job.progress)
-    assert check_page(State(jobs=(replace(job, status="cancelled"),))) == check_page(State()) == CheckPage()
+    assert check_page(State(jobs=(job,)), DOCUMENT) == CheckPage(progress=job.progress)
+    cancelled = check_page(State(jobs=(replace(job, status="cancelled"),)), DOCUMENT)
+    assert cancelled == check_page(State(), DOCUMENT) == CheckPage(hint=cancelled.hint)
 
 
 def test_a_file_that_is_gone_is_told(real, copy) -> None:
@@ -87,7 +91,7 @@ def test_records_without_checksums_are_counted_and_damaged_ones_named() -> None:
         findings=(),
     )
     job = Job(kind="check", about="a", progress=Progress(), status="done", result=found)
-    page = check_page(State(jobs=(job,)))
+    page = check_page(State(jobs=(job,)), DOCUMENT)
     assert page.tone == "bad"
     assert page.lines[1] == "2 records without a checksum: only the length was checked."
     assert page.lines[-1] == "Damaged: record version: its bytes were changed."

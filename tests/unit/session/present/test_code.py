@@ -23,7 +23,7 @@ def test_a_device_that_is_kept_by_choice_stays_in_the_code() -> None:
         ((("cuda:0", "cuda:1"), ("cuda:1", "cuda:0")), '{"cuda:0": "cuda:1", "cuda:1": "cuda:0"}'),
     ):
         device_map = map_devices(document, ONE, chosen)
-        page = code_page(document, device_map, ONE, "plain", is_exact=bool(chosen))
+        page = code_page(document, device_map, ONE, "plain", chosen)
         flat = " ".join(page.text.split())
         assert (said in flat) == bool(chosen)
         assert page.style == "plain"
@@ -38,17 +38,18 @@ def test_what_no_map_location_says_is_told() -> None:
         )
     )
     branches = tuple(parse_rule(f"path:model/{name}\u202e@cuda:1") for name in "abcd")
-    told = code_page(rows, map_devices(rows, ONE, (("cpu", "cuda:0"),), branches), ONE, "", is_exact=True)
+    chosen = (("cpu", "cuda:0"),)
+    told = code_page(rows, map_devices(rows, ONE, chosen, branches), ONE, "", chosen)
     text = " ".join(line.removeprefix("# ") for line in told.text.splitlines())
     assert text.startswith("The map also sends model/a\\u202e to cuda:1, model/b\\u202e to cuda:1, ")
     assert " and 1 more. map_location knows no names: only an exported copy has that." in text
     assert "The map sends what is on the CPU to cuda:0, but for 1 tensor that belong there" in text
     two = map_devices(rows, ONE, (), branches[:2])
-    told = code_page(rows, two, ONE, "", is_exact=False)
+    told = code_page(rows, two, ONE, "", ())
     assert "more. map_location" not in told.text
     assert "what is on the CPU" not in told.text
     assert told.text.count("# The map") == 1
-    plain = code_page(rows, map_devices(rows, ONE, ()), ONE, "", is_exact=False)
+    plain = code_page(rows, map_devices(rows, ONE, ()), ONE, "", ())
     assert not plain.text.startswith("#")
 
 
@@ -59,5 +60,5 @@ def test_code_that_cannot_be_given_says_why(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "render", refuse)
     monkeypatch.setattr(module, "offered_styles", lambda rows, wanted: ())
     document = saved_on("cpu")
-    code = code_page(document, map_devices(document, CPU_ONLY, ()), CPU_ONLY, "plain", is_exact=False)
+    code = code_page(document, map_devices(document, CPU_ONLY, ()), CPU_ONLY, "plain", ())
     assert (code.style, code.styles, code.text) == ("", (), "# no code\\u000afor this\n")

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from inspector.records import replace
-from inspector.session.device_map import map_devices
+from inspector.session.device_map import Pairs, map_devices
+from inspector.session.document import Document
 from inspector.session.present.compose import forecast_page
 from inspector.session.screen import ForecastPage, Loading
+from inspector.target.simulate import judge_load
 from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
 from tests.unit.session.documents import document_of, saved_on
@@ -12,13 +14,15 @@ DOCUMENT = saved_on("cuda:0", "cuda:1")
 
 
 def page(target: str, ranks: int = 1, *, mmap: bool = False, **fields: object) -> ForecastPage:
-    document = saved_on("cuda:0", "cuda:1", **fields)
-    profile = parse_target(target)
-    found = forecast_page(
-        document, profile, map_devices(document, profile, ()), Loading(ranks=ranks, mmap=mmap)
-    )
+    found = forecast(saved_on("cuda:0", "cuda:1", **fields), target, Loading(ranks=ranks, mmap=mmap))
     assert found is not None
     return found
+
+
+def forecast(document: Document, target: str, loading: Loading, chosen: Pairs = ()) -> ForecastPage | None:
+    profile = parse_target(target)
+    load = judge_load(document.checkpoint, profile)
+    return forecast_page(document, profile, load, map_devices(document, profile, chosen), loading)
 
 
 def labels(found: ForecastPage) -> list[str]:
@@ -61,17 +65,14 @@ def test_only_a_zip_can_be_mapped() -> None:
 def test_compressed_records_are_not_mapped() -> None:
     plain = DOCUMENT.checkpoint
     storages = tuple(row._replace(file_offset=None) for row in plain.storages)
-    document, target = document_of(replace(plain, storages=storages)), parse_target("cpu")
-    packed = forecast_page(document, target, map_devices(document, target, ()), Loading(mmap=True))
+    packed = forecast(document_of(replace(plain, storages=storages)), "cpu", Loading(mmap=True))
     assert packed is not None
     assert not packed.can_map  # torch would read noise, and say nothing
     assert not packed.loading.mmap
 
 
 def test_nothing_stored_needs_no_forecast() -> None:
-    document = saved_on("meta")
-    target = parse_target("cpu")
-    assert forecast_page(document, target, map_devices(document, target, ()), Loading()) is None
+    assert forecast(saved_on("meta"), "cpu", Loading()) is None
 
 
 def test_optimizer_state_that_moves_later_is_said_not_to_be_counted() -> None:
@@ -86,11 +87,7 @@ def test_optimizer_state_that_moves_later_is_said_not_to_be_counted() -> None:
     document = document_of(checkpoint(*rows))
 
     def notes(target: str, **chosen: str) -> tuple[str, ...]:
-        profile = parse_target(target)
-        found = forecast_page(
-            document, profile, map_devices(document, profile, tuple(chosen.items())), Loading()
-        )
-        return found.notes
+        return forecast(document, target, Loading(), tuple(chosen.items())).notes
 
     assert notes("cuda") == ("Not counted: optimizer.load_state_dict puts 2.0 KB on cuda as well.",)
     assert notes("cuda", cpu="cuda:0") == ()  # it is there already

@@ -4,7 +4,7 @@ import pytest
 
 from inspector.progress import Progress
 from inspector.session.controller import Session
-from inspector.session.present import presenter
+from inspector.session.present import presenter, rows
 from inspector.session.present.compose import compose
 from inspector.target.profile import Profile
 from tests.unit.session.documents import saved_on
@@ -41,7 +41,9 @@ def test_with_many_tensors_the_answer_comes_from_the_worker(large, runner) -> No
     assert going(large) == {"cuda:0": "cpu", "cuda:1": "cpu", "cpu": "cpu"}
     large.set_target("cuda")
     large.select(1)
-    assert len(runner.waiting) == 2  # no third worker for what costs little
+    assert len(runner.waiting) == 1  # one worker at a time
+    assert large.screen.selected == 1
+    assert large.screen.tensor
     runner.go_on()  # the first question was overtaken
     assert going(large)["cuda:0"] == "cpu"
     runner.go_on()
@@ -53,7 +55,7 @@ def test_the_sum_of_many_rows_comes_from_the_worker(large, runner, monkeypatch) 
     runner.waits = True
     large.pick((1, 2))
     assert large.screen.strip.title == "2 rows"
-    monkeypatch.setattr(presenter, "_MANY_PICKED", 2)
+    monkeypatch.setattr(rows, "MOST_PICKED", 2)
     large.pick((1, 2, 3))
     assert large.screen.strip.title == "2 rows"
     runner.go_on()
@@ -137,21 +139,6 @@ def test_a_choice_made_while_the_file_is_read_is_worked_out_by_the_worker(
         runner.go_on()
     assert session.screen.phase == "ready"
     assert session.screen.target == ("mps" if change == "target" else "this")
-
-
-def test_the_target_of_the_last_time_is_prepared_by_the_worker(view, runner, files, monkeypatch) -> None:
-    prepared: list[str] = []
-
-    def watched(state):
-        prepared.append(state.target)
-        return compose(state)
-
-    monkeypatch.setattr(presenter, "compose", watched)
-    files["/a.pth"] = saved_on("cuda:0", path="/a.pth")
-    session = Session(view, runner, target="mps")
-    session.open("/a.pth")
-    assert (set(prepared), session.screen.target) == ({"mps"}, "mps")
-    assert Session(view, runner, target="a machine that is no more").screen.target == "this"
 
 
 @pytest.mark.parametrize("many", [1, 1000])
@@ -248,7 +235,7 @@ def test_a_search_does_not_wait_for_the_verdict(view, runner, files) -> None:
     assert not session.screen.is_checking
     assert session.screen.banner != unjudged
     assert session.screen.matches == (session.screen.tree.tensor_nodes[0],)
-    assert not session.screen.jobs
+    assert not session._state.jobs
 
 
 def test_a_search_in_a_file_that_was_closed_is_not_begun(view, runner, files) -> None:

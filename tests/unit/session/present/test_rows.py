@@ -5,7 +5,6 @@ from inspector.records import replace
 from inspector.session.document import Document
 from inspector.session.operations import Job
 from inspector.session.present.compose import compose
-from inspector.session.present.rows import node_facts
 from inspector.session.screen import Screen
 from inspector.session.state import State
 from inspector.values.statistics import Oddity, Scan, Scanned
@@ -20,7 +19,7 @@ def ready(document: Document, **fields: object) -> Screen:
 def test_parameters_that_cannot_be_counted_are_named() -> None:
     packed = {"role": "buffer", "dtype": "int32", "shape": (8, 8)}
     document = document_of(checkpoint(tensor("m", "a"), tensor("m", "q", **packed)))
-    (group,) = node_facts(document, 1)[:1]
+    (group,) = ready(document, selected=1).tensor[:1]
     assert dict(group.facts)["Parameters"] == "4; 1 matrix of integers, maybe packed weights, not counted"
     assert dict(ready(document).file[0].facts)["Parameters"] == dict(group.facts)["Parameters"]
 

@@ -270,7 +270,7 @@ def test_nothing_is_asked_without_a_tensor(session) -> None:
     session.close()
     session.scan_values()
     assert Here.asked == []
-    assert {STATISTICS, PICTURE, CELLS, SCAN, SAVE}.isdisjoint(job.kind for job in session.screen.jobs)
+    assert {STATISTICS, PICTURE, CELLS, SCAN, SAVE}.isdisjoint(job.kind for job in session._state.jobs)
 
 
 def test_children_end_with_the_window(session) -> None:

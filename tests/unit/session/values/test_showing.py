@@ -3,17 +3,15 @@ from __future__ import annotations
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.operations import Job
+from inspector.session.present.compose import ask
 from inspector.session.state import State
+from inspector.session.values.page import ValuesPage
 from inspector.session.values.showing import (
     SAVE,
     SCAN,
     STATISTICS,
-    prepare_scan,
-    requests_of,
-    scan_page,
     slice_shape,
     sparks_of,
-    values_page,
 )
 from inspector.values.statistics import Oddity, Scan, Scanned
 from tests.unit.session.documents import document_of
@@ -27,28 +25,16 @@ def with_job(kind: str, **fields: object) -> State:
     return READY.with_job(Job(kind=kind, about="/a.pt", progress=Progress(), **fields))
 
 
+def values_page(state: State) -> ValuesPage:
+    return ask(state, "values")
+
+
 def test_a_tensor_without_values_says_why() -> None:
     page = values_page(replace(READY, selected=DOCUMENT.tree.tensor_nodes[1]))
     assert page.title == "b\\u001b"
     assert page.refusal == "It was saved from the meta device, which keeps no values."
-    assert values_page(State()).row is None
+    assert values_page(replace(READY, selected=None)).row is None
     assert values_page(replace(READY, selected=0)).row is None
-
-
-def test_what_all_requests_need_is_looked_up_once() -> None:
-    document = document_of(checkpoint(tensor("a"), stored()))
-    found = requests_of(document)
-    assert {"_storages", "_encodings"} <= vars(found).keys()
-    assert requests_of(document) is found
-
-
-def test_a_scan_is_prepared_where_it_was_made(monkeypatch) -> None:
-    scan = Scan(tensors=(Scanned(row=0, statistics=None, why="x", spark=(1,)),), nbytes=0)
-    prepare_scan(DOCUMENT, scan)
-    monkeypatch.setattr("inspector.session.values.showing.scan_sentence", None)
-    state = with_job(SCAN, status="done", result=scan)
-    assert scan_page(state).sentence == "0 tensors read: nothing odd; 1 could not be read."
-    assert sparks_of(DOCUMENT, scan) is sparks_of(DOCUMENT, scan)
 
 
 def test_how_work_ended_is_said() -> None:
@@ -65,11 +51,11 @@ def test_a_scan_lists_the_odd_before_the_unread_and_counts_the_rest() -> None:
         Scanned(row=1, statistics=None, why="no"),
         Scanned(row=0, statistics=None, oddities=(Oddity.ZERO,), spark=(1,)),
     )
-    page = scan_page(with_job(SCAN, status="done", result=Scan(tensors=tensors, nbytes=0)))
+    page = values_page(with_job(SCAN, status="done", result=Scan(tensors=tensors, nbytes=0))).scan
     assert [row.path for row in page.rows] == ["a", "b\\u001b"]
     assert (page.more, page.is_odd) == (0, True)
-    assert scan_page(with_job(SCAN)).progress is not None
-    assert scan_page(with_job(SCAN, status="cancelled")).sentence == "Cancelled."
+    assert values_page(with_job(SCAN)).scan.progress is not None
+    assert values_page(with_job(SCAN, status="cancelled")).scan.sentence == "Cancelled."
     assert sparks_of(DOCUMENT, Scan(tensors=tensors, nbytes=0)) == ((1,), ())
     assert sparks_of(DOCUMENT, None) == ()
 

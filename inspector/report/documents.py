@@ -1,6 +1,6 @@
-"""What `remap --json` says: of a copy, another form, a change in place, its undoing, and a plan alone.
+"""What is said with `--json` of what was done with a file.
 
-All have `action`, which tells them apart, and `output`, the file that now holds the answer. Sizes are bytes.
+Those of `remap` have `action`, which tells them apart, and `output`, the file that now holds the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from inspector.remap.export import Export
     from inspector.remap.forms import Form, FormExport, FormPreview, LeftOut
     from inspector.remap.in_place import Patched
+    from inspector.remap.recover import Recovery
     from inspector.remap.torch_check import TorchCheck
+    from inspector.remap.verify import Comparison
 
 
 def copy_document(path: str, output: str, done: Export) -> Document:
@@ -137,4 +139,64 @@ def _contents(made: FormExport | FormPreview) -> Document:
         "model": made.model,
         "prefix": made.prefix,
         "tied": [{"name": name, "kept": kept} for name, kept in made.tied],
+    }
+
+
+# --- other commands -----------------------------------------------------------------------------------------
+
+
+def recover_document(path: str, output: str, done: Recovery) -> Document:
+    """Return what was saved of a damaged file, and what is lost; `verdict` is that of the new file."""
+    return {
+        "schema": SCHEMA,
+        "path": path,
+        "output": output,
+        "nbytes": done.nbytes,
+        "tensors": done.tensors,
+        "storages": done.storages,
+        "storage_nbytes": done.storage_nbytes,
+        "unchecked": done.unchecked,
+        "verdict": done.verdict,
+        "is_cut": done.is_cut,
+        "lost_nbytes": done.lost_nbytes,
+        "lost": [{**row._asdict(), "shape": list(row.shape)} for row in done.lost],
+    }
+
+
+def verify_document(path: str, against: str, found: Comparison) -> Document:
+    """Return whether a copy is one, with the devices that differ."""
+    return {
+        "schema": SCHEMA,
+        "path": path,
+        "against": against,
+        "same": found.is_same,
+        "tensors": found.tensors,
+        "compared_nbytes": found.compared_nbytes,
+        "moves": [{"from": there, "to": here, "tensors": count} for there, here, count in found.moves],
+        "moved_hidden": found.moved_hidden,
+        "differences": list(found.differences),
+    }
+
+
+def snippet_document(
+    path: str,
+    code: str,
+    *,
+    style: str | None,
+    styles: Iterable[str],
+    unread: str | None = None,
+) -> Document:
+    """Return code that loads a file.
+
+    Args:
+        style: Its style; None where only one way of loading the file is known.
+        unread: Why the file itself was not read, where the code is by its format alone.
+    """
+    return {
+        "schema": SCHEMA,
+        "path": path,
+        "style": style,
+        "styles": list(styles),
+        "code": code,
+        "unread": unread,
     }
