@@ -23,7 +23,10 @@ from tests.unit.session.documents import saved_on
 STATE = State(phase="ready", path="/a.pth", document=saved_on("cuda:0", "cpu"))
 
 
-FOLLOWS = "routes planned_load forecast fitted foretold banner findings colors device_map map_choices can_export charts code"
+FOLLOWS = (
+    "routes planned_load forecast fitted foretold banner findings colors device_map map_choices can_export "
+    "charts code"
+)
 """What follows the device map."""
 
 
