@@ -222,7 +222,7 @@ def _misuse(name: str, verb: Verb) -> str | None:
     if name == PERSISTENT_ID:
         return _BAD_IDS if verb is Verb.MISREAD else _OTHER_IDS
     if verb is Verb.MISCALL:
-        return f"{name} is called with arguments that neither torch nor Python writes."
+        return f"{name} may not take the arguments that it is given."
     return _misfit(name, verb)
 
 

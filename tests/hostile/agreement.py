@@ -45,7 +45,7 @@ EXPLAINED = {
     "25-an-import-of-an-escape-sequence": "allowed under its shown name, which is the escaped one",
 }
 """Why the two may disagree, by our answer or by the file."""
-_UNWRITTEN = ("neither torch nor Python writes", "sets no state of")
+_UNWRITTEN = ("may not take the arguments", "sets no state of")
 PATTERNS = (
     (r"^storages: .*part 1 is", "anything with a dtype will do for torch as the class of a storage"),
     (r"^storages: .*part 3 is", "a tag that is made while loading, which no writer does"),

@@ -23,14 +23,15 @@ from inspector.report.checking import Check, check_document, format_check
 from inspector.safety.names import allow_list
 from inspector.safety.words import LEVELS
 from inspector.session.device_map import map_devices
+from inspector.session.export.outlook import planned
 from inspector.session.present.banner import banner, safety_chip
 from inspector.snippet.styles.table import render, styles
 from inspector.target.profile import Profile
-from inspector.target.simulate import DefaultLoad, judge_load
+from inspector.target.simulate import DefaultLoad, Judged, judge_load
 from inspector.target.versions import WEIGHTS_ONLY_DEFAULT, release_of
 from inspector.target.wish import parse_target
 from tests.builders import zips
-from tests.builders.pickles import call, dict_, name, new, op, proto, storage, stream, tensor, text, tuple_
+from tests.builders.pickles import call, dict_, list_, name, new, op, proto, storage, stream, tensor, text
 from tests.corpus import varied
 from tests.sweep import table
 from tests.unit.session.documents import document_of
@@ -68,7 +69,7 @@ GENERATED = {
     ),
     "a dangerous module": new("mine.Net", *MODULE, (text("f"), call("posix.system", text("id")))),
     "a set, which torch 2.4 does not know": dict_(
-        (text("w"), ON_GPU), (text("s"), call("builtins.set", tuple_()))
+        (text("w"), ON_GPU), (text("s"), call("builtins.set", list_()))
     ),
     "arguments": dict_(
         (text("args"), new("argparse.Namespace", (text("a"), text("b")))), (text("w"), ON_GPU)
@@ -136,7 +137,7 @@ def _check(checkpoint: Checkpoint, target: Profile, load: DefaultLoad, where: st
     assert document["error"] == (None if load.failure is None else load.failure.message), where
     assert document["safe"] is load.is_safe is (load.safety.verdict == "weights-only"), where
     said = " ".join(format_check(check).split())
-    assert ("DOES NOT LOAD" in said) is not load.loads, where
+    assert ("DOES NOT LOAD" in said or "IS NOT KNOWN TO LOAD" in said) is not load.loads, where
     assert f"{LEVELS[load.safety.verdict].upper()}: " in said, where
     asks = load.way == "names" and release_of(target.torch_version) >= WEIGHTS_ONLY_DEFAULT
     assert (ALLOWED.search(said) is not None) is asks, where
@@ -157,7 +158,9 @@ def _findings(checkpoint: Checkpoint, target: Profile, load: DefaultLoad, where:
 def _banner(checkpoint: Checkpoint, target: Profile, load: DefaultLoad, where: str) -> None:
     document = document_of(checkpoint)
     findings = diagnose(checkpoint, load.safety, target)
-    shown = banner(document, target, map_devices(document, target, ()), findings)
+    routes = map_devices(document, target, ())
+    after = judge_load(planned(checkpoint, routes.plan), target)
+    shown = banner(document, Judged(checkpoint=checkpoint, target=target, load=load), routes, after, findings)
     is_damaged = any(finding.severity == "error" for finding in findings)
     said = shown.headline
     assert said.startswith("Dangerous: ") is (load.way == "never"), where

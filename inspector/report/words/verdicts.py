@@ -114,7 +114,7 @@ def load_verdict(judged: Judged, findings: Sequence[Finding], where: str, call: 
         return Verdict("does not load", where, f"{load.loader} refuses it, and rightly", "bad")
     if is_unforeseen(judged):
         name = next(name for name, verb in judged.checkpoint.needs.uses if verb is Verb.MISCALL)
-        why = f"neither torch nor Python writes such arguments of {escape_text(cut_text(name, _MOST_NAME))}"
+        why = f"{escape_text(cut_text(name, _MOST_NAME))} may not take the arguments that it is given"
         return Verdict("is not known to load", where, why, "bad")
     if load.last_error is not None:
         return _stopped(judged, findings, load.last_error, where)
@@ -130,7 +130,7 @@ def load_verdict(judged: Judged, findings: Sequence[Finding], where: str, call: 
 
 def is_unforeseen(judged: Judged) -> bool:
     """Return whether a load meets arguments of which nobody can tell what comes: it counts as none."""
-    stop = judged.load.last_error
+    stop = judged.load.failure
     verbs = {verb for _, verb in judged.checkpoint.needs.uses}
     return stop is not None and stop.message == CALLED_WRONGLY and Verb.MISCALL in verbs
 

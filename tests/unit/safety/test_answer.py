@@ -100,7 +100,7 @@ def rows(
         (rows(("m.List", Verb.APPEND)), "appends to lists only"),
         (rows(("m.Dict", Verb.SETITEM)), "plain dicts only"),
         (rows(("builtins.set", Verb.MISBUILD)), "no state of builtins.set"),
-        (rows(("collections.OrderedDict", Verb.MISCALL)), "arguments that neither torch nor"),
+        (rows(("collections.OrderedDict", Verb.MISCALL)), "may not take the arguments"),
         (rows((PERSISTENT_ID, Verb.MISREAD)), "The place of a tensor's bytes"),
         (rows(faults=(KeyFault.UNHASHABLE,)), "an unhashable key"),
         (rows(faults=(OddityKind.TEXT_INT, KeyFault.ENDLESS)), "torch hangs"),

@@ -104,7 +104,7 @@ def said(made: Checkpoint, version: str | None = None, target: Profile = CPU_ONL
         (  # torch makes a Counter of a text, and we do not know that
             miscalled(),
             None,
-            "IS NOT KNOWN TO LOAD on a node: neither torch nor Python writes such arguments of ",
+            "IS NOT KNOWN TO LOAD on a node: collections.Counter may not take the arguments",
         ),
     ],
 )
