@@ -407,7 +407,12 @@ def _get(state: State, data: bytes, pos: int) -> int:
 
 
 def _binget(state: State, data: bytes, pos: int) -> int:
-    _fetch(state, data[pos])
+    try:  # in place: the commonest instruction of many tensors
+        value = state.memo[data[pos]]
+    except LookupError:
+        _fetch(state, data[pos])
+    else:
+        state.stack.append(value)
     return pos + 1
 
 

@@ -20,13 +20,13 @@ from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
 from inspector.records import as_document
 from inspector.report.outline.node import Node, Tree, count_parameters
-from inspector.report.page import tree_rows
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
 
 SCHEMA = 1
 Document = dict[str, Any]
 _BATCH = 4096
+_encode = json.JSONEncoder(check_circular=False).encode  # of rows, none of which holds itself
 _MOST_UNREAD = 1000
 _MOST_BITS = 128
 
@@ -49,6 +49,8 @@ def cut_at(checkpoint: Checkpoint, tree: Tree, depth: int, only: Collection[int]
     Args:
         only: The ids of the rows that were searched for; None for all.
     """
+    from inspector.report.page import tree_rows  # noqa: PLC0415 - without a level nothing of a tree is needed
+
     sought = None if only is None else frozenset(only)
     tensors, values, groups = list[int](), list[int](), list[Document]()
     for id_, _ in tree_rows(tree, depth, only).rows:
@@ -224,7 +226,7 @@ def _texts(rows: Iterable[Document]) -> Iterator[str]:
     """Yield rows as JSON, some thousands at once."""
     waiting, separator = iter(rows), ""
     while batch := list(islice(waiting, _BATCH)):
-        yield separator + json.dumps(batch)[1:-1]
+        yield separator + _encode(batch)[1:-1]
         separator = ", "
 
 

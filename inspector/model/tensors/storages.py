@@ -104,7 +104,7 @@ class Views:
 def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
     """Describe every storage, in the order of first use."""
     rows: list[Storage] = []
-    parts = container.parts
+    parts, labels = container.parts, dict[str, str]()
     for key, (_, dtype, itemsize, location, numel, _, _) in container.storage_ids.items():
         declared, place = numel * itemsize, container.stored.get(key)
         missing, expected, part = place is None, None, ""
@@ -117,7 +117,9 @@ def build_storages(container: Container, views: Views) -> tuple[Storage, ...]:
             if nbytes != declared:
                 expected = declared
         viewed, tensors = views.total(key)
-        own = device_label(location), dtype, nbytes, offset, missing, min(viewed, nbytes), tensors
+        if location not in labels:
+            labels[location] = device_label(location)
+        own = labels[location], dtype, nbytes, offset, missing, min(viewed, nbytes), tensors
         rows.append(Storage(key, *own, expected, part, _pieces(container, key)))
     return tuple(rows)
 

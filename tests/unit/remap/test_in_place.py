@@ -524,7 +524,8 @@ STORAGES_IN_PLACE_KILLED = {str(number): bytes([number % 256]) * 16 for number i
 @pytest.mark.wide
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "rule"), [(zip_of, "*=cuda:11"), (legacy_of, "*=cpu")])
-def test_nothing_is_lost_and_nothing_is_left(tmp_path: Path, make, rule: str) -> None:
+def test_nothing_is_lost_and_nothing_is_left(monkeypatch, tmp_path: Path, make, rule: str) -> None:
+    monkeypatch.syspath_prepend(SCRIPT.parent)  # as where a script is started by its path
     path = tmp_path / "in.pt"
     path.write_bytes(make(OBJECT_IN_PLACE_KILLED, STORAGES_IN_PLACE_KILLED))
     trial = runpy.run_path(str(SCRIPT))["Trial"](path, 7)
