@@ -34,6 +34,7 @@ class NoteKind(Enum):
         "A compressed record is damaged or longer than it says; torch reads what it could decompress."
     )
     LARGE_RECORD = "A metadata record is too large to be read here."
+    # Its values are the keys of the storages among them.
     SHARED_NAME = "Several records share a name: programs differ in which one they read."
     NO_DIRECTORY = (
         "The zip has no directory, which a complete file ends with: this one is cut off, or lost bytes. "

@@ -21,14 +21,14 @@ class Damage(StrEnum):
     IMPOSSIBLE = "impossible"
     """It cannot be what the pickle says."""
     DOUBLED = "doubled"
-    """Its bytes are those of another storage, too."""
+    """Its bytes are those of another storage, too, or the file holds two records for them."""
 
 
 ANY_DAMAGE = "damaged"
 WORDS = {
     Damage.MISSING: "Its bytes are missing from the file.",
     Damage.IMPOSSIBLE: "It cannot be what the file says of it.",
-    Damage.DOUBLED: "Its bytes belong to another storage as well.",
+    Damage.DOUBLED: "Its bytes are those of another storage, too, or stand twice in the file.",
 }
 
 
@@ -54,6 +54,9 @@ def _damaged_storages(checkpoint: Checkpoint) -> Iterator[tuple[str, Damage]]:
     """Yield what is wrong with storages by their keys; what is worse comes later."""
     if any(note.kind is NoteKind.OVERLAP for note in checkpoint.notes):
         yield from _doubled(checkpoint)
+    for note in checkpoint.notes:
+        if note.kind is NoteKind.SHARED_NAME and not note.part:  # those of a part are keys there
+            yield from ((key, Damage.DOUBLED) for key in note.values)
     for row in checkpoint.storages:
         if not (row.missing or row.pieces or row.expected_nbytes is not None):
             continue

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from inspector.containers.base import Find, Format
@@ -232,6 +233,12 @@ class Records:
         if any("\0" in name for name in self.names):
             return True
         return len(set(map(str.lower, self.names))) < len(self.names)
+
+    def doubled(self, keys: Iterable[str]) -> Iterator[str]:
+        """Yield the keys of storages that have several records of one name."""
+        count = Counter(_folded(name).partition("\0")[0] for name in self.names)
+        entries = ((key, self.storage(key)) for key in keys)
+        return (key for key, entry in entries if entry is not None and count[_folded(entry.name)] > 1)
 
     def lists(self, name: str) -> bool:
         """Return whether torch lists a record by just this name below the folder."""

@@ -240,11 +240,16 @@ def assemble(  # noqa: PLR0913, PLR0917 - a container has so many parts
     source, refusal = archive.source, metadata.refusal
     kinds = (*archive.records.directory.doubts, *doubts, *metadata.doubts, *places.doubts)
     flags = {**flags, NoteKind.OVERLAP: places.overlap}
+    doubled = tuple(archive.records.doubled(storage_ids)) if flags.get(NoteKind.SHARED_NAME) else ()
     notes = (
         *([Note(NoteKind.REFUSED, (refusal.partition(". ")[0],))] if refusal else ()),
         *map(Note, dict.fromkeys(filter(None, kinds))),
         *archive.damage,
-        *(Note(kind) for kind, holds in flags.items() if holds),
+        *(
+            Note(kind, doubled if kind is NoteKind.SHARED_NAME else ())
+            for kind, holds in flags.items()
+            if holds
+        ),
         *losses(storage_ids, places.stored),
         *more,
     )

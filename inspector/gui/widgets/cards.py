@@ -44,11 +44,12 @@ class WholeArea(QScrollArea):
 
     @override
     def sizeHint(self) -> QSize:
-        return self._content.sizeHint()
+        return self._content.sizeHint().expandedTo(self.minimumSizeHint())
 
     @override
     def minimumSizeHint(self) -> QSize:
-        return QSize(self._content.minimumSizeHint().width(), _LEAST_AREA)
+        bar = self.verticalScrollBar().sizeHint().width()  # it would cover what is at the right
+        return QSize(self._content.minimumSizeHint().width() + bar, _LEAST_AREA)
 
     @override
     def heightForWidth(self, arg__1: int) -> int:

@@ -188,7 +188,7 @@ def parameters_text(node: Node) -> str:
 
 def quantities_text(parameters: int, integers: int) -> str:
     """Return a count of parameters, and of the weights made of integers, which have more of them."""
-    counted = f"{format_quantity(parameters)} params" if parameters else ""
+    counted = f"{format_quantity(parameters)} param{'s' * (parameters != 1)}" if parameters else ""
     packed = f"{integers:,} int" if counted else format_count(integers, "int weight")
     return " + ".join(filter(None, (counted, packed if integers else "")))
 

@@ -80,7 +80,7 @@ def draft_of(
         can_verify=form is None and not in_place,
         refusal=why,
         can_change_hidden=bool(device_map.with_hidden.hidden) and (form is None or not form.takes_model),
-        changes_nothing=_relabels(wish) and plan.is_empty,
+        is_way_out=not (_relabels(wish) and plan.is_empty),
     )
     if not checkpoint.tensors and not checkpoint.hidden_devices:
         return replace(draft, refusal=why or _NO_TENSORS, can_exclude=False)
@@ -117,7 +117,8 @@ def with_outlook(draft: ExportDraft, device_map: DeviceMap, target: Profile) -> 
     outlook = outlook_of(planned(device_map.checkpoint, device_map.plan_for(draft.wish)), target)
     if outlook.loads:
         return draft
-    return replace(draft, warnings=(f"With this plan it {outlook.sentence}", *draft.warnings))
+    warnings = (f"With this plan it {outlook.sentence}", *draft.warnings)
+    return replace(draft, warnings=warnings, is_way_out=False)
 
 
 def picked(document: Document, wish: ExportWish, picks: Picks) -> ExportWish:

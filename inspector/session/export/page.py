@@ -66,6 +66,7 @@ class ExportDraft:
         refusal: Why it cannot be written as asked, or empty.
         nbytes: The same in bytes; 0 where that is not known.
         boxes: The rows of the file, with what becomes of them; None where nothing can be left out.
+        is_way_out: Whether it changes anything, and nothing is known that keeps the result from loading.
     """
 
     wish: ExportWish
@@ -85,7 +86,7 @@ class ExportDraft:
     can_verify: bool = False
     can_change_hidden: bool = False
     makes_folder: bool = False
-    changes_nothing: bool = False
+    is_way_out: bool = True
 
     @property
     def in_place(self) -> bool:

@@ -29,11 +29,13 @@ from inspector.session.export.draft import left_out_lines, omission_lines
 from inspector.session.export.kinds import IN_PLACE, RECOVER, form_of, kind_of
 from inspector.session.export.outlook import outlook_at
 from inspector.session.export.page import ExportResult, ExportWish
+from inspector.session.state import THIS
 from inspector.target.profile import Profile
 
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
 _MOST_LOST = 6
 _CHANGED, _AS_IS = "The file is changed", "The file is unchanged"
+_ELSEWHERE = "That is not this machine."
 _SAME = "The copy changes nothing"
 
 
@@ -94,6 +96,8 @@ def _judged(outcome: Outcome, target: Profile, progress: Progress) -> Outcome:
     sentence = f"{outlook.sentence[:1].upper()}{outlook.sentence[1:]}"
     if outlook.loads:
         result = replace(result, loads=True, lines=(*result.lines, sentence))
+        if target.id != THIS:
+            result = replace(result, warnings=(*result.warnings, _ELSEWHERE))
     else:
         result = replace(result, warnings=(sentence, *result.warnings))
     is_loaded = export is not None and export.torch is not None and export.torch.verdict == "equal"

@@ -57,6 +57,9 @@ def test_bytes_of_two_storages_are_doubled_where_the_file_has_such() -> None:
     kept = [storage(key, file_offset=at, nbytes=nbytes) for key, (at, nbytes) in places.items()]
     doubled = checkpoint(*rows, *kept, notes=(Note(NoteKind.OVERLAP),))
     assert words_of(doubled) == dict.fromkeys("abc", "doubled")
+    twice = Note(NoteKind.SHARED_NAME, ("b", "d"))
+    assert words_of(checkpoint(*rows, *kept, notes=(twice,))) == dict.fromkeys("bd", "doubled")
+    assert words_of(checkpoint(*rows, *kept, notes=(twice.within("part"),))) == {}  # keys of that file
     assert words_of(checkpoint(*rows, *kept)) == {}  # nothing was found on reading: maybe other files
 
 

@@ -175,6 +175,8 @@ class DraftPage(QWidget):
         is_narrow = width < _MAIN_WIDTH + _SPACING + _SIDE_WIDTH
         ways = QBoxLayout.Direction
         self._both.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
+        for around in (self._area, self):  # which are told later that what is in them has grown
+            around.updateGeometry()
 
     @property
     def destination(self) -> str:
@@ -238,7 +240,7 @@ class DraftPage(QWidget):
         self._sure.setVisible(draft.in_place)
         self._destination_part.setVisible(not draft.in_place)
         self._export.setText("Change" if draft.in_place else "Export")
-        kind = "" if draft.changes_nothing else "primary"
+        kind = "primary" if draft.is_way_out else ""
         set_state(self._export, "kind", kind)
         set_icon(self._export, "export", self._theme.tokens, "on_accent" if kind else "muted")
 
@@ -318,7 +320,8 @@ class DraftPage(QWidget):
         both.addWidget(main, 1)
         both.addWidget(self._boxes, 1)
         page = page_column(self)
-        page.addWidget(WholeArea(content), 1)
+        self._area = WholeArea(content)
+        page.addWidget(self._area, 1)
         page.addSpacing(8)
         page.addLayout(button_row(cancel, self._export))
 

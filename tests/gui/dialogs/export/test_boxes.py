@@ -15,6 +15,7 @@ from inspector.gui.dialogs.export import box_panel as box_model
 from inspector.gui.dialogs.export.box_panel import BoxModel
 from inspector.gui.dialogs.export.dialog import ExportDialog
 from inspector.gui.widgets.cards import WholeArea
+from inspector.records import replace
 from inspector.resources import demo_path
 from inspector.session.controller import Session
 from inspector.session.export.page import Boxes
@@ -235,3 +236,23 @@ def test_items_of_tuples_keep_their_box_and_say_why(qtbot):
     for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
         assert "tuple" in bound.data(role)
         assert "tuple" not in free.data(role)
+
+
+def test_the_dialog_grows_with_what_it_says(dialog, session, qtbot, monkeypatch):
+    screen = SimpleNamespace(availableSize=lambda: QSize(1280, 800))
+    monkeypatch.setattr(ExportDialog, "screen", lambda _dialog: screen)
+    qtbot.waitExposed(dialog)
+    area = dialog.findChild(WholeArea)
+    for kind in ("in-place", "safetensors", "copy", "safetensors"):
+        session.change_export(replace(session.screen.export.draft.wish, kind=kind))
+        qtbot.wait(10)
+        assert area.verticalScrollBar().maximum() == 0
+        assert (
+            area.minimumWidth()
+            == 0
+            < area.minimumSizeHint().width() - area.widget().minimumSizeHint().width()
+        )
+        assert button(dialog, "Change" if kind == "in-place" else "Export").property("kind") == "primary"
+    session.set_target("2xcuda")  # nothing to change
+    session.change_export(replace(session.screen.export.draft.wish, kind="copy"))
+    assert not button(dialog, "Export").property("kind")

@@ -9,7 +9,7 @@ from inspector.report.details import look_up
 from inspector.report.jsonable import row_document
 from inspector.report.outline.chosen import total_of
 from inspector.report.outline.node import Node
-from inspector.report.outline.nodes import parameters_text
+from inspector.report.outline.nodes import parameters_text, quantities_text
 from inspector.report.outline.strip import strip_of
 from inspector.report.tree import Tree, build_tree
 from tests.unit.report.rows import checkpoint, storage, tensor, value
@@ -108,6 +108,7 @@ def test_packed_weights_are_named_and_not_counted() -> None:
     tree = build_tree(rows, {})
     assert named(tree, "m/q").shape_text == parameters_text(named(tree, "m/q")) == "4 params + 1 int"
     assert named(tree, "n").shape_text == "1 int weight"
+    assert quantities_text(1, 0) == "1 param"
 
 
 def test_a_packed_parameter_that_is_tied_counts_once() -> None:
