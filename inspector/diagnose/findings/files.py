@@ -23,7 +23,7 @@ from inspector.model.totals import wasted_nbytes
 from inspector.quoting import command, file_word
 from inspector.target.call import load_call, short_message
 from inspector.target.opening import OTHER_LOADER, opening_failure
-from inspector.units import format_count, format_nbytes
+from inspector.units import format_count, format_nbytes, unescaped_path
 
 PART_OF_CHECKPOINT = "part-of-checkpoint"
 _WASTE_NBYTES = 1 << 20
@@ -75,7 +75,7 @@ def _invalid(case: Case) -> Iterator[Finding]:
             "invalid-tensor",
             "error" if is_impossible else "warning",
             "Tensors with an impossible description" if is_impossible else "Tensors that are not described",
-            f"For example {wrong[0].path}: {wrong[0].problem}.",
+            f"For example {unescaped_path(wrong[0].path)}: {wrong[0].problem}.",
             [tensor.path for tensor in wrong],
         )
 

@@ -42,6 +42,8 @@ def test_truncated() -> None:
 def test_invalid() -> None:
     (finding,) = found(checkpoint(tensor("a", problem="it runs past its storage")), "invalid-tensor")
     assert "a: it runs past its storage" in finding.detail
+    (finding,) = found(checkpoint(tensor("a/b", problem="x")), "invalid-tensor")
+    assert (finding.detail, finding.paths[0]) == ("For example a/b: x.", "a~1b")
     assert found(checkpoint(tensor("a")), "invalid-tensor") == []
 
 
