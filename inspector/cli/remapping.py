@@ -43,7 +43,6 @@ from inspector.remap.export import (
     refuse_receipt,
     write_receipt,
 )
-from inspector.remap.export_form import export_form, list_left_out
 from inspector.remap.files import copy_times, explained, refuse_destination
 from inspector.remap.forms import (
     SAFETENSORS_SUFFIX,
@@ -54,9 +53,7 @@ from inspector.remap.forms import (
     check_form,
     choose_shape,
 )
-from inspector.remap.in_place import patch_in_place, undo_patch
 from inspector.remap.plan import Plan
-from inspector.remap.preview import preview_form
 from inspector.report.charts.bars import flows_of
 from inspector.report.charts.forecast import landed
 from inspector.report.documents import (
@@ -219,6 +216,8 @@ def _still_refused(options: argparse.Namespace, checkpoint: Checkpoint) -> Itera
 
 
 def change(options: argparse.Namespace) -> Answer:
+    from inspector.remap.in_place import patch_in_place
+
     if options.receipt is not None or options.keep_times:
         raise PlanError("--receipt and --keep-times go with a copy", remedy="write a copy, with -o")
     checkpoint, plan = open_planned(options)
@@ -236,6 +235,8 @@ def change(options: argparse.Namespace) -> Answer:
 
 
 def undo(options: argparse.Namespace) -> Answer:
+    from inspector.remap.in_place import undo_patch
+
     if options.map or options.target:
         raise PlanError("--undo restores the file as it was, whatever the map", remedy="leave the map out")
     nbytes = undo_patch(options.file, force=options.force)
@@ -287,6 +288,8 @@ def read_form(options: argparse.Namespace) -> Form | None:
 
 
 def convert(options: argparse.Namespace, form: Form) -> Answer:
+    from inspector.remap.export_form import export_form
+
     checkpoint, plan = open_planned(options)
     if form.shape == "safetensors" and (options.map or options.target):
         refuse_step(checkpoint.format, "remap", options.file)
@@ -346,6 +349,9 @@ def describe(options: argparse.Namespace, form: Form | None) -> Answer:
 def _previewed(
     path: str, checkpoint: Checkpoint, plan: Plan, form: Form
 ) -> tuple[Form, FormPreview, tuple[LeftOut, ...]]:
+    from inspector.remap.export_form import list_left_out
+    from inspector.remap.preview import preview_form
+
     found = preview_form(checkpoint, form)
     if found.refusals:
         raise ExportError(found.refusals[0], remedy="leave it out with --exclude, or choose another format")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
@@ -15,7 +15,6 @@ from inspector.records import dataclass
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import IMPORTS, imports_for
 from inspector.snippet.literals import literal, lookup, split_global
-from inspector.snippet.loaders.opening import OPENERS
 from inspector.snippet.models import Model
 from inspector.snippet.request import Request, is_free
 from inspector.snippet.script import Bracketed, Script, call, comment_lines, format_code
@@ -29,6 +28,31 @@ from inspector.target.versions import (
     Release,
     release_of,
 )
+
+
+class Opener(NamedTuple):
+    """How one kind of file is opened: what stands before its path and behind it, and what that imports."""
+
+    head: str
+    tail: str
+    modules: tuple[str, ...]
+
+
+OPENERS: dict[str, Opener] = {
+    "gzip": Opener("gzip.open(", ")", ("gzip",)),
+    "bzip2": Opener("bz2.open(", ")", ("bz2",)),
+    "xz": Opener("lzma.open(", ")", ("lzma",)),
+    "lzma": Opener("lzma.open(", ")", ("lzma",)),
+    "lz4": Opener("lz4.frame.open(", ")", ("lz4.frame",)),
+    # What these return cannot be gone back in.
+    "zstd": Opener(
+        "io.BytesIO(zstandard.ZstdDecompressor().stream_reader(pathlib.Path(",
+        ").read_bytes()).read())",
+        ("io", "pathlib", "zstandard"),
+    ),
+    "zlib": Opener("io.BytesIO(zlib.decompress(pathlib.Path(", ").read_bytes()))", ("io", "pathlib", "zlib")),
+}
+"""By the name of the packing."""
 
 # What loading code may use of torch, release by release: the one table that every style asks.
 #

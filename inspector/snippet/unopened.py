@@ -12,18 +12,16 @@ from functools import partial
 
 from inspector.containers.lookalikes import name_unopened
 from inspector.errors import CheckpointError, PlanError
+from inspector.model.agents import AGENT
 from inspector.quoting import file_word
 from inspector.safety.unread import judge_unread
+from inspector.snippet.arrays import NPY, NPZ, arrays_code
 from inspector.snippet.device import Device, choose_device, fixed_device
 from inspector.snippet.literals import literal
-from inspector.snippet.loaders.agents import AGENT, agent_code
-from inspector.snippet.loaders.arrays import NPY, NPZ, arrays_code
-from inspector.snippet.loaders.pickled import RUNS_CODE, Loading, loading_code
 from inspector.snippet.loading import YOURS
+from inspector.snippet.pickled import RUNS_CODE, Loading, agent_code, loading_code
 from inspector.snippet.script import Script, call
-from inspector.snippet.styles.folders import index_of, training_code
-from inspector.snippet.styles.peft import adapter_code
-from inspector.snippet.styles.transformers import transformers_code
+from inspector.snippet.styles.transformers import adapter_code, index_of, training_code, transformers_code
 from inspector.snippet.traits import is_adapter_file, is_pretrained
 from inspector.target.profile import Profile
 

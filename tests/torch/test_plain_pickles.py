@@ -19,7 +19,7 @@ from inspector.remap.export import export_copy
 from inspector.remap.plan import plan_remap
 from inspector.remap.rules import parse_rule
 from inspector.safety.verdict import judge
-from inspector.snippet.loaders.pickled import render_pickled
+from inspector.snippet.pickled import render_pickled
 from inspector.target.call import load_call
 from inspector.target.opening import opening_failure
 from inspector.target.profile import CPU_ONLY

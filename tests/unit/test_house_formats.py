@@ -31,7 +31,7 @@ OTHERS = {
     "containers/zip/salvage.py": {"error.form"},  # the word of a lookalike
     "containers/dcp.py": {"self._packings.values()", "place.packing"},  # how its tensors are written
     "diagnose/errors/code.py": {"package", "top", "kind.lower()", "kind"},  # packages and types of Python
-    "snippet/loaders/pickled.py": {"loading.form"},  # joblib's own loader, for packed pickles as well
+    "snippet/pickled.py": {"loading.form"},  # joblib's own loader, for packed pickles as well
     "remap/files.py": {"suffix"},  # of a name
     "rescue/mending.py": {"call.way"},  # the function that was called
 }

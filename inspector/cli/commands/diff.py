@@ -19,8 +19,11 @@ from inspector.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from inspector.diff.compare import Wish
+    from collections.abc import Callable
+
+    from inspector.diff.compare import Chosen, Wish
     from inspector.diff.records import Diff, Mode
+    from inspector.model.checkpoint import Checkpoint
     from inspector.progress import Progress
 
 SUMMARY = "Compare two checkpoints: names, devices, dtypes, shapes, values, and what loading them runs."
@@ -127,7 +130,6 @@ def _run_series(options: argparse.Namespace, progress: Progress) -> int:
     from inspector.cli.streams import refuse_stdin
     from inspector.diff.series import compare_series, series_paths
     from inspector.errors import PlanError
-    from inspector.library.comparing import chooser
     from inspector.report.comparing.series import series_document, series_page
     from inspector.values.asking import require_numpy
 
@@ -136,7 +138,7 @@ def _run_series(options: argparse.Namespace, progress: Progress) -> int:
     if unused:
         raise PlanError(f"--series takes no {' and no '.join(unused)}", remedy="leave it out")
     require_numpy()
-    found = compare_series(series_paths(options.files), progress, chooser(options.filter))
+    found = compare_series(series_paths(options.files), progress, _choice(options))
     if options.json:
         say_json(series_document(found))
     else:
@@ -168,11 +170,18 @@ def _say(found: Diff, options: argparse.Namespace) -> None:
         options.display.show(diff_page(found, equal=options.all, every=options.each))
 
 
+def _choice(options: argparse.Namespace) -> Callable[[Checkpoint], Chosen] | None:
+    if not options.filter:
+        return None
+    from inspector.library.comparing import chooser
+
+    return chooser(options.filter)
+
+
 def _wish(options: argparse.Namespace) -> Wish:
     from inspector.diff.compare import Wish
     from inspector.diff.content import Tolerance
     from inspector.errors import PlanError
-    from inspector.library.comparing import chooser
 
     tolerance = Tolerance(rtol=options.rtol or 0.0, atol=options.atol or 0.0)
     has_tolerance = options.rtol is not None or options.atol is not None
@@ -182,4 +191,4 @@ def _wish(options: argparse.Namespace) -> Wish:
             f"--compare {asked} compares no numbers", remedy="leave it out, or say --compare numbers"
         )
     mode: Mode = _MODES[asked]  # type: ignore[assignment]
-    return Wish(mode=mode, tolerance=tolerance, choose=chooser(options.filter))
+    return Wish(mode=mode, tolerance=tolerance, choose=_choice(options))

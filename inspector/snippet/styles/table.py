@@ -10,6 +10,7 @@ from importlib import import_module
 
 from inspector.containers.formats import format_of
 from inspector.errors import PlanError
+from inspector.model.agents import AGENT
 from inspector.model.checkpoint import Checkpoint
 from inspector.records import dataclass, replace
 from inspector.safety.verdict import judge
@@ -64,7 +65,8 @@ STYLES: tuple[Style, ...] = (
         id="peft",
         label="PEFT adapters",
         fits=lambda traits: traits.is_adapter,
-        module=".peft",
+        module=".transformers",
+        function="render_adapter",
         has_loader=lambda traits: traits.is_adapter_file,
     ),
     Style(
@@ -207,9 +209,8 @@ def _unchecked_code(
     checkpoint: Checkpoint, target: Profile, mapping: tuple[tuple[str, str], ...], path: str
 ) -> str:
     """Write the code for a file whose loader runs whatever is named in it."""
-    from inspector.snippet.loaders.agents import AGENT, render_agent  # noqa: PLC0415 - such files are rare
-    from inspector.snippet.loaders.arrays import NPY, NPZ, render_arrays  # noqa: PLC0415 - as above
-    from inspector.snippet.loaders.pickled import render_pickled  # noqa: PLC0415 - as above
+    from inspector.snippet.arrays import NPY, NPZ, render_arrays  # noqa: PLC0415 - as above
+    from inspector.snippet.pickled import render_agent, render_pickled  # noqa: PLC0415 - such files are rare
 
     device = _device_of(mapping) or choose_device(target)
     if checkpoint.format == AGENT:

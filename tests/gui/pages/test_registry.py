@@ -43,18 +43,18 @@ def test_a_page_added_to_the_table_is_listed_built_when_looked_at_and_fed(make_w
         monkeypatch.setattr(module, "ACTIONS", rows)
     window = make_window(READY)
     pages = window.workspace.pages
-    assert pages.tabText(7) == f"Fake  {len(READY.charts)}"
-    assert pages.tabToolTip(7) == "Fake (Ctrl+8)"
+    assert pages.tabText(len(PAGES)) == f"Fake  {len(READY.charts)}"
+    assert pages.tabToolTip(len(PAGES)) == f"Fake (Ctrl+{len(PAGES) + 1})"
     assert pages.page("fake") is None
     action = window.actions_by_name["page_fake"]
-    assert (action.text(), action.shortcut()) == ("Fa&ke", QKeySequence("Ctrl+8"))
+    assert (action.text(), action.shortcut()) == ("Fa&ke", QKeySequence(f"Ctrl+{len(PAGES) + 1}"))
     action.trigger()
     panel = pages.page("fake")
     assert panel.fed == [READY.title]
     assert panel.asked == (window._commands, window.session)
     window.show_screen(replace(READY, charts=()))
     assert panel.fed == [READY.title]
-    assert pages.tabText(7) == "Fake"
+    assert pages.tabText(len(PAGES)) == "Fake"
     window.show_screen(replace(READY, title="other"))
     assert panel.fed == [READY.title, "other"]
 

@@ -114,4 +114,4 @@ def test_what_is_not_described_is_found() -> None:
 def test_a_command_without_one_is_told() -> None:
     with pytest.raises(PlanError, match=r"no schema describes '\.\./show'") as found:
         schema_text("../show")
-    assert str(found.value.remedy).startswith("there is one for check, diff, ")
+    assert str(found.value.remedy).startswith(f"there is one for {schema_names()[0]}, ")

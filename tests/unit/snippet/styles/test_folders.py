@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from inspector.snippet.device import choose_device
-from inspector.snippet.styles.folders import index_of, training_code
+from inspector.snippet.styles.transformers import index_of, training_code
 from inspector.target.profile import CPU_ONLY
 from tests.builders.folders import trainer, two_shards
 

@@ -10,7 +10,7 @@ import pytest
 
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
-from inspector.snippet.loaders.pickled import Loading, loading_code, render_pickled
+from inspector.snippet.pickled import Loading, loading_code, render_pickled
 from tests.builders.pickles import call, proto, stream, text
 from tests.corpus import CORPUS
 

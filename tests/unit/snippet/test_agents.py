@@ -9,7 +9,7 @@ from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
 from inspector.snippet.device import choose_device, fixed_device
-from inspector.snippet.loaders.agents import agent_code, render_agent
+from inspector.snippet.pickled import agent_code, render_agent
 from inspector.snippet.styles.table import render
 from inspector.snippet.unopened import render_unopened
 from inspector.target.wish import parse_wish

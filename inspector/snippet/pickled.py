@@ -1,7 +1,7 @@
-"""Code for plain pickles and files of joblib.
+"""Code for plain pickles, files of joblib, and agents of Stable-Baselines3.
 
-Neither `pickle.load` nor `joblib.load` takes a map_location: the tensors within are opened by a function of
-torch's, which is replaced where there are any.
+Agents are loaded by the class that saved them. Neither `pickle.load` nor `joblib.load` takes a map_location:
+the tensors within are opened by a function of torch's, which is replaced where there are any.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 from inspector.containers.notes import NoteKind
 from inspector.containers.unread import OPENER
 from inspector.errors import PlanError
+from inspector.model.agents import Algorithm, algorithm_of
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import packing
 from inspector.records import dataclass
 from inspector.safety.verdict import judge
+from inspector.snippet.device import Device
 from inspector.snippet.literals import literal
-from inspector.snippet.loaders.opening import OPENERS
+from inspector.snippet.loading import OPENERS
 from inspector.snippet.script import Bracketed, Script, call, format_code
 
 JOBLIB = "joblib"
@@ -106,4 +108,29 @@ def loading_code(loading: Loading, path: str) -> str:
         "        file.seek(-1, io.SEEK_CUR)" if loading.has_tensors else "        file.seek(-1, 1)",
         f"        checkpoints.append({load})",
     )
+    return script.text()
+
+
+def render_agent(checkpoint: Checkpoint, path: str, device: Device) -> str:
+    """Write the code that loads an agent on a device."""
+    if judge(checkpoint).may_harm:
+        raise PlanError(
+            "loading this file can run commands, and nothing keeps its loader from that",
+            where=checkpoint.path,
+            remedy="write its weights alone into a file that can be checked: remap -o policy.pth",
+        )
+    return agent_code(path, device, algorithm_of(checkpoint))
+
+
+def agent_code(path: str, device: Device, found: Algorithm | None) -> str:
+    """Write the code for an agent of this class; None where nothing tells which it is."""
+    script = Script(uses_torch=bool(device.choice))
+    name = "PPO" if found is None else found.name
+    script.need(f"from {'stable_baselines3' if found is None else found.package} import {name}")
+    said = "The file does not say which class saved it: put that in the place of PPO."
+    if found is not None:
+        said = f"The file does not name its class: by its attributes this is {name}."
+    call = Bracketed(head=f"model = {name}.load(", items=(literal(path), f"device={device.code}"), tail=")")
+    script.paragraph(*device.choice)
+    script.paragraph(f"# {said}", RUNS_CODE, *format_code(call))
     return script.text()

@@ -11,8 +11,8 @@ import pytest
 from inspector.errors import PlanError
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
+from inspector.snippet.arrays import Held, arrays_code, render_arrays
 from inspector.snippet.device import choose_device, fixed_device
-from inspector.snippet.loaders.arrays import Held, arrays_code, render_arrays
 from inspector.snippet.styles.table import render
 from inspector.snippet.unopened import render_unopened
 from inspector.target.wish import parse_wish

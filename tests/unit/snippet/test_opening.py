@@ -14,7 +14,7 @@ import pytest
 
 from inspector.containers.packings import PACKINGS
 from inspector.model.build import open_checkpoint
-from inspector.snippet.loaders.opening import OPENERS
+from inspector.snippet.loading import OPENERS
 from inspector.snippet.styles.table import render
 from inspector.target.wish import parse_wish
 

@@ -9,7 +9,7 @@ from inspector.records import dataclass
 from inspector.safety.verdict import judge
 from inspector.snippet.device import Device
 from inspector.snippet.literals import literal
-from inspector.snippet.loaders.pickled import RUNS_CODE
+from inspector.snippet.pickled import RUNS_CODE
 from inspector.snippet.script import Bracketed, Script, call, format_code
 
 NPY, NPZ = "npy", "npz"

@@ -1,1 +1,0 @@
-"""Code for files that something other than torch loads, told by what is in them."""
