@@ -81,6 +81,11 @@ def _summed(checkpoint: Checkpoint, place: int) -> Counter[str]:
     return totals
 
 
+def lost_nbytes(row: Storage) -> int:
+    """Return how many bytes of a storage the file should hold and does not."""
+    return row.nbytes if row.missing else max((row.expected_nbytes or 0) - row.nbytes, 0)
+
+
 def wasted_nbytes(storages: Iterable[Storage]) -> int:
     """Add up the bytes that are stored and viewed by no tensor."""
     return sum([row.nbytes - row.viewed_nbytes for row in storages if row.nbytes > row.viewed_nbytes])

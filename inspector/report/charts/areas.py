@@ -82,7 +82,8 @@ class Areas:
 
 def measure(checkpoint: Checkpoint, tree: Tree) -> Areas:
     """Add up the bytes of the rows of a tree."""
-    unseen = {row.key: row.nbytes for row in checkpoint.storages if row.nbytes > 0}
+    due = {row.key: max(row.nbytes, row.expected_nbytes or 0) for row in checkpoint.storages}
+    unseen = {key: nbytes for key, nbytes in due.items() if nbytes > 0}
     owners, own, owned = [], [0] * len(tree.nodes), bytearray(len(tree.nodes))
     for index, (row, node) in enumerate(zip(checkpoint.tensors, tree.tensor_nodes, strict=True)):
         if node >= 0 and row.storage is not None and row.storage in unseen:

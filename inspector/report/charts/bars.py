@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.roles.devices import device_order
-from inspector.model.totals import dtype_totals, role_totals, wasted_nbytes
+from inspector.model.totals import dtype_totals, lost_nbytes, role_totals, wasted_nbytes
 from inspector.records import dataclass, replace
 from inspector.report.colors import NEUTRAL, device_name
 from inspector.units import cut_text, escape_text, format_nbytes
@@ -96,7 +96,7 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors
     Args:
         moved: The new device of each storage that moves, by its key; None where nothing can be mapped.
     """
-    flows, lost = flows_of(checkpoint, moved or {}), flows_of(_lost_part(checkpoint), moved or {})
+    flows, lost = (flows_of(part(checkpoint), moved or {}) for part in (_declared, _lost_part))
     labels = ("As saved", "After the map")
     bars = tuple(_device_bar(label, flows, lost, end, colors) for end, label in enumerate(labels))
     return Chart(title="Memory by device", bars=bars if moved is not None else bars[:1])
@@ -113,8 +113,20 @@ def flows_of(checkpoint: Checkpoint, moved: Mapping[str, str]) -> Flows:
 
 
 def _lost_part(checkpoint: Checkpoint) -> Checkpoint:
-    """Return the checkpoint with no other storages than those that the file does not hold."""
-    return replace(checkpoint, storages=tuple(row for row in checkpoint.storages if row.missing))
+    """Return the checkpoint with no other bytes than those that the file does not hold."""
+    gone = (row if row.missing else row._replace(nbytes=lost_nbytes(row)) for row in checkpoint.storages)
+    return replace(checkpoint, storages=tuple(row for row in gone if row.missing or row.nbytes))
+
+
+def _declared(checkpoint: Checkpoint) -> Checkpoint:
+    """Return the checkpoint with the bytes that the file should hold."""
+    if not any(map(lost_nbytes, checkpoint.storages)):
+        return checkpoint
+    whole = (
+        row if row.missing else row._replace(nbytes=row.nbytes + lost_nbytes(row))
+        for row in checkpoint.storages
+    )
+    return replace(checkpoint, storages=tuple(whole))
 
 
 def _missing(nbytes: int) -> tuple[Segment, ...]:
@@ -185,8 +197,8 @@ Totals = Callable[[Checkpoint], Iterable[tuple[str, int]]]
 
 
 def _one_bar_each(title: str, field: str, totals: Totals, checkpoint: Checkpoint) -> Chart:
+    lost, checkpoint = dict(totals(_lost_part(checkpoint))), _declared(checkpoint)
     shown = [(label, nbytes) for label, nbytes in totals(checkpoint) if nbytes]
-    lost = dict(totals(_lost_part(checkpoint)))
     names = [label for label, _ in shown]
     given = sum(nbytes for _, nbytes in shown)
     loose = sum(storage.nbytes for storage in checkpoint.storages) - given

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import sub
 from typing import NamedTuple
 
+from inspector.model.totals import lost_nbytes
 from inspector.records import dataclass
 from inspector.report.charts.areas import Areas, Coloring
 from inspector.report.charts.treemap import Cell
@@ -85,7 +86,7 @@ def notes_on(areas: Areas) -> tuple[str, ...]:
     shared = len(viewing) - len(set(viewing))
     meta = sum(row.device == "meta" and row.storage is None for row in tensors)
     inline = sum(is_sent(row) and row.device != "meta" for row in tensors)
-    absent = [row.nbytes for row in checkpoint.storages if row.missing and row.nbytes]
+    absent = list(filter(None, map(lost_nbytes, checkpoint.storages)))
     said = {
         f"{_tensors(shared)} a storage with an earlier one, where its bytes are counted.": shared,
         f"{_tensors(meta, 'is', 'are')} on the meta device, without data and so without an area.": meta,
