@@ -19,7 +19,7 @@ from inspector.model.obstacles import (
     lost_directory,
 )
 from inspector.model.tensors.views import torch_words
-from inspector.model.totals import wasted_nbytes
+from inspector.model.totals import lost_nbytes, wasted_nbytes
 from inspector.quoting import command, file_word
 from inspector.target.call import load_call, short_message
 from inspector.target.opening import OTHER_LOADER, opening_failure
@@ -47,7 +47,8 @@ def _truncated(case: Case) -> Iterator[Finding]:
     """Find tensors whose bytes are not in the file, or say that its end is all that it lost."""
     missing = {storage.key for storage in case.checkpoint.storages if storage.missing and storage.nbytes}
     kinds = {note.kind for note in case.checkpoint.notes}
-    paths = [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in missing]
+    lost = {storage.key for storage in case.checkpoint.storages if missing and lost_nbytes(storage)}
+    paths = [tensor.path for tensor in case.checkpoint.tensors if tensor.storage in lost]
     obstacle = legacy_obstacle(case.checkpoint)
     is_cut = obstacle is not None and obstacle.kind is ObstacleKind.CUT_OFF
     if missing or is_cut or lost_directory(case.checkpoint):

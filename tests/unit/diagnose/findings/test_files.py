@@ -30,6 +30,8 @@ def test_truncated() -> None:
     )
     (finding,) = found(made, "truncated")
     assert (finding.severity, finding.paths) == ("error", ("a",))
+    cut = replace(made, storages=(made.storages[0], storage("1", nbytes=8, expected_nbytes=16)))
+    assert found(cut, "truncated")[0].title == "Bytes of 2 tensors are missing"  # as many as are marked
     assert found(checkpoint(storage("0", nbytes=0, missing=True)), "truncated") == []
     endless = checkpoint(
         storage("0"), notes=(Note(NoteKind.NO_DIRECTORY, ("1 record",)),), refusal="RuntimeError: cut"
