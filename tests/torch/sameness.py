@@ -290,6 +290,8 @@ def _span(tensor: torch.Tensor) -> int:
 def _viewed_bytes(tensor: torch.Tensor) -> bytes:
     data = _storage_bytes(tensor.untyped_storage())
     start = tensor.storage_offset() * tensor.itemsize
+    if len(data) < start + _span(tensor):  # several elements share a byte, as those of quint4x2
+        return data[start:]
     flat = np.frombuffer(data[start : start + _span(tensor)], dtype=np.uint8)
     strides = [stride * tensor.itemsize for stride in tensor.stride()]
     shape = (*tensor.shape, tensor.itemsize)
