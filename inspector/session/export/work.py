@@ -35,7 +35,7 @@ from inspector.target.profile import Profile
 _VERIFIES: dict[str, Literal["quick", "full", "torch"]] = {"quick": "quick", "full": "full", "torch": "torch"}
 _MOST_LOST = 6
 _CHANGED, _AS_IS = "The file is changed", "The file is unchanged"
-_ELSEWHERE = "That is not this machine."
+_ELSEWHERE = "The target is not this machine."
 _SAME = "The copy changes nothing"
 
 

@@ -34,6 +34,7 @@ def test_what_is_done_with_a_file_is_noted(real, copy) -> None:
         ("done", "Done: map cuda:0 to cuda:1"),
         ("done", "The check of every byte: done"),
         ("done", "The copy is ready: out.safetensors"),
+        ("warning", "The target is not this machine."),
         ("error", "No copy was written: the copy would replace the file itself"),
         ("done", "Closed the file"),
     ]

@@ -117,7 +117,7 @@ def test_the_weights_alone_say_what_they_leave_out(copy: Path) -> None:
     outcome = carry_out(order(copy, copy.with_name("w.pth"), kind="weights"), Progress())
     assert any("Left out: optimizer" in line for line in outcome.result.omissions)
     assert outcome.result.omissions[0].startswith("Leaves out 191 tensors, ")
-    assert outcome.result.warnings == ("That is not this machine.",)  # it loads there: no green here
+    assert outcome.result.warnings == ("The target is not this machine.",)  # it loads there: no green here
     here = replace(order(copy, copy.with_name("v.pth"), kind="weights"), target=replace(CPU_ONLY, id=THIS))
     assert carry_out(here, Progress()).result.warnings == ()
     written = open_checkpoint(str(copy.with_name("w.pth")))
