@@ -62,8 +62,9 @@ class Hand:
     @property
     def is_idle(self) -> bool:
         """Whether no job runs."""
-        shown = self.window.shown
-        return shown is not None and all(job.status != "running" for job in shown.jobs)
+        session = self.window.session
+        jobs = () if session is None else session._state.jobs  # noqa: SLF001 - no part of a screen needs them all
+        return self.window.shown is not None and all(job.status != "running" for job in jobs)
 
     def open(self, path: str) -> None:
         """Open a file."""
