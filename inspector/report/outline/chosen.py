@@ -39,7 +39,10 @@ def total_of(tree: Tree, node_ids: Iterable[int]) -> Total:
     for id_ in ids:  # from top to bottom
         if not tops or id_ >= ends[tops[-1]]:
             tops.append(id_)
-    spans = [(id_, ends[id_]) for id_ in tops]
+    spans: list[tuple[int, int]] = []
+    for id_ in tops:  # rows that follow one another are added up at once: a search finds half a million
+        start = spans.pop()[0] if spans and spans[-1][1] == id_ else id_
+        spans.append((start, ends[id_]))
     devices: dict[str, int] = {}
     for device, nbytes in chain.from_iterable(starmap(sums.devices, spans)):
         devices[device] = devices.get(device, 0) + nbytes
