@@ -94,9 +94,14 @@ class Row(NamedTuple):
         return any(text in self.theirs for text in _TEXTS.get(self.ours, ("",)))
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether no answer is given, which counts as not safe."""
+        return self.ours == "errors" and any(words in self.sentence for words in _UNWRITTEN)
+
+    @property
     def explanation(self) -> str | None:
         known = EXPLAINED.get(self.name) or EXPLAINED.get(self.ours)
-        if known is None and self.ours == "errors" and any(words in self.sentence for words in _UNWRITTEN):
+        if known is None and self.is_unknown:
             return "arguments or a state that nobody writes: refused, since nobody can tell"
         whole = f"{self.folder}: {self.name}"
         return known or next((why for pattern, why in PATTERNS if re.search(pattern, whole)), None)

@@ -37,8 +37,8 @@ def no_answer_is_better_than_the_truth(found: list[Row]) -> None:
 
 
 def nearly_all_constructed_files_agree(found: list[Row]) -> None:
-    rows = [row for row in found if row.folder in THEMES]
-    assert sum(row.agrees for row in rows) >= 0.96 * len(rows), table(found)
+    rows = [row for row in found if row.folder in THEMES and (row.agrees or not row.is_unknown)]
+    assert sum(row.agrees for row in rows) >= 0.98 * len(rows), table(found)
 
 
 def test_the_table_of_arguments_is_still_that_of_torch() -> None:
