@@ -68,6 +68,14 @@ def test_of_many_tensors_no_rows_are_made(monkeypatch) -> None:
     assert (total.rows, total.tensors, total.nbytes, total.devices) == (135, 134, 536, ("cuda:0", "cuda:1"))
 
 
+def test_a_million_tensors_are_not_added_up_one_by_one() -> None:
+    count = 400
+    rows = [tensor("m", f"t{place}", device=f"cuda:{place * 3 // count}") for place in range(count)]
+    tree = build_tree(checkpoint(*rows), {})
+    steps = count_steps(lambda: total_of(tree, tree.tensor_nodes))
+    assert steps < 4 * count
+
+
 def test_a_sparse_tensor_is_one_with_its_parts_and_none_of_them_alone() -> None:
     parts = [tensor("s", part, nbytes=4, part_of=0) for part in ("indices", "values")]
     tree = build_tree(checkpoint(tensor("s", nbytes=100, storage=None), *parts), {})
