@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from inspector.gui.commands import Commands
-from inspector.gui.pages.registry import PAGES, Page, page_key
+from inspector.gui.pages.registry import PAGES, Page, page_keys
 from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
 from inspector.records import dataclass
@@ -71,20 +71,20 @@ _F, _E, _V, _H = MENUS
 _C = Commands
 
 
-def page_actions(pages: tuple[Page, ...], first: int = 0) -> tuple[Action, ...]:
-    """Return the actions that turn to pages; the first nine pages have a key."""
+def page_actions(pages: tuple[Page, ...]) -> tuple[Action, ...]:
+    """Return the actions that turn to pages."""
     return tuple(
         Action(
             f"page_{page.id}",
             _V,
             page.text,
             partial(_C.on_page, page=page.id),
-            tuple(filter(None, (page_key(place),))),
+            tuple(filter(None, (key,))),
             page.icon,
             "ready",
             2,
         )
-        for place, page in enumerate(pages, first)
+        for page, key in zip(pages, page_keys(pages), strict=True)
     )
 
 

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from inspector.gui.dialogs.machine import PythonsDialog
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
-    from inspector.model.findings import Fix
     from inspector.session.controller import Session
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
-    from inspector.session.screen import Screen
+    from inspector.session.screen import FindingRow, Screen
 
 _KINDS = (
     "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pth.gz *.pt.gz *.pkl *.pickle *.joblib *.gguf *.pt2 "
@@ -199,14 +198,14 @@ class Commands(QObject):
         if path and self.session:
             self.session.open_script(path)
 
-    def on_fix_wanted(self, fix: Fix) -> None:
-        """Apply the fix of a finding; an argument of torch.load is copied."""
-        if fix.option is not None:
-            self.copy(f"{fix.option[0]}={fix.option[1]}")
-        elif fix.recovers:
+    def on_fix_wanted(self, row: FindingRow) -> None:
+        """Do what the button of a card says."""
+        if row.copies:
+            self.copy(row.copies)
+        elif row.fix is not None and row.fix.recovers:
             self.on_export()
-        elif self.session:
-            self.session.apply_fix(fix)
+        elif row.fix is not None and self.session:
+            self.session.apply_fix(row.fix, exports=row.exports)
 
     def on_profile_wanted(self, path: str) -> None:
         if self.session:

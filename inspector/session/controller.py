@@ -130,8 +130,13 @@ class Session(Exports):
         """Do again what was undone last."""
         self._desk.show(redone(self._state))
 
-    def apply_fix(self, fix: Fix) -> None:
-        """Apply the fix of a finding: change the map, or show the code."""
+    def turn_to(self, page: str) -> None:
+        """Show a page, for as long as this file is open."""
+        if self._ready is not None and page != self._state.page:
+            self._show(replace(self._state, page=page))
+
+    def apply_fix(self, fix: Fix, *, exports: bool = False) -> None:
+        """Apply the fix of a finding: change the map and perhaps export a copy by it, or show the code."""
         document = self._ready
         if document is None:
             return
@@ -139,9 +144,10 @@ class Session(Exports):
             from inspector.remap.rules import parse_rule  # noqa: PLC0415 - findings come after the tree
 
             self._show(self._state.with_rule(parse_rule(fix.rule), document))
+            if exports:
+                self.begin_export()
         else:
-            self._show(replace(self._state, style=fix.style or self._state.style))
-            self._desk.view.show_page("code")
+            self._show(replace(self._state, style=fix.style or self._state.style, page="code"))
 
     def set_loading(self, loading: Loading) -> None:
         """Choose how many processes load the file, and whether they map it."""

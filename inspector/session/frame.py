@@ -50,7 +50,7 @@ _UNJUDGED = Banner(
 
 SAME = (
     *("phase", "path", "failure", "target", "query", "selected", "error_text"),
-    *("recent", "log", "profiles", "python"),
+    *("recent", "log", "profiles", "python", "page"),
 )
 """What a screen has as the state has it."""
 

@@ -111,8 +111,11 @@ class FindingRow:
 
     Attributes:
         nodes: The tree nodes it speaks of, a few at most.
-        opens: The checkpoint that this file is a part of, for a button that opens it; or empty.
-        fix: What a button of the card does, or None.
+        query: A search that finds all of them; empty where none does.
+        opens: A file for a button that opens it; or empty.
+        fix: What the button of the card does, or None; `exports` where it goes on to a copy.
+        button: What that button says.
+        copies: What it copies instead, or empty.
         lines: Lines to be copied one by one, as (caption, line), the shortest that helps first.
         patch: A patch to be copied, as a unified diff; or empty.
     """
@@ -123,12 +126,21 @@ class FindingRow:
     detail: str
     nodes: tuple[int, ...] = ()
     count: int = 0
+    query: str = ""
     opens: str = ""
     fix: Fix | None = None
+    exports: bool = False
+    button: str = ""
+    copies: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     steps: tuple[str, ...] = ()
     lines: tuple[tuple[str, str], ...] = ()
     patch: str = ""
+
+    @property
+    def is_note(self) -> bool:
+        """Whether nothing has to be done about it."""
+        return self.tone in {"neutral", "good"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +262,8 @@ class Screen:
     `scalars` are the values of tensors of one element, by row; None before they were read.
     `row_marks` are the rows that something is wrong with.
     `taken` is how far the files of rows that are dragged out are.
+    `page` is the page that was turned to for this file, and `opens_on` the one that suits its verdict; each
+    is empty as long as there is none.
     `is_checking` is whether only the tree is known yet: nothing else may be taken from such a screen.
     """
 
@@ -303,6 +317,8 @@ class Screen:
     profiles: tuple[str, ...] = ()
     python: str = ""
     pythons: PythonsPage | None = None
+    page: str = ""
+    opens_on: str = ""
     is_checking: bool = False
     taken: TakenPage | None = None
     scalars: Mapping[int, str] | None = None
@@ -312,6 +328,11 @@ class Screen:
     def awaits_map(self) -> bool:
         """Whether there will be a device map, or a reason for none: its room is kept."""
         return self.is_checking and self.tree is not None and bool(self.tree.colors)
+
+    @property
+    def shown_page(self) -> str:
+        """The page to show; empty where nobody knows yet."""
+        return self.page or self.opens_on
 
     @property
     def searched(self) -> Query | None:

@@ -63,6 +63,7 @@ class State:
     """The session's state.
 
     Attributes:
+        page: The page that was turned to for this file; empty for the one that suits its verdict.
         on_disk: What the file looked like when it was looked at last; None when it was gone.
         beside: When the folder that it is in was seen to change last, 0 for never, and how often since the
             file was read: names that were free there may be taken.
@@ -88,6 +89,7 @@ class State:
 
     phase: Phase = "empty"
     path: str = ""
+    page: str = ""
     document: Document | None = None
     on_disk: Stamp | None = None
     beside: tuple[int, int] = (0, 0)
@@ -160,6 +162,7 @@ class State:
             self,
             phase="empty",
             path="",
+            page="",
             document=None,
             on_disk=None,
             beside=(0, 0),

@@ -33,6 +33,8 @@ class Page:
         reads: The fields of the screen that it shows; it is fed when one of them changes. `tree` stands for
             the file: rows of two files may be equal, and their links and colors are not.
         build: Make its widget and connect it; called when the page is first looked at.
+        key: Its key; empty for the next of Ctrl+1 to Ctrl+9.
+        is_behind: Whether it has no tab until what stands for it is clicked, such as the file's name.
     """
 
     id: str
@@ -42,6 +44,8 @@ class Page:
     module: str
     build: Callable[[Theme, Commands, Session], QWidget]
     count: Callable[[Screen], int] = lambda _: 0
+    key: str = ""
+    is_behind: bool = False
 
     @property
     def title(self) -> str:
@@ -99,6 +103,7 @@ def _build_findings(theme: Theme, commands: Commands, session: Session) -> QWidg
 
     panel = FindingsPanel(theme)
     panel.node_wanted.connect(session.select)
+    panel.query_wanted.connect(session.search)
     panel.fix_wanted.connect(commands.on_fix_wanted)
     panel.open_wanted.connect(commands.on_path_wanted)
     panel.error_pasted.connect(session.explain_error)
@@ -157,7 +162,7 @@ PAGES = (
         icon="findings",
         reads=("findings", "explanation", "error_text", "doctor", "tree"),
         build=_build_findings,
-        count=lambda screen: len(screen.findings),
+        count=lambda screen: sum(not row.is_note for row in screen.findings),
     ),
     Page(
         id="code",
@@ -174,6 +179,8 @@ PAGES = (
         icon="file",
         reads=("file", "check", "tree"),
         build=_build_file,
+        key="Ctrl+I",
+        is_behind=True,
     ),
     Page(
         id="values",
@@ -186,6 +193,7 @@ PAGES = (
 )
 
 
-def page_key(place: int) -> str:
-    """Return the key of the page at a place of the table; the first nine have one."""
-    return f"Ctrl+{place + 1}" if place < 9 else ""
+def page_keys(pages: tuple[Page, ...]) -> tuple[str, ...]:
+    """Return the keys of pages; of those without one of their own, the first nine are numbered."""
+    numbers = iter(range(1, 10))
+    return tuple(page.key or next((f"Ctrl+{number}" for number in numbers), "") for page in pages)

@@ -71,8 +71,7 @@ class Files(Machines):
     def _on_script(self, script: tuple[str, str]) -> None:
         name, text = script
         if self._ready is not None:
-            self._show(replace(self._state, error_text=text, script_name=name, waiting=None))
-            self._desk.view.show_page("findings")
+            self._show(replace(self._state, error_text=text, script_name=name, waiting=None, page="findings"))
             return
         self._show(replace(self._state, waiting=script))
         if self._state.phase != "opening":
@@ -123,6 +122,7 @@ class Files(Machines):
             self._state.without_file(),
             phase="opening",
             path=kept.path,
+            page=kept.page,
             chosen=kept.chosen,
             branches=kept.branches,
             query=kept.query,

@@ -5,7 +5,6 @@ A new field of `Screen` is a function and a row of `AT_ONCE` or `REMEMBERED`, se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from inspector.containers.collector import collector_paused
@@ -16,7 +15,7 @@ from inspector.diagnose.fitting import MAP_DOES_NOT_FIT, Overflow, overflow_find
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, PlanError
 from inspector.model.agents import loader_of
-from inspector.model.findings import SEVERITIES, Finding, Fix
+from inspector.model.findings import SEVERITIES, Finding
 from inspector.model.roles.devices import is_accelerator
 from inspector.model.totals import storage_nbytes_by
 from inspector.records import replace
@@ -36,10 +35,9 @@ from inspector.report.charts.modules import ModuleMap, module_map
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.nodes import parameters_text
+from inspector.report.query import parse_query
 from inspector.report.words.formats import (
-    before,
     format_label,
-    is_about_machine,
     names_devices,
     nothing_to_map,
 )
@@ -53,6 +51,13 @@ from inspector.session.frame import around, frame_of
 from inspector.session.jobs.check import CHECK, check_of
 from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import after_reading, banner, safety_chip
+from inspector.session.present.findings import (
+    ailments,
+    doctor_cards,
+    explanation_card,
+    finding_card,
+    script_card,
+)
 from inspector.session.present.parts import Answers, Parts, Table
 from inspector.session.present.rows import (
     can_go,
@@ -104,101 +109,9 @@ from inspector.target.versions import release_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
-    from inspector.diagnose.errors.explanation import Explanation
-    from inspector.doctor.diagnosis import Diagnosis
     from inspector.model.checkpoint import Checkpoint
     from inspector.remap.recover import FileCheck
     from inspector.values.statistics import Scan
-
-
-# The cards of the findings page: findings, the answer to a pasted error, trouble with the machine's GPUs.
-
-_MOST_NODES = 20
-_TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}
-_FITS: dict[str, Tone] = {"yes": "bad", "no": "neutral", "unknown": "warning"}
-
-
-def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | None = None) -> FindingRow:
-    """Return the card of a finding; `nodes` are the tree's, by path."""
-    return FindingRow(
-        id=finding.id,
-        tone=_TONES[finding.severity],
-        title=escape_text(finding.title),
-        detail=escape_text(finding.detail),
-        nodes=_nodes(finding.paths, nodes),
-        count=finding.count,
-        fix=finding.fix,
-        lines=_lines(finding.fix, judged),
-    )
-
-
-def explanation_card(
-    explanation: Explanation,
-    nodes: Mapping[str, int],
-    judged: Judged | None = None,
-    ailments: tuple[str, ...] = (),
-) -> FindingRow:
-    """Return the card that answers a pasted error; one about the machine names what ails it."""
-    is_about = is_about_machine(explanation)
-    facts = [
-        ("Your line", explanation.where),
-        ("Why", explanation.cause),
-        ("On the target", "\n".join(ailments) if is_about else ""),
-        ("In this file", explanation.here),
-        ("What to do", explanation.advice),
-    ]
-    if explanation.also:
-        facts.append(("Also in the text", "; ".join(explanation.also)))
-    return FindingRow(
-        id=explanation.finding or explanation.id,
-        tone=_FITS[explanation.fits],
-        title=explanation.title,
-        detail=explanation.quoted,
-        nodes=_nodes(explanation.paths, nodes),
-        fix=explanation.fix,
-        lines=_lines(explanation.fix, judged),
-        facts=tuple((caption, text) for caption, text in facts if text),
-    )
-
-
-def doctor_cards(target: Profile) -> tuple[FindingRow, ...]:
-    """Return the cards about a machine's GPUs; none for a machine that was not probed."""
-    if target.evidence is None:
-        return ()
-    from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed
-
-    return tuple(map(_diagnosis_card, examine(target)))
-
-
-def ailments(doctor: tuple[FindingRow, ...]) -> tuple[str, ...]:
-    """Return what the GPU doctor says of a machine; its cards below say more."""
-    return tuple(card.title for card in doctor if card.tone != "neutral")
-
-
-def _diagnosis_card(diagnosis: Diagnosis) -> FindingRow:
-    seen = (("Seen", "\n".join(map(escape_text, diagnosis.evidence))),) if diagnosis.evidence else ()
-    sure = () if diagnosis.certainty == "certain" else (("Certainty", f"{diagnosis.certainty}"),)
-    return FindingRow(
-        id=diagnosis.id,
-        tone=_TONES[diagnosis.severity],
-        title=escape_text(diagnosis.title),
-        detail=escape_text(diagnosis.explanation),
-        facts=(*seen, *sure),
-        steps=tuple(map(escape_text, diagnosis.steps)),
-    )
-
-
-def _lines(fix: Fix | None, judged: Judged | None) -> tuple[tuple[str, str], ...]:
-    if fix is None or judged is None:
-        return ()
-    from inspector.report.remedies import remedies_for  # noqa: PLC0415 - many files need none
-
-    remedies = enumerate(remedies_for(fix, judged))
-    return tuple((before(one.kind, is_first=not number), one.text) for number, one in remedies)
-
-
-def _nodes(paths: tuple[str, ...], nodes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple([nodes[path] for path in paths[:_MOST_NODES] if path in nodes])
 
 
 # What the chosen map puts on devices that are too small: a finding in place of that for the advised map.
@@ -555,12 +468,22 @@ def _explanation(
     if not error_text.strip():
         return None
     if script_name or may_be_script(error_text):
-        from inspector.session.present.scripts import script_card  # noqa: PLC0415 - few windows are asked
-
         return script_card(error_text, script_name, checkpoint, target)
     from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - most windows are never asked
 
     return explanation_card(explain_error(error_text, checkpoint, target), nodes, judged, ailments)
+
+
+def _opens_on(banner: Banner) -> str:
+    """Return the page that suits a verdict: what to do about a red one, else what the file is."""
+    return "findings" if banner.tone == "bad" else "overview"
+
+
+def _findings_sought(state: State) -> tuple[Finding, ...] | None:
+    """Return the findings, if the search asks for what one speaks of: no other search waits for them."""
+    if not parse_query(state.query).needs_findings:
+        return None
+    return (*ask(state, "read"), *ask(state, "fitted"))
 
 
 def _nodes_by_path(document: Document) -> dict[str, int]:
@@ -595,6 +518,7 @@ INPUTS: Table = {
     "checked": check_of,
     "scan": scan_of,
     "scan_sought": scan_sought,
+    "findings_sought": _findings_sought,
     "many_picked": many_picked,
     "changes_beside": lambda state: state.beside[1],
     "is_mapped": lambda state: state.map_by is not None,
@@ -642,6 +566,7 @@ REMEMBERED: Table = {
     "fitted": fitted_findings,
     "foretold": _banner,
     "banner": after_reading,
+    "opens_on": _opens_on,
     "colors": _colors,
     "device_map": _device_rows,
     "map_choices": choices_for_all,
