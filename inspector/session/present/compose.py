@@ -5,6 +5,7 @@ A new field of `Screen` is a function and a row of `AT_ONCE` or `REMEMBERED`, se
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from inspector.containers.collector import collector_paused
@@ -228,6 +229,8 @@ def _optimizer_note(document: Document, routes: DeviceMap, routine: Routine) -> 
 
 # The loading code of a file, which says what the device map says.
 
+_OF_FOLDERS = frozenset({"transformers", "peft", "accelerate", "deepspeed"})
+"""Styles whose loaders are given the folder of the file."""
 _MOST_BRANCHES = 3
 _MOST_PATTERN = 60
 _NO_NAMES = "map_location knows no names: only an exported copy has that."
@@ -241,11 +244,24 @@ def code_page(document: Document, routes: DeviceMap, target: Profile, style: str
     shown, is_exact = style if style in ids else next(iter(ids), ""), bool(chosen)
     mapping = routes.going if is_exact else routes.moves
     try:
-        text = render(document.checkpoint, style=shown, target=target, mapping=mapping, is_exact=is_exact)
+        text = render(
+            document.checkpoint,
+            style=shown,
+            target=target,
+            mapping=mapping,
+            path=_pasted_path(document.checkpoint, shown),
+            is_exact=is_exact,
+        )
     except PlanError as error:
         text = f"# {escape_text(error.what)}\n"
     choices = tuple(Choice(id=one.id, label=one.label) for one in offered)
     return CodePage(styles=choices, style=shown, text=_not_in_code(routes) + text)
+
+
+def _pasted_path(checkpoint: Checkpoint, style: str) -> str:
+    """Return the name of a file, as people paste its path; loaders that are given a folder need all of it."""
+    is_folder = bool(checkpoint.parts) or style in _OF_FOLDERS
+    return checkpoint.path if is_folder else PurePath(checkpoint.path).name
 
 
 def _not_in_code(routes: DeviceMap) -> str:
@@ -539,6 +555,7 @@ AT_ONCE: Table = {
     "scalars": scalars_of,
     "values": values_page,
     "check": check_page,
+    "opens_on": _opens_on,
 }
 """Parts that cost little, and are made anew for every screen."""
 
@@ -566,7 +583,6 @@ REMEMBERED: Table = {
     "fitted": fitted_findings,
     "foretold": _banner,
     "banner": after_reading,
-    "opens_on": _opens_on,
     "colors": _colors,
     "device_map": _device_rows,
     "map_choices": choices_for_all,

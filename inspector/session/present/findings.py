@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ _HEADLINES = {"dangerous-global": "Do not load this file, unless you made it you
 """Where the title of a finding is what the banner says."""
 _SEARCHES = {"truncated": "is:missing", "invalid-tensor": "is:impossible"}
 """What finds the tensors of a finding and says more than its id."""
+_COMMAND = re.compile(r" \(checkpoint-inspector [^()]*\)")
+"""Where a button does it."""
 _EXPORT, _COPY = "Export fixed copy\u2026", "Copy loading code"
 _PASTED = "script.py"
 
@@ -49,7 +52,7 @@ def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | No
         id=finding.id,
         tone=_TONES[finding.severity],
         title=escape_text(_HEADLINES.get(finding.id, finding.title)),
-        detail=escape_text(detail),
+        detail=escape_text(_COMMAND.sub("", detail)),
         nodes=_nodes(finding.paths, nodes),
         count=finding.count,
     )
