@@ -145,13 +145,17 @@ def fold_button(
 
     def show(is_open: bool) -> None:  # noqa: FBT001 - a signal's argument
         part.setVisible(is_open)
+        tell(is_open)
+
+    def tell(is_open: bool) -> None:  # noqa: FBT001 - as above
         button.setText(texts[is_open])
         set_icon(button, "chevron-up" if is_open else "chevron-down", theme.tokens)
 
-    button.toggled.connect(show)
     button.setChecked(is_open)
+    tell(is_open)
     if not is_open:
-        show(is_open)
+        part.hide()  # and what is open is not shown yet: it has no parent and would be a window
+    button.toggled.connect(show)
     return button
 
 
