@@ -29,7 +29,7 @@ from inspector.gui.actions import (
 )
 from inspector.gui.commands import Commands
 from inspector.gui.dropping import DropFrame, DropOverlay
-from inspector.gui.menus import ProfileMenu, RecentMenu, ThemeMenu
+from inspector.gui.menus import MapMenu, ProfileMenu, RecentMenu, ThemeMenu
 from inspector.gui.phase_stack import PhaseStack
 from inspector.gui.placing import LEAST, first_size, fit
 from inspector.gui.settings import Settings
@@ -133,6 +133,7 @@ class MainWindow(DropFrame):
         self.top_bar.target_chosen.connect(session.set_target)
         self.top_bar.device_chosen.connect(session.set_wanted)
         self.search.query_changed.connect(session.search)
+        self._map_menu.connect_to(session)
         self._stack.retry_wanted.connect(session.reload)
         self._stack.cancel_wanted.connect(session.cancel_opening)
         space = self._stack.built_workspace
@@ -181,6 +182,8 @@ class MainWindow(DropFrame):
         for action in ACTIONS:
             self._actions[action.id].setEnabled(is_usable(action, screen))
         say_edits(self._actions, screen)
+        self._map_menu.show_choices(screen.map_choices, screen.no_map)
+        self._map_menu.setEnabled(screen.phase == "ready" and not screen.is_checking)
         self._show_export(screen.export)
         self._commands.show_pythons(screen.pythons)
         self._is_whole = True
@@ -253,6 +256,8 @@ class MainWindow(DropFrame):
         self._profiles = ProfileMenu(self, self._settings)
         self._profiles.path_wanted.connect(self._commands.on_profile_wanted)
         self._menus["&File"].insertMenu(self._actions["python"], self._profiles)
+        self._map_menu = MapMenu(self)
+        self._menus["&Edit"].insertMenu(self._actions["copy_rows"], self._map_menu)
         self._theme_menu = ThemeMenu(self, self._theme, self._settings)
         self._menus["&View"].addSeparator()
         self._menus["&View"].addMenu(self._theme_menu)
@@ -358,9 +363,7 @@ class MainWindow(DropFrame):
         space.pane.connect_to(session)
         device_map, changed = space.device_map, space.changed
         device_map.mapping_chosen.connect(session.set_mapping)
-        device_map.all_chosen.connect(session.map_all)
-        device_map.as_saved_wanted.connect(session.map_as_saved)
-        device_map.suggested_wanted.connect(session.map_as_suggested)
+        device_map.menu.connect_to(session)
         device_map.branch_removed.connect(session.remove_branch)
         space.banner.this_machine_wanted.connect(session.set_target)
         changed.touched.connect(session.look_at_file)

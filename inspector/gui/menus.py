@@ -73,6 +73,36 @@ class ProfileMenu(RecentMenu):
             self._settings.keep_profiles(paths)
 
 
+class MapMenu(QMenu):
+    """Where all tensors can be sent at once, or why nowhere."""
+
+    all_chosen = Signal(str)
+    as_saved_wanted = Signal()
+    suggested_wanted = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__("&Map all to", parent)
+
+    def connect_to(self, session: Session) -> None:
+        self.all_chosen.connect(session.map_all)
+        self.as_saved_wanted.connect(session.map_as_saved)
+        self.suggested_wanted.connect(session.map_as_suggested)
+
+    def show_choices(self, choices: tuple[str, ...], why: str) -> None:
+        """Show the devices; without any, why there are none."""
+        self.clear()
+        for choice in choices:
+            self.addAction(choice.replace("&", "&&")).triggered.connect(
+                lambda _=False, to=choice: self.all_chosen.emit(to)
+            )
+        if not choices:
+            self.addAction(why.replace("&", "&&")).setEnabled(False)
+            return
+        self.addSeparator()
+        self.addAction("Where each was &saved").triggered.connect(self.as_saved_wanted)
+        self.addAction("As s&uggested for the machine").triggered.connect(self.suggested_wanted)
+
+
 class ThemeMenu(QMenu):
     """Light, dark, both with high contrast, or what the system prefers; and whether anything moves."""
 

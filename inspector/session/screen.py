@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from inspector.report.outline.strip import Strip
     from inspector.report.query import Query
     from inspector.report.tree import Tree
+    from inspector.session.device_map import Landing
     from inspector.session.export.page import ExportPage
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
@@ -255,8 +256,9 @@ class Screen:
     is the id of one.
     `python` names the Python whose torch stands for this machine, and `pythons` are those to choose from,
     None where nobody chooses.
-    `no_map` is why there is no device map, and `map_choices` are the devices that all tensors can be sent
-    to. `error_text` is the pasted error
+    `device_map` is empty where nothing is mapped and there is the CPU alone; `no_map` is why nothing can be,
+    `map_choices` are the devices that all tensors can be sent to, and `landing` is where the rows of the
+    tree go, None where all stay. `error_text` is the pasted error
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     `sparks` is a small histogram for each tensor row, as heights from 0 to 8; empty before a scan.
     `scalars` are the values of tensors of one element, by row; None before they were read.
@@ -287,6 +289,7 @@ class Screen:
     selected: int | None = None
     device_map: tuple[DeviceRow, ...] = ()
     no_map: str = ""
+    landing: Landing | None = None
     branches: tuple[BranchRow, ...] = ()
     charts: tuple[Chart, ...] = ()
     forecast: ForecastPage | None = None
@@ -326,8 +329,9 @@ class Screen:
 
     @property
     def awaits_map(self) -> bool:
-        """Whether there will be a device map, or a reason for none: its room is kept."""
-        return self.is_checking and self.tree is not None and bool(self.tree.colors)
+        """Whether there will be a device map: its room is kept."""
+        saved = () if self.tree is None or self.no_map else self.tree.colors
+        return self.is_checking and not {"cpu"}.issuperset(saved)
 
     @property
     def shown_page(self) -> str:

@@ -44,7 +44,15 @@ from inspector.report.words.formats import (
 )
 from inspector.report.words.results import as_lines, checked
 from inspector.safety.verdict import SafetyVerdict, judge
-from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
+from inspector.session.device_map import (
+    DeviceMap,
+    Pairs,
+    choices_for_all,
+    device_rows,
+    is_mappable,
+    landing,
+    map_devices,
+)
 from inspector.session.document import Document
 from inspector.session.export.kinds import RECOVER, offers
 from inspector.session.export.outlook import planned
@@ -409,7 +417,7 @@ def _colors(document: Document, target: Profile, routes: DeviceMap) -> dict[str,
     return more_colors(document.tree.colors, {*target.devices, *(to for _, to in routes.going)})
 
 
-def _device_rows(
+def _map_rows(
     document: Document, target: Profile, routes: DeviceMap, colors: dict[str, int], no_map: str
 ) -> tuple[DeviceRow, ...]:
     return () if no_map else device_rows(document, target, routes, colors)
@@ -422,13 +430,13 @@ def _charts(
     routes: DeviceMap,
     colors: dict[str, int],
     fixed_charts: tuple[Chart, ...],
-    no_map: str,
+    is_mappable: bool,
 ) -> tuple[Chart, ...]:
     checkpoint, moved = document.checkpoint, routes.plan.storages
     if not fixed_charts or not names_devices(checkpoint):
         return fixed_charts
     room = room_chart(flows_of(checkpoint, moved), target, colors)
-    first = device_chart(checkpoint, None if no_map else moved, colors)
+    first = device_chart(checkpoint, moved if is_mappable else None, colors)
     return (first, *([room] if room else []), *fixed_charts)
 
 
@@ -584,7 +592,10 @@ REMEMBERED: Table = {
     "foretold": _banner,
     "banner": after_reading,
     "colors": _colors,
-    "device_map": _device_rows,
+    "is_mappable": is_mappable,
+    "landing": landing,
+    "map_rows": _map_rows,
+    "device_map": lambda map_rows, is_mappable: map_rows if is_mappable else (),
     "map_choices": choices_for_all,
     "can_export": lambda routes: routes.refusal is None,
     "branches": _branch_rows,
