@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from inspector.gui.dialogs.export.draft import DraftPage
 from inspector.gui.main_window import MainWindow
-from inspector.gui.menus import ProfileMenu
+from inspector.gui.menus import MapMenu, ProfileMenu
 from inspector.gui.pages.memory.map_panel import MapPanel
 from inspector.gui.pages.memory.panel import ChartCard
 from inspector.gui.pages.tabs import PageTabs
@@ -71,7 +71,7 @@ def test_a_workspace_that_was_built_before_its_session_is_connected_to_it(qtbot,
     window.attach(session)
     window.tree.node_chosen.emit(3)
     session.select.assert_called_once_with(3)
-    window.workspace.device_map.all_chosen.emit("cpu")
+    window.workspace.device_map.menu.all_chosen.emit("cpu")
     session.map_all.assert_called_once_with("cpu")
 
 
@@ -160,12 +160,14 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     session.set_target.assert_called_once_with("2xcuda")
     window.workspace.device_map.mapping_chosen.emit("cuda:0", "mps")
     session.set_mapping.assert_called_once_with("cuda:0", "mps")
-    window.workspace.device_map.all_chosen.emit("mps")
-    session.map_all.assert_called_once_with("mps")
-    window.workspace.device_map.as_saved_wanted.emit()
-    session.map_as_saved.assert_called_once_with()
-    window.workspace.device_map.suggested_wanted.emit()
-    session.map_as_suggested.assert_called_once_with()
+    for menu in (window.workspace.device_map.menu, window.findChild(MapMenu)):
+        session.reset_mock()
+        menu.all_chosen.emit("mps")
+        session.map_all.assert_called_once_with("mps")
+        menu.as_saved_wanted.emit()
+        session.map_as_saved.assert_called_once_with()
+        menu.suggested_wanted.emit()
+        session.map_as_suggested.assert_called_once_with()
     window.workspace.pages.open_page("code")
     window.workspace.pages.page("code").style_chosen.emit("resume")
     session.set_code_style.assert_called_once_with("resume")
@@ -503,12 +505,13 @@ def test_an_export_that_takes_long_to_prepare_says_how_far_it_is_and_can_be_left
 @pytest.mark.wide
 def test_links_lead_into_the_file_that_is_shown_when_all_rows_are_equal(make_window):
     """Two files may have equal findings, and different names behind them."""
-    first = READY
+    about_one = tuple(replace(row, count=1) for row in READY.findings)
+    first = replace(READY, findings=about_one)
     renamed = [
         dataclasses.replace(leaf, names=(f"other {leaf.names[0]}", *leaf.names[1:]))
         for leaf in fakes.training_leaves()
     ]
-    second = replace(READY, tree=fakes.make_tree(renamed, fakes.COLOURS))
+    second = replace(first, tree=fakes.make_tree(renamed, fakes.COLOURS))
     window = make_window(first)
     for page in ("findings", "memory"):
         window.workspace.pages.open_page(page)
