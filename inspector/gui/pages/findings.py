@@ -14,6 +14,7 @@ from inspector.gui.theme.theme import Theme, mono_font
 from inspector.gui.widgets.boxes import LEFT, MIDDLE, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import ScrollPanel, add_empty_state, card_row
 from inspector.gui.widgets.controls import CopyInset, code_field, confirm_copied, make_button
+from inspector.gui.widgets.flow import FlowLayout
 from inspector.gui.widgets.labels import (
     PathButton,
     WrappedText,
@@ -65,21 +66,20 @@ class FindingCard(QFrame):
             words.addWidget(self._build_steps(finding.steps))
         if finding.patch:
             words.addWidget(self._build_patch(finding.patch))
-        if tree is not None and finding.nodes:
-            words.addWidget(self._build_rows(finding, tree), 0, LEFT)
-        buttons = [*self._build_buttons(finding)]
+        if tree is not None and finding.nodes and not _is_search(finding):
+            words.addWidget(self._build_link(finding.nodes[0], tree), 0, LEFT)
+        foot, lines = FlowLayout(spacing=8), QWidget()
+        for button in self._build_buttons(finding, lines):
+            foot.addWidget(button)
+        if foot.count():
+            words.addLayout(foot)
         if finding.lines:
-            lines = QWidget()
             shown = (self._build_line(caption, text) for caption, text in finding.lines)
             column(*shown, spacing=6, margins=NO_MARGINS, within=lines)
-            buttons.append(fold_button(theme, lines, (_MORE, _LESS), spoken=f"Code for: {finding.title}"))
-            words.addLayout(row(*buttons, 1, spacing=8))
             words.addWidget(lines)
-        elif buttons:
-            words.addLayout(row(*buttons, 1, spacing=8))
         card_row(self, (ToneGlyph(theme, 24, finding.tone), 0, TOP), (words, 1))
 
-    def _build_buttons(self, finding: FindingRow) -> Iterator[QPushButton]:
+    def _build_buttons(self, finding: FindingRow, lines: QWidget) -> Iterator[QPushButton]:
         kind = "primary" if finding.tone == "bad" else ""
         if finding.opens:
             wanted = partial(self.open_wanted.emit, finding.opens)
@@ -92,6 +92,12 @@ class FindingCard(QFrame):
             button.clicked.connect(partial(self._on_fix, button, finding))
             describe(button, finding.copies or fix.label)
             yield button
+        if finding.lines:
+            spoken = f"Code for: {finding.title}"
+            yield fold_button(self._theme, lines, (_MORE, _LESS), spoken=spoken)
+        if _is_search(finding):
+            words = f"Show the {format_count(finding.count, 'tensor')}"
+            yield make_button(words, partial(self.query_wanted.emit, finding.query), kind="link")
 
     def _on_fix(self, button: QPushButton, finding: FindingRow) -> None:
         self.fix_wanted.emit(finding)
@@ -118,17 +124,17 @@ class FindingCard(QFrame):
         inset = CopyInset(self._theme, shown, lambda: text, "Copy this line")
         return column(plain_label(caption, "small", wrap=True), inset, spacing=2)
 
-    def _build_rows(self, finding: FindingRow, tree: Tree) -> QPushButton:
-        """Make the link to the one row that it is about, or to a search for all of them."""
-        if finding.count > 1 and finding.query:
-            words = f"Show the {format_count(finding.count, 'tensor')}"
-            return make_button(words, partial(self.query_wanted.emit, finding.query), kind="link")
-        node_id = finding.nodes[0]
+    def _build_link(self, node_id: int, tree: Tree) -> QPushButton:
         path = node_label(tree, node_id)
         link = PathButton(path, partial(self.node_wanted.emit, node_id))
         link.setCursor(Qt.CursorShape.PointingHandCursor)
         link.setAccessibleName(f"Select {path}")
         return link
+
+
+def _is_search(finding: FindingRow) -> bool:
+    """Return whether a search shows the rows of a finding: a single one is selected."""
+    return finding.count > 1 and bool(finding.query)
 
 
 def _build_fact(caption: str, text: str) -> QLayout:

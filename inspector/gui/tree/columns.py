@@ -12,7 +12,7 @@ from shiboken6 import isValid
 from inspector.gui.tree.model import Column
 
 WIDTHS = {
-    Column.DEVICE: 156,
+    Column.DEVICE: 172,
     Column.SHAPE: 120,
     Column.TYPE: 96,
     Column.SIZE: 80,
@@ -157,6 +157,7 @@ class TreeColumns(QObject):
         if not isValid(self._header):  # Python takes the view apart
             return
         fitted = self._fitted - self._own
+        shown, widths, name = list[Column](), dict[Column, int](), 0
         for leaving in _LEAVES:
             hidden = {column for column, is_empty in self._empty.items() if is_empty}.union(leaving)
             hidden -= {Column.VALUE} if self._has_marks else set()
