@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.path_text import start_folder
+from inspector.session.targets import CUSTOM
 from inspector.units import cut_text, format_count
 
 if TYPE_CHECKING:
@@ -207,9 +208,12 @@ class Commands(QObject):
         elif row.fix is not None and self.session:
             self.session.apply_fix(row.fix, exports=row.exports)
 
-    def on_profile_wanted(self, path: str) -> None:
-        if self.session:
-            self.session.use_machine(path)
+    def on_target_wanted(self, target: str) -> None:
+        """Choose a machine of the list, or describe one."""
+        if target == CUSTOM:
+            self.on_machine()
+        elif self.session:
+            self.session.set_target(target)
 
     def on_path_wanted(self, path: str) -> None:
         self._window.open_paths([path])
@@ -312,6 +316,7 @@ class Commands(QObject):
         dialog = MachineDialog(self._theme, self._window)
         if self.session is not None:
             dialog.file_chosen.connect(self.session.use_machine)
+            dialog.described.connect(self.session.set_target)
         dialog.open()
 
     def on_python(self) -> None:

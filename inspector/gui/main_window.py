@@ -29,13 +29,14 @@ from inspector.gui.actions import (
 )
 from inspector.gui.commands import Commands
 from inspector.gui.dropping import DropFrame, DropOverlay
-from inspector.gui.menus import MapMenu, ProfileMenu, RecentMenu, ThemeMenu
+from inspector.gui.menus import RecentMenu, ThemeMenu
 from inspector.gui.phase_stack import PhaseStack
 from inspector.gui.placing import LEAST, first_size, fit
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
 from inspector.gui.toolbar import TopBar
+from inspector.gui.widgets.dropdown import MapMenu
 from inspector.gui.widgets.labels import StatusLine
 from inspector.overriding import override
 from inspector.session.pasted import is_script_name
@@ -130,7 +131,6 @@ class MainWindow(DropFrame):
 
     def attach(self, session: Session) -> None:
         self.session = session
-        self.top_bar.target_chosen.connect(session.set_target)
         self.top_bar.device_chosen.connect(session.set_wanted)
         self.search.query_changed.connect(session.search)
         self._map_menu.connect_to(session)
@@ -172,7 +172,8 @@ class MainWindow(DropFrame):
         self.top_bar.show_changes(old, screen)
         if screen.phase == "ready":
             self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
-        self._profiles.show_profiles(screen.profiles)
+        if old is not None and old.profiles != screen.profiles:
+            self._settings.keep_profiles(screen.profiles)
         if old is None or old.recent != screen.recent:
             self._show_recent(old, screen)
         if old is not None and old.python != screen.python:
@@ -253,9 +254,6 @@ class MainWindow(DropFrame):
         self._recent = RecentMenu(self)
         self._recent.path_wanted.connect(self._on_path_wanted)
         self._menus["&File"].insertMenu(self._actions["demo"], self._recent)
-        self._profiles = ProfileMenu(self, self._settings)
-        self._profiles.path_wanted.connect(self._commands.on_profile_wanted)
-        self._menus["&File"].insertMenu(self._actions["python"], self._profiles)
         self._map_menu = MapMenu(self)
         self._menus["&Edit"].insertMenu(self._actions["copy_rows"], self._map_menu)
         self._theme_menu = ThemeMenu(self, self._theme, self._settings)
@@ -265,11 +263,12 @@ class MainWindow(DropFrame):
     def _build_frame(self) -> None:
         self.top_bar = TopBar(self._theme, self._menu_bar, toolbar_actions(self._actions), self)
         self.setMenuWidget(self.top_bar)
+        self.top_bar.target_chosen.connect(self._commands.on_target_wanted)
         self.search = self.top_bar.search
         self.search.step_wanted.connect(self._commands.on_step_wanted)
         self.search.only_toggled.connect(self._on_only_toggled)
         self.search.left.connect(self._commands.on_search_left)
-        self._status = StatusLine()
+        self._status = StatusLine(partial(self._commands.on_page, "file"), "About this file (Ctrl+I)")
         self.setStatusBar(self._status)
 
     def _build_stack(self) -> None:

@@ -40,8 +40,8 @@ class RecentMenu(QMenu):
 
     path_wanted = Signal(object)  # a Signal(str) would lose bytes of names that are not UTF-8
 
-    def __init__(self, parent: QWidget, title: str = "Open rece&nt") -> None:
-        super().__init__(title, parent)
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__("Open rece&nt", parent)
         self._paths: tuple[str, ...] = ()
         self.triggered.connect(self._on_triggered)
 
@@ -56,51 +56,6 @@ class RecentMenu(QMenu):
 
     def _on_triggered(self, action: QAction) -> None:
         self.path_wanted.emit(self._paths[int(action.data())])
-
-
-class ProfileMenu(RecentMenu):
-    """Descriptions of machines that were used before, which the settings keep."""
-
-    def __init__(self, parent: QWidget, settings: Settings) -> None:
-        super().__init__(parent, "Load on a recent mach&ine")
-        self._settings = settings
-        self._shown: tuple[str, ...] | None = None
-
-    def show_profiles(self, paths: tuple[str, ...]) -> None:
-        if paths != self._shown:
-            self._shown = paths
-            self.show_recent(paths)
-            self._settings.keep_profiles(paths)
-
-
-class MapMenu(QMenu):
-    """Where all tensors can be sent at once, or why nowhere."""
-
-    all_chosen = Signal(str)
-    as_saved_wanted = Signal()
-    suggested_wanted = Signal()
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__("&Map all to", parent)
-
-    def connect_to(self, session: Session) -> None:
-        self.all_chosen.connect(session.map_all)
-        self.as_saved_wanted.connect(session.map_as_saved)
-        self.suggested_wanted.connect(session.map_as_suggested)
-
-    def show_choices(self, choices: tuple[str, ...], why: str) -> None:
-        """Show the devices; without any, why there are none."""
-        self.clear()
-        for choice in choices:
-            self.addAction(choice.replace("&", "&&")).triggered.connect(
-                lambda _=False, to=choice: self.all_chosen.emit(to)
-            )
-        if not choices:
-            self.addAction(why.replace("&", "&&")).setEnabled(False)
-            return
-        self.addSeparator()
-        self.addAction("Where each was &saved").triggered.connect(self.as_saved_wanted)
-        self.addAction("As s&uggested for the machine").triggered.connect(self.suggested_wanted)
 
 
 class ThemeMenu(QMenu):

@@ -72,6 +72,8 @@ class State:
         wanted: The device that is wanted there; empty for none, and ignored where there is no such device.
         python: What names the Python whose torch stands for this machine; empty for the one that counts.
         this_machine: What the probe found, or None as long as it has not (or there is none).
+        machines: Other machines that were chosen in this window, the last one first.
+        profiles: What names machines that were used before: a word for one, or the file of a profile.
         branches: Rules that the user chose for parts of the tree.
         picked: The selected tree nodes where there are several; else empty.
         visited: The nodes that were selected one after the other, and the place of the current one.

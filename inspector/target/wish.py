@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from inspector.errors import PlanError
 from inspector.model.roles.devices import DEVICE_TYPES
@@ -79,6 +80,17 @@ def parse_target(text: str) -> Profile:
         raise _unknown(text)
 
     return parse_wish(text).profile(no_probe)
+
+
+@lru_cache(maxsize=64)
+def named_machine(word: str) -> Profile | None:
+    """Return the machine that a word means, with the word as its id; None for other texts."""
+    if word == THIS or word.endswith(".json") or os.sep in word:
+        return None
+    try:
+        return replace(parse_target(word), id=word)
+    except PlanError:
+        return None
 
 
 def parse_wish(text: str) -> Wish:

@@ -10,24 +10,27 @@ from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, QPointF, Qt, QUr
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
+    QComboBox,
     QFileDialog,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
+    QSpinBox,
     QWidget,
 )
 
 from inspector.gui.dialogs.export.draft import DraftPage
+from inspector.gui.dialogs.machine import MachineDialog
 from inspector.gui.main_window import MainWindow
-from inspector.gui.menus import MapMenu, ProfileMenu
 from inspector.gui.pages.memory.map_panel import MapPanel
 from inspector.gui.pages.memory.panel import ChartCard
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
+from inspector.gui.widgets.dropdown import MapMenu
 from inspector.gui.widgets.path_text import path_of_url
 from inspector.progress import Progress
 from inspector.records import replace
@@ -81,8 +84,11 @@ def test_title_and_status_line(make_window):
     window.show_screen(READY)
     assert window.windowTitle() == "best.pth - Checkpoint Inspector"
     words = [label.text() for label in window.statusBar().findChildren(QLabel)]
-    assert READY.path in words
     assert any("opened in 0.04 s" in text for text in words)
+    (path,) = window.statusBar().findChildren(QPushButton)
+    assert (path.accessibleName(), path.toolTip().count(READY.path)) == ("About this file (Ctrl+I)", 1)
+    path.click()
+    assert window.workspace.pages.current_id == "file"
 
 
 @pytest.mark.wide
@@ -650,16 +656,30 @@ def test_a_row_that_the_search_hides_is_current_again_at_its_end(window):
     assert window.workspace.tree.current_node() == node
 
 
-def test_machines_that_were_used_before_are_in_a_menu(make_window, session):
+def test_machines_that_were_used_before_are_remembered(make_window):
     window = make_window(fakes.empty_screen(), Settings())
-    menu = window.findChild(ProfileMenu)
-    assert not menu.isEnabled()
     strange = "/lab/b\udcffx.json"
-    window.show_screen(replace(fakes.empty_screen(), profiles=("/lab/node7.json", strange)))
-    assert [action.text() for action in menu.actions()] == ["node7.json    lab/", "b\\udcffx.json    lab/"]
-    menu.actions()[1].trigger()
-    session.use_machine.assert_called_once_with(strange)
-    assert Settings().profiles == ("/lab/node7.json", strange)
+    window.show_screen(replace(fakes.empty_screen(), profiles=("/lab/node7.json", strange, "2xcuda")))
+    assert Settings().profiles == ("/lab/node7.json", strange, "2xcuda")
+
+
+def test_another_machine_is_described_in_a_dialog_and_the_list_stays_as_it_was(make_window, session):
+    targets = (*READY.targets, Choice(id="custom", label="Custom\u2026"))
+    window = make_window(replace(READY, targets=targets))
+    box = window.top_bar._targets
+    before = box.currentText()
+    box.setCurrentIndex(len(targets) - 1)
+    box.activated.emit(len(targets) - 1)
+    assert box.currentText() == before
+    session.set_target.assert_not_called()
+    dialog = window.findChild(MachineDialog)
+    dialog.findChild(QComboBox).setCurrentIndex(0)
+    count, memory = dialog.findChildren(QSpinBox)
+    count.setValue(2)
+    memory.setValue(24)
+    button(dialog, "Use this machine").click()
+    session.set_target.assert_called_once_with("2xcuda@24gb")
+    assert not dialog.isVisible()
 
 
 def test_a_page_shows_what_it_asked_for_while_it_was_made(window, session, qtbot):

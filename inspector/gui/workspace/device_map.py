@@ -8,12 +8,11 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QWidget
 
-from inspector.gui.menus import MapMenu
 from inspector.gui.theme.icons import draw_icons
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.dropdown import Dropdown
+from inspector.gui.widgets.dropdown import Dropdown, MapMenu
 from inspector.gui.widgets.labels import plain_label
 from inspector.gui.workspace.banner import MAP_HEIGHT
 from inspector.gui.workspace.map_panel import Pill
