@@ -190,8 +190,13 @@ class Commands(QObject):
             self.code_copied.emit()
 
     def on_paste_error(self) -> None:
-        self._window.show_page("findings", at_once=True)
+        if self.shown is not None and self.shown.phase == "ready":
+            self._window.show_page("findings", at_once=True)
         self.error_wanted.emit()
+
+    def on_error_pasted(self, text: str) -> None:
+        if self.session:
+            self.session.explain_error(text, start_folder())
 
     def on_check_script(self) -> None:
         folder = self._folder()

@@ -18,7 +18,8 @@ from inspector.session.operations import stop
 from inspector.session.pasted import may_be_script
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Loading
-from inspector.session.state import State
+from inspector.session.state import ASK, State
+from inspector.session.targets import target_of
 from inspector.session.values.kinds import (
     CELLS,
     PICTURE,
@@ -153,11 +154,22 @@ class Session(Exports):
         """Choose how many processes load the file, and whether they map it."""
         self._show(replace(self._state, loading=loading))
 
-    def explain_error(self, text: str) -> None:
-        """Explain what an error message means for this file, or follow a script; an empty text ends that."""
+    def explain_error(self, text: str, folder: str = "") -> None:
+        """Explain what an error message means for this file, or follow a script; an empty text ends that.
+
+        Without a file, what it means at all is said, and which file it names: relative to `folder`, too.
+        """
+        text, name = text[:_MOST_ERROR_CHARS], self._state.script_name if may_be_script(text) else ""
+        state = replace(self._state, error_text=text, script_name=name)
         if self._ready is not None:
-            name = self._state.script_name if may_be_script(text) else ""
-            self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS], script_name=name))
+            self._show(state)
+        elif self._state.phase == "empty" and not text.strip():
+            self._show(state.without_job(ASK))
+        elif self._state.phase == "empty":
+            from inspector.session.present.findings import answer_alone  # noqa: PLC0415 - few windows are asked
+
+            answer = partial(answer_alone, text, target_of(state), folder, state.recent)
+            self._run(ASK, "explaining", answer, state=state, is_about_file=False)
 
     def show_map(self, root: int) -> None:
         """Show the map of modules of one tree node and what is below it."""

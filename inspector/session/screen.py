@@ -113,7 +113,7 @@ class FindingRow:
     Attributes:
         nodes: The tree nodes it speaks of, a few at most.
         query: A search that finds all of them; empty where none does.
-        opens: A file for a button that opens it; or empty.
+        opens: A file for a button that opens it and says `opening`; or empty.
         fix: What the button of the card does, or None; `exports` where it goes on to a copy.
         button: What that button says.
         copies: What it copies instead, or empty.
@@ -129,6 +129,7 @@ class FindingRow:
     count: int = 0
     query: str = ""
     opens: str = ""
+    opening: str = ""
     fix: Fix | None = None
     exports: bool = False
     button: str = ""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 THIS = "this"
 Picks = tuple[tuple[tuple[int, ...], bool], ...]
-OPEN, PROBE, EXPORT, SEARCH = "open", "probe", "export", "search"
+OPEN, PROBE, EXPORT, SEARCH, ASK = "open", "probe", "export", "search", "ask"
 """Kinds of jobs that decide what is shown."""
 
 

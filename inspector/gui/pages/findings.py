@@ -83,7 +83,7 @@ class FindingCard(QFrame):
         kind = "primary" if finding.tone == "bad" else ""
         if finding.opens:
             wanted = partial(self.open_wanted.emit, finding.opens)
-            yield make_button("Open the whole checkpoint", wanted, icon="open", theme=self._theme)
+            yield make_button(finding.opening, wanted, icon="open", theme=self._theme)
         fix = finding.fix
         if fix is not None and finding.button:
             icon = "copy" if finding.copies else "export" if finding.exports else _FIX_ICONS[fix.kind]

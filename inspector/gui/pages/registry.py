@@ -106,7 +106,7 @@ def _build_findings(theme: Theme, commands: Commands, session: Session) -> QWidg
     panel.query_wanted.connect(session.search)
     panel.fix_wanted.connect(commands.on_fix_wanted)
     panel.open_wanted.connect(commands.on_path_wanted)
-    panel.error_pasted.connect(session.explain_error)
+    panel.error_pasted.connect(commands.on_error_pasted)
     commands.error_wanted.connect(panel.begin_error)
     return panel
 

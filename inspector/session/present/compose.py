@@ -362,6 +362,7 @@ def marks_of(document: Document, selected: int | None, charts: tuple[Chart, ...]
 # What depends on the target and the map.
 
 _MOST_BRANCH = 80
+_OPEN_WHOLE = "Open the whole checkpoint"
 _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"
 Rules = tuple[Rule, ...]
 
@@ -475,7 +476,10 @@ def _finding_rows(
     others = (finding for finding in fitted if finding.id not in known)
     whole = next((note.values[0] for note in document.checkpoint.notes if note.kind is NoteKind.PART_OF), "")
     cards = (finding_card(finding, nodes, judged) for finding in (*read, *others))
-    return tuple(replace(card, opens=whole) if card.id == PART_OF_CHECKPOINT else card for card in cards)
+    return tuple(
+        replace(card, opens=whole, opening=_OPEN_WHOLE) if card.id == PART_OF_CHECKPOINT else card
+        for card in cards
+    )
 
 
 def _explanation(

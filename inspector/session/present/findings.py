@@ -12,6 +12,8 @@ from inspector.model.roles.devices import DEVICE_FINDINGS
 from inspector.records import replace
 from inspector.report.words.formats import before, is_about_machine
 from inspector.report.words.verdicts import shown_message
+from inspector.session.frame import shown_name
+from inspector.session.pasted import WHICH_FILE, find_named, may_be_script
 from inspector.session.screen import FindingRow, Tone
 from inspector.target.call import behind_message
 from inspector.target.profile import Profile
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from inspector.diagnose.script.answer import ScriptAnswer
     from inspector.doctor.diagnosis import Diagnosis
     from inspector.model.checkpoint import Checkpoint
+    from inspector.progress import Progress
 
 _MOST_NODES = 20
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}
@@ -42,6 +45,7 @@ _COMMAND = re.compile(r" \(checkpoint-inspector [^()]*\)")
 """Where a button does it."""
 _EXPORT, _COPY = "Export fixed copy\u2026", "Copy loading code"
 _PASTED = "script.py"
+_OPEN_IT = "Open that file, and the script is judged with it: which line fails, why, and how to mend it."
 
 
 def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | None = None) -> FindingRow:
@@ -123,7 +127,7 @@ def explanation_card(
         ("Your line", explanation.where),
         ("Why", explanation.cause),
         ("On the target", "\n".join(ailments) if is_about else ""),
-        ("In this file", explanation.here),
+        ("To know more" if judged is None else "In this file", explanation.here),
         ("What to do", explanation.advice),
     ]
     if explanation.also:
@@ -138,6 +142,20 @@ def explanation_card(
         facts=tuple((caption, text) for caption, text in facts if text),
     )
     return _mended(card, explanation.fix, judged)
+
+
+def answer_alone(
+    text: str, target: Profile, folder: str, known: tuple[str, ...], _progress: Progress
+) -> FindingRow:
+    """Return the card that answers a text while no file is open, with a button for the file that it names."""
+    if may_be_script(text):
+        card = FindingRow(id="script", tone="neutral", title=WHICH_FILE, detail=_OPEN_IT)
+    else:
+        from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - few windows are asked
+
+        card = explanation_card(explain_error(text, None, target), {})
+    path = find_named(text, (folder,), known)
+    return replace(card, opens=path, opening=f"Open {shown_name(path)}") if path else card
 
 
 def script_card(text: str, name: str, checkpoint: Checkpoint, target: Profile) -> FindingRow:

@@ -224,7 +224,12 @@ def test_gpus_that_work_do_not_push_the_findings_down(findings, qtbot):
 
 def test_a_part_has_a_button_that_opens_the_whole(window, session, qtbot):
     row = FindingRow(
-        id="part-of-checkpoint", tone="neutral", title="t", detail="d", opens="/run/a.index.json"
+        id="part-of-checkpoint",
+        tone="neutral",
+        title="t",
+        detail="d",
+        opens="/run/a.index.json",
+        opening="Open the whole checkpoint",
     )
     window.show_screen(replace(window.shown, findings=(row,)))
     window.show_page("findings", at_once=True)

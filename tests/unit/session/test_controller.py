@@ -108,7 +108,6 @@ def test_wishes_about_a_file_that_is_gone_are_none_about_the_next(session, runne
         session.search("layer1")
         session.select(2)
         session.set_mapping("mps", "cpu")
-        session.explain_error("RuntimeError")
         session.remove_branch("*")
         session.show_map(2)
 
@@ -116,6 +115,7 @@ def test_wishes_about_a_file_that_is_gone_are_none_about_the_next(session, runne
     runner.waits = True
     session.open("/b.pth")
     wish_all()
+    session.explain_error("RuntimeError")
     runner.go_on()
     screen = session.screen
     assert (screen.query, screen.selected, screen.error_text) == ("", None, "")
@@ -261,3 +261,38 @@ def test_the_map_follows_the_selected_row(opened) -> None:
     assert opened.screen.selected == 10**6
     opened.open("/b.pth")
     assert opened.screen.module_map.root == 0  # for every file that is opened in this window
+
+
+def test_an_error_is_explained_without_a_file_and_the_file_that_it_names_is_offered(
+    session, runner, tmp_path
+) -> None:
+    path = tmp_path / "a.pth"
+    path.touch()
+    session.explain_error(f'torch.load("a.pth")\n{ERROR}', str(tmp_path))
+    card = session.screen.explanation
+    assert (session.screen.phase, card.id, card.tone) == ("empty", "cuda-unavailable", "warning")
+    assert (card.opens, card.opening) == (str(path), "Open a.pth")
+    assert "Open the file" in dict(card.facts)["To know more"]
+    session.explain_error("")
+    assert (session.screen.explanation, session.screen.error_text) == (None, "")
+    session.explain_error("import torch\ntorch.load('b.pth')\n")
+    assert (session.screen.explanation.title, session.screen.explanation.opens) == (
+        "Which file does this script load?",
+        "",
+    )
+    runner.waits = True
+    session.explain_error(ERROR)
+    assert session.screen.explanation is None  # the answer to another text is none to this
+    runner.go_on()
+    assert session.screen.explanation.id == "cuda-unavailable"
+
+
+def test_what_was_asked_without_a_file_is_answered_with_the_one_that_is_opened(session) -> None:
+    session.explain_error(ERROR)
+    session.open("/a.pth")
+    assert (session.screen.shown_page, session.screen.error_text) == ("findings", ERROR)
+    assert "In this file" in dict(session.screen.explanation.facts)
+    session.close()
+    assert session.screen.explanation is None
+    session.open("/b.pth")
+    assert (session.screen.explanation, session.screen.error_text) == (None, "")
