@@ -60,12 +60,6 @@ class FindingCard(QFrame):
         words = column(plain_label(finding.title, "strong", wrap=True, selectable=True), spacing=6)
         if finding.detail:
             words.addWidget(plain_label(finding.detail, "muted", wrap=True, selectable=True))
-        for caption, text in finding.facts:
-            words.addLayout(_build_fact(caption, text))
-        if finding.steps:
-            words.addWidget(self._build_steps(finding.steps))
-        if finding.patch:
-            words.addWidget(self._build_patch(finding.patch))
         if tree is not None and finding.nodes and not _is_search(finding):
             words.addWidget(self._build_link(finding.nodes[0], tree), 0, LEFT)
         foot, lines = FlowLayout(spacing=8), QWidget()
@@ -77,13 +71,20 @@ class FindingCard(QFrame):
             shown = (self._build_line(caption, text) for caption, text in finding.lines)
             column(*shown, spacing=6, margins=NO_MARGINS, within=lines)
             words.addWidget(lines)
+        for caption, text in finding.facts:
+            words.addLayout(_build_fact(caption, text))
+        if finding.steps:
+            words.addWidget(self._build_steps(finding.steps))
+        if finding.patch:
+            words.addWidget(self._build_patch(finding.patch))
         card_row(self, (ToneGlyph(theme, 24, finding.tone), 0, TOP), (words, 1))
 
     def _build_buttons(self, finding: FindingRow, lines: QWidget) -> Iterator[QPushButton]:
         kind = "primary" if finding.tone == "bad" else ""
         if finding.opens:
             wanted = partial(self.open_wanted.emit, finding.opens)
-            yield make_button(finding.opening, wanted, icon="open", theme=self._theme)
+            plain = "" if finding.is_note else "primary"
+            yield make_button(finding.opening, wanted, kind=plain, icon="open", theme=self._theme)
         fix = finding.fix
         if fix is not None and finding.button:
             icon = "copy" if finding.copies else "export" if finding.exports else _FIX_ICONS[fix.kind]
@@ -179,6 +180,7 @@ class AskBox(QFrame):
     """A button that opens into a field for the text; the answer is a card below it."""
 
     asked = Signal(str)
+    opened = Signal(bool)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -204,6 +206,11 @@ class AskBox(QFrame):
         column(head, self._text, spacing=10, margins=NO_MARGINS, within=self)
         self._show_open(is_open=False)
 
+    @property
+    def last_stop(self) -> QWidget:
+        """What Tab goes on from to the answer."""
+        return self._text
+
     def begin(self) -> None:
         """Open the field, with the text on the clipboard in it if that looks like an error message."""
         self._show_open(is_open=True)
@@ -228,6 +235,7 @@ class AskBox(QFrame):
         self._text.setVisible(is_open)
         self._close.setVisible(is_open)
         self._button.setVisible(not is_open)
+        self.opened.emit(is_open)
 
     def _on_changed(self) -> None:
         self._pause.start()

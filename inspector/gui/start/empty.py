@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,7 @@ class EmptyPage(QScrollArea):
         self._zone = self._build_zone()
         self._ask = AskBox(theme)
         self._ask.asked.connect(self.error_pasted)
+        self._ask.opened.connect(self._zone.setHidden)  # it would stand between a text and its answer
         self._answer = column(spacing=0)
         self._answered: FindingRow | None = None
         self._recent_title = plain_label("Recent files", "section")
@@ -91,13 +93,12 @@ class EmptyPage(QScrollArea):
             spacing=8,
         )
         content = named(QWidget(), "scrolled")
-        column(1, (middle, 0, CENTER), 1, promise, margins=(24, 16, 24, 16), within=content)
+        column(1, row(1, middle, 1), 1, promise, margins=(24, 16, 24, 16), within=content)
         frameless_scroll(self, content)
 
     def begin_error(self) -> None:
         """Open the field for an error message."""
         self._ask.begin()
-        self.ensureWidgetVisible(self._ask)
 
     def show_screen(self, screen: Screen) -> None:
         self._ask.show_text(screen.error_text)
@@ -115,6 +116,8 @@ class EmptyPage(QScrollArea):
             card.open_wanted.connect(self.path_wanted)
             card.fix_wanted.connect(self.fix_wanted)
             self._answer.addWidget(card)
+            for first, second in pairwise((self._ask.last_stop, *card.findChildren(QPushButton))):
+                QWidget.setTabOrder(first, second)
 
     def _show_recent(self, paths: tuple[str, ...]) -> None:
         clear_layout(self._recent)
