@@ -14,7 +14,7 @@ from inspector.session.history import redone, undone
 from inspector.session.jobs.check import FILE_JOBS
 from inspector.session.jobs.export import Exports
 from inspector.session.jobs.machines import Probe
-from inspector.session.operations import stop
+from inspector.session.operations import Job, stop
 from inspector.session.pasted import may_be_script
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Loading
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from inspector.session.view import TaskRunner, View
     from inspector.values.asking import ValueReader
     from inspector.values.request import Request, Requests
-    from inspector.values.statistics import Scan
+    from inspector.values.statistics import Scan, Statistics
 
 
 # Each kind of question about values has a child process of its own, so that a scan keeps no click waiting.
@@ -440,7 +440,21 @@ class Session(Exports):
 
     def _read_statistics(self, document: Document, row: int, _request: Request) -> None:
         work = partial(self._reader(STATISTICS).statistics, self._requests(document), row)
-        self._run(STATISTICS, _LABEL, work)
+        self._run(STATISTICS, _LABEL, work, partial(self._on_statistics, document, row))
+
+    def _on_statistics(self, document: Document, row: int, found: Statistics) -> None:
+        """Show the figures of a tensor, and keep what is odd about them: it marks the row from then on."""
+        from inspector.values.statistics import Scan, Scanned, oddities_of  # noqa: PLC0415 - see above
+
+        about, progress = self._state.path, Progress(_LABEL)
+        job = Job(kind=STATISTICS, about=about, progress=progress, status="done", result=found)
+        state, odd = self._state.with_job(job), oddities_of(document.checkpoint.tensors[row], found)
+        if odd:
+            known = () if state.sampled is None else state.sampled.tensors
+            others = tuple(one for one in known if one.row != row)
+            one = Scanned(row=row, statistics=found, oddities=odd)
+            state = replace(state, sampled=Scan(tensors=(*others, one), nbytes=0))
+        self._show(state)
 
     def _read_picture(self, document: Document, row: int, request: Request) -> None:
         from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above

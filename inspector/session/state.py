@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from inspector.session.operations import Job
     from inspector.session.screen import FailurePage
     from inspector.session.values.page import SliceChoice
+    from inspector.values.statistics import Scan
 
 THIS = "this"
 Picks = tuple[tuple[tuple[int, ...], bool], ...]
@@ -87,6 +88,7 @@ class State:
         map_by: What the map of modules is colored by; None as long as it was not looked at.
         watches_values: Whether the values of the selected tensor are looked at.
         slice: The slice of it that was chosen; None for the first.
+        sampled: What is odd about tensors that were read one by one; None where nothing is.
     """
 
     phase: Phase = "empty"
@@ -124,6 +126,7 @@ class State:
     map_root: int = 0
     watches_values: bool = False
     slice: SliceChoice | None = None
+    sampled: Scan | None = None
 
     @property
     def machine(self) -> Profile:
@@ -176,6 +179,7 @@ class State:
             picked=(),
             visited=((), -1),
             slice=None,
+            sampled=None,
             query="",
             error_text="",
             script_name="",

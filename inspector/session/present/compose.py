@@ -457,9 +457,9 @@ def _branch_rows(rules: Rules) -> tuple[BranchRow, ...]:
     )
 
 
-def _read(document: Document, checked: FileCheck | None, scan: Scan | None) -> tuple[Finding, ...]:
-    """Return what a check of all bytes and a scan of all values found."""
-    return (*(checked.findings if checked is not None else ()), *scan_findings(document, scan))
+def _read(document: Document, checked: FileCheck | None, sampled: Scan | None) -> tuple[Finding, ...]:
+    """Return what a check of all bytes and the values that were read showed."""
+    return (*(checked.findings if checked is not None else ()), *scan_findings(document, sampled))
 
 
 def _finding_rows(
@@ -545,6 +545,7 @@ INPUTS: Table = {
     "order": lambda state: state.flat,
     "checked": check_of,
     "scan": scan_of,
+    "sampled": lambda state: scan_of(state) or state.sampled,
     "scan_sought": scan_sought,
     "findings_sought": _findings_sought,
     "many_picked": many_picked,
