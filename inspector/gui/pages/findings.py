@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QFrame, QLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme, mono_font
@@ -278,6 +278,9 @@ class FindingsPanel(ScrollPanel):
 
     def show_screen(self, screen: Screen) -> None:
         self._ask.show_text(screen.error_text)
+        focused = QApplication.focusWidget()
+        if focused is not None and self.isAncestorOf(focused) and not self._ask.isAncestorOf(focused):
+            self.setFocus()  # or it would go to the first button of the window
         clear_layout(self._list)
         self.fill(self._add_all(screen))
 

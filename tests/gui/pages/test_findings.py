@@ -235,3 +235,13 @@ def test_a_part_has_a_button_that_opens_the_whole(window, session, qtbot):
     window.show_page("findings", at_once=True)
     button_in(window, "Open the whole checkpoint").click()
     session.open.assert_called_once_with("/run/a.index.json")
+
+
+def test_the_keyboard_stays_on_the_page_when_its_cards_are_made_anew(window, qtbot):
+    window.show_page("findings", at_once=True)
+    window.activateWindow()
+    link = button_in(window.workspace.pages.page("findings"), "Show the 87 tensors")
+    link.setFocus()
+    qtbot.waitUntil(link.hasFocus)
+    window.show_screen(replace(window.shown, doctor=(fakes.doctor_row(),)))
+    assert window.workspace.pages.page("findings").hasFocus()
