@@ -208,8 +208,8 @@ class AskBox(QFrame):
 
     @property
     def last_stop(self) -> QWidget:
-        """What Tab goes on from to the answer."""
-        return self._text
+        """What Tab goes on from to what stands below."""
+        return self._button if self._text.isHidden() else self._text
 
     def begin(self) -> None:
         """Open the field, with the text on the clipboard in it if that looks like an error message."""
@@ -280,7 +280,7 @@ class FindingsPanel(ScrollPanel):
         self._ask.show_text(screen.error_text)
         focused = QApplication.focusWidget()
         if focused is not None and self.isAncestorOf(focused) and not self._ask.isAncestorOf(focused):
-            self.setFocus()  # or it would go to the first button of the window
+            self._ask.last_stop.setFocus()  # or the first button of the window would have it
         clear_layout(self._list)
         self.fill(self._add_all(screen))
 

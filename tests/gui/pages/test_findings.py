@@ -244,4 +244,4 @@ def test_the_keyboard_stays_on_the_page_when_its_cards_are_made_anew(window, qtb
     link.setFocus()
     qtbot.waitUntil(link.hasFocus)
     window.show_screen(replace(window.shown, doctor=(fakes.doctor_row(),)))
-    assert window.workspace.pages.page("findings").hasFocus()
+    assert button_in(window.workspace.pages.page("findings"), "Paste an error").hasFocus()
