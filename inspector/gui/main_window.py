@@ -185,6 +185,7 @@ class MainWindow(DropFrame):
         say_edits(self._actions, screen)
         self._map_menu.show_choices(screen.map_choices, screen.no_map)
         self._map_menu.setEnabled(screen.phase == "ready" and not screen.is_checking)
+        self._status.undo.setVisible(self._actions["undo"].isEnabled())
         self._show_export(screen.export)
         self._commands.show_pythons(screen.pythons)
         self._is_whole = True
@@ -269,6 +270,7 @@ class MainWindow(DropFrame):
         self.search.only_toggled.connect(self._on_only_toggled)
         self.search.left.connect(self._commands.on_search_left)
         self._status = StatusLine(partial(self._commands.on_page, "file"), "About this file (Ctrl+I)")
+        self._status.undo.clicked.connect(self._actions["undo"].trigger)
         self.setStatusBar(self._status)
 
     def _build_stack(self) -> None:
@@ -340,6 +342,7 @@ class MainWindow(DropFrame):
         menu.popup(tree.viewport().mapToGlobal(place))
 
     def _on_theme_changed(self) -> None:
+        self._settings.keep_zoom(self._theme.zoom)
         retint(self, self._theme.tokens)
 
     def _on_workspace_built(self) -> None:
