@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import lru_cache
 
 from inspector.errors import PlanError
 from inspector.model.roles.devices import DEVICE_TYPES
@@ -82,7 +81,6 @@ def parse_target(text: str) -> Profile:
     return parse_wish(text).profile(no_probe)
 
 
-@lru_cache(maxsize=64)
 def named_machine(word: str) -> Profile | None:
     """Return the machine that a word means, with the word as its id; None for other texts."""
     if word == THIS or word.endswith(".json") or os.sep in word:

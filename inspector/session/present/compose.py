@@ -108,7 +108,7 @@ from inspector.session.values.showing import (
     values_page,
 )
 from inspector.snippet.script import comment_lines
-from inspector.snippet.styles.table import offered_styles, render
+from inspector.snippet.styles.table import Style, offered_styles, render
 from inspector.target.call import TagMap
 from inspector.target.memory import Routine, forecast
 from inspector.target.opening import can_map
@@ -237,8 +237,6 @@ def _optimizer_note(document: Document, routes: DeviceMap, routine: Routine) -> 
 
 # The loading code of a file, which says what the device map says.
 
-_OF_FOLDERS = frozenset({"transformers", "peft", "accelerate", "deepspeed"})
-"""Styles whose loaders are given the folder of the file."""
 _MOST_BRANCHES = 3
 _MOST_PATTERN = 60
 _NO_NAMES = "map_location knows no names: only an exported copy has that."
@@ -257,7 +255,7 @@ def code_page(document: Document, routes: DeviceMap, target: Profile, style: str
             style=shown,
             target=target,
             mapping=mapping,
-            path=_pasted_path(document.checkpoint, shown),
+            path=_pasted_path(document.checkpoint, offered[ids.index(shown)] if ids else None),
             is_exact=is_exact,
         )
     except PlanError as error:
@@ -266,9 +264,9 @@ def code_page(document: Document, routes: DeviceMap, target: Profile, style: str
     return CodePage(styles=choices, style=shown, text=_not_in_code(routes) + text)
 
 
-def _pasted_path(checkpoint: Checkpoint, style: str) -> str:
+def _pasted_path(checkpoint: Checkpoint, style: Style | None) -> str:
     """Return the name of a file, as people paste its path; loaders that are given a folder need all of it."""
-    is_folder = bool(checkpoint.parts) or style in _OF_FOLDERS
+    is_folder = bool(checkpoint.parts) or (style is not None and style.takes_folder)
     return checkpoint.path if is_folder else PurePath(checkpoint.path).name
 
 
