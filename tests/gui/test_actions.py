@@ -171,7 +171,7 @@ def test_every_named_icon_exists():
 @pytest.mark.parametrize(
     ("screen", "usable"),
     [
-        (fakes.empty_screen(), ALWAYS),
+        (fakes.empty_screen(), {*ALWAYS, "paste_error"}),
         (fakes.failed_screen(), {*ALWAYS, "reload"}),
         (READY, set(BY_ID) - EDITS - GOING - SEARCHING - {"undo"}),
         (replace(READY, can_undo=True), set(BY_ID) - EDITS - GOING - SEARCHING),

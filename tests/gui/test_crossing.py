@@ -61,10 +61,10 @@ STARTS = ("busy", "changed", "written", "links", "plain")
 
 
 def comparable(screen: Screen) -> Screen:
-    """Return a screen without its tree, and without lines that name a free path: a copy may be there now."""
+    """Return a screen without its tree and where that goes, and without lines that name free paths."""
     findings = tuple(replace(row, lines=()) for row in screen.findings)
     answer = screen.explanation and replace(screen.explanation, lines=())
-    return replace(screen, tree=None, findings=findings, explanation=answer)
+    return replace(screen, tree=None, landing=None, findings=findings, explanation=answer)
 
 
 def try_with_torch(path: str, _progress: Progress, python: str | None = None) -> TorchCheck:

@@ -33,12 +33,15 @@ class Painted(QObject):
 
 def look():
     pages = window.workspace.pages
-    if pages._built and window.is_drawn:
-        stages.append(["at last", sorted(pages._built)])
+    if "memory" in pages._built and window.is_drawn:
         note("charts")
         app.quit()
-    else:
-        QTimer.singleShot(5, look)
+        return
+    if pages._built and "memory" != pages.current_id and window.is_drawn:
+        stages.append(["at last", sorted(pages._built)])
+        note("page")
+        window.show_page("memory")
+    QTimer.singleShot(5, look)
 
 import_controller = module._import_controller
 module._import_controller = lambda progress: (note("frame"), import_controller(progress))
@@ -62,6 +65,7 @@ def test_the_frame_is_painted_before_the_core_and_the_tree_before_pages_and_char
         ["frame", []],
         ["tree", ["inspector.model.build", "inspector.session.controller"]],
         ["pages", []],
-        ["at last", ["memory"]],
+        ["at last", ["findings"]],  # the demo does not load without a GPU
+        ["page", ["inspector.model.build", "inspector.session.controller"]],
         ["charts", ["inspector.model.build", "inspector.session.controller", "numpy", "pyqtgraph"]],
     ]

@@ -105,7 +105,7 @@ class MapMenu(QMenu):
     suggested_wanted = Signal()
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__("&Map all to", parent)
+        super().__init__("Map &all to", parent)
 
     def connect_to(self, session: Session) -> None:
         self.all_chosen.connect(session.map_all)
