@@ -16,7 +16,6 @@ from inspector.cli.common import (
     say_failure,
 )
 from inspector.errors import CancelledError
-from inspector.quoting import IS_WINDOWS
 
 MANY = (
     "Several files are answered one after the other; one that fails does not stop the others, and the exit "
@@ -69,16 +68,15 @@ def _answer(path: str, answer: Callable[[str], int], options: argparse.Namespace
         return exit_code(failure)
 
 
-def expand(paths: Sequence[str], *, windows: bool = IS_WINDOWS) -> list[str]:
-    """Return the files that were named; shells of Windows leave patterns to the program."""
+def expand(paths: Sequence[str]) -> list[str]:
+    """Return the files that were named; shells of Windows leave patterns to the program, and quotes do."""
     found: list[str] = []
     for path in paths:
-        matches = _matches(path) if windows and not os.path.lexists(path) else []
-        found += matches or [path]
+        found += [path] if os.path.lexists(path) or not set("*?[").intersection(path) else _matches(path)
     return found
 
 
 def _matches(pattern: str) -> list[str]:
     import glob
 
-    return sorted(glob.glob(pattern))  # noqa: PTH207 - a `Path` would spell the names in its own way
+    return sorted(glob.glob(pattern)) or [pattern]  # noqa: PTH207 - a `Path` would spell the names in its own way

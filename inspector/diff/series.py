@@ -16,7 +16,7 @@ from inspector.diff.facts import marks_of
 from inspector.diff.pairing import Pairing
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side, open_side
-from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError
+from inspector.errors import CancelledError, CheckpointError, ExportError, MissingFileError, PlanError
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.tensors.dtypes import is_whole
 from inspector.progress import Progress
@@ -100,7 +100,7 @@ def series_paths(given: Sequence[str]) -> tuple[str, ...]:
         found = (name for name in names if name.endswith(SUFFIXES))
         paths = [os.path.join(folder, name) for name in found]  # noqa: PTH118 - as above
     elif len(paths) == 1 and not os.path.lexists(paths[0]):
-        raise ContainerError("no such file or folder", where=paths[0])
+        raise MissingFileError("no such file or folder", where=paths[0])
     if len(paths) < 2:
         raise PlanError(
             "a series takes two checkpoints or more",

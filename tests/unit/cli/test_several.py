@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from inspector.cli import several
@@ -55,8 +56,7 @@ def test_patterns_are_found_where_the_shell_leaves_them(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     for name in ("b.pth", "a.pth", "[x].pth"):
         Path(name).touch()
-    assert expand(["?.pth", "[x].pth", "no*.pth"], windows=True) == ["a.pth", "b.pth", "[x].pth", "no*.pth"]
-    assert expand(["?.pth"], windows=False) == ["?.pth"]
+    assert expand(["?.pth", "[x].pth", "no*.pth"]) == ["a.pth", "b.pth", "[x].pth", "no*.pth"]
 
 
 def test_a_mistake_of_this_program_stops_no_other_file(cli, monkeypatch) -> None:
@@ -110,3 +110,13 @@ def test_the_machine_is_asked_once_for_all_files(cli, monkeypatch) -> None:
     monkeypatch.setattr(profile_file, "probe_this_machine", probe)
     assert cli("check", DEMO, DEMO, DEMO).code == 1
     assert asked == [None]
+
+
+def test_a_pattern_in_quotes_finds_the_files_that_it_means(cli, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(DEMO, "best.pth")
+    assert cli("show", "*.pth", "--depth", "1").out.startswith("best.pth\n")
+    assert cli("recover", "*.pth", "-o", "x.pt").err.endswith(
+        "no such file: *.pth (name one of the files that match)\n"
+    )
+    assert cli("show", "*.pt").err.endswith("no such file: *.pt (no file matches this pattern)\n")
