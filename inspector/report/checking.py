@@ -32,7 +32,7 @@ from inspector.target.call import CUT, behind_message, short_message
 from inspector.target.opening import OTHER_LOADER
 from inspector.target.profile import Profile
 from inspector.target.simulate import DefaultLoad, Judged, LoadFailure
-from inspector.units import escape_text
+from inspector.units import escape_text, unescaped_path
 
 if TYPE_CHECKING:
     from inspector.diagnose.script.answer import ScriptAnswer
@@ -313,7 +313,9 @@ def _answer(check: Check) -> Finding | None:
 def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[Block]:
     yield from _message(shown_message(load, failure))
     if failure.tensor:
-        yield Line(escape_text(f"at the tensor {failure.tensor}."), "more", _INDENT, wraps=True)
+        yield Line(
+            escape_text(f"at the tensor {unescaped_path(failure.tensor)}."), "more", _INDENT, wraps=True
+        )
 
 
 def _message(message: str) -> Iterator[Block]:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+import inspector
 from inspector.cli.commands import show
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
@@ -60,3 +62,17 @@ def test_interruption_ends_all(cli, monkeypatch) -> None:
     monkeypatch.setattr(show, "_page", cancelled)
     answer = cli("show", "a", "b")
     assert (answer.code, answer.out, answer.err) == (130, "", "")
+
+
+def test_rows_of_missing_bytes_are_marked(cli, tmp_path: Path) -> None:
+    """The table of a cut file must not read as that of a whole one, in a pipe or on a terminal."""
+    cut = tmp_path / "cut.pth"
+    cut.write_bytes(demo_path().read_bytes()[:500_000])
+    count = len(inspector.open(cut).filter("is:missing"))
+    lost = re.compile(r"! missing, ")
+    for color in ("never", "always"):
+        rows = cli("show", cut, "--color", color).out.splitlines()
+        marked = [row for row in rows if lost.search(row)]
+        assert len(marked) == count > 20, color
+        assert [row for row in rows if "! 22 missing, " in row], color
+    assert not lost.search(cli("show", demo_path()).out)

@@ -41,3 +41,19 @@ def test_without_numpy_nothing_is_read_and_the_code_says_so(cli, monkeypatch) ->
     answer = cli("stats", DEMO, "--scan")
     assert (answer.code, answer.out) == (4, "")
     assert "this needs NumPy" in answer.err
+
+
+def test_a_name_with_a_slash_is_written_and_taken_as_people_know_it(cli, tmp_path: Path) -> None:
+    from tests.builders.pickles import state_dict, storage, tensor
+    from tests.builders.zips import checkpoint
+
+    path = tmp_path / "tf.pt"
+    rows = {"encoder/layer": tensor(storage(), 2), "a~b": tensor(storage(location="cuda:9"), 2)}
+    path.write_bytes(checkpoint(state_dict(**rows), {"0": bytes(8)}))
+    assert cli("stats", path, "encoder/layer").out.startswith("encoder/layer  float32  2\n")
+    assert "encoder/layer  is all zeros" in cli("stats", path, "--scan").out
+    (document,) = map(json.loads, cli("stats", path, "encoder/layer", "--json").out.splitlines())
+    assert document["tensor"] == "encoder~1layer"
+    found = cli("check", path, "--full", "--target", "cpu").out
+    assert "- a~b\n" in found
+    assert "at the tensor a~b." in found
