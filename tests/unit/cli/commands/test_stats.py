@@ -48,8 +48,8 @@ def test_a_name_with_a_slash_is_written_and_taken_as_people_know_it(cli, tmp_pat
     from tests.builders.zips import checkpoint
 
     path = tmp_path / "tf.pt"
-    rows = {"encoder/layer": tensor(storage(), 2), "a~b": tensor(storage(location="cuda:9"), 2)}
-    path.write_bytes(checkpoint(state_dict(**rows), {"0": bytes(8)}))
+    rows = {"encoder/layer": tensor(storage(), 2), "a~b": tensor(storage("1", location="cuda:9"), 2)}
+    path.write_bytes(checkpoint(state_dict(**rows), {"0": bytes(8), "1": bytes(8)}))
     assert cli("stats", path, "encoder/layer").out.startswith("encoder/layer  float32  2\n")
     assert "encoder/layer  is all zeros" in cli("stats", path, "--scan").out
     (document,) = map(json.loads, cli("stats", path, "encoder/layer", "--json").out.splitlines())
