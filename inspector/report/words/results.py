@@ -38,6 +38,8 @@ _WORDS: dict[str, dict[int, tuple[str, str]]] = {
         0: ("is safe and works with the script", "are safe and work with the script"),
         1: ("does not work or is not safe", "do not work or are not safe"),
     },
+    "stats": {0: ("has its figures above", "have their figures above")},
+    "scan": {0: ("is sound", "are sound"), 1: ("is not sound", "are not sound")},
     "verify": {0: ("is as it should be", "are as they should be"), 1: ("differs", "differ")},
     "remap": {
         0: ("was written", "were written"),

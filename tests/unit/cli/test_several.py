@@ -165,9 +165,7 @@ def test_what_cannot_be_read_in_a_folder_is_no_success(cli, runs) -> None:
     assert (answer.code, answer.err.count("checkpoint-inspector: error: ")) == (3, 3)
     assert answer.out.endswith("\n7 files: 4 load and are safe, 3 could not be read\n")
     answer = cli("check", runs, "--target", "2xcuda", "--json")
-    failed = [
-        one["path"] for one in map(json.loads, answer.out.splitlines()) if "error" in one and one["error"]
-    ]
+    failed = [one["path"] for one in map(json.loads, answer.out.splitlines()) if one.get("error")]
     assert failed == ["runs/empty.pth", "runs/gone.pth", "runs/page.pt"]
 
 
