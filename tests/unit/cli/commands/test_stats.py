@@ -60,7 +60,7 @@ def test_a_name_with_a_slash_is_written_and_taken_as_people_know_it(cli, tmp_pat
 
 
 def test_several_files_are_told_apart_from_tensors(cli, tmp_path: Path, monkeypatch) -> None:
-    """A tensor may be called as a file or a folder that lies here; the name of a checkpoint means the file."""
+    """A tensor may be called as what lies here; the name of a checkpoint means the file."""
     monkeypatch.chdir(tmp_path)
     for name in ("e-1.pth", "e-2.pth"):
         Path(weights(tmp_path, w=[1.0, 1.0], model=[2.0, 2.0])).rename(name)
