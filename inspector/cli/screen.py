@@ -73,9 +73,25 @@ def _require_plugin() -> None:
                 raise _missing(error) from error
 
 
+def require_packages() -> None:
+    """Raise an error where the window was not installed: the command line works without it."""
+    missing = [name for name in ("PySide6", "pyqtgraph") if importlib.util.find_spec(name) is None]
+    if missing:
+        from inspector.quoting import shell_word
+
+        # Of the two releases that Python 3.11 takes, see pyproject.toml.
+        qt = "PySide6-Essentials<6.12" if sys.version_info < (3, 12) else "PySide6-Essentials"
+        words = (sys.executable, "-m", "pip", "install", qt, "pyqtgraph")
+        raise PlanError(
+            f"the window needs {' and '.join(missing)}, which {'are' if missing[1:] else 'is'} not installed",
+            remedy=f"for this Python: {' '.join(map(shell_word, words))}",
+        )
+
+
 @contextmanager
 def window_libraries() -> Iterator[None]:
-    """Name the missing package where Qt's own libraries cannot be imported."""
+    """Name the missing package where Qt or its own libraries cannot be imported."""
+    require_packages()
     try:
         yield
     except ImportError as error:
