@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from inspector.cli.common import PROGRAM
+from inspector.desktop.folders import runtime_folder
 from inspector.errors import PlanError
 from inspector.resources import LIBRARIES, resource_path
 
@@ -39,7 +40,7 @@ def _without_a_window(files: Sequence[str]) -> str:
 
 def _wayland_answers() -> bool:
     """Try the socket ourselves: Wayland's library would write its own complaint to stderr."""
-    path = Path(os.environ.get("XDG_RUNTIME_DIR", ""), os.environ["WAYLAND_DISPLAY"])
+    path = Path(runtime_folder() or "", os.environ["WAYLAND_DISPLAY"])
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             connection.connect(os.fspath(path))
