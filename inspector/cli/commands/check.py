@@ -61,7 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("concise",),
-        metavar="concise",
         help="a line for each FILE: whether it loads and is safe, and what makes it load or why not",
     )
     parser.add_argument(

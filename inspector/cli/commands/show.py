@@ -24,7 +24,7 @@ EXAMPLES = (
     "show best.pth --depth 2",
     'show best.pth --filter "device:cuda:1 size>10MB"',
     "show --json best.pth",
-    "show runs/ --filter dtype:float64",
+    "show runs/ --filter role:optimizer",
     "show - < best.pth",
 )
 NOTES = f"With --filter, exits with 1 where nothing matches. {FOLDERS} {MANY}"

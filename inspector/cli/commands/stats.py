@@ -32,7 +32,7 @@ SUMMARY = "Compute the statistics of tensors, read from just their bytes."
 EXAMPLES = (
     "stats best.pth model/layer1.0.conv1.weight",
     "stats best.pth 'model/**.bias' --json",
-    "stats epoch-1.pth epoch-2.pth 'model/fc.*'",
+    "stats epoch-1.pth epoch-2.pth '**.weight'",
     "stats runs/ --scan",
 )
 NOTES = (
