@@ -5,8 +5,8 @@
     checkpoint = inspector.open("best.pth")
     checkpoint["model/layer1.weight"].device
 
-`open` and the names in `__all__` are its library, and stay as CHANGELOG.md promises; every other name may change
-with each release. Nothing is imported before it is used. docs/library.md describes it.
+`open` and the names in `__all__` are its library, and stay as CHANGELOG.md promises; every other name may
+change with each release. Nothing is imported before it is used. docs/library.md describes it.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ MANY = (
 
 
 FOLDERS = (
-    "A folder that is no checkpoint itself stands for those in it and below it, but for hidden names and links "
-    "to folders."
+    "A folder that is no checkpoint itself stands for those in it and below it, but for hidden names and "
+    "links to folders."
 )
 """The note of the commands that walk folders."""
 

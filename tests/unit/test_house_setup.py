@@ -96,7 +96,7 @@ def test_the_version_has_its_date_among_the_changes() -> None:
 
 
 def test_the_command_line_needs_no_qt() -> None:
-    """What is installed without an extra; `tests/unit/cli/test_adversities.py` runs the commands with no more."""
+    """`tests/unit/cli/test_adversities.py` runs the commands with no more than this."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["dependencies"] == ["numpy"]
     window = {one.partition(">")[0] for one in project["optional-dependencies"]["gui"]}
