@@ -100,7 +100,14 @@ def test_single_numbers_beside_a_model_are_no_modules(tmp_path: Path) -> None:
 
 
 def test_a_folder_means_the_checkpoints_in_it_in_their_order(tmp_path: Path) -> None:
-    for name in ("epoch-10.pt", "epoch-2.pt", "epoch-1.safetensors", "log.txt", "epoch-2.pt.json"):
+    for name in (
+        "epoch-10.pt",
+        "epoch-2.pt",
+        "epoch-1.safetensors",
+        "log.txt",
+        "epoch-2.pt.json",
+        "metrics.pkl",
+    ):
         (tmp_path / name).write_bytes(b"")
     names = [os.path.basename(path) for path in series_paths([str(tmp_path)])]  # noqa: PTH119 - texts
     assert names == ["epoch-1.safetensors", "epoch-2.pt", "epoch-10.pt"]
