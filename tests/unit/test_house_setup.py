@@ -92,7 +92,10 @@ def test_the_version_has_its_date_among_the_changes() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert headings[0] == "## Unreleased"
-    assert re.fullmatch(rf"## {re.escape(inspector.__version__)} - \d{{4}}-\d\d-\d\d", headings[1])
+    dated = re.fullmatch(rf"## {re.escape(inspector.__version__)} - (\d{{4}}-\d\d-\d\d)", headings[1])
+    assert dated is not None
+    shop = (ROOT / "resources/desktop/checkpoint-inspector.metainfo.xml").read_text(encoding="utf-8")
+    assert f'<release version="{inspector.__version__}" date="{dated[1]}"/>' in shop
 
 
 def test_the_command_line_needs_no_qt() -> None:
