@@ -305,14 +305,18 @@ class TreeRows(NamedTuple):
     sought: bool = False
 
     def node(self, id_: int) -> Node:
-        """Return a row; what is wrong with its bytes, or with those of how many below it, stands in front."""
+        """Return a row with a mark where something is wrong with its bytes, or below it; a word says what.
+
+        The name has the mark: of the columns, it alone is always there.
+        """
         node = self.tree.nodes[id_]
         wrong = self.tree.marks.of(id_, _places(self.tree).ends[id_] - 1) if self.tree.marks else ""
         if not wrong:
             return node
+        name = f"! {node.name}"
         if node.kind == "tensor":
-            return replace(node, shape_text=f"! {wrong}, {node.shape_text}")
-        return replace(node, type_text=f"! {wrong}, {node.type_text}")
+            return replace(node, name=name, shape_text=f"{wrong}, {node.shape_text}")
+        return replace(node, name=name, type_text=f"{wrong}, {node.type_text}")
 
     def plain(self) -> Iterator[str]:
         """Align the columns; one is as wide as its widest text, up to a limit, and longer texts are cut."""
