@@ -115,10 +115,11 @@ def _within(folder: str, progress: Progress) -> Sequence[str | CheckpointError]:
     if is_one_checkpoint(folder):
         return [folder]
     progress.start("looking for checkpoints")
-    rows = list(checkpoints_in(folder, progress))
-    if not rows:
-        raise ContainerError("no checkpoint is in this folder or below it", where=folder)
-    return [ContainerError(row.problem, where=row.path) if row.problem else row.path for row in rows]
+    found: list[str | CheckpointError] = [
+        ContainerError(row.problem, where=row.path) if row.problem else row.path
+        for row in checkpoints_in(folder, progress)
+    ]
+    return found or [ContainerError("no checkpoint is in this folder or below it", where=folder)]
 
 
 def _matches(pattern: str) -> list[str]:

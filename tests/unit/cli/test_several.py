@@ -181,6 +181,10 @@ def test_a_folder_without_checkpoints_is_told(cli, tmp_path) -> None:
         answer = cli(command, tmp_path)
         assert answer.code == 3
         assert answer.err.endswith(f"error: no checkpoint is in this folder or below it: {tmp_path}\n")
+        (document,) = map(json.loads, cli(command, tmp_path, "--json").out.splitlines())
+        assert (document["path"], document["error"]["kind"]) == (str(tmp_path), "container")
+        several = cli(command, tmp_path, DEMO)
+        assert (several.code, str(DEMO) in several.out) == (3, True), "it stops no other"
 
 
 def test_a_filter_narrows_findings_to_its_rows_and_not_the_verdict(cli) -> None:
