@@ -31,7 +31,7 @@ from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
 from inspector.gui.widgets.dropdown import MapMenu
-from inspector.gui.widgets.path_text import path_of_url
+from inspector.gui.widgets.path_text import path_of_url, start_folder
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.export.page import ExportDraft, ExportPage, ExportResult, ExportWish
@@ -189,7 +189,7 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     session.set_loading.assert_called_once_with(Loading(ranks=2))
     window.actions_by_name["paste_error"].trigger()
     window.workspace.pages.page("findings").error_pasted.emit("KeyError")
-    session.explain_error.assert_called_once_with("KeyError")
+    session.explain_error.assert_called_once_with("KeyError", start_folder())
 
 
 @pytest.mark.wide
