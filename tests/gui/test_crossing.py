@@ -71,6 +71,10 @@ def try_with_torch(path: str, _progress: Progress, python: str | None = None) ->
     return TorchCheck(verdict="loads" if Path(path).exists() else "failed", torch="2.13.0")
 
 
+MEMORIES = (8, 16, 32, 64, 128, 256)
+TARGETS = ("this", "cpu", *(f"cpu@{size}gb" for size in MEMORIES), "cuda", "cuda@8gb")
+
+
 class Crossing(RuleBasedStateMachine):
     """Drives one window."""
 
@@ -229,8 +233,8 @@ class Crossing(RuleBasedStateMachine):
     def choose_target(self, place: int, trips: bool) -> None:
         """Choose one that may fail to be composed."""
         self.trips = trips
-        if place < len(self.screen.targets) and self.is_ready:
-            self.window.top_bar._targets.activated.emit(place)
+        if self.is_ready:
+            self.window.top_bar.target_chosen.emit(TARGETS[place])
 
     @precondition(lambda self: self.is_ready and self.screen.devices)
     @rule(place=st.integers(0, 8))
