@@ -51,6 +51,14 @@ class Page:
 # A page is imported when it is built: the window is painted before.
 
 
+def _build_overview(theme: Theme, _: Commands, session: Session) -> QWidget:
+    from inspector.gui.pages.overview import OverviewPanel
+
+    panel = OverviewPanel(theme)
+    panel.query_wanted.connect(session.search)
+    return panel
+
+
 def _build_memory(theme: Theme, _: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.memory.panel import MemoryPanel
 
@@ -126,6 +134,14 @@ def _build_file(theme: Theme, commands: Commands, session: Session) -> QWidget:
 
 
 PAGES = (
+    Page(
+        id="overview",
+        module="inspector.gui.pages.overview",
+        text="&Overview",
+        icon="overview",
+        reads=("overview", "query", "tree"),
+        build=_build_overview,
+    ),
     Page(
         id="memory",
         module="inspector.gui.pages.memory.panel",

@@ -36,6 +36,7 @@ from inspector.report.charts.modules import ModuleMap, module_map
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.nodes import parameters_text
+from inspector.report.overview import overview_of
 from inspector.report.words.formats import (
     before,
     format_label,
@@ -622,6 +623,7 @@ REMEMBERED: Table = {
     # of the file alone
     "no_map": lambda document: nothing_to_map(document.checkpoint),
     "verdict": lambda document: judge(document.checkpoint),
+    "overview": lambda document: overview_of(document.checkpoint),
     "file": _file,
     "status": _status,
     "nodes": _nodes_by_path,

@@ -1,0 +1,107 @@
+"""The first page: what the file is, in two columns of facts where there is room for them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
+
+from inspector.gui.charts.bars import Bars
+from inspector.gui.charts.view import ChartView
+from inspector.gui.theme.theme import Theme
+from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, TOP_LEFT, column, row
+from inspector.gui.widgets.cards import ScrollPanel
+from inspector.gui.widgets.controls import make_button
+from inspector.gui.widgets.labels import WrappedText, named, plain_label
+from inspector.overriding import override
+from inspector.report.overview import Overview, OverviewGroup, OverviewLine
+from inspector.session.screen import Screen
+
+_CAPTION_WIDTH = 104
+_TWO_COLUMNS = 760
+_LONGEST_WORD = 32
+
+
+class OverviewPanel(ScrollPanel):
+    """Shows the overview of a screen."""
+
+    query_wanted = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, "Overview")
+        self._shown: Overview | None = None
+        self._query = ""
+        self._columns = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+
+    def show_screen(self, screen: Screen) -> None:
+        self._query = screen.query
+        if screen.overview is None or screen.overview == self._shown:
+            return
+        self._shown = screen.overview
+        self.clear()
+        self.cards.addWidget(plain_label(screen.overview.title, "lead", wrap=True, selectable=True))
+        halves = column(spacing=12), column(spacing=12)
+        for place, group in enumerate(screen.overview.groups):
+            halves[place % 2].addWidget(self._build_group(group))
+        holder = QWidget()
+        self._columns = QBoxLayout(self._direction, holder)
+        self._columns.setContentsMargins(*NO_MARGINS)
+        self._columns.setSpacing(12)
+        for half in halves:
+            half.addStretch(1)
+            self._columns.addLayout(half, 1)
+        self.cards.addWidget(holder)
+        if screen.overview.chart is not None:
+            view = ChartView(self.theme)
+            view.query_wanted.connect(self._on_query_wanted)
+            view.show_drawing(Bars(screen.overview.chart, frozenset()))
+            self.cards.addWidget(view)
+        self.cards.addStretch(1)
+        self.verticalScrollBar().setValue(0)
+
+    @override
+    def resizeEvent(self, arg__1: QResizeEvent) -> None:
+        super().resizeEvent(arg__1)
+        self._columns.setDirection(self._direction)
+
+    @property
+    def _direction(self) -> QBoxLayout.Direction:
+        is_wide = self.viewport().width() >= _TWO_COLUMNS
+        return QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+
+    def _build_group(self, group: OverviewGroup) -> QWidget:
+        holder, title = QWidget(), plain_label(group.title, "strong", wrap=True)
+        lines = column(title, named(QFrame(), "line"), spacing=6, margins=NO_MARGINS, within=holder)
+        for line in group.lines:
+            caption = self._build_caption(line)
+            caption.setFixedWidth(_CAPTION_WIDTH)
+            lines.addLayout(row((caption, 0, TOP), (_build_text(line), 1, TOP), spacing=12))
+        return holder
+
+    def _build_caption(self, line: OverviewLine) -> QWidget:
+        if not line.query:
+            caption = plain_label(line.caption, "muted")
+            caption.setAlignment(TOP_LEFT)
+            return caption
+        button = make_button(line.caption, partial(self._on_query_wanted, line.query), kind="link")
+        button.setCursor(Qt.CursorShape.PointingHandCursor)
+        button.setAccessibleName(f"{line.caption}: search for {line.query}")
+        return button
+
+    def _on_query_wanted(self, query: str) -> None:
+        """Search for what was clicked; a second click ends that search."""
+        self.query_wanted.emit("" if query == self._query else query)
+
+
+def _build_text(line: OverviewLine) -> QWidget:
+    text: QWidget = plain_label(line.text, wrap=True, selectable=True)
+    if max(map(len, line.text.split()), default=0) > _LONGEST_WORD:
+        text = WrappedText(line.text)
+    text.setAccessibleName(f"{line.caption}: {line.text}")
+    if not line.why:
+        return text
+    holder = QWidget()
+    column(text, plain_label(line.why, "small", wrap=True, selectable=True), spacing=0, margins=NO_MARGINS, within=holder)
+    return holder
