@@ -1,12 +1,54 @@
-"""What a file is, in a dozen lines: the model, its training, the memory that it needs."""
+"""What a file is, in a dozen lines: the model, its training, and the memory that it needs.
+
+Each line says what the file shows and no more. What would be a guess has its reason beside it, and what cannot
+be told is left out.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
-from inspector.model.checkpoint import Checkpoint
+from inspector.containers.notes import NoteKind
+from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor
+from inspector.model.once import once
+from inspector.model.roles.processes import find_shards
+from inspector.model.roles.roles import COUNT_OF_AVERAGES, DICTIONARIES, is_buffer
+from inspector.model.tensors.dtypes import is_whole
+from inspector.model.totals import device_totals
 from inspector.records import dataclass
-from inspector.report.charts.bars import Chart
+from inspector.report.architecture import (
+    Blocks,
+    Weight,
+    exact_name,
+    find_blocks,
+    find_family,
+    pattern_of,
+    recurrent_kind,
+)
+from inspector.report.charts.bars import Bar, Chart, Segment, filter_for, role_chart
+from inspector.report.charts.forecast import memory_of
+from inspector.report.colors import device_name
+from inspector.report.details import written_by
+from inspector.report.outline.nodes import elements_of
+from inspector.report.words.values import format_share
+from inspector.snippet.inventory import take_inventory
+from inspector.snippet.models import homes
+from inspector.snippet.traits import is_adapter, look_at
+from inspector.target.profile import Profile
+from inspector.units import (
+    cut_text,
+    escape_text,
+    format_count,
+    format_nbytes,
+    format_quantity,
+    short_value,
+    shown_path,
+    unescaped_path,
+)
 
 
 class OverviewLine(NamedTuple):
@@ -44,6 +86,700 @@ class Overview:
     chart: Chart | None = None
 
 
-def overview_of(checkpoint: Checkpoint) -> Overview:
-    """Return what is known of a file whatever machine it is loaded on."""
-    return Overview(title=str(len(checkpoint.tensors)), groups=())
+def overview_of(checkpoint: Checkpoint, target: Profile, loading: Sequence[tuple[str, str]]) -> Overview:
+    """Return what is known of a file, and what it takes of a machine.
+
+    Args:
+        loading: What loading takes, as (device, bytes of its memory).
+    """
+    models = find_contents(checkpoint)
+    groups = (
+        OverviewGroup("Model", tuple(_model_lines(checkpoint, models))),
+        OverviewGroup("Training", tuple(_training_lines(checkpoint))),
+        OverviewGroup(*_memory(checkpoint, models, target, loading)),
+        OverviewGroup("File", tuple(_file_lines(checkpoint))),
+    )
+    return Overview(
+        title=_title(checkpoint, models),
+        groups=tuple(OverviewGroup(title, tuple(map(_shown, lines))) for title, lines in groups if lines),
+        chart=_chart(checkpoint),
+    )
+
+
+def summary_of(checkpoint: Checkpoint) -> str:
+    """Return family and layers of the model of a file in one line; empty where neither can be told."""
+    models = [model for model in find_contents(checkpoint).models if model.family or model.blocks]
+    said = (", ".join(filter(None, (model.family, _blocks_text(model.blocks)))) for model in models[:1])
+    return escape_text(cut_text(next(said, ""), _MOST_TEXT))
+
+
+_MOST_TEXT = 200
+
+
+def _shown(line: OverviewLine) -> OverviewLine:
+    caption, text, why = (escape_text(cut_text(text, _MOST_TEXT)) for text in line[:3])
+    return OverviewLine(caption, text, why, line.query)
+
+
+# --- the models of a file -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What is known of one model.
+
+    Attributes:
+        path: Where it stands; empty for the whole file.
+        family: What it is like, or empty.
+        why: Where the family is known from.
+        parameters: How many there are, those that are tied once.
+        dtypes: The parameters by the dtype that they are stored in, the most first.
+        packed: How many matrices are packed into integers, which have more parameters than can be counted.
+        nbytes: What is stored of it.
+        floats: How many numbers a cast would change, buffers included.
+        others_nbytes: What a cast leaves as it is.
+        tied: Names that share their bytes with the name beside them.
+        frozen: Names of parameters that ask for no gradient, where others do.
+        sizes: The numbers of elements of all parameters, by name.
+    """
+
+    path: str
+    family: str
+    why: str
+    blocks: tuple[Blocks, ...]
+    parameters: int
+    dtypes: tuple[tuple[str, int], ...]
+    packed: int
+    buffers: int
+    nbytes: int
+    floats: int
+    others_nbytes: int
+    tied: tuple[tuple[str, str], ...]
+    frozen: tuple[str, ...]
+    sizes: dict[str, int]
+    is_average: bool
+
+
+class Contents(NamedTuple):
+    """The models of a file: those to be used, copies of them under other names, and their averages."""
+
+    models: tuple[ModelFacts, ...]
+    copies: tuple[ModelFacts, ...] = ()
+    averages: tuple[ModelFacts, ...] = ()
+
+
+_COPY = re.compile(
+    r"(^|[_/])(best|last|latest|backup|init|initial|prev|previous|old|current)(_|$)", re.IGNORECASE
+)
+_MOST_MODELS = 64
+
+
+@once
+def find_contents(checkpoint: Checkpoint) -> Contents:
+    """Return the models of a file. One that stands alone as an average is the model."""
+    if not look_at(checkpoint).has_model:
+        return Contents(())
+    grouped: dict[str, list[Tensor]] = {}
+    for path, _, tensors in homes(checkpoint):
+        grouped.setdefault("" if checkpoint.is_program else path, []).extend(tensors)
+    parts: dict[str, list[Tensor]] = {}
+    for row in checkpoint.tensors:
+        if row.part_of is not None:
+            parts.setdefault(checkpoint.tensors[row.part_of].path, []).append(row)
+    found = [_read_model(path, tensors, parts) for path, tensors in list(grouped.items())[:_MOST_MODELS]]
+    found = [model for model in found if model.parameters or model.packed]
+    averages = tuple(model for model in found if model.is_average)
+    models: list[ModelFacts] = []
+    copies: list[ModelFacts] = []
+    known: list[dict[str, int]] = []
+    for model in (one for one in found if not one.is_average):
+        is_copy = _COPY.search(model.path) is not None and model.sizes in known
+        (copies if is_copy else models).append(model)
+        known.append(model.sizes)
+    if not models:
+        return Contents(averages[:1], tuple(copies), averages[1:])
+    return Contents(tuple(models), tuple(copies), averages)
+
+
+class _Draft:
+    """Adds up the tensors of a model, those that share their bytes once."""
+
+    def __init__(self, path: str, parts: dict[str, list[Tensor]]) -> None:
+        self.steps = len(path.split("/")) if path else 0
+        self.parts = parts
+        self.first: dict[tuple[object, ...], str] = {}
+        self.weights: list[Weight] = []
+        self.dtypes: Counter[str] = Counter()
+        self.tied: list[tuple[str, str]] = []
+        self.frozen: list[str] = []
+        self.sizes: dict[str, int] = {}
+        self.packed = self.buffers = self.nbytes = self.floats = self.others_nbytes = 0
+        self.asks_for_gradient = False
+
+    def add(self, row: Tensor) -> None:
+        """Take a tensor, wherever it stands in the model."""
+        name = ".".join(str(key) for key in row.keys[self.steps :] if key not in DICTIONARIES)
+        if name == COUNT_OF_AVERAGES:
+            return
+        is_parameter = row.role == "parameter" or (
+            row.role == "ema" and "._buffers" not in row.keys and not is_buffer(name, row.dtype)
+        )
+        is_packed = row.role == "buffer" and row.dtype in _PACKING and len(row.shape) == _MATRIX
+        size, below = elements_of(row), self.parts.get(row.path, ())
+        view = row.storage, row.storage_offset, str(row.shape)
+        original = name if row.storage is None else self.first.setdefault(view, name)
+        if original == name:
+            self._count(
+                row, size, sum(part.nbytes for part in below) if row.storage is None and below else row.nbytes
+            )
+            self.packed += is_packed
+            self.buffers += not is_parameter and not is_packed
+        elif is_parameter:
+            self.tied.append((name, original))
+        size *= original == name
+        self.weights.append(Weight(name, row.shape, size if is_parameter or is_packed else 0, is_parameter))
+        if is_parameter:
+            stored = max(below, key=lambda part: part.nbytes, default=row) if row.storage is None else row
+            self.dtypes[stored.dtype] += size
+            self.asks_for_gradient |= row.requires_grad
+            self.frozen += [] if row.requires_grad or original != name else [name]
+            self.sizes |= {name: size} if original == name else {}
+
+    def _count(self, row: Tensor, size: int, nbytes: int) -> None:
+        """Count what a cast would change, and what it leaves as it is."""
+        self.nbytes += nbytes
+        if (row.role == "parameter" and not is_whole(row.dtype)) or row.dtype in _FLOATS:
+            self.floats += size
+        else:
+            self.others_nbytes += nbytes
+
+
+def _read_model(path: str, tensors: list[Tensor], parts: dict[str, list[Tensor]]) -> ModelFacts:
+    draft = _Draft(path, parts)
+    for row in tensors:
+        draft.add(row)
+    family, why = _family_text(draft.weights)
+    return ModelFacts(
+        path=path,
+        family=family,
+        why=why,
+        blocks=find_blocks(draft.weights),
+        parameters=sum(draft.sizes.values()),
+        dtypes=tuple(draft.dtypes.most_common()),
+        packed=draft.packed,
+        buffers=draft.buffers,
+        nbytes=draft.nbytes,
+        floats=draft.floats,
+        others_nbytes=draft.others_nbytes,
+        tied=tuple(draft.tied),
+        frozen=tuple(draft.frozen) if draft.asks_for_gradient else (),
+        sizes=draft.sizes,
+        is_average=all(row.role == "ema" for row in tensors),
+    )
+
+
+_MATRIX = 2
+_FLOATS = frozenset({"float64", "float32", "float16", "bfloat16"})
+_PACKING = frozenset({"uint8", "int8", "int16", "int32", "uint16", "uint32"})
+
+
+def _family_text(weights: list[Weight]) -> tuple[str, str]:
+    """Return the family, and where it is known from; two empty texts where it cannot be told."""
+    adapter, why = _adapter_text(weights)
+    if adapter:
+        return adapter, why
+    family = find_family(weight.name for weight in weights)
+    if family is None:
+        kind = recurrent_kind(weights)
+        return (kind, "weight_ih and weight_hh, by the number of its gates") if kind else ("", "")
+    named = next(weight.name for weight in weights if family.has[0] in f".{pattern_of(weight.name)}")
+    name = exact_name(family, weights)
+    return name if family.is_kind else f"{name}-like", f"by names such as {named}, of {family.source}"
+
+
+_RANK = re.compile(r"(?:^|\.)lora_(A|down|embedding_A)(?:\.|$)")
+_ADAPTERS = (
+    ("LoRA adapter", re.compile(r"(^|\.)lora_")),
+    ("IA\u00b3 adapter", re.compile(r"(^|\.)ia3_")),
+    ("prompt of an adapter", re.compile(r"(^|\.)prompt_embeddings")),
+)
+
+
+def _adapter_text(weights: list[Weight]) -> tuple[str, str]:
+    for name, sign in _ADAPTERS:
+        if weights and all(sign.search(weight.name) for weight in weights):
+            ranks = sorted(
+                {weight.shape[0] for weight in weights if _RANK.search(weight.name) and weight.shape}
+            )
+            rank = f", rank {' or '.join(map(str, ranks[:4]))}" if ranks else ""
+            return f"{name}{rank}", "alone: the model that it is for is not in the file"
+    return "", ""
+
+
+# --- what is said of them -------------------------------------------------------------------------------------
+
+
+def _title(checkpoint: Checkpoint, contents: Contents) -> str:
+    models = contents.models
+    if not models:
+        return _title_without_model(checkpoint)
+    count = sum(model.parameters for model in models)
+    size = f"{format_quantity(count)} parameters" if count else ""
+    if len(models) > 1:
+        what = format_count(len(models), "model")
+    else:
+        what = models[0].family or ("Averaged model" if models[0].is_average else "Model")
+    return ", ".join(filter(None, (what, size)))
+
+
+def _title_without_model(checkpoint: Checkpoint) -> str:
+    roles = {row.role for row in checkpoint.tensors}
+    if checkpoint.optimizers:
+        return "State of an optimizer, without a model"
+    if roles == {"rng"}:
+        return "States of random number generators"
+    if look_at(checkpoint).is_data:
+        return f"Data: {format_count(len(checkpoint.tensors), 'tensor')}"
+    if roles:
+        return format_count(len(checkpoint.tensors), "tensor")
+    return f"No tensors: {format_count(len(checkpoint.values), 'value')}"
+
+
+def _model_lines(checkpoint: Checkpoint, contents: Contents) -> Iterator[OverviewLine]:
+    models = contents.models
+    part = next((note.values[0] for note in checkpoint.notes if note.kind is NoteKind.PART_OF), "")
+    if part:
+        yield OverviewLine("Part", "one file of several", "what follows counts this file alone")
+    shards = find_shards(checkpoint)
+    if shards is not None:
+        yield OverviewLine("Part", "what one process had", "shapes are those of whole tensors, bytes its own")
+    yield from _called(checkpoint)
+    for model in models[:_MOST_LISTED]:
+        yield from _lines_of(checkpoint, model, is_one=len(models) == 1)
+    if len(models) > _MOST_LISTED:
+        yield OverviewLine("And", f"{len(models) - _MOST_LISTED} more models")
+    for caption, others in (("Copies", contents.copies), ("Averages", contents.averages)):
+        if others:
+            sizes = {model.nbytes for model in others}
+            each = (
+                f", {format_nbytes(max(sizes))}{' each' if len(others) > 1 else ''}"
+                if len(sizes) == 1
+                else ""
+            )
+            where = ", ".join(_place(model) for model in others[:_MOST_LISTED])
+            what = (
+                "of the same weights, counted apart" if caption == "Copies" else "EMA or SWA, counted apart"
+            )
+            query = "role:ema" if caption == "Averages" and not models[0].is_average else ""
+            yield OverviewLine(caption, f"{len(others)}{each}: {where}", what, query)
+
+
+_MOST_LISTED = 4
+_CALLED = re.compile(
+    r"^(arch|architecture|model_name|model_type|.*/general\.architecture|(config|args|hparams|hyper_parameters|opt|cfg|"
+    r"model_args|train_args)/\.?(arch|architecture|model|model_name|model_type|backbone|encoder_name)|"
+    r"\.__metadata__/(modelspec\.architecture|ss_base_model_version))$"
+)
+
+
+def _called(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
+    """Yield what the file itself calls its model."""
+    if checkpoint.module_class:
+        yield OverviewLine("Class", checkpoint.module_class, "the whole module was saved")
+    found = next(
+        (row for row in checkpoint.values if row.type == "str" and row.text and _CALLED.match(row.path)), None
+    )
+    if found is not None:
+        yield OverviewLine("Called", found.text, f"by {unescaped_path(found.path)}", _exactly(found.path))
+
+
+def _exactly(path: str) -> str:
+    """Return the search for one row."""
+    return f'"{path}"' if path and path.isprintable() and '"' not in path else ""
+
+
+def _below(name: str, between: str = "/") -> str:
+    """Return the search for all that stands below a path, or for the parameters of a module."""
+    is_word = bool(name) and name.isprintable() and not set(name) & set('"*?: -')
+    return f"{name}{between}*" if is_word else ""
+
+
+def _place(model: ModelFacts) -> str:
+    return shown_path(unescaped_path(model.path)) or "(root)"
+
+
+def _lines_of(checkpoint: Checkpoint, model: ModelFacts, *, is_one: bool) -> Iterator[OverviewLine]:
+    count = format_quantity(model.parameters)
+    packed = f" and {model.packed:,} packed matrices" if model.packed else ""
+    size = f"{count}{packed}, {format_nbytes(model.nbytes)}"
+    if not is_one:
+        said = filter(None, (model.family, _blocks_text(model.blocks), f"{size}, {_precision(model)}"))
+        yield OverviewLine(_place(model), "; ".join(said), query=_below(model.path))
+        return
+    if model.is_average:
+        yield OverviewLine(
+            "Averaged", "EMA or SWA weights, without those they are an average of", "", "role:ema"
+        )
+    if model.family:
+        yield OverviewLine("Family", model.family, model.why)
+    if model.blocks:
+        where = ", ".join(row.where for row in model.blocks[:_MOST_LISTED])
+        yield OverviewLine("Layers", _blocks_text(model.blocks), where)
+    parts = _parts(model)
+    if parts and not model.blocks and not model.family:
+        yield OverviewLine("Parts", ", ".join(f"{name} {format_quantity(size)}" for name, size in parts))
+    query = "" if model.is_average else "role:parameter"
+    yield OverviewLine(
+        "Parameters", size, "packed ones hold more numbers than they show" if packed else "", query
+    )
+    if model.dtypes:
+        yield OverviewLine("Precision", _precision(model), query=_dtype_query(model))
+    if model.buffers:
+        yield OverviewLine("Buffers", format_count(model.buffers, "tensor"), "", "role:buffer")
+    tied = (*model.tied, *checkpoint.tied)
+    if tied:
+        said = ", ".join(f"{name} = {other}" for name, other in tied[:2])
+        more = f" and {len(tied) - 2:,} more" if len(tied) > 2 else ""
+        yield OverviewLine("Tied", said + more, "counted once")
+    yield from _frozen(checkpoint, model)
+
+
+def _parts(model: ModelFacts) -> list[tuple[str, int]]:
+    """Return the few modules that a model consists of, with the parameters of each."""
+    sizes: Counter[str] = Counter()
+    for name, size in model.sizes.items():
+        sizes[name.partition(".")[0] if "." in name else ""] += size
+    return (
+        list(sizes.items())
+        if 1 < len(sizes) <= 6 and not any(name.isdigit() or not name for name in sizes)
+        else []
+    )
+
+
+def _blocks_text(blocks: tuple[Blocks, ...]) -> str:
+    if not blocks:
+        return ""
+    counts = [count for row in blocks for count in row.counts]
+    noun = "expert" if blocks[0].where.endswith("experts.N") else "block"
+    summed = " + ".join(map(str, counts[:8])) + (" + \u2026" if len(counts) > 8 else "")
+    text = f"{summed} {noun}{'s' if counts != [1] else ''}"
+    widths = {row.width for row in blocks}
+    width = next(iter(widths)) if len(widths) == 1 else None
+    first, last = blocks[0].numbers
+    if len(counts) == 1 and (first, last) != (0, counts[0] - 1) and (first, last) != (1, counts[0]):
+        text += f" (numbers {first} to {last})"
+    text += f" of {width:,}" if width else ""
+    return text + (f", {blocks[0].experts} experts each" if blocks[0].experts else "")
+
+
+def _precision(model: ModelFacts) -> str:
+    total = sum(size for _, size in model.dtypes)
+    if len(model.dtypes) == 1:
+        return model.dtypes[0][0]
+    shown = (f"{dtype} {format_share(size, total)}" for dtype, size in model.dtypes[:_MOST_LISTED])
+    return ", ".join(shown) + (" and others" if len(model.dtypes) > _MOST_LISTED else "")
+
+
+def _dtype_query(model: ModelFacts) -> str:
+    """Return the search for what is stored in the rarer dtypes, which are what one looks for."""
+    names = [dtype for dtype, _ in model.dtypes]
+    return f"{filter_for('dtype', names[-1], names)} role:parameter" if len(names) > 1 else ""
+
+
+def _frozen(checkpoint: Checkpoint, model: ModelFacts) -> Iterator[OverviewLine]:
+    """Yield which parameters are not trained: they say so, or no optimizer of the model has them."""
+    if model.frozen:
+        yield _frozen_line(model, model.frozen, "they ask for no gradient")
+        return
+    mine = [optimizer for optimizer in checkpoint.optimizers if optimizer.models == (model.path,)]
+    if not mine or len(mine) != len(checkpoint.optimizers):
+        return
+    if any(one.naming in {"partial", "unknown"} or one.with_state < one.parameters for one in mine):
+        return
+    named = {row.parameter for row in checkpoint.tensors if row.role == "optimizer"}
+    left = tuple(name for name in model.sizes if name not in named)
+    if left and None not in named and len(left) < len(model.sizes):
+        yield _frozen_line(model, left, "no optimizer of this file has them")
+
+
+def _common_module(names: tuple[str, ...]) -> str:
+    """Return the module that all names stand in, or nothing."""
+    first, last = min(names).split("."), max(names).split(".")
+    same = list(takewhile(lambda pair: pair[0] == pair[1], zip(first[:-1], last[:-1], strict=False)))
+    return ".".join(step for step, _ in same)
+
+
+def _frozen_line(model: ModelFacts, names: tuple[str, ...], why: str) -> OverviewLine:
+    size = sum(model.sizes.get(name, 0) for name in names)
+    text = f"{format_count(len(names), 'tensor')}, {format_quantity(size)} parameters"
+    below = _common_module(names)
+    is_all = sum(name.startswith(f"{below}.") for name in model.sizes) == len(names)
+    query = f"{_below(below, '.')} role:parameter" if is_all and _below(below, ".") else ""
+    return OverviewLine("Frozen", text, f"{below}: {why}" if is_all else why, query)
+
+
+# --- the training that it comes from --------------------------------------------------------------------------
+
+
+class Sign(NamedTuple):
+    """A row of the tables of optimizers and schedulers: the first whose words are all there, and no others.
+
+    Attributes:
+        has: Names of options and slots, or of keys; `name=text` asks for the value, too.
+        hasnt: Names that its relatives have.
+    """
+
+    name: str
+    has: str
+    hasnt: str
+    source: str
+
+
+OPTIMIZERS = (
+    Sign("AdamW", "betas decoupled_weight_decay=True amsgrad", "", "torch/optim/adamw.py since 2.7"),
+    Sign("Adam", "betas decoupled_weight_decay=False amsgrad", "", "torch/optim/adam.py since 2.7"),
+    Sign("NAdam", "betas momentum_decay", "", "torch/optim/nadam.py"),
+    Sign("RAdam", "betas decoupled_weight_decay", "amsgrad", "torch/optim/radam.py"),
+    Sign("Adamax", "betas exp_inf", "", "torch/optim/adamax.py"),
+    Sign("LAMB", "betas trust_clip", "", "timm/optim/lamb.py"),
+    Sign(
+        "Adam or AdamW", "betas amsgrad", "", "torch/optim/adam.py and adamw.py, which have the same options"
+    ),
+    Sign("Rprop", "etas step_sizes", "", "torch/optim/rprop.py"),
+    Sign("ASGD", "lambd alpha t0", "", "torch/optim/asgd.py"),
+    Sign("LBFGS", "history_size max_iter", "", "torch/optim/lbfgs.py"),
+    Sign("Adafactor", "beta2_decay d", "", "torch/optim/_adafactor.py"),
+    Sign("Adafactor", "clip_threshold scale_parameter", "", "transformers/optimization.py"),
+    Sign("Adagrad", "lr_decay initial_accumulator_value", "", "torch/optim/adagrad.py"),
+    Sign("Adadelta", "rho", "betas", "torch/optim/adadelta.py"),
+    Sign("RMSprop", "alpha centered", "", "torch/optim/rmsprop.py; that of TensorFlow in timm has the same"),
+    Sign("SGD", "dampening nesterov", "", "torch/optim/sgd.py"),
+    Sign("Muon", "ns_steps momentum", "", "torch/optim/_muon.py"),
+    Sign("one of Adam's kind", "exp_avg exp_avg_sq", "", "its slots alone"),
+    Sign("SGD with momentum", "momentum_buffer", "square_avg", "its slots alone"),
+)
+
+SCHEDULERS = (
+    Sign("CosineAnnealingWarmRestarts", "T_0 T_mult", "", "torch/optim/lr_scheduler.py"),
+    Sign("CosineAnnealingLR", "T_max eta_min", "", "torch/optim/lr_scheduler.py"),
+    Sign("OneCycleLR", "total_steps _schedule_phases", "", "torch/optim/lr_scheduler.py"),
+    Sign("CyclicLR", "total_size step_ratio", "", "torch/optim/lr_scheduler.py"),
+    Sign("ReduceLROnPlateau", "num_bad_epochs patience", "", "torch/optim/lr_scheduler.py"),
+    Sign("MultiStepLR", "milestones gamma", "", "torch/optim/lr_scheduler.py"),
+    Sign("StepLR", "step_size gamma", "", "torch/optim/lr_scheduler.py"),
+    Sign("SequentialLR", "_schedulers _milestones", "", "torch/optim/lr_scheduler.py"),
+    Sign("ChainedScheduler", "_schedulers", "_milestones", "torch/optim/lr_scheduler.py"),
+    Sign("LinearLR", "start_factor end_factor", "", "torch/optim/lr_scheduler.py"),
+    Sign("ConstantLR", "factor total_iters", "start_factor patience", "torch/optim/lr_scheduler.py"),
+    Sign("PolynomialLR", "power total_iters", "", "torch/optim/lr_scheduler.py"),
+    Sign("LambdaLR or MultiplicativeLR", "lr_lambdas", "", "torch/optim/lr_scheduler.py"),
+    Sign("ExponentialLR", "gamma", "milestones step_size", "torch/optim/lr_scheduler.py"),
+)
+
+_COUNTED = re.compile(
+    r"(^|/)(epoch|current_epoch|global_step|step|iteration|iter|num_updates|updates|samples_seen|tokens_seen)$",
+    re.IGNORECASE,
+)
+_SCORED = re.compile(
+    r"(^|[_/.~-])(loss|acc|accuracy|score|metric|metrics|f1|auc|bleu|wer|cer|ppl|perplexity|fitness|miou|map|map50|psnr|fid|"
+    r"reward|top1|top5)([_/.~0-9-]|$)",
+    re.IGNORECASE,
+)
+_OF_RESULTS = frozenset(
+    {"metrics", "results", "scores", "best", "train_metrics", "val_metrics", "logs", "losses"}
+)
+_NUMBERS = frozenset({"int", "float", "numpy.float64", "numpy.float32"})
+_MOST_SCORES = 6
+_MOST_OPTIMIZERS = 3
+
+
+def name_of(words: dict[str, str], table: Sequence[Sign]) -> str:
+    """Return what has these options, slots or keys; empty where no row knows it. Values are given as text."""
+    said = {*words, *(f"{name}={text}" for name, text in words.items())}
+    fits = (row for row in table if said.issuperset(row.has.split()) and said.isdisjoint(row.hasnt.split()))
+    return next((row.name for row in fits), "")
+
+
+def _training_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
+    inventory = take_inventory(checkpoint)
+    words: dict[str, dict[str, str]] = {}
+    for row in checkpoint.values:
+        above, _, name = row.path.rpartition("/")
+        words.setdefault(above, {})[name.removeprefix(".")] = row.text
+    for optimizer in checkpoint.optimizers[:_MOST_OPTIMIZERS]:
+        yield from _optimizer_lines(checkpoint, optimizer, words)
+    if len(checkpoint.optimizers) > _MOST_OPTIMIZERS:
+        yield OverviewLine("And", f"{len(checkpoint.optimizers) - _MOST_OPTIMIZERS} more optimizers")
+    for keys in inventory.schedulers[:_MOST_OPTIMIZERS]:
+        path = "/".join(map(str, keys))
+        inside = words.get(path, {}) | {
+            at.rpartition("/")[2]: "" for at in words if at.rpartition("/")[0] == path
+        }
+        at = inside.get("last_epoch", "")
+        where = f"{shown_path(path)}, at its step {at}" if at.isdigit() else shown_path(path)
+        yield OverviewLine(
+            "Scheduler", name_of(inside, SCHEDULERS) or "of a kind that is not known", where, _below(path)
+        )
+    yield from _progress_lines(checkpoint)
+    for keys in inventory.scalers[:1]:
+        path = "/".join(map(str, keys))
+        scale = short_value("float", words[path]["scale"])
+        yield OverviewLine("Loss scaling", f"GradScaler at {scale}", "", _below(path))
+    states = sum(row.role == "rng" for row in checkpoint.tensors)
+    others = [
+        name for name, keys in (("Python", inventory.python_state), ("NumPy", inventory.numpy_state)) if keys
+    ]
+    if states or others:
+        torch = [f"{format_count(states, 'state')} of torch"] if states else []
+        yield OverviewLine("Randomness", ", ".join([*torch, *others]), "", "role:rng" if states else "")
+
+
+def _optimizer_lines(
+    checkpoint: Checkpoint, optimizer: Optimizer, words: dict[str, dict[str, str]]
+) -> Iterator[OverviewLine]:
+    start = f"{optimizer.path}/" if optimizer.path else ""
+    options: dict[str, str] = {}
+    rates: dict[str, None] = {}
+    groups = 0
+    for above, inside in words.items():
+        if above.startswith((f"{start}param_groups/", f"{start}.param_groups/")) and "lr" in inside:
+            options, groups = {**inside, **options}, groups + 1
+            rates[short_value("float", inside["lr"])] = None
+    rows = [row for row in checkpoint.tensors if row.role == "optimizer" and row.path.startswith(start)]
+    slots = dict.fromkeys(row.slot.partition("/")[0] for row in rows if row.slot and row.part_of is None)
+    name = _class_of(checkpoint, optimizer) or name_of(options | dict.fromkeys(slots, ""), OPTIMIZERS)
+    place = shown_path(unescaped_path(optimizer.path)) or "the whole file"
+    count = f"{optimizer.with_state:,} of {format_count(optimizer.parameters, 'parameter tensor')} have state"
+    yield OverviewLine(
+        "Optimizer", name or "of a kind that is not known", f"{place}; {count}", _below(optimizer.path)
+    )
+    if slots:
+        sizes = {row.storage: row.nbytes for row in rows if row.storage is not None}
+        nbytes, whole = sum(sizes.values()), sum(storage.nbytes for storage in checkpoint.storages)
+        share = f", {format_share(nbytes, whole)} of all bytes" if whole >= nbytes else ""
+        yield OverviewLine(
+            "Its state", f"{', '.join(list(slots)[:6])}: {format_nbytes(nbytes)}{share}", "", "role:optimizer"
+        )
+    if rates:
+        shown = ", ".join(list(rates)[:_MOST_LISTED]) + (", \u2026" if len(rates) > _MOST_LISTED else "")
+        yield OverviewLine("Learning rate", shown, f"in {groups} groups" if groups > 1 else "")
+
+
+_OF_OPTIM = re.compile(r"(^|[._])optim(izers?)?[._]")
+
+
+def _class_of(checkpoint: Checkpoint, optimizer: Optimizer) -> str:
+    """Return the class of an optimizer that was pickled whole, where the file names one alone."""
+    if not optimizer.is_object:
+        return ""
+    names = {
+        use.name
+        for use in checkpoint.globals
+        if _OF_OPTIM.search(use.name) and "lr_scheduler" not in use.name
+    }
+    classes = {name.rpartition(".")[2] for name in names if name.rpartition(".")[2][:1].isupper()}
+    return next(iter(classes)) if len(classes) == 1 else ""
+
+
+def _progress_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
+    """Yield how far the training was, and the scores of that: numbers at the top, or among results."""
+    scores = 0
+    for row in checkpoint.values:
+        if row.type not in _NUMBERS or not 1 <= len(row.keys) <= 2 or not isinstance(row.keys[-1], str):
+            continue
+        if len(row.keys) == 2 and str(row.keys[0]).lower() not in _OF_RESULTS:
+            continue
+        if len(row.keys) == 1 and _COUNTED.search(row.path):
+            caption = row.keys[-1].replace("_", " ").capitalize()
+            yield OverviewLine(caption, short_value(row.type, row.text), "", _exactly(row.path))
+        elif scores < _MOST_SCORES and (len(row.keys) == 2 or _SCORED.search(row.path)):
+            scores += 1
+            yield OverviewLine(
+                unescaped_path(row.keys[-1]), short_value(row.type, row.text), "", _exactly(row.path)
+            )
+
+
+# --- the file, and what it takes of a machine -----------------------------------------------------------------
+
+_VERSION = re.compile(r"^[A-Za-z-]*_?version$|^__version__$|^date$")
+
+
+def _file_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
+    written = written_by(checkpoint)
+    others = [
+        f"{row.path.removesuffix('version').strip('_') or 'version'} {row.text}"
+        for row in checkpoint.values[:_MOST_VALUES]
+        if row.type == "str" and _VERSION.match(row.path)
+    ]
+    if written or others:
+        yield OverviewLine("Saved by", ", ".join(filter(None, (written, *others[:_MOST_LISTED]))))
+    totals = device_totals(checkpoint)
+    names = [total.device for total in totals]
+    for place, total in enumerate(totals[:_MOST_DEVICES]):
+        text = f"{device_name(total.device)}: {format_count(total.tensors, 'tensor')}, {format_nbytes(total.nbytes)}"
+        yield OverviewLine(
+            "Saved on" if not place else "", text, "", filter_for("device", total.device, names)
+        )
+    if len(totals) > _MOST_DEVICES:
+        yield OverviewLine("", f"and {len(totals) - _MOST_DEVICES} more devices")
+
+
+_MOST_VALUES = 100_000
+_MOST_DEVICES = 4
+_ADAM_NBYTES = 16
+
+
+def _memory(
+    checkpoint: Checkpoint, contents: Contents, target: Profile, loading: Sequence[tuple[str, str]]
+) -> tuple[str, tuple[OverviewLine, ...]]:
+    """Return what loading, inference and training take, against the memory of the device where things go."""
+    device = target.destination
+    room = memory_of(target).get(device)
+    title = f"Memory needed on {device}" + (f", of {format_nbytes(room)}" if room is not None else "")
+    lines = (
+        [OverviewLine("Loading", "; ".join(f"{name} {text}" for name, text in loading))] if loading else []
+    )
+    models = contents.models
+    if not models:
+        return title, tuple(lines)
+    several = f"all {len(models)} models; " if len(models) > 1 else ""
+    if is_adapter(checkpoint):
+        several = "the adapter alone, its model comes on top; "
+    floats, others = (sum(getattr(model, name) for model in models) for name in ("floats", "others_nbytes"))
+    stored = {model.dtypes[0][0] for model in models if len(model.dtypes) == 1}
+    saved = sum(model.nbytes for model in models)
+    said = [] if stored in ({"float32"}, {"bfloat16"}) else [_of_room(saved, "as saved", room)]
+    if not any(model.packed for model in models):
+        said += [
+            _of_room(width * floats + others, f"in {dtype}", room)
+            for dtype, width in (("float32", 4), ("bfloat16", 2))
+        ]
+    lines.append(
+        OverviewLine("Inference", ", ".join(said), f"{several}weights and buffers, without activations")
+    )
+    if not any(model.packed for model in models) and not is_adapter(checkpoint):
+        parameters = sum(model.parameters for model in models)
+        need = _ADAM_NBYTES * parameters + 4 * (floats - parameters) + others
+        why = f"{several}all weights, gradients and two moments in float32, without activations"
+        lines.append(OverviewLine("Training", _of_room(need, "with Adam", room), why))
+    return title, tuple(lines)
+
+
+def _of_room(nbytes: int, words: str, room: int | None) -> str:
+    over = f" ({format_nbytes(nbytes - room)} too much)" if room is not None and nbytes > room else ""
+    return f"{format_nbytes(nbytes)} {words}{over}"
+
+
+def _chart(checkpoint: Checkpoint) -> Chart | None:
+    bars = role_chart(checkpoint).bars
+    if not bars:
+        return None
+    parts = tuple(
+        Segment(
+            label=part.label, color=place, nbytes=part.nbytes, query=part.query, is_missing=part.is_missing
+        )
+        for place, bar in enumerate(bars)
+        for part in bar.segments
+    )
+    total = format_nbytes(sum(part.nbytes for part in parts))
+    return Chart(title="What the bytes are for", bars=(Bar(label="", segments=parts, text=total),))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.view import ChartView
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import LEFT, NO_MARGINS, TOP, TOP_LEFT, column, row
+from inspector.gui.widgets.boxes import NO_MARGINS, TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.controls import make_button
 from inspector.gui.widgets.labels import WrappedText, named, plain_label
@@ -103,5 +103,11 @@ def _build_text(line: OverviewLine) -> QWidget:
     if not line.why:
         return text
     holder = QWidget()
-    column(text, plain_label(line.why, "small", wrap=True, selectable=True), spacing=0, margins=NO_MARGINS, within=holder)
+    column(
+        text,
+        plain_label(line.why, "small", wrap=True, selectable=True),
+        spacing=0,
+        margins=NO_MARGINS,
+        within=holder,
+    )
     return holder

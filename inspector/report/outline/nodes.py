@@ -82,7 +82,7 @@ class Sums:
             if tensor.part_of is None:
                 counts[id_] = 1
                 if tensor.role == "parameter":
-                    parameters[id_] = _elements(tensor)
+                    parameters[id_] = elements_of(tensor)
                 elif tensor.role == "buffer":
                     integers[id_] = _is_packed(tensor)
         devices.finish(len(codes))
@@ -199,7 +199,7 @@ def devices_text(devices: Sequence[tuple[str, int]]) -> str:
     return device_names((device for device, _ in devices), _MOST_LISTED, more)
 
 
-def _elements(tensor: Tensor) -> int:
+def elements_of(tensor: Tensor) -> int:
     """Return how many parameters a tensor is; slots, buffers and averages are none."""
     return prod(tensor.shape) if tensor.nbytes.bit_length() <= MOST_BITS else tensor.nbytes
 

@@ -36,7 +36,7 @@ from inspector.report.charts.modules import ModuleMap, module_map
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.nodes import parameters_text
-from inspector.report.overview import overview_of
+from inspector.report.overview import Overview, overview_of
 from inspector.report.words.formats import (
     before,
     format_label,
@@ -291,6 +291,16 @@ def forecast_page(
         notes=(*report.notes, *_optimizer_note(document, routes, routine)),
         is_tight=report.is_tight,
     )
+
+
+def _overview(document: Document, target: Profile, forecast: ForecastPage | None) -> Overview:
+    loading: tuple[tuple[str, str], ...] = ()
+    if forecast is not None:
+        bars = () if forecast.chart is None else forecast.chart.bars
+        loading = tuple((bar.label, bar.text) for bar in bars) or tuple(
+            ("", note) for note in forecast.notes[:1]
+        )
+    return overview_of(document.checkpoint, target, loading)
 
 
 def _optimizer_note(document: Document, routes: DeviceMap, routine: Routine) -> tuple[str, ...]:
@@ -623,7 +633,6 @@ REMEMBERED: Table = {
     # of the file alone
     "no_map": lambda document: nothing_to_map(document.checkpoint),
     "verdict": lambda document: judge(document.checkpoint),
-    "overview": lambda document: overview_of(document.checkpoint),
     "file": _file,
     "status": _status,
     "nodes": _nodes_by_path,
@@ -641,6 +650,7 @@ REMEMBERED: Table = {
     "routes": _routes,
     "planned_load": _planned_load,
     "forecast": forecast_page,
+    "overview": _overview,
     "fitted": fitted_findings,
     "foretold": _banner,
     "banner": after_reading,
