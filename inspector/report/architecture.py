@@ -491,9 +491,9 @@ def _fits(row: Family, text: str) -> bool:
     return all(sign in text for sign in row.has) and not any(sign in text for sign in row.hasnt)
 
 
-# --- ResNets and VGGs, which are called by their number of layers --------------------------------------------
+# --- ResNets and VGGs, which are called by their number of layers ------------------------------------------
 
-_RESNETS = {
+_RESNETS: dict[tuple[tuple[int, ...], bool], str] = {
     ((2, 2, 2, 2), False): "ResNet-18",
     ((3, 4, 6, 3), False): "ResNet-34",
     ((3, 4, 6, 3), True): "ResNet-50",
@@ -502,7 +502,7 @@ _RESNETS = {
 }
 _VGGS = {8: "VGG-11", 10: "VGG-13", 13: "VGG-16", 16: "VGG-19"}
 _STAGE = re.compile(r"(?:^|\.)layer([0-9])\.([0-9]{1,3})\.conv1\.weight$")
-_KERNEL = 4
+_MATRIX, _KERNEL = 2, 4
 
 
 def exact_name(family: Family, weights: Sequence[Weight]) -> str:
@@ -526,7 +526,7 @@ def exact_name(family: Family, weights: Sequence[Weight]) -> str:
     return "ResNeXt" if grouped else _RESNETS.get((counts, deep), family.name)
 
 
-# --- recurrent layers, which have the same names and tell themselves by their gates --------------------------
+# --- recurrent layers, which have the same names and tell themselves by their gates ------------------------
 
 _GATES = {4: "LSTM", 3: "GRU", 1: "RNN"}
 
@@ -539,12 +539,12 @@ def recurrent_kind(weights: Sequence[Weight]) -> str:
         last = name.rpartition(".")[2]
         if last.startswith(("weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l")):
             inside += size
-            if last.startswith("weight_hh_l") and len(shape) == 2 and shape[1]:
+            if last.startswith("weight_hh_l") and len(shape) == _MATRIX and shape[1]:
                 kinds.add(_GATES.get(shape[0] // shape[1] if shape[0] % shape[1] == 0 else 0, ""))
     return next(iter(kinds)) if len(kinds) == 1 and 2 * inside > total else ""
 
 
-# --- blocks: modules of one kind in a numbered row ------------------------------------------------------------
+# --- blocks: modules of one kind in a numbered row ----------------------------------------------------------
 
 
 class Blocks(NamedTuple):
@@ -566,23 +566,34 @@ class Blocks(NamedTuple):
 
 
 class _Row:
-    """The modules that stand under one name, by their numbers."""
+    """The modules that stand under one name, by their numbers: the dimensions of what is in each."""
 
     __slots__ = ("elements", "modules", "shapes")
 
     def __init__(self) -> None:
-        self.modules: dict[int, dict[str, None]] = {}
+        self.modules: dict[int, dict[str, int]] = {}
         self.shapes: dict[str, set[int]] = {}
         self.elements = 0
 
     @property
     def is_of_blocks(self) -> bool:
-        """Whether they are alike, and more than single layers: those that stand in any row are no blocks."""
+        """Whether they are alike, and have two layers at least: single layers in a row are no blocks."""
         parts = [set(module) for module in self.modules.values()]
         if len(parts) < 2:
             return False
-        core = set.intersection(*parts)
-        return 2 * len(core) >= max(map(len, parts)) and len({name.rpartition(".")[0] for name in core}) > 1
+        core, first = set.intersection(*parts), next(iter(self.modules.values()))
+        layers = {name.rpartition(".")[0] for name in core if first[name] >= _MATRIX}
+        return 2 * len(core) >= max(map(len, parts)) and len(layers) > 1
+
+    def inner(self, before: str, rows: dict[str, _Row]) -> dict[str, _Row]:
+        """Return the rows that each of the modules consists of, as the stages of a ConvNeXt do; else nothing."""
+        words = {name.partition(".")[0] for module in self.modules.values() for name in module}
+        for word in words - {"experts"}:
+            inside = {name: rows[name] for at in self.modules if (name := f"{before}{at}.{word}.") in rows}
+            is_most = 2 * sum(row.elements for row in inside.values()) > self.elements
+            if is_most and all(row.is_of_blocks or len(row.modules) == 1 for row in inside.values()):
+                return inside
+        return {}
 
 
 def find_blocks(weights: Sequence[Weight]) -> tuple[Blocks, ...]:
@@ -594,14 +605,17 @@ def find_blocks(weights: Sequence[Weight]) -> tuple[Blocks, ...]:
         for before, number, after in _steps(name):
             row = rows.setdefault(before, _Row())
             row.elements += size
-            row.modules.setdefault(number, {})[after] = None
-            if is_plain and len(shape) == 2 and "lora_" not in after:
+            row.modules.setdefault(number, {})[after] = len(shape)
+            if is_plain and len(shape) == _MATRIX and "lora_" not in after:
                 known = row.shapes.setdefault(after, set(shape))
                 known &= set(shape)
     found = {before: row for before, row in rows.items() if row.is_of_blocks}
     outer = {name: row for name, row in found.items() if not any(at in found for at, _, _ in _steps(name))}
     if 2 * sum(row.elements for row in outer.values()) <= total:
         return ()
+    outer = {
+        at: one for name, row in outer.items() for at, one in (row.inner(name, rows) or {name: row}).items()
+    }
     kinds: dict[str, list[str]] = {}
     for before in outer:
         kinds.setdefault(pattern_of(before), []).append(before)

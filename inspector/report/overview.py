@@ -109,7 +109,7 @@ def overview_of(checkpoint: Checkpoint, target: Profile, loading: Sequence[tuple
 def summary_of(checkpoint: Checkpoint) -> str:
     """Return family and layers of the model of a file in one line; empty where neither can be told."""
     models = [model for model in find_contents(checkpoint).models if model.family or model.blocks]
-    said = (", ".join(filter(None, (model.family, _blocks_text(model.blocks)))) for model in models[:1])
+    said = (", ".join(filter(None, (model.family, _layers_text(model)))) for model in models[:1])
     return escape_text(cut_text(next(said, ""), _MOST_TEXT))
 
 
@@ -121,7 +121,7 @@ def _shown(line: OverviewLine) -> OverviewLine:
     return OverviewLine(caption, text, why, line.query)
 
 
-# --- the models of a file -------------------------------------------------------------------------------------
+# --- the models of a file -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,6 @@ class ModelFacts:
         parameters: How many there are, those that are tied once.
         dtypes: The parameters by the dtype that they are stored in, the most first.
         packed: How many matrices are packed into integers, which have more parameters than can be counted.
-        nbytes: What is stored of it.
         floats: How many numbers a cast would change, buffers included.
         others_nbytes: What a cast leaves as it is.
         tied: Names that share their bytes with the name beside them.
@@ -151,13 +150,19 @@ class ModelFacts:
     dtypes: tuple[tuple[str, int], ...]
     packed: int
     buffers: int
-    nbytes: int
+    parameters_nbytes: int
+    buffers_nbytes: int
     floats: int
     others_nbytes: int
     tied: tuple[tuple[str, str], ...]
     frozen: tuple[str, ...]
     sizes: dict[str, int]
     is_average: bool
+
+    @property
+    def nbytes(self) -> int:
+        """What is stored of it."""
+        return self.parameters_nbytes + self.buffers_nbytes
 
 
 class Contents(NamedTuple):
@@ -182,38 +187,44 @@ def find_contents(checkpoint: Checkpoint) -> Contents:
     grouped: dict[str, list[Tensor]] = {}
     for path, _, tensors in homes(checkpoint):
         grouped.setdefault("" if checkpoint.is_program else path, []).extend(tensors)
-    parts: dict[str, list[Tensor]] = {}
+    parts: _Parts = {}
     for row in checkpoint.tensors:
         if row.part_of is not None:
             parts.setdefault(checkpoint.tensors[row.part_of].path, []).append(row)
-    found = [_read_model(path, tensors, parts) for path, tensors in list(grouped.items())[:_MOST_MODELS]]
-    found = [model for model in found if model.parameters or model.packed]
-    averages = tuple(model for model in found if model.is_average)
+    first: _Views = {}
+    found = [_read_model(path, rows, parts, first) for path, rows in list(grouped.items())[:_MOST_MODELS]]
+    averages = tuple(model for model in found if model.is_average and model.parameters)
     models: list[ModelFacts] = []
     copies: list[ModelFacts] = []
-    known: list[dict[str, int]] = []
     for model in (one for one in found if not one.is_average):
-        is_copy = _COPY.search(model.path) is not None and model.sizes in known
+        is_known = any(model.sizes == one.sizes for one in models)
+        is_copy = not model.nbytes or (is_known and _COPY.search(model.path) is not None)
         (copies if is_copy else models).append(model)
-        known.append(model.sizes)
+    models = [model for model in models if model.parameters or model.packed]
     if not models:
         return Contents(averages[:1], tuple(copies), averages[1:])
     return Contents(tuple(models), tuple(copies), averages)
 
 
+_Parts = dict[str, list[Tensor]]
+_Views = dict[tuple[object, ...], tuple[str, str]]
+"""Where the same bytes stood first: the model and the name."""
+
+
 class _Draft:
     """Adds up the tensors of a model, those that share their bytes once."""
 
-    def __init__(self, path: str, parts: dict[str, list[Tensor]]) -> None:
+    def __init__(self, path: str, parts: _Parts, first: _Views) -> None:
+        self.path = path
         self.steps = len(path.split("/")) if path else 0
-        self.parts = parts
-        self.first: dict[tuple[object, ...], str] = {}
+        self.parts, self.first = parts, first
         self.weights: list[Weight] = []
         self.dtypes: Counter[str] = Counter()
         self.tied: list[tuple[str, str]] = []
         self.frozen: list[str] = []
         self.sizes: dict[str, int] = {}
-        self.packed = self.buffers = self.nbytes = self.floats = self.others_nbytes = 0
+        self.packed = self.buffers = self.floats = 0
+        self.parameters_nbytes = self.buffers_nbytes = self.others_nbytes = 0
         self.asks_for_gradient = False
 
     def add(self, row: Tensor) -> None:
@@ -225,37 +236,39 @@ class _Draft:
             row.role == "ema" and "._buffers" not in row.keys and not is_buffer(name, row.dtype)
         )
         is_packed = row.role == "buffer" and row.dtype in _PACKING and len(row.shape) == _MATRIX
-        size, below = elements_of(row), self.parts.get(row.path, ())
-        view = row.storage, row.storage_offset, str(row.shape)
-        original = name if row.storage is None else self.first.setdefault(view, name)
-        if original == name:
-            self._count(
-                row, size, sum(part.nbytes for part in below) if row.storage is None and below else row.nbytes
-            )
-            self.packed += is_packed
-            self.buffers += not is_parameter and not is_packed
-        elif is_parameter:
-            self.tied.append((name, original))
-        size *= original == name
+        below, size = self.parts.get(row.path, []), elements_of(row)
+        view, here = (row.storage, row.storage_offset, str(row.shape)), (self.path, name)
+        known = here if row.storage is None else self.first.setdefault(view, here)
+        if known != here:  # it has no bytes of its own
+            below, size, nbytes = [], 0, 0
+            self.tied += [(name, known[1])] if is_parameter and known[0] == self.path else []
+        else:
+            nbytes = sum(part.nbytes for part in below) + (row.nbytes if row.storage or not below else 0)
         self.weights.append(Weight(name, row.shape, size if is_parameter or is_packed else 0, is_parameter))
-        if is_parameter:
-            stored = max(below, key=lambda part: part.nbytes, default=row) if row.storage is None else row
-            self.dtypes[stored.dtype] += size
-            self.asks_for_gradient |= row.requires_grad
-            self.frozen += [] if row.requires_grad or original != name else [name]
-            self.sizes |= {name: size} if original == name else {}
-
-    def _count(self, row: Tensor, size: int, nbytes: int) -> None:
-        """Count what a cast would change, and what it leaves as it is."""
-        self.nbytes += nbytes
-        if (row.role == "parameter" and not is_whole(row.dtype)) or row.dtype in _FLOATS:
+        if ((is_parameter and not is_whole(row.dtype)) or row.dtype in _FLOATS) and not is_packed:
             self.floats += size
         else:
             self.others_nbytes += nbytes
+        if is_parameter:
+            self._add_parameter(row, name, size, max(below, key=lambda part: part.nbytes, default=row).dtype)
+            self.parameters_nbytes += nbytes
+        elif is_packed:
+            self.packed += known == here
+            self.parameters_nbytes += nbytes
+        elif known == here:
+            self.buffers += 1
+            self.buffers_nbytes += nbytes
+
+    def _add_parameter(self, row: Tensor, name: str, size: int, stored: str) -> None:
+        self.dtypes[row.dtype if row.storage else stored] += size
+        self.asks_for_gradient |= row.requires_grad
+        if size:
+            self.sizes[name] = size
+            self.frozen += [] if row.requires_grad else [name]
 
 
-def _read_model(path: str, tensors: list[Tensor], parts: dict[str, list[Tensor]]) -> ModelFacts:
-    draft = _Draft(path, parts)
+def _read_model(path: str, tensors: list[Tensor], parts: _Parts, first: _Views) -> ModelFacts:
+    draft = _Draft(path, parts, first)
     for row in tensors:
         draft.add(row)
     family, why = _family_text(draft.weights)
@@ -268,7 +281,8 @@ def _read_model(path: str, tensors: list[Tensor], parts: dict[str, list[Tensor]]
         dtypes=tuple(draft.dtypes.most_common()),
         packed=draft.packed,
         buffers=draft.buffers,
-        nbytes=draft.nbytes,
+        parameters_nbytes=draft.parameters_nbytes,
+        buffers_nbytes=draft.buffers_nbytes,
         floats=draft.floats,
         others_nbytes=draft.others_nbytes,
         tied=tuple(draft.tied),
@@ -294,7 +308,7 @@ def _family_text(weights: list[Weight]) -> tuple[str, str]:
         return (kind, "weight_ih and weight_hh, by the number of its gates") if kind else ("", "")
     named = next(weight.name for weight in weights if family.has[0] in f".{pattern_of(weight.name)}")
     name = exact_name(family, weights)
-    return name if family.is_kind else f"{name}-like", f"by names such as {named}, of {family.source}"
+    return name if family.is_kind else f"{name}-like", f"names such as {named}, as in {family.source}"
 
 
 _RANK = re.compile(r"(?:^|\.)lora_(A|down|embedding_A)(?:\.|$)")
@@ -316,7 +330,7 @@ def _adapter_text(weights: list[Weight]) -> tuple[str, str]:
     return "", ""
 
 
-# --- what is said of them -------------------------------------------------------------------------------------
+# --- what is said of them -----------------------------------------------------------------------------------
 
 
 def _title(checkpoint: Checkpoint, contents: Contents) -> str:
@@ -354,24 +368,19 @@ def _model_lines(checkpoint: Checkpoint, contents: Contents) -> Iterator[Overvie
     if shards is not None:
         yield OverviewLine("Part", "what one process had", "shapes are those of whole tensors, bytes its own")
     yield from _called(checkpoint)
-    for model in models[:_MOST_LISTED]:
-        yield from _lines_of(checkpoint, model, is_one=len(models) == 1)
+    yield from map(_one_line, models[:_MOST_LISTED] if len(models) > 1 else ())
+    yield from _lines_of(checkpoint, models[0]) if len(models) == 1 else ()
     if len(models) > _MOST_LISTED:
         yield OverviewLine("And", f"{len(models) - _MOST_LISTED} more models")
     for caption, others in (("Copies", contents.copies), ("Averages", contents.averages)):
         if others:
-            sizes = {model.nbytes for model in others}
-            each = (
-                f", {format_nbytes(max(sizes))}{' each' if len(others) > 1 else ''}"
-                if len(sizes) == 1
-                else ""
+            where = ", ".join(
+                f"{_place(model)} {format_nbytes(model.nbytes) if model.nbytes else '(the same bytes)'}"
+                for model in others[:_MOST_LISTED]
             )
-            where = ", ".join(_place(model) for model in others[:_MOST_LISTED])
-            what = (
-                "of the same weights, counted apart" if caption == "Copies" else "EMA or SWA, counted apart"
-            )
+            what = "the same names and shapes" if caption == "Copies" else "EMA or SWA"
             query = "role:ema" if caption == "Averages" and not models[0].is_average else ""
-            yield OverviewLine(caption, f"{len(others)}{each}: {where}", what, query)
+            yield OverviewLine(caption, where, f"{what}, counted apart", query)
 
 
 _MOST_LISTED = 4
@@ -408,40 +417,45 @@ def _place(model: ModelFacts) -> str:
     return shown_path(unescaped_path(model.path)) or "(root)"
 
 
-def _lines_of(checkpoint: Checkpoint, model: ModelFacts, *, is_one: bool) -> Iterator[OverviewLine]:
-    count = format_quantity(model.parameters)
-    packed = f" and {model.packed:,} packed matrices" if model.packed else ""
-    size = f"{count}{packed}, {format_nbytes(model.nbytes)}"
-    if not is_one:
-        said = filter(None, (model.family, _blocks_text(model.blocks), f"{size}, {_precision(model)}"))
-        yield OverviewLine(_place(model), "; ".join(said), query=_below(model.path))
-        return
+def _one_line(model: ModelFacts) -> OverviewLine:
+    """Return one of several models in a line."""
+    said = model.family, _layers_text(model), f"{_size_text(model)}, {_precision(model)}"
+    return OverviewLine(_place(model), "; ".join(filter(None, said)), "", _below(model.path))
+
+
+def _lines_of(checkpoint: Checkpoint, model: ModelFacts) -> Iterator[OverviewLine]:
     if model.is_average:
-        yield OverviewLine(
-            "Averaged", "EMA or SWA weights, without those they are an average of", "", "role:ema"
-        )
+        yield OverviewLine("Averaged", "EMA or SWA weights, without those they average", "", "role:ema")
     if model.family:
         yield OverviewLine("Family", model.family, model.why)
+    parts = _parts(model)
     if model.blocks:
         where = ", ".join(row.where for row in model.blocks[:_MOST_LISTED])
-        yield OverviewLine("Layers", _blocks_text(model.blocks), where)
-    parts = _parts(model)
-    if parts and not model.blocks and not model.family:
+        yield OverviewLine("Layers", _layers_text(model), where)
+    elif parts and not model.family:
         yield OverviewLine("Parts", ", ".join(f"{name} {format_quantity(size)}" for name, size in parts))
-    query = "" if model.is_average else "role:parameter"
-    yield OverviewLine(
-        "Parameters", size, "packed ones hold more numbers than they show" if packed else "", query
-    )
+    why = "packed matrices hold more numbers than their shapes say" if model.packed else ""
+    yield OverviewLine("Parameters", _size_text(model), why, "" if model.is_average else "role:parameter")
     if model.dtypes:
-        yield OverviewLine("Precision", _precision(model), query=_dtype_query(model))
+        yield OverviewLine("Precision", _precision(model), "", _dtype_query(model))
     if model.buffers:
-        yield OverviewLine("Buffers", format_count(model.buffers, "tensor"), "", "role:buffer")
+        text = f"{format_count(model.buffers, 'tensor')}, {format_nbytes(model.buffers_nbytes)}"
+        yield OverviewLine("Buffers", text, "", "" if model.is_average else "role:buffer")
     tied = (*model.tied, *checkpoint.tied)
     if tied:
         said = ", ".join(f"{name} = {other}" for name, other in tied[:2])
         more = f" and {len(tied) - 2:,} more" if len(tied) > 2 else ""
         yield OverviewLine("Tied", said + more, "counted once")
-    yield from _frozen(checkpoint, model)
+    frozen, why = _frozen_names(checkpoint, model)
+    if frozen:
+        yield _frozen_line(model, frozen, why)
+
+
+def _size_text(model: ModelFacts) -> str:
+    count, exact = format_quantity(model.parameters), f"{model.parameters:,}"
+    counted = count if count == exact else f"{count} ({exact})"
+    packed = f" and {format_count(model.packed, 'packed matrix', 'packed matrices')}" if model.packed else ""
+    return f"{counted}{packed}, {format_nbytes(model.parameters_nbytes)}"
 
 
 def _parts(model: ModelFacts) -> list[tuple[str, int]]:
@@ -456,20 +470,27 @@ def _parts(model: ModelFacts) -> list[tuple[str, int]]:
     )
 
 
+def _layers_text(model: ModelFacts) -> str:
+    text = _blocks_text(model.blocks)
+    return f"in {text}" if text and "adapter" in model.family else text
+
+
 def _blocks_text(blocks: tuple[Blocks, ...]) -> str:
     if not blocks:
         return ""
     counts = [count for row in blocks for count in row.counts]
     noun = "expert" if blocks[0].where.endswith("experts.N") else "block"
-    summed = " + ".join(map(str, counts[:8])) + (" + \u2026" if len(counts) > 8 else "")
-    text = f"{summed} {noun}{'s' if counts != [1] else ''}"
-    widths = {row.width for row in blocks}
-    width = next(iter(widths)) if len(widths) == 1 else None
+    more = " + \u2026" if len(counts) > _MOST_COUNTS else ""
+    text = f"{' + '.join(map(str, counts[:_MOST_COUNTS]))}{more} {noun}{'s' if counts != [1] else ''}"
     first, last = blocks[0].numbers
-    if len(counts) == 1 and (first, last) != (0, counts[0] - 1) and (first, last) != (1, counts[0]):
+    if len(counts) == 1 and (first > 1 or last - first + 1 != counts[0]):
         text += f" (numbers {first} to {last})"
-    text += f" of {width:,}" if width else ""
+    widths = {row.width for row in blocks}
+    text += f" of {widths.pop():,}" if len(widths) == 1 and None not in widths else ""
     return text + (f", {blocks[0].experts} experts each" if blocks[0].experts else "")
+
+
+_MOST_COUNTS = 8
 
 
 def _precision(model: ModelFacts) -> str:
@@ -486,20 +507,22 @@ def _dtype_query(model: ModelFacts) -> str:
     return f"{filter_for('dtype', names[-1], names)} role:parameter" if len(names) > 1 else ""
 
 
-def _frozen(checkpoint: Checkpoint, model: ModelFacts) -> Iterator[OverviewLine]:
-    """Yield which parameters are not trained: they say so, or no optimizer of the model has them."""
+def _frozen_names(checkpoint: Checkpoint, model: ModelFacts) -> tuple[tuple[str, ...], str]:
+    """Return which parameters are not trained, and why: they say so, or no optimizer of the model has them."""
     if model.frozen:
-        yield _frozen_line(model, model.frozen, "they ask for no gradient")
-        return
+        return model.frozen, "they ask for no gradient"
     mine = [optimizer for optimizer in checkpoint.optimizers if optimizer.models == (model.path,)]
     if not mine or len(mine) != len(checkpoint.optimizers):
-        return
+        return (), ""
     if any(one.naming in {"partial", "unknown"} or one.with_state < one.parameters for one in mine):
-        return
-    named = {row.parameter for row in checkpoint.tensors if row.role == "optimizer"}
+        return (), ""
+    named = {row.parameter for row in checkpoint.tensors if row.role == "optimizer" and row.part_of is None}
     left = tuple(name for name in model.sizes if name not in named)
-    if left and None not in named and len(left) < len(model.sizes):
-        yield _frozen_line(model, left, "no optimizer of this file has them")
+    return (
+        (left, "no optimizer of this file has them")
+        if None not in named and len(left) < len(model.sizes)
+        else ((), "")
+    )
 
 
 def _common_module(names: tuple[str, ...]) -> str:
@@ -518,7 +541,7 @@ def _frozen_line(model: ModelFacts, names: tuple[str, ...], why: str) -> Overvie
     return OverviewLine("Frozen", text, f"{below}: {why}" if is_all else why, query)
 
 
-# --- the training that it comes from --------------------------------------------------------------------------
+# --- the training that it comes from ------------------------------------------------------------------------
 
 
 class Sign(NamedTuple):
@@ -642,14 +665,15 @@ def _optimizer_lines(
     rates: dict[str, None] = {}
     groups = 0
     for above, inside in words.items():
-        if above.startswith((f"{start}param_groups/", f"{start}.param_groups/")) and "lr" in inside:
+        group = above.removeprefix(start).removeprefix(".").removeprefix("param_groups/")
+        if above.startswith((f"{start}param_groups/", f"{start}.param_groups/")) and group.isdigit():
             options, groups = {**inside, **options}, groups + 1
-            rates[short_value("float", inside["lr"])] = None
+            rates |= {short_value("float", inside["lr"]): None} if "lr" in inside else {}
     rows = [row for row in checkpoint.tensors if row.role == "optimizer" and row.path.startswith(start)]
     slots = dict.fromkeys(row.slot.partition("/")[0] for row in rows if row.slot and row.part_of is None)
     name = _class_of(checkpoint, optimizer) or name_of(options | dict.fromkeys(slots, ""), OPTIMIZERS)
     place = shown_path(unescaped_path(optimizer.path)) or "the whole file"
-    count = f"{optimizer.with_state:,} of {format_count(optimizer.parameters, 'parameter tensor')} have state"
+    count = f"state for {optimizer.with_state:,} of {format_count(optimizer.parameters, 'parameter tensor')}"
     yield OverviewLine(
         "Optimizer", name or "of a kind that is not known", f"{place}; {count}", _below(optimizer.path)
     )
@@ -699,7 +723,7 @@ def _progress_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
             )
 
 
-# --- the file, and what it takes of a machine -----------------------------------------------------------------
+# --- the file, and what it takes of a machine ---------------------------------------------------------------
 
 _VERSION = re.compile(r"^[A-Za-z-]*_?version$|^__version__$|^date$")
 
@@ -726,7 +750,7 @@ def _file_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
 
 _MOST_VALUES = 100_000
 _MOST_DEVICES = 4
-_ADAM_NBYTES = 16
+_ADAM_MORE = 12
 
 
 def _memory(
@@ -742,7 +766,7 @@ def _memory(
     models = contents.models
     if not models:
         return title, tuple(lines)
-    several = f"all {len(models)} models; " if len(models) > 1 else ""
+    several = {1: "", 2: "both models; "}.get(len(models), f"all {len(models)} models; ")
     if is_adapter(checkpoint):
         several = "the adapter alone, its model comes on top; "
     floats, others = (sum(getattr(model, name) for model in models) for name in ("floats", "others_nbytes"))
@@ -757,10 +781,13 @@ def _memory(
     lines.append(
         OverviewLine("Inference", ", ".join(said), f"{several}weights and buffers, without activations")
     )
-    if not any(model.packed for model in models) and not is_adapter(checkpoint):
-        parameters = sum(model.parameters for model in models)
-        need = _ADAM_NBYTES * parameters + 4 * (floats - parameters) + others
-        why = f"{several}all weights, gradients and two moments in float32, without activations"
+    is_trainable = all(dtype in _FLOATS for model in models for dtype, _ in model.dtypes)
+    if is_trainable and not any(model.packed for model in models) and not is_adapter(checkpoint):
+        still = sum(model.sizes[name] for model in models for name in _frozen_names(checkpoint, model)[0])
+        moving = sum(model.parameters for model in models) - still
+        need = 4 * floats + others + _ADAM_MORE * moving
+        what = "gradients and moments of what is not frozen" if still else "gradients and two moments"
+        why = f"{several}weights, {what} in float32, without activations"
         lines.append(OverviewLine("Training", _of_room(need, "with Adam", room), why))
     return title, tuple(lines)
 
