@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
@@ -18,7 +18,8 @@ from inspector.model.once import once
 from inspector.model.roles.processes import find_shards
 from inspector.model.roles.roles import COUNT_OF_AVERAGES, DICTIONARIES, is_buffer
 from inspector.model.tensors.dtypes import is_whole
-from inspector.model.totals import device_totals
+from inspector.model.totals import device_totals, role_totals
+from inspector.model.values.text import step_text
 from inspector.records import dataclass
 from inspector.report.architecture import (
     Blocks,
@@ -29,10 +30,10 @@ from inspector.report.architecture import (
     pattern_of,
     recurrent_kind,
 )
-from inspector.report.charts.bars import Bar, Chart, Segment, filter_for, role_chart
+from inspector.report.charts.bars import filter_for
 from inspector.report.charts.forecast import memory_of
 from inspector.report.colors import device_name
-from inspector.report.details import written_by
+from inspector.report.details import ROLE_WORDS, written_by
 from inspector.report.outline.nodes import elements_of
 from inspector.report.words.values import format_share
 from inspector.snippet.inventory import take_inventory
@@ -74,16 +75,10 @@ class OverviewGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """What is shown of a file at first.
-
-    Attributes:
-        title: What it is, in a few words.
-        chart: What its bytes are for, as one bar; None where it stores none.
-    """
+    """What is shown of a file at first: what it is in a few words, then its facts."""
 
     title: str
     groups: tuple[OverviewGroup, ...]
-    chart: Chart | None = None
 
 
 def overview_of(checkpoint: Checkpoint, target: Profile, loading: Sequence[tuple[str, str]]) -> Overview:
@@ -102,7 +97,6 @@ def overview_of(checkpoint: Checkpoint, target: Profile, loading: Sequence[tuple
     return Overview(
         title=_title(checkpoint, models),
         groups=tuple(OverviewGroup(title, tuple(map(_shown, lines))) for title, lines in groups if lines),
-        chart=_chart(checkpoint),
     )
 
 
@@ -308,7 +302,10 @@ def _family_text(weights: list[Weight]) -> tuple[str, str]:
         return (kind, "weight_ih and weight_hh, by the number of its gates") if kind else ("", "")
     named = next(weight.name for weight in weights if family.has[0] in f".{pattern_of(weight.name)}")
     name = exact_name(family, weights)
-    return name if family.is_kind else f"{name}-like", f"names such as {named}, as in {family.source}"
+    return (
+        name if family.is_kind else f"{name}-like",
+        f"names as in {family.source.partition(';')[0]}: {named}",
+    )
 
 
 _RANK = re.compile(r"(?:^|\.)lora_(A|down|embedding_A)(?:\.|$)")
@@ -373,14 +370,14 @@ def _model_lines(checkpoint: Checkpoint, contents: Contents) -> Iterator[Overvie
     if len(models) > _MOST_LISTED:
         yield OverviewLine("And", f"{len(models) - _MOST_LISTED} more models")
     for caption, others in (("Copies", contents.copies), ("Averages", contents.averages)):
-        if others:
-            where = ", ".join(
-                f"{_place(model)} {format_nbytes(model.nbytes) if model.nbytes else '(the same bytes)'}"
-                for model in others[:_MOST_LISTED]
-            )
-            what = "the same names and shapes" if caption == "Copies" else "EMA or SWA"
+        sizes = [
+            f"{_place(model)}, {format_nbytes(model.nbytes) if model.nbytes else '(the same bytes)'}"
+            for model in others[:_MOST_LISTED]
+        ]
+        if sizes:
+            more = f" and {len(others) - len(sizes)} more" if len(others) > len(sizes) else ""
             query = "role:ema" if caption == "Averages" and not models[0].is_average else ""
-            yield OverviewLine(caption, where, f"{what}, counted apart", query)
+            yield OverviewLine(caption, f"{'; '.join(sizes)}{more}, counted apart", "", query)
 
 
 _MOST_LISTED = 4
@@ -394,12 +391,14 @@ _CALLED = re.compile(
 def _called(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
     """Yield what the file itself calls its model."""
     if checkpoint.module_class:
-        yield OverviewLine("Class", checkpoint.module_class, "the whole module was saved")
+        yield OverviewLine("Class", f"{checkpoint.module_class}, a whole module")
     found = next(
         (row for row in checkpoint.values if row.type == "str" and row.text and _CALLED.match(row.path)), None
     )
     if found is not None:
-        yield OverviewLine("Called", found.text, f"by {unescaped_path(found.path)}", _exactly(found.path))
+        yield OverviewLine(
+            "Called", f"{found.text}, by {unescaped_path(found.path)}", "", _exactly(found.path)
+        )
 
 
 def _exactly(path: str) -> str:
@@ -419,7 +418,7 @@ def _place(model: ModelFacts) -> str:
 
 def _one_line(model: ModelFacts) -> OverviewLine:
     """Return one of several models in a line."""
-    said = model.family, _layers_text(model), f"{_size_text(model)}, {_precision(model)}"
+    said = model.family, _layers_text(model), _size_text(model)
     return OverviewLine(_place(model), "; ".join(filter(None, said)), "", _below(model.path))
 
 
@@ -430,15 +429,14 @@ def _lines_of(checkpoint: Checkpoint, model: ModelFacts) -> Iterator[OverviewLin
         yield OverviewLine("Family", model.family, model.why)
     parts = _parts(model)
     if model.blocks:
-        where = ", ".join(row.where for row in model.blocks[:_MOST_LISTED])
-        yield OverviewLine("Layers", _layers_text(model), where)
+        yield OverviewLine("Layers", f"{_layers_text(model)} in {_homes_text(model.blocks)}")
     elif parts and not model.family:
         yield OverviewLine("Parts", ", ".join(f"{name} {format_quantity(size)}" for name, size in parts))
     why = "packed matrices hold more numbers than their shapes say" if model.packed else ""
     yield OverviewLine("Parameters", _size_text(model), why, "" if model.is_average else "role:parameter")
-    if model.dtypes:
+    if len(model.dtypes) > 1:
         yield OverviewLine("Precision", _precision(model), "", _dtype_query(model))
-    if model.buffers:
+    if model.buffers_nbytes * _FEW > model.nbytes:
         text = f"{format_count(model.buffers, 'tensor')}, {format_nbytes(model.buffers_nbytes)}"
         yield OverviewLine("Buffers", text, "", "" if model.is_average else "role:buffer")
     tied = (*model.tied, *checkpoint.tied)
@@ -455,7 +453,17 @@ def _size_text(model: ModelFacts) -> str:
     count, exact = format_quantity(model.parameters), f"{model.parameters:,}"
     counted = count if count == exact else f"{count} ({exact})"
     packed = f" and {format_count(model.packed, 'packed matrix', 'packed matrices')}" if model.packed else ""
-    return f"{counted}{packed}, {format_nbytes(model.parameters_nbytes)}"
+    dtype = f" in {model.dtypes[0][0]}" if len(model.dtypes) == 1 else ""
+    return f"{counted}{packed}{dtype}, {format_nbytes(model.parameters_nbytes)}"
+
+
+_FEW = 20
+"""Buffers are worth a line from a twentieth of the bytes on."""
+
+
+def _homes_text(blocks: tuple[Blocks, ...]) -> str:
+    where = [row.where.removesuffix(".N") for row in blocks]
+    return ", ".join(where[:_MOST_LISTED]) + (" and others" if len(where) > _MOST_LISTED else "")
 
 
 def _parts(model: ModelFacts) -> list[tuple[str, int]]:
@@ -634,27 +642,31 @@ def _training_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
     if len(checkpoint.optimizers) > _MOST_OPTIMIZERS:
         yield OverviewLine("And", f"{len(checkpoint.optimizers) - _MOST_OPTIMIZERS} more optimizers")
     for keys in inventory.schedulers[:_MOST_OPTIMIZERS]:
-        path = "/".join(map(str, keys))
-        inside = words.get(path, {}) | {
-            at.rpartition("/")[2]: "" for at in words if at.rpartition("/")[0] == path
-        }
+        path = "/".join(map(step_text, keys))
+        inside = words.get(path, {}) | {name: "" for above, name in map(_split, words) if above == path}
         at = inside.get("last_epoch", "")
-        where = f"{shown_path(path)}, at its step {at}" if at.isdigit() else shown_path(path)
-        yield OverviewLine(
-            "Scheduler", name_of(inside, SCHEDULERS) or "of a kind that is not known", where, _below(path)
-        )
-    yield from _progress_lines(checkpoint)
-    for keys in inventory.scalers[:1]:
-        path = "/".join(map(str, keys))
-        scale = short_value("float", words[path]["scale"])
-        yield OverviewLine("Loss scaling", f"GradScaler at {scale}", "", _below(path))
-    states = sum(row.role == "rng" for row in checkpoint.tensors)
-    others = [
-        name for name, keys in (("Python", inventory.python_state), ("NumPy", inventory.numpy_state)) if keys
+        name = name_of(inside, SCHEDULERS) or f"{_UNKNOWN}, {shown_path(path)}"
+        text = f"{name}, at its step {at}" if at.isdigit() else name
+        yield OverviewLine("Scheduler", text, "", _below(path))
+    progress = list(islice(_progress(checkpoint), _MOST_SCORES))
+    if progress:
+        query = _exactly(progress[0][0]) if len(progress) == 1 else ""
+        yield OverviewLine("Reached", ", ".join(text for _, text in progress), "", query)
+    scales = [
+        words.get("/".join(map(step_text, keys)), {}).get("scale", "") for keys in inventory.scalers[:1]
     ]
-    if states or others:
-        torch = [f"{format_count(states, 'state')} of torch"] if states else []
-        yield OverviewLine("Randomness", ", ".join([*torch, *others]), "", "role:rng" if states else "")
+    also = [f"GradScaler at {short_value('float', scale).removesuffix('.0')}" for scale in scales]
+    states = sum(row.role == "rng" for row in checkpoint.tensors)
+    places = (("torch", states), ("Python", inventory.python_state), ("NumPy", inventory.numpy_state))
+    named = [name for name, place in places if place]
+    also += [f"random states of {', '.join(named)}"] if named else []
+    if also:
+        yield OverviewLine("Also", ", ".join(also), "", "role:rng" if states else "")
+
+
+def _split(path: str) -> tuple[str, str]:
+    above, _, name = path.rpartition("/")
+    return above, name
 
 
 def _optimizer_lines(
@@ -672,23 +684,25 @@ def _optimizer_lines(
     rows = [row for row in checkpoint.tensors if row.role == "optimizer" and row.path.startswith(start)]
     slots = dict.fromkeys(row.slot.partition("/")[0] for row in rows if row.slot and row.part_of is None)
     name = _class_of(checkpoint, optimizer) or name_of(options | dict.fromkeys(slots, ""), OPTIMIZERS)
-    place = shown_path(unescaped_path(optimizer.path)) or "the whole file"
-    count = f"state for {optimizer.with_state:,} of {format_count(optimizer.parameters, 'parameter tensor')}"
-    yield OverviewLine(
-        "Optimizer", name or "of a kind that is not known", f"{place}; {count}", _below(optimizer.path)
-    )
+    said = [name or _UNKNOWN]
+    if rates:
+        more = ", \u2026" if len(rates) > _MOST_LISTED else ""
+        said.append(f"learning rate {', '.join(list(rates)[:_MOST_LISTED])}{more}")
+    said += [f"{groups} groups"] if groups > 1 else []
+    said += [shown_path(unescaped_path(optimizer.path))] if len(checkpoint.optimizers) > 1 else []
+    yield OverviewLine("Optimizer", ", ".join(said), "", _below(optimizer.path))
     if slots:
         sizes = {row.storage: row.nbytes for row in rows if row.storage is not None}
         nbytes, whole = sum(sizes.values()), sum(storage.nbytes for storage in checkpoint.storages)
         share = f", {format_share(nbytes, whole)} of all bytes" if whole >= nbytes else ""
-        yield OverviewLine(
-            "Its state", f"{', '.join(list(slots)[:6])}: {format_nbytes(nbytes)}{share}", "", "role:optimizer"
-        )
-    if rates:
-        shown = ", ".join(list(rates)[:_MOST_LISTED]) + (", \u2026" if len(rates) > _MOST_LISTED else "")
-        yield OverviewLine("Learning rate", shown, f"in {groups} groups" if groups > 1 else "")
+        text = f"{', '.join(list(slots)[:_MOST_SLOTS])}: {format_nbytes(nbytes)}{share}"
+        left = optimizer.parameters - optimizer.with_state
+        why = f"for {optimizer.with_state:,} of {optimizer.parameters:,} parameter tensors" if left else ""
+        yield OverviewLine("Its state", text, why, "role:optimizer")
 
 
+_UNKNOWN = "of a kind that is not known"
+_MOST_SLOTS = 6
 _OF_OPTIM = re.compile(r"(^|[._])optim(izers?)?[._]")
 
 
@@ -705,22 +719,21 @@ def _class_of(checkpoint: Checkpoint, optimizer: Optimizer) -> str:
     return next(iter(classes)) if len(classes) == 1 else ""
 
 
-def _progress_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
-    """Yield how far the training was, and the scores of that: numbers at the top, or among results."""
-    scores = 0
+def _progress(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
+    """Yield how far the training was, and its scores: numbers at the top or among results, with their paths."""
     for row in checkpoint.values:
-        if row.type not in _NUMBERS or not 1 <= len(row.keys) <= 2 or not isinstance(row.keys[-1], str):
+        if (
+            row.type not in _NUMBERS
+            or not 1 <= len(row.keys) <= _MOST_KEYS
+            or not isinstance(row.keys[-1], str)
+        ):
             continue
-        if len(row.keys) == 2 and str(row.keys[0]).lower() not in _OF_RESULTS:
-            continue
-        if len(row.keys) == 1 and _COUNTED.search(row.path):
-            caption = row.keys[-1].replace("_", " ").capitalize()
-            yield OverviewLine(caption, short_value(row.type, row.text), "", _exactly(row.path))
-        elif scores < _MOST_SCORES and (len(row.keys) == 2 or _SCORED.search(row.path)):
-            scores += 1
-            yield OverviewLine(
-                unescaped_path(row.keys[-1]), short_value(row.type, row.text), "", _exactly(row.path)
-            )
+        is_result = len(row.keys) == 1 or str(row.keys[0]).lower() in _OF_RESULTS
+        if is_result and (len(row.keys) > 1 or _COUNTED.search(row.path) or _SCORED.search(row.path)):
+            yield row.path, f"{unescaped_path(row.keys[-1])} {short_value(row.type, row.text)}"
+
+
+_MOST_KEYS = 2
 
 
 # --- the file, and what it takes of a machine ---------------------------------------------------------------
@@ -737,19 +750,22 @@ def _file_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
     ]
     if written or others:
         yield OverviewLine("Saved by", ", ".join(filter(None, (written, *others[:_MOST_LISTED]))))
+    roles = role_totals(checkpoint)
+    if len(roles) > 1:
+        said = [f"{ROLE_WORDS[role]} {format_nbytes(nbytes)}" for role, nbytes in roles]
+        yield OverviewLine("Holds", ", ".join(said))
     totals = device_totals(checkpoint)
-    names = [total.device for total in totals]
-    for place, total in enumerate(totals[:_MOST_DEVICES]):
-        text = f"{device_name(total.device)}: {format_count(total.tensors, 'tensor')}, {format_nbytes(total.nbytes)}"
-        yield OverviewLine(
-            "Saved on" if not place else "", text, "", filter_for("device", total.device, names)
-        )
-    if len(totals) > _MOST_DEVICES:
-        yield OverviewLine("", f"and {len(totals) - _MOST_DEVICES} more devices")
+    if totals:
+        said = [
+            f"{device_name(total.device)} {format_nbytes(total.nbytes)}" for total in totals[:_MOST_DEVICES]
+        ]
+        more = f" and {len(totals) - _MOST_DEVICES} more" if len(totals) > _MOST_DEVICES else ""
+        query = filter_for("device", totals[0].device) if len(totals) == 1 else ""
+        yield OverviewLine("Saved on", ", ".join(said) + more, "", query)
 
 
 _MOST_VALUES = 100_000
-_MOST_DEVICES = 4
+_MOST_DEVICES = 8
 _ADAM_MORE = 12
 
 
@@ -760,53 +776,31 @@ def _memory(
     device = target.destination
     room = memory_of(target).get(device)
     title = f"Memory needed on {device}" + (f", of {format_nbytes(room)}" if room is not None else "")
-    lines = (
-        [OverviewLine("Loading", "; ".join(f"{name} {text}" for name, text in loading))] if loading else []
-    )
+    said = [f"{name} {text}" if len(loading) > 1 else text for name, text in loading]
+    lines = [OverviewLine("Loading", "; ".join(said))] if loading else []
     models = contents.models
     if not models:
         return title, tuple(lines)
-    several = {1: "", 2: "both models; "}.get(len(models), f"all {len(models)} models; ")
-    if is_adapter(checkpoint):
-        several = "the adapter alone, its model comes on top; "
+    several = {1: "", 2: "both models: "}.get(len(models), f"all {len(models)} models: ")
+    adapts, is_packed = is_adapter(checkpoint), any(model.packed for model in models)
+    several = "the adapter alone, its model comes on top: " if adapts else several
     floats, others = (sum(getattr(model, name) for model in models) for name in ("floats", "others_nbytes"))
-    stored = {model.dtypes[0][0] for model in models if len(model.dtypes) == 1}
-    saved = sum(model.nbytes for model in models)
-    said = [] if stored in ({"float32"}, {"bfloat16"}) else [_of_room(saved, "as saved", room)]
-    if not any(model.packed for model in models):
-        said += [
-            _of_room(width * floats + others, f"in {dtype}", room)
-            for dtype, width in (("float32", 4), ("bfloat16", 2))
-        ]
-    lines.append(
-        OverviewLine("Inference", ", ".join(said), f"{several}weights and buffers, without activations")
-    )
-    is_trainable = all(dtype in _FLOATS for model in models for dtype, _ in model.dtypes)
-    if is_trainable and not any(model.packed for model in models) and not is_adapter(checkpoint):
+    dtypes = {dtype for model in models for dtype, _ in model.dtypes}
+    casts = [] if is_packed else [("float32", 4 * floats + others), ("bfloat16", 2 * floats + others)]
+    sizes = [(f"in {dtype}", nbytes) for dtype, nbytes in casts]
+    if is_packed or dtypes not in ({"float32"}, {"bfloat16"}):
+        sizes.insert(0, ("as saved", sum(model.nbytes for model in models)))
+    text = ", ".join(_of_room(nbytes, words, room) for words, nbytes in sizes)
+    lines.append(OverviewLine("Inference", text, f"{several}weights and buffers, without activations"))
+    if dtypes <= _FLOATS and not is_packed and not adapts:
         still = sum(model.sizes[name] for model in models for name in _frozen_names(checkpoint, model)[0])
-        moving = sum(model.parameters for model in models) - still
-        need = 4 * floats + others + _ADAM_MORE * moving
-        what = "gradients and moments of what is not frozen" if still else "gradients and two moments"
-        why = f"{several}weights, {what} in float32, without activations"
-        lines.append(OverviewLine("Training", _of_room(need, "with Adam", room), why))
+        need = 4 * floats + others + _ADAM_MORE * (sum(model.parameters for model in models) - still)
+        what = "gradients and moments of what is not frozen" if still else "gradients, two moments"
+        why = f"{several}weights, {what}; without activations"
+        lines.append(OverviewLine("Training", _of_room(need, "in float32 with Adam", room), why))
     return title, tuple(lines)
 
 
 def _of_room(nbytes: int, words: str, room: int | None) -> str:
     over = f" ({format_nbytes(nbytes - room)} too much)" if room is not None and nbytes > room else ""
     return f"{format_nbytes(nbytes)} {words}{over}"
-
-
-def _chart(checkpoint: Checkpoint) -> Chart | None:
-    bars = role_chart(checkpoint).bars
-    if not bars:
-        return None
-    parts = tuple(
-        Segment(
-            label=part.label, color=place, nbytes=part.nbytes, query=part.query, is_missing=part.is_missing
-        )
-        for place, bar in enumerate(bars)
-        for part in bar.segments
-    )
-    total = format_nbytes(sum(part.nbytes for part in parts))
-    return Chart(title="What the bytes are for", bars=(Bar(label="", segments=parts, text=total),))

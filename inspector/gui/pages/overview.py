@@ -8,8 +8,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
-from inspector.gui.charts.bars import Bars
-from inspector.gui.charts.view import ChartView
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import ScrollPanel
@@ -22,6 +20,9 @@ from inspector.session.screen import Screen
 _CAPTION_WIDTH = 104
 _TWO_COLUMNS = 760
 _LONGEST_WORD = 32
+_BETWEEN = 12
+_LEFT = 2
+"""So many groups stand at the left: the model and its training."""
 
 
 class OverviewPanel(ScrollPanel):
@@ -42,22 +43,14 @@ class OverviewPanel(ScrollPanel):
         self._shown = screen.overview
         self.clear()
         self.cards.addWidget(plain_label(screen.overview.title, "lead", wrap=True, selectable=True))
-        halves = column(spacing=12), column(spacing=12)
-        for place, group in enumerate(screen.overview.groups):
-            halves[place % 2].addWidget(self._build_group(group))
+        parts = [self._build_group(group) for group in screen.overview.groups]
         holder = QWidget()
         self._columns = QBoxLayout(self._direction, holder)
         self._columns.setContentsMargins(*NO_MARGINS)
-        self._columns.setSpacing(12)
-        for half in halves:
-            half.addStretch(1)
-            self._columns.addLayout(half, 1)
+        self._columns.setSpacing(_BETWEEN)
+        for half in (parts[:_LEFT], parts[_LEFT:]):
+            self._columns.addWidget(_build_half(half), 1, TOP)
         self.cards.addWidget(holder)
-        if screen.overview.chart is not None:
-            view = ChartView(self.theme)
-            view.query_wanted.connect(self._on_query_wanted)
-            view.show_drawing(Bars(screen.overview.chart, frozenset()))
-            self.cards.addWidget(view)
         self.cards.addStretch(1)
         self.verticalScrollBar().setValue(0)
 
@@ -73,7 +66,7 @@ class OverviewPanel(ScrollPanel):
 
     def _build_group(self, group: OverviewGroup) -> QWidget:
         holder, title = QWidget(), plain_label(group.title, "strong", wrap=True)
-        lines = column(title, named(QFrame(), "line"), spacing=6, margins=NO_MARGINS, within=holder)
+        lines = column(title, named(QFrame(), "line"), spacing=4, margins=NO_MARGINS, within=holder)
         for line in group.lines:
             caption = self._build_caption(line)
             caption.setFixedWidth(_CAPTION_WIDTH)
@@ -81,11 +74,13 @@ class OverviewPanel(ScrollPanel):
         return holder
 
     def _build_caption(self, line: OverviewLine) -> QWidget:
+        caption = plain_label(line.caption, "muted")
         if not line.query:
-            caption = plain_label(line.caption, "muted")
             caption.setAlignment(TOP_LEFT)
+            caption.setContentsMargins(1, 0, 0, 0)  # as wide as the border of a button
             return caption
-        button = make_button(line.caption, partial(self._on_query_wanted, line.query), kind="link")
+        button = make_button(line.caption, partial(self._on_query_wanted, line.query), kind="fact")
+        button.setFixedHeight(caption.sizeHint().height() + 2)
         button.setCursor(Qt.CursorShape.PointingHandCursor)
         button.setAccessibleName(f"{line.caption}: search for {line.query}")
         return button
@@ -93,6 +88,12 @@ class OverviewPanel(ScrollPanel):
     def _on_query_wanted(self, query: str) -> None:
         """Search for what was clicked; a second click ends that search."""
         self.query_wanted.emit("" if query == self._query else query)
+
+
+def _build_half(parts: list[QWidget]) -> QWidget:
+    half = QWidget()
+    column(*parts, spacing=_BETWEEN, margins=NO_MARGINS, within=half)
+    return half
 
 
 def _build_text(line: OverviewLine) -> QWidget:
