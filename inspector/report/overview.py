@@ -752,7 +752,7 @@ def _file_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
         yield OverviewLine("Saved by", ", ".join(filter(None, (written, *others[:_MOST_LISTED]))))
     roles = role_totals(checkpoint)
     if len(roles) > 1:
-        said = [f"{ROLE_WORDS[role]} {format_nbytes(nbytes)}" for role, nbytes in roles]
+        said = [f"{_HELD.get(role, ROLE_WORDS[role])} {format_nbytes(nbytes)}" for role, nbytes in roles]
         yield OverviewLine("Holds", ", ".join(said))
     totals = device_totals(checkpoint)
     if totals:
@@ -764,6 +764,12 @@ def _file_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
         yield OverviewLine("Saved on", ", ".join(said) + more, "", query)
 
 
+_HELD: dict[str, str] = {
+    "parameter": "parameters",
+    "buffer": "buffers",
+    "rng": "random states",
+    "ema": "averages",
+}
 _MOST_VALUES = 100_000
 _MOST_DEVICES = 8
 _ADAM_MORE = 12

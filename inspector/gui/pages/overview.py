@@ -77,7 +77,7 @@ class OverviewPanel(ScrollPanel):
         caption = plain_label(line.caption, "muted")
         if not line.query:
             caption.setAlignment(TOP_LEFT)
-            caption.setContentsMargins(1, 0, 0, 0)  # as wide as the border of a button
+            caption.setContentsMargins(1, 1, 0, 0)  # the border of a button
             return caption
         button = make_button(line.caption, partial(self._on_query_wanted, line.query), kind="fact")
         button.setFixedHeight(caption.sizeHint().height() + 2)
@@ -100,6 +100,7 @@ def _build_text(line: OverviewLine) -> QWidget:
     text: QWidget = plain_label(line.text, wrap=True, selectable=True)
     if max(map(len, line.text.split()), default=0) > _LONGEST_WORD:
         text = WrappedText(line.text)
+    text.setContentsMargins(0, 1, 0, 0)
     text.setAccessibleName(f"{line.caption}: {line.text}")
     if not line.why:
         return text
