@@ -178,7 +178,7 @@ PAGES = (
     Page(
         id="code",
         module="inspector.gui.pages.code",
-        text="C&ode",
+        text="&Code",
         icon="code",
         reads=("code",),
         build=_build_code,

@@ -95,16 +95,17 @@ def test_pages_are_built_when_they_are_looked_at_and_fed_what_they_show(window):
 @pytest.mark.wide
 def test_the_number_of_findings_stands_on_their_tab(window):
     tabs = window.findChild(QTabWidget)
-    assert tabs.tabText(3) == "Findings  3"
+    place = [page.id for page in PAGES].index("findings")
+    assert tabs.tabText(place) == "Findings  3"
     window.show_screen(replace(READY, findings=()))
-    assert tabs.tabText(3) == "Findings"
+    assert tabs.tabText(place) == "Findings"
 
 
 def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, qtbot, monkeypatch):
     """Importing, building and filling it at once holds up the window."""
     window = make_window(READY)
     pages = window.workspace.pages
-    qtbot.waitUntil(lambda: pages.page("memory") is not None)
+    qtbot.waitUntil(lambda: pages.page("overview") is not None)
     done = []
     monkeypatch.setattr(tabs, "import_module", lambda name: done.append(f"import {name}"))
     fake = replace(
@@ -122,7 +123,7 @@ def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, q
     assert turns[0] == ["import there", "build"]
     assert pages._built["code"].fed == [READY.title]
     assert len(turns) == 2
-    window.show_page("memory")
+    window.show_page("overview")
     window.show_page("code")  # made before: nothing is to be done in turns
     assert not pages._turns.is_busy
     assert done == ["import there", "build"]
