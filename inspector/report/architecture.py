@@ -1,7 +1,7 @@
 """The architecture of a model as far as names and shapes tell: its family, its blocks and their width.
 
 Numbers that are steps of a name are written `#`, so that 12 blocks give the names of one. A family is told by
-names that its source gives and no other; whoever copied the names built the same thing, so it is "GPT-2-like".
+names that its source gives; who copied the names may have changed the rest, so it is "GPT-2-like" at most.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ FAMILIES = (
         "latent diffusion UNet",
         ".input_blocks.#.# .middle_block.# .output_blocks.#",
         "CompVis/stable-diffusion ldm/modules/diffusionmodules/openaimodel.py",
-        "input_blocks.1.0.in_layers.0.weight middle_block.0.in_layers.0.weight output_blocks.0.0.out_layers.0.weight",
+        "input_blocks.1.0.in_layers.0.weight middle_block.0.in_layers.0.weight "
+        "output_blocks.0.0.out_layers.0.weight",
         ".first_stage_model.",
         is_kind=True,
     ),
@@ -116,14 +117,16 @@ FAMILIES = (
         "CLIP",
         ".text_model. .vision_model. .logit_scale",
         "transformers models/clip/modeling_clip.py",
-        "text_model.encoder.layers.0.self_attn.q_proj.weight vision_model.encoder.layers.0.self_attn.q_proj.weight "
+        "text_model.encoder.layers.0.self_attn.q_proj.weight "
+        "vision_model.encoder.layers.0.self_attn.q_proj.weight "
         "logit_scale",
     ),
     _row(
         "Segment Anything",
         ".image_encoder. .prompt_encoder. .mask_decoder.",
         "facebookresearch/segment-anything modeling/sam.py",
-        "image_encoder.patch_embed.proj.weight prompt_encoder.no_mask_embed.weight mask_decoder.iou_token.weight",
+        "image_encoder.patch_embed.proj.weight prompt_encoder.no_mask_embed.weight "
+        "mask_decoder.iou_token.weight",
     ),
     _row(
         "Whisper",
@@ -296,7 +299,8 @@ FAMILIES = (
         "Vision Transformer",
         ".patch_embeddings.projection. .attention.attention.query.",
         "transformers models/vit/modeling_vit.py until 4",
-        "vit.embeddings.patch_embeddings.projection.weight vit.encoder.layer.0.attention.attention.query.weight",
+        "vit.embeddings.patch_embeddings.projection.weight "
+        "vit.encoder.layer.0.attention.attention.query.weight",
     ),
     _row(
         "Vision Transformer",
@@ -458,7 +462,8 @@ FAMILIES = (
         "transformer of torch.nn",
         ".layers.#.self_attn.in_proj_weight .layers.#.linear1. .layers.#.linear2.",
         "torch nn/modules/transformer.py",
-        "encoder.layers.0.self_attn.in_proj_weight encoder.layers.0.linear1.weight encoder.layers.0.linear2.weight",
+        "encoder.layers.0.self_attn.in_proj_weight encoder.layers.0.linear1.weight "
+        "encoder.layers.0.linear2.weight",
         ".class_embed.",
         is_kind=True,
     ),
@@ -586,7 +591,7 @@ class _Row:
         return 2 * len(core) >= max(map(len, parts)) and len(layers) > 1
 
     def inner(self, before: str, rows: dict[str, _Row]) -> dict[str, _Row]:
-        """Return the rows that each of the modules consists of, as the stages of a ConvNeXt do; else nothing."""
+        """Return the rows that the modules consist of, as the stages of a ConvNeXt do; else nothing."""
         words = {name.partition(".")[0] for module in self.modules.values() for name in module}
         for word in words - {"experts"}:
             inside = {name: rows[name] for at in self.modules if (name := f"{before}{at}.{word}.") in rows}

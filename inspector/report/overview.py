@@ -1,7 +1,7 @@
 """What a file is, in a dozen lines: the model, its training, and the memory that it needs.
 
-Each line says what the file shows and no more. What would be a guess has its reason beside it, and what cannot
-be told is left out.
+Each line says what the file shows and no more. What could be a guess has its reason beside it; what cannot be
+told is left out.
 """
 
 from __future__ import annotations
@@ -13,31 +13,19 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from inspector.containers.notes import NoteKind
-from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor
-from inspector.model.once import once
+from inspector.model.checkpoint import Checkpoint, Optimizer
 from inspector.model.roles.processes import find_shards
-from inspector.model.roles.roles import COUNT_OF_AVERAGES, DICTIONARIES, is_buffer
-from inspector.model.tensors.dtypes import is_whole
 from inspector.model.totals import device_totals, role_totals
 from inspector.model.values.text import step_text
 from inspector.records import dataclass
-from inspector.report.architecture import (
-    Blocks,
-    Weight,
-    exact_name,
-    find_blocks,
-    find_family,
-    pattern_of,
-    recurrent_kind,
-)
+from inspector.report.architecture import Blocks
 from inspector.report.charts.bars import filter_for
 from inspector.report.charts.forecast import memory_of
 from inspector.report.colors import device_name
+from inspector.report.contents import FLOATS, Contents, ModelFacts, find_contents, layers_text
 from inspector.report.details import ROLE_WORDS, written_by
-from inspector.report.outline.nodes import elements_of
 from inspector.report.words.values import format_share
 from inspector.snippet.inventory import take_inventory
-from inspector.snippet.models import homes
 from inspector.snippet.traits import is_adapter, look_at
 from inspector.target.profile import Profile
 from inspector.units import (
@@ -100,231 +88,12 @@ def overview_of(checkpoint: Checkpoint, target: Profile, loading: Sequence[tuple
     )
 
 
-def summary_of(checkpoint: Checkpoint) -> str:
-    """Return family and layers of the model of a file in one line; empty where neither can be told."""
-    models = [model for model in find_contents(checkpoint).models if model.family or model.blocks]
-    said = (", ".join(filter(None, (model.family, _layers_text(model)))) for model in models[:1])
-    return escape_text(cut_text(next(said, ""), _MOST_TEXT))
-
-
 _MOST_TEXT = 200
 
 
 def _shown(line: OverviewLine) -> OverviewLine:
     caption, text, why = (escape_text(cut_text(text, _MOST_TEXT)) for text in line[:3])
     return OverviewLine(caption, text, why, line.query)
-
-
-# --- the models of a file -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFacts:
-    """What is known of one model.
-
-    Attributes:
-        path: Where it stands; empty for the whole file.
-        family: What it is like, or empty.
-        why: Where the family is known from.
-        parameters: How many there are, those that are tied once.
-        dtypes: The parameters by the dtype that they are stored in, the most first.
-        packed: How many matrices are packed into integers, which have more parameters than can be counted.
-        floats: How many numbers a cast would change, buffers included.
-        others_nbytes: What a cast leaves as it is.
-        tied: Names that share their bytes with the name beside them.
-        frozen: Names of parameters that ask for no gradient, where others do.
-        sizes: The numbers of elements of all parameters, by name.
-    """
-
-    path: str
-    family: str
-    why: str
-    blocks: tuple[Blocks, ...]
-    parameters: int
-    dtypes: tuple[tuple[str, int], ...]
-    packed: int
-    buffers: int
-    parameters_nbytes: int
-    buffers_nbytes: int
-    floats: int
-    others_nbytes: int
-    tied: tuple[tuple[str, str], ...]
-    frozen: tuple[str, ...]
-    sizes: dict[str, int]
-    is_average: bool
-
-    @property
-    def nbytes(self) -> int:
-        """What is stored of it."""
-        return self.parameters_nbytes + self.buffers_nbytes
-
-
-class Contents(NamedTuple):
-    """The models of a file: those to be used, copies of them under other names, and their averages."""
-
-    models: tuple[ModelFacts, ...]
-    copies: tuple[ModelFacts, ...] = ()
-    averages: tuple[ModelFacts, ...] = ()
-
-
-_COPY = re.compile(
-    r"(^|[_/])(best|last|latest|backup|init|initial|prev|previous|old|current)(_|$)", re.IGNORECASE
-)
-_MOST_MODELS = 64
-
-
-@once
-def find_contents(checkpoint: Checkpoint) -> Contents:
-    """Return the models of a file. One that stands alone as an average is the model."""
-    if not look_at(checkpoint).has_model:
-        return Contents(())
-    grouped: dict[str, list[Tensor]] = {}
-    for path, _, tensors in homes(checkpoint):
-        grouped.setdefault("" if checkpoint.is_program else path, []).extend(tensors)
-    parts: _Parts = {}
-    for row in checkpoint.tensors:
-        if row.part_of is not None:
-            parts.setdefault(checkpoint.tensors[row.part_of].path, []).append(row)
-    first: _Views = {}
-    found = [_read_model(path, rows, parts, first) for path, rows in list(grouped.items())[:_MOST_MODELS]]
-    averages = tuple(model for model in found if model.is_average and model.parameters)
-    models: list[ModelFacts] = []
-    copies: list[ModelFacts] = []
-    for model in (one for one in found if not one.is_average):
-        is_known = any(model.sizes == one.sizes for one in models)
-        is_copy = not model.nbytes or (is_known and _COPY.search(model.path) is not None)
-        (copies if is_copy else models).append(model)
-    models = [model for model in models if model.parameters or model.packed]
-    if not models:
-        return Contents(averages[:1], tuple(copies), averages[1:])
-    return Contents(tuple(models), tuple(copies), averages)
-
-
-_Parts = dict[str, list[Tensor]]
-_Views = dict[tuple[object, ...], tuple[str, str]]
-"""Where the same bytes stood first: the model and the name."""
-
-
-class _Draft:
-    """Adds up the tensors of a model, those that share their bytes once."""
-
-    def __init__(self, path: str, parts: _Parts, first: _Views) -> None:
-        self.path = path
-        self.steps = len(path.split("/")) if path else 0
-        self.parts, self.first = parts, first
-        self.weights: list[Weight] = []
-        self.dtypes: Counter[str] = Counter()
-        self.tied: list[tuple[str, str]] = []
-        self.frozen: list[str] = []
-        self.sizes: dict[str, int] = {}
-        self.packed = self.buffers = self.floats = 0
-        self.parameters_nbytes = self.buffers_nbytes = self.others_nbytes = 0
-        self.asks_for_gradient = False
-
-    def add(self, row: Tensor) -> None:
-        """Take a tensor, wherever it stands in the model."""
-        name = ".".join(str(key) for key in row.keys[self.steps :] if key not in DICTIONARIES)
-        if name == COUNT_OF_AVERAGES:
-            return
-        is_parameter = row.role == "parameter" or (
-            row.role == "ema" and "._buffers" not in row.keys and not is_buffer(name, row.dtype)
-        )
-        is_packed = row.role == "buffer" and row.dtype in _PACKING and len(row.shape) == _MATRIX
-        below, size = self.parts.get(row.path, []), elements_of(row)
-        view, here = (row.storage, row.storage_offset, str(row.shape)), (self.path, name)
-        known = here if row.storage is None else self.first.setdefault(view, here)
-        if known != here:  # it has no bytes of its own
-            below, size, nbytes = [], 0, 0
-            self.tied += [(name, known[1])] if is_parameter and known[0] == self.path else []
-        else:
-            nbytes = sum(part.nbytes for part in below) + (row.nbytes if row.storage or not below else 0)
-        self.weights.append(Weight(name, row.shape, size if is_parameter or is_packed else 0, is_parameter))
-        if ((is_parameter and not is_whole(row.dtype)) or row.dtype in _FLOATS) and not is_packed:
-            self.floats += size
-        else:
-            self.others_nbytes += nbytes
-        if is_parameter:
-            self._add_parameter(row, name, size, max(below, key=lambda part: part.nbytes, default=row).dtype)
-            self.parameters_nbytes += nbytes
-        elif is_packed:
-            self.packed += known == here
-            self.parameters_nbytes += nbytes
-        elif known == here:
-            self.buffers += 1
-            self.buffers_nbytes += nbytes
-
-    def _add_parameter(self, row: Tensor, name: str, size: int, stored: str) -> None:
-        self.dtypes[row.dtype if row.storage else stored] += size
-        self.asks_for_gradient |= row.requires_grad
-        if size:
-            self.sizes[name] = size
-            self.frozen += [] if row.requires_grad else [name]
-
-
-def _read_model(path: str, tensors: list[Tensor], parts: _Parts, first: _Views) -> ModelFacts:
-    draft = _Draft(path, parts, first)
-    for row in tensors:
-        draft.add(row)
-    family, why = _family_text(draft.weights)
-    return ModelFacts(
-        path=path,
-        family=family,
-        why=why,
-        blocks=find_blocks(draft.weights),
-        parameters=sum(draft.sizes.values()),
-        dtypes=tuple(draft.dtypes.most_common()),
-        packed=draft.packed,
-        buffers=draft.buffers,
-        parameters_nbytes=draft.parameters_nbytes,
-        buffers_nbytes=draft.buffers_nbytes,
-        floats=draft.floats,
-        others_nbytes=draft.others_nbytes,
-        tied=tuple(draft.tied),
-        frozen=tuple(draft.frozen) if draft.asks_for_gradient else (),
-        sizes=draft.sizes,
-        is_average=all(row.role == "ema" for row in tensors),
-    )
-
-
-_MATRIX = 2
-_FLOATS = frozenset({"float64", "float32", "float16", "bfloat16"})
-_PACKING = frozenset({"uint8", "int8", "int16", "int32", "uint16", "uint32"})
-
-
-def _family_text(weights: list[Weight]) -> tuple[str, str]:
-    """Return the family, and where it is known from; two empty texts where it cannot be told."""
-    adapter, why = _adapter_text(weights)
-    if adapter:
-        return adapter, why
-    family = find_family(weight.name for weight in weights)
-    if family is None:
-        kind = recurrent_kind(weights)
-        return (kind, "weight_ih and weight_hh, by the number of its gates") if kind else ("", "")
-    named = next(weight.name for weight in weights if family.has[0] in f".{pattern_of(weight.name)}")
-    name = exact_name(family, weights)
-    return (
-        name if family.is_kind else f"{name}-like",
-        f"names as in {family.source.partition(';')[0]}: {named}",
-    )
-
-
-_RANK = re.compile(r"(?:^|\.)lora_(A|down|embedding_A)(?:\.|$)")
-_ADAPTERS = (
-    ("LoRA adapter", re.compile(r"(^|\.)lora_")),
-    ("IA\u00b3 adapter", re.compile(r"(^|\.)ia3_")),
-    ("prompt of an adapter", re.compile(r"(^|\.)prompt_embeddings")),
-)
-
-
-def _adapter_text(weights: list[Weight]) -> tuple[str, str]:
-    for name, sign in _ADAPTERS:
-        if weights and all(sign.search(weight.name) for weight in weights):
-            ranks = sorted(
-                {weight.shape[0] for weight in weights if _RANK.search(weight.name) and weight.shape}
-            )
-            rank = f", rank {' or '.join(map(str, ranks[:4]))}" if ranks else ""
-            return f"{name}{rank}", "alone: the model that it is for is not in the file"
-    return "", ""
 
 
 # --- what is said of them -----------------------------------------------------------------------------------
@@ -418,7 +187,7 @@ def _place(model: ModelFacts) -> str:
 
 def _one_line(model: ModelFacts) -> OverviewLine:
     """Return one of several models in a line."""
-    said = model.family, _layers_text(model), _size_text(model)
+    said = model.family, layers_text(model), _size_text(model)
     return OverviewLine(_place(model), "; ".join(filter(None, said)), "", _below(model.path))
 
 
@@ -429,7 +198,7 @@ def _lines_of(checkpoint: Checkpoint, model: ModelFacts) -> Iterator[OverviewLin
         yield OverviewLine("Family", model.family, model.why)
     parts = _parts(model)
     if model.blocks:
-        yield OverviewLine("Layers", f"{_layers_text(model)} in {_homes_text(model.blocks)}")
+        yield OverviewLine("Layers", f"{layers_text(model)} in {_homes_text(model.blocks)}")
     elif parts and not model.family:
         yield OverviewLine("Parts", ", ".join(f"{name} {format_quantity(size)}" for name, size in parts))
     why = "packed matrices hold more numbers than their shapes say" if model.packed else ""
@@ -478,29 +247,6 @@ def _parts(model: ModelFacts) -> list[tuple[str, int]]:
     )
 
 
-def _layers_text(model: ModelFacts) -> str:
-    text = _blocks_text(model.blocks)
-    return f"in {text}" if text and "adapter" in model.family else text
-
-
-def _blocks_text(blocks: tuple[Blocks, ...]) -> str:
-    if not blocks:
-        return ""
-    counts = [count for row in blocks for count in row.counts]
-    noun = "expert" if blocks[0].where.endswith("experts.N") else "block"
-    more = " + \u2026" if len(counts) > _MOST_COUNTS else ""
-    text = f"{' + '.join(map(str, counts[:_MOST_COUNTS]))}{more} {noun}{'s' if counts != [1] else ''}"
-    first, last = blocks[0].numbers
-    if len(counts) == 1 and (first > 1 or last - first + 1 != counts[0]):
-        text += f" (numbers {first} to {last})"
-    widths = {row.width for row in blocks}
-    text += f" of {widths.pop():,}" if len(widths) == 1 and None not in widths else ""
-    return text + (f", {blocks[0].experts} experts each" if blocks[0].experts else "")
-
-
-_MOST_COUNTS = 8
-
-
 def _precision(model: ModelFacts) -> str:
     total = sum(size for _, size in model.dtypes)
     if len(model.dtypes) == 1:
@@ -516,7 +262,7 @@ def _dtype_query(model: ModelFacts) -> str:
 
 
 def _frozen_names(checkpoint: Checkpoint, model: ModelFacts) -> tuple[tuple[str, ...], str]:
-    """Return which parameters are not trained, and why: they say so, or no optimizer of the model has them."""
+    """Return which parameters are not trained, and why: they say so, or no optimizer has them."""
     if model.frozen:
         return model.frozen, "they ask for no gradient"
     mine = [optimizer for optimizer in checkpoint.optimizers if optimizer.models == (model.path,)]
@@ -720,7 +466,7 @@ def _class_of(checkpoint: Checkpoint, optimizer: Optimizer) -> str:
 
 
 def _progress(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
-    """Yield how far the training was, and its scores: numbers at the top or among results, with their paths."""
+    """Yield how far the training was, and its scores: numbers at the top or among results, by path."""
     for row in checkpoint.values:
         if (
             row.type not in _NUMBERS
@@ -798,7 +544,7 @@ def _memory(
         sizes.insert(0, ("as saved", sum(model.nbytes for model in models)))
     text = ", ".join(_of_room(nbytes, words, room) for words, nbytes in sizes)
     lines.append(OverviewLine("Inference", text, f"{several}weights and buffers, without activations"))
-    if dtypes <= _FLOATS and not is_packed and not adapts:
+    if dtypes <= FLOATS and not is_packed and not adapts:
         still = sum(model.sizes[name] for model in models for name in _frozen_names(checkpoint, model)[0])
         need = 4 * floats + others + _ADAM_MORE * (sum(model.parameters for model in models) - still)
         what = "gradients and moments of what is not frozen" if still else "gradients, two moments"

@@ -11,6 +11,7 @@ from inspector.model.findings import Finding
 from inspector.model.totals import device_totals
 from inspector.quoting import command, file_word
 from inspector.report.colors import device_name
+from inspector.report.contents import summary_of
 from inspector.report.details import hidden_texts, naming_text, written_by
 from inspector.report.page import (
     LINE,
@@ -79,6 +80,9 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict, *, is_lost: bool) -> It
     tensors = format_count(len(checkpoint.tensors), "tensor")
     yield Line(escape_text(checkpoint.path), "file")
     yield Line(f"{form}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}", indent="  ")
+    summary = summary_of(checkpoint)
+    if summary:
+        yield Line(summary, indent="  ")
     yield Line(verdict_words(safety), verdict_role(safety), "  ")
     if not is_lost and safety.verdict in _WITH_CODE and format_of(checkpoint.format).torch_loads:
         yield Line(before("code", is_first=True), indent="     ")

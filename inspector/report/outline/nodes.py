@@ -84,7 +84,7 @@ class Sums:
                 if tensor.role == "parameter":
                     parameters[id_] = elements_of(tensor)
                 elif tensor.role == "buffer":
-                    integers[id_] = _is_packed(tensor)
+                    integers[id_] = is_packed(tensor)
         devices.finish(len(codes))
         self._devices = devices
         shared = sorted(_take_shared_once(tensors, places, parameters, tensor_nodes, runs))
@@ -204,7 +204,7 @@ def elements_of(tensor: Tensor) -> int:
     return prod(tensor.shape) if tensor.nbytes.bit_length() <= MOST_BITS else tensor.nbytes
 
 
-def _is_packed(tensor: Tensor) -> bool:
+def is_packed(tensor: Tensor) -> bool:
     """Return whether a buffer is weights made of integers: those have more parameters than elements."""
     return tensor.dtype in _PACKING_DTYPES and len(tensor.shape) == _MATRIX
 
