@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from inspector.model.checkpoint import Checkpoint, Tensor
@@ -23,6 +25,7 @@ from inspector.report.architecture import (
     pattern_of,
     recurrent_kind,
 )
+from inspector.report.outline.node import shared_runs
 from inspector.report.outline.nodes import elements_of, is_packed
 from inspector.snippet.models import homes
 from inspector.snippet.traits import look_at
@@ -96,8 +99,9 @@ def find_contents(checkpoint: Checkpoint) -> Contents:
     for row in checkpoint.tensors:
         if row.part_of is not None:
             parts.setdefault(checkpoint.tensors[row.part_of].path, []).append(row)
-    first: _Views = {}
-    found = [_read_model(path, rows, parts, first) for path, rows in list(grouped.items())[:_MOST_MODELS]]
+    within = dict(islice(grouped.items(), _MOST_MODELS))
+    shared = _share(checkpoint, (row for rows in within.values() for row in rows))
+    found = [_read_model(path, rows, parts, shared) for path, rows in within.items()]
     averages = tuple(model for model in found if model.is_average and model.parameters)
     models: list[ModelFacts] = []
     copies: list[ModelFacts] = []
@@ -112,17 +116,29 @@ def find_contents(checkpoint: Checkpoint) -> Contents:
 
 
 _Parts = dict[str, list[Tensor]]
-_Views = dict[tuple[object, ...], tuple[str, str]]
-"""Where the same bytes stood first: the model and the name."""
+_Shared = dict[int, tuple[int, Tensor]]
+"""By the identity of a tensor, how many of its bytes are counted with another, and with which."""
+
+
+def _share(checkpoint: Checkpoint, rows: Iterable[Tensor]) -> _Shared:
+    """Count bytes that several tensors view with the first of them, and with a model before its average."""
+    shared: _Shared = {}
+    known = set(map(id, rows))
+    for run in shared_runs(checkpoint):
+        viewers = [row for row in map(checkpoint.tensors.__getitem__, run.tensors) if id(row) in known]
+        viewers.sort(key=lambda row: row.role == "ema")
+        for row in viewers[1:]:
+            shared[id(row)] = shared.get(id(row), (0, row))[0] + run.nbytes, viewers[0]
+    return shared
 
 
 class _Draft:
     """Adds up the tensors of a model, those that share their bytes once."""
 
-    def __init__(self, path: str, parts: _Parts, first: _Views) -> None:
+    def __init__(self, path: str, parts: _Parts, shared: _Shared) -> None:
         self.path = path
         self.steps = len(path.split("/")) if path else 0
-        self.parts, self.first = parts, first
+        self.parts, self.shared = parts, shared
         self.weights: list[Weight] = []
         self.dtypes: Counter[str] = Counter()
         self.tied: list[tuple[str, str]] = []
@@ -134,7 +150,7 @@ class _Draft:
 
     def add(self, row: Tensor) -> None:
         """Take a tensor, wherever it stands in the model."""
-        name = ".".join(str(key) for key in row.keys[self.steps :] if key not in DICTIONARIES)
+        name = self._name_of(row)
         if name == COUNT_OF_AVERAGES:
             return
         is_parameter = row.role == "parameter" or (
@@ -142,13 +158,12 @@ class _Draft:
         )
         packs = row.role == "buffer" and is_packed(row)
         below, size = self.parts.get(row.path, []), elements_of(row)
-        view, here = (row.storage, row.storage_offset, str(row.shape)), (self.path, name)
-        known = here if row.storage is None else self.first.setdefault(view, here)
-        if known != here:  # it has no bytes of its own
-            below, size, nbytes = [], 0, 0
-            self.tied += [(name, known[1])] if is_parameter and known[0] == self.path else []
-        else:
-            nbytes = sum(part.nbytes for part in below) + (row.nbytes if row.storage or not below else 0)
+        nbytes = sum(part.nbytes for part in below) + (row.nbytes if row.storage or not below else 0)
+        gone, other = self.shared.get(id(row), (0, row))
+        if gone:
+            size, nbytes = size - round(size * min(gone / row.nbytes, 1)), max(nbytes - gone, 0)
+        if is_parameter and gone and not size and other.path.startswith(f"{self.path}/" if self.path else ""):
+            self.tied.append((name, self._name_of(other)))
         self.weights.append(Weight(name, row.shape, size if is_parameter or packs else 0, is_parameter))
         if ((is_parameter and not is_whole(row.dtype)) or row.dtype in FLOATS) and not packs:
             self.floats += size
@@ -158,11 +173,14 @@ class _Draft:
             self._add_parameter(row, name, size, max(below, key=lambda part: part.nbytes, default=row).dtype)
             self.parameters_nbytes += nbytes
         elif packs:
-            self.packed += known == here
+            self.packed += nbytes > 0
             self.parameters_nbytes += nbytes
-        elif known == here:
+        elif nbytes:
             self.buffers += 1
             self.buffers_nbytes += nbytes
+
+    def _name_of(self, row: Tensor) -> str:
+        return ".".join(str(key) for key in row.keys[self.steps :] if key not in DICTIONARIES)
 
     def _add_parameter(self, row: Tensor, name: str, size: int, stored: str) -> None:
         self.dtypes[row.dtype if row.storage else stored] += size
@@ -172,8 +190,8 @@ class _Draft:
             self.frozen += [] if row.requires_grad else [name]
 
 
-def _read_model(path: str, tensors: list[Tensor], parts: _Parts, first: _Views) -> ModelFacts:
-    draft = _Draft(path, parts, first)
+def _read_model(path: str, tensors: list[Tensor], parts: _Parts, shared: _Shared) -> ModelFacts:
+    draft = _Draft(path, parts, shared)
     for row in tensors:
         draft.add(row)
     family, why = _family_text(draft.weights)
