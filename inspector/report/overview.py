@@ -104,12 +104,20 @@ def _title(checkpoint: Checkpoint, contents: Contents) -> str:
     if not models:
         return _title_without_model(checkpoint)
     count = sum(model.parameters for model in models)
-    size = f"{format_quantity(count)} parameters" if count else ""
+    size = (
+        f"{format_quantity(count)} parameters{' in this part' if _is_part(checkpoint) else ''}"
+        if count
+        else ""
+    )
     if len(models) > 1:
         what = format_count(len(models), "model")
     else:
         what = models[0].family or ("Averaged model" if models[0].is_average else "Model")
     return ", ".join(filter(None, (what, size)))
+
+
+def _is_part(checkpoint: Checkpoint) -> bool:
+    return any(note.kind is NoteKind.PART_OF for note in checkpoint.notes)
 
 
 def _title_without_model(checkpoint: Checkpoint) -> str:
@@ -127,8 +135,7 @@ def _title_without_model(checkpoint: Checkpoint) -> str:
 
 def _model_lines(checkpoint: Checkpoint, contents: Contents) -> Iterator[OverviewLine]:
     models = contents.models
-    part = next((note.values[0] for note in checkpoint.notes if note.kind is NoteKind.PART_OF), "")
-    if part:
+    if _is_part(checkpoint):
         yield OverviewLine("Part", "one file of several", "what follows counts this file alone")
     shards = find_shards(checkpoint)
     if shards is not None:
@@ -240,17 +247,15 @@ def _parts(model: ModelFacts) -> list[tuple[str, int]]:
     sizes: Counter[str] = Counter()
     for name, size in model.sizes.items():
         sizes[name.partition(".")[0] if "." in name else ""] += size
-    return (
-        list(sizes.items())
-        if 1 < len(sizes) <= 6 and not any(name.isdigit() or not name for name in sizes)
-        else []
-    )
+    is_told = 1 < len(sizes) <= _MOST_PARTS and all(name and not name.isdigit() for name in sizes)
+    return list(sizes.items()) if is_told else []
+
+
+_MOST_PARTS = 6
 
 
 def _precision(model: ModelFacts) -> str:
     total = sum(size for _, size in model.dtypes)
-    if len(model.dtypes) == 1:
-        return model.dtypes[0][0]
     shown = (f"{dtype} {format_share(size, total)}" for dtype, size in model.dtypes[:_MOST_LISTED])
     return ", ".join(shown) + (" and others" if len(model.dtypes) > _MOST_LISTED else "")
 
@@ -272,11 +277,8 @@ def _frozen_names(checkpoint: Checkpoint, model: ModelFacts) -> tuple[tuple[str,
         return (), ""
     named = {row.parameter for row in checkpoint.tensors if row.role == "optimizer" and row.part_of is None}
     left = tuple(name for name in model.sizes if name not in named)
-    return (
-        (left, "no optimizer of this file has them")
-        if None not in named and len(left) < len(model.sizes)
-        else ((), "")
-    )
+    is_told = None not in named and len(left) < len(model.sizes)
+    return (left, "no optimizer of this file has them") if is_told else ((), "")
 
 
 def _common_module(names: tuple[str, ...]) -> str:
@@ -319,18 +321,18 @@ OPTIMIZERS = (
     Sign("RAdam", "betas decoupled_weight_decay", "amsgrad", "torch/optim/radam.py"),
     Sign("Adamax", "betas exp_inf", "", "torch/optim/adamax.py"),
     Sign("LAMB", "betas trust_clip", "", "timm/optim/lamb.py"),
-    Sign(
-        "Adam or AdamW", "betas amsgrad", "", "torch/optim/adam.py and adamw.py, which have the same options"
-    ),
+    Sign("Adam or AdamW", "betas amsgrad", "rectify adaptive", "torch/optim/adam.py and adamw.py before 2.7"),
     Sign("Rprop", "etas step_sizes", "", "torch/optim/rprop.py"),
     Sign("ASGD", "lambd alpha t0", "", "torch/optim/asgd.py"),
     Sign("LBFGS", "history_size max_iter", "", "torch/optim/lbfgs.py"),
     Sign("Adafactor", "beta2_decay d", "", "torch/optim/_adafactor.py"),
     Sign("Adafactor", "clip_threshold scale_parameter", "", "transformers/optimization.py"),
     Sign("Adagrad", "lr_decay initial_accumulator_value", "", "torch/optim/adagrad.py"),
-    Sign("Adadelta", "rho", "betas", "torch/optim/adadelta.py"),
+    Sign("Adadelta", "rho eps", "betas adaptive dampening", "torch/optim/adadelta.py"),
     Sign("RMSprop", "alpha centered", "", "torch/optim/rmsprop.py; that of TensorFlow in timm has the same"),
-    Sign("SGD", "dampening nesterov", "", "torch/optim/sgd.py"),
+    Sign(
+        "SGD", "dampening nesterov", "adaptive delta trust_coeff trust_coefficient eeta", "torch/optim/sgd.py"
+    ),
     Sign("Muon", "ns_steps momentum", "", "torch/optim/_muon.py"),
     Sign("one of Adam's kind", "exp_avg exp_avg_sq", "", "its slots alone"),
     Sign("SGD with momentum", "momentum_buffer", "square_avg", "its slots alone"),
@@ -339,13 +341,13 @@ OPTIMIZERS = (
 SCHEDULERS = (
     Sign("CosineAnnealingWarmRestarts", "T_0 T_mult", "", "torch/optim/lr_scheduler.py"),
     Sign("CosineAnnealingLR", "T_max eta_min", "", "torch/optim/lr_scheduler.py"),
-    Sign("OneCycleLR", "total_steps _schedule_phases", "", "torch/optim/lr_scheduler.py"),
+    Sign("OneCycleLR", "total_steps cycle_momentum", "", "torch/optim/lr_scheduler.py"),
     Sign("CyclicLR", "total_size step_ratio", "", "torch/optim/lr_scheduler.py"),
     Sign("ReduceLROnPlateau", "num_bad_epochs patience", "", "torch/optim/lr_scheduler.py"),
     Sign("MultiStepLR", "milestones gamma", "", "torch/optim/lr_scheduler.py"),
     Sign("StepLR", "step_size gamma", "", "torch/optim/lr_scheduler.py"),
     Sign("SequentialLR", "_schedulers _milestones", "", "torch/optim/lr_scheduler.py"),
-    Sign("ChainedScheduler", "_schedulers", "_milestones", "torch/optim/lr_scheduler.py"),
+    Sign("SWALR", "anneal_epochs _anneal_strategy", "", "torch/optim/swa_utils.py"),
     Sign("LinearLR", "start_factor end_factor", "", "torch/optim/lr_scheduler.py"),
     Sign("ConstantLR", "factor total_iters", "start_factor patience", "torch/optim/lr_scheduler.py"),
     Sign("PolynomialLR", "power total_iters", "", "torch/optim/lr_scheduler.py"),
@@ -389,7 +391,8 @@ def _training_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
         yield OverviewLine("And", f"{len(checkpoint.optimizers) - _MOST_OPTIMIZERS} more optimizers")
     for keys in inventory.schedulers[:_MOST_OPTIMIZERS]:
         path = "/".join(map(step_text, keys))
-        inside = words.get(path, {}) | {name: "" for above, name in map(_split, words) if above == path}
+        nested = (above.removeprefix(f"{path}/") for above in words if above.startswith(f"{path}/"))
+        inside = {**dict.fromkeys((name.partition("/")[0] for name in nested), ""), **words.get(path, {})}
         at = inside.get("last_epoch", "")
         name = name_of(inside, SCHEDULERS) or f"{_UNKNOWN}, {shown_path(path)}"
         text = f"{name}, at its step {at}" if at.isdigit() else name
@@ -407,12 +410,7 @@ def _training_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
     named = [name for name, place in places if place]
     also += [f"random states of {', '.join(named)}"] if named else []
     if also:
-        yield OverviewLine("Also", ", ".join(also), "", "role:rng" if states else "")
-
-
-def _split(path: str) -> tuple[str, str]:
-    above, _, name = path.rpartition("/")
-    return above, name
+        yield OverviewLine("Besides", ", ".join(also), "", "role:rng" if states else "")
 
 
 def _optimizer_lines(
@@ -468,15 +466,17 @@ def _class_of(checkpoint: Checkpoint, optimizer: Optimizer) -> str:
 def _progress(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
     """Yield how far the training was, and its scores: numbers at the top or among results, by path."""
     for row in checkpoint.values:
-        if (
-            row.type not in _NUMBERS
-            or not 1 <= len(row.keys) <= _MOST_KEYS
-            or not isinstance(row.keys[-1], str)
-        ):
+        is_number = (
+            row.type in _NUMBERS and 1 <= len(row.keys) <= _MOST_KEYS and isinstance(row.keys[-1], str)
+        )
+        if not is_number:
             continue
-        is_result = len(row.keys) == 1 or str(row.keys[0]).lower() in _OF_RESULTS
-        if is_result and (len(row.keys) > 1 or _COUNTED.search(row.path) or _SCORED.search(row.path)):
-            yield row.path, f"{unescaped_path(row.keys[-1])} {short_value(row.type, row.text)}"
+        if len(row.keys) > 1:
+            is_told = str(row.keys[0]).lower() in _OF_RESULTS
+        else:
+            is_told = bool(_COUNTED.search(row.path) or _SCORED.search(row.path))
+        if is_told:
+            yield row.path, f"{unescaped_path(str(row.keys[-1]))} {short_value(row.type, row.text)}"
 
 
 _MOST_KEYS = 2
@@ -536,6 +536,7 @@ def _memory(
     several = {1: "", 2: "both models: "}.get(len(models), f"all {len(models)} models: ")
     adapts, is_packed = is_adapter(checkpoint), any(model.packed for model in models)
     several = "the adapter alone, its model comes on top: " if adapts else several
+    several = "what is in this file alone: " if _is_part(checkpoint) else several
     floats, others = (sum(getattr(model, name) for model in models) for name in ("floats", "others_nbytes"))
     dtypes = {dtype for model in models for dtype, _ in model.dtypes}
     casts = [] if is_packed else [("float32", 4 * floats + others), ("bfloat16", 2 * floats + others)]

@@ -12,14 +12,14 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.labels import WrappedText, named, plain_label
+from inspector.gui.widgets.labels import ElidedLabel, WrappedText, describe, named, plain_label
 from inspector.overriding import override
 from inspector.report.overview import Overview, OverviewGroup, OverviewLine
 from inspector.session.screen import Screen
 
 _CAPTION_WIDTH = 104
 _TWO_COLUMNS = 760
-_LONGEST_WORD = 32
+_LONGEST_WORD, _LEAST_TEXT = 24, 40
 _BETWEEN = 12
 _LEFT = 2
 """So many groups stand at the left: the model and its training."""
@@ -42,7 +42,7 @@ class OverviewPanel(ScrollPanel):
             return
         self._shown = screen.overview
         self.clear()
-        self.cards.addWidget(plain_label(screen.overview.title, "lead", wrap=True, selectable=True))
+        self.cards.addWidget(_wrapped(screen.overview.title, "lead"))
         parts = [self._build_group(group) for group in screen.overview.groups]
         holder = QWidget()
         self._columns = QBoxLayout(self._direction, holder)
@@ -74,13 +74,16 @@ class OverviewPanel(ScrollPanel):
         return holder
 
     def _build_caption(self, line: OverviewLine) -> QWidget:
-        caption = plain_label(line.caption, "muted")
+        caption = ElidedLabel(line.caption, "muted", Qt.TextElideMode.ElideMiddle)
+        caption.setAlignment(TOP_LEFT)
+        caption.setContentsMargins(1, 1, 0, 0)  # the border of a button
         if not line.query:
-            caption.setAlignment(TOP_LEFT)
-            caption.setContentsMargins(1, 1, 0, 0)  # the border of a button
             return caption
-        button = make_button(line.caption, partial(self._on_query_wanted, line.query), kind="fact")
-        button.setFixedHeight(caption.sizeHint().height() + 2)
+        middle, room = Qt.TextElideMode.ElideMiddle, _CAPTION_WIDTH - 2
+        shown = self.fontMetrics().elidedText(line.caption, middle, room)
+        button = make_button(shown, partial(self._on_query_wanted, line.query), kind="fact")
+        describe(button, f"Search for {line.query}")
+        button.setFixedHeight(self.fontMetrics().height() + 2)
         button.setCursor(Qt.CursorShape.PointingHandCursor)
         button.setAccessibleName(f"{line.caption}: search for {line.query}")
         return button
@@ -97,19 +100,19 @@ def _build_half(parts: list[QWidget]) -> QWidget:
 
 
 def _build_text(line: OverviewLine) -> QWidget:
-    text: QWidget = plain_label(line.text, wrap=True, selectable=True)
-    if max(map(len, line.text.split()), default=0) > _LONGEST_WORD:
-        text = WrappedText(line.text)
-    text.setContentsMargins(0, 1, 0, 0)
+    text = _wrapped(line.text)
     text.setAccessibleName(f"{line.caption}: {line.text}")
     if not line.why:
         return text
     holder = QWidget()
-    column(
-        text,
-        plain_label(line.why, "small", wrap=True, selectable=True),
-        spacing=0,
-        margins=NO_MARGINS,
-        within=holder,
-    )
+    column(text, _wrapped(line.why, "small"), spacing=0, margins=NO_MARGINS, within=holder)
     return holder
+
+
+def _wrapped(words: str, role: str = "") -> QWidget:
+    is_long = max(map(len, words.split()), default=0) > _LONGEST_WORD
+    text = WrappedText(words, role) if is_long else plain_label(words, role, wrap=True, selectable=True)
+    text.setMinimumWidth(_LEAST_TEXT)
+    if not role:
+        text.setContentsMargins(0, 1, 0, 0)  # as the captions have it
+    return text

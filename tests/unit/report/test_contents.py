@@ -44,14 +44,14 @@ def test_tied_weights_count_once_even_transposed():
     (embedding, *rest) = [row._replace(tensors=2) if isinstance(row, Storage) else row for row in rows]
     for shape, stride in (((50257, 768), (768, 1)), ((768, 50257), (1, 768))):
         model = of(
-            first, embedding, *rest, first._replace(**named("lm_head.weight"), shape=shape, stride=stride)
+            first, embedding, *rest, first._replace(**called("lm_head.weight"), shape=shape, stride=stride)
         )
         assert model.parameters == 124_439_808
         assert model.tied == (("lm_head.weight", "transformer.wte.weight"),)
         assert model.nbytes == 4 * 124_439_808
 
 
-def named(name: str) -> dict[str, object]:
+def called(name: str) -> dict[str, object]:
     return {"keys": (name,), "path": name}
 
 
@@ -125,7 +125,7 @@ def test_nothing_false_is_said_of_what_is_not_known():
 
 @pytest.mark.wide
 def test_the_models_of_a_file_have_the_parameters_that_its_tree_counts():
-    """What is no model is in the tree alone: storages, packed modules, what stands in a list or an optimizer."""
+    """What is no model is in the tree alone: storages, packed modules, what an optimizer has."""
     apart = {
         "dynamic_int8.pt",
         "dynamic_int8_whole.pt",
