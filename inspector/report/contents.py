@@ -15,7 +15,7 @@ from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.once import once
 from inspector.model.roles.roles import COUNT_OF_AVERAGES, DICTIONARIES, is_buffer
 from inspector.model.tensors.dtypes import is_whole
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.report.architecture import (
     Blocks,
     Weight,
@@ -46,7 +46,7 @@ class ModelFacts:
         floats: How many numbers a cast would change, buffers included.
         others_nbytes: What a cast leaves as it is.
         tied: Names that share their bytes with the name beside them.
-        frozen: Names of parameters that ask for no gradient, where others do.
+        frozen: Names of parameters that are not trained, and why that is known.
         sizes: The numbers of elements of all parameters, by name.
     """
 
@@ -64,6 +64,7 @@ class ModelFacts:
     others_nbytes: int
     tied: tuple[tuple[str, str], ...]
     frozen: tuple[str, ...]
+    why_frozen: str
     sizes: dict[str, int]
     is_average: bool
 
@@ -71,6 +72,11 @@ class ModelFacts:
     def nbytes(self) -> int:
         """What is stored of it."""
         return self.parameters_nbytes + self.buffers_nbytes
+
+    @property
+    def frozen_parameters(self) -> int:
+        """How many parameters are not trained."""
+        return sum(self.sizes[name] for name in self.frozen)
 
 
 class Contents(NamedTuple):
@@ -101,7 +107,9 @@ def find_contents(checkpoint: Checkpoint) -> Contents:
             parts.setdefault(checkpoint.tensors[row.part_of].path, []).append(row)
     within = dict(islice(grouped.items(), _MOST_MODELS))
     shared = _share(checkpoint, (row for rows in within.values() for row in rows))
-    found = [_read_model(path, rows, parts, shared) for path, rows in within.items()]
+    found = [
+        _with_frozen(checkpoint, _read_model(path, rows, parts, shared)) for path, rows in within.items()
+    ]
     averages = tuple(model for model in found if model.is_average and model.parameters)
     models: list[ModelFacts] = []
     copies: list[ModelFacts] = []
@@ -210,12 +218,27 @@ def _read_model(path: str, tensors: list[Tensor], parts: _Parts, shared: _Shared
         others_nbytes=draft.others_nbytes,
         tied=tuple(draft.tied),
         frozen=tuple(draft.frozen) if draft.asks_for_gradient else (),
+        why_frozen="they ask for no gradient",
         sizes=draft.sizes,
         is_average=all(row.role == "ema" for row in tensors),
     )
 
 
 FLOATS = frozenset({"float64", "float32", "float16", "bfloat16"})
+
+
+def _with_frozen(checkpoint: Checkpoint, model: ModelFacts) -> ModelFacts:
+    """Return a model with what is not trained: nothing says so, but all optimizers are known without it."""
+    optimizers = checkpoint.optimizers
+    if model.frozen or not optimizers or any(one.models != (model.path,) for one in optimizers):
+        return model
+    if any(one.naming in {"partial", "unknown"} or one.with_state < one.parameters for one in optimizers):
+        return model
+    named = {row.parameter for row in checkpoint.tensors if row.role == "optimizer" and row.part_of is None}
+    left = tuple(name for name in model.sizes if name not in named)
+    if None in named or len(left) == len(model.sizes):
+        return model
+    return replace(model, frozen=left, why_frozen="no optimizer of this file has them")
 
 
 def _family_text(weights: list[Weight]) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from inspector.model.checkpoint import Checkpoint, Optimizer
 from inspector.model.roles.processes import find_shards
 from inspector.model.totals import device_totals, role_totals
 from inspector.model.values.text import step_text
-from inspector.records import dataclass
+from inspector.records import dataclass, replace
 from inspector.report.architecture import Blocks
 from inspector.report.charts.bars import filter_for
 from inspector.report.charts.forecast import memory_of
@@ -69,31 +69,39 @@ class Overview:
     groups: tuple[OverviewGroup, ...]
 
 
-def overview_of(checkpoint: Checkpoint, target: Profile, loading: Sequence[tuple[str, str]]) -> Overview:
-    """Return what is known of a file, and what it takes of a machine.
+def overview_of(checkpoint: Checkpoint) -> Overview:
+    """Return what is known of a file whatever machine it is loaded on."""
+    contents = find_contents(checkpoint)
+    groups = (
+        OverviewGroup("Model", tuple(_model_lines(checkpoint, contents))),
+        OverviewGroup("Training", tuple(_training_lines(checkpoint))),
+        OverviewGroup("File", tuple(_file_lines(checkpoint))),
+    )
+    return Overview(title=_title(checkpoint, contents), groups=tuple(filter(None, map(_shown, groups))))
+
+
+def with_memory(
+    about: Overview, checkpoint: Checkpoint, target: Profile, loading: Sequence[tuple[str, str]]
+) -> Overview:
+    """Return an overview with what the file takes of a machine, before what is said of the file itself.
 
     Args:
         loading: What loading takes, as (device, bytes of its memory).
     """
-    models = find_contents(checkpoint)
-    groups = (
-        OverviewGroup("Model", tuple(_model_lines(checkpoint, models))),
-        OverviewGroup("Training", tuple(_training_lines(checkpoint))),
-        OverviewGroup(*_memory(checkpoint, models, target, loading)),
-        OverviewGroup("File", tuple(_file_lines(checkpoint))),
-    )
-    return Overview(
-        title=_title(checkpoint, models),
-        groups=tuple(OverviewGroup(title, tuple(map(_shown, lines))) for title, lines in groups if lines),
-    )
+    group = _shown(_memory(checkpoint, find_contents(checkpoint), target, loading))
+    return about if group is None else replace(about, groups=(*about.groups[:-1], group, *about.groups[-1:]))
 
 
 _MOST_TEXT = 200
 
 
-def _shown(line: OverviewLine) -> OverviewLine:
-    caption, text, why = (escape_text(cut_text(text, _MOST_TEXT)) for text in line[:3])
-    return OverviewLine(caption, text, why, line.query)
+def _shown(group: OverviewGroup) -> OverviewGroup | None:
+    """Return a group as plain text of a bounded length; None for one without lines."""
+    lines = []
+    for line in group.lines:
+        caption, text, why = (escape_text(cut_text(text, _MOST_TEXT)) for text in line[:3])
+        lines.append(OverviewLine(caption, text, why, line.query))
+    return OverviewGroup(group.title, tuple(lines)) if lines else None
 
 
 # --- what is said of them -----------------------------------------------------------------------------------
@@ -220,9 +228,8 @@ def _lines_of(checkpoint: Checkpoint, model: ModelFacts) -> Iterator[OverviewLin
         said = ", ".join(f"{name} = {other}" for name, other in tied[:2])
         more = f" and {len(tied) - 2:,} more" if len(tied) > 2 else ""
         yield OverviewLine("Tied", said + more, "counted once")
-    frozen, why = _frozen_names(checkpoint, model)
-    if frozen:
-        yield _frozen_line(model, frozen, why)
+    if model.frozen:
+        yield _frozen_line(model)
 
 
 def _size_text(model: ModelFacts) -> str:
@@ -266,21 +273,6 @@ def _dtype_query(model: ModelFacts) -> str:
     return f"{filter_for('dtype', names[-1], names)} role:parameter" if len(names) > 1 else ""
 
 
-def _frozen_names(checkpoint: Checkpoint, model: ModelFacts) -> tuple[tuple[str, ...], str]:
-    """Return which parameters are not trained, and why: they say so, or no optimizer has them."""
-    if model.frozen:
-        return model.frozen, "they ask for no gradient"
-    mine = [optimizer for optimizer in checkpoint.optimizers if optimizer.models == (model.path,)]
-    if not mine or len(mine) != len(checkpoint.optimizers):
-        return (), ""
-    if any(one.naming in {"partial", "unknown"} or one.with_state < one.parameters for one in mine):
-        return (), ""
-    named = {row.parameter for row in checkpoint.tensors if row.role == "optimizer" and row.part_of is None}
-    left = tuple(name for name in model.sizes if name not in named)
-    is_told = None not in named and len(left) < len(model.sizes)
-    return (left, "no optimizer of this file has them") if is_told else ((), "")
-
-
 def _common_module(names: tuple[str, ...]) -> str:
     """Return the module that all names stand in, or nothing."""
     first, last = min(names).split("."), max(names).split(".")
@@ -288,9 +280,9 @@ def _common_module(names: tuple[str, ...]) -> str:
     return ".".join(step for step, _ in same)
 
 
-def _frozen_line(model: ModelFacts, names: tuple[str, ...], why: str) -> OverviewLine:
-    size = sum(model.sizes.get(name, 0) for name in names)
-    text = f"{format_count(len(names), 'tensor')}, {format_quantity(size)} parameters"
+def _frozen_line(model: ModelFacts) -> OverviewLine:
+    names, why = model.frozen, model.why_frozen
+    text = f"{format_count(len(names), 'tensor')}, {format_quantity(model.frozen_parameters)} parameters"
     below = _common_module(names)
     is_all = sum(name.startswith(f"{below}.") for name in model.sizes) == len(names)
     query = f"{_below(below, '.')} role:parameter" if is_all and _below(below, ".") else ""
@@ -523,7 +515,7 @@ _ADAM_MORE = 12
 
 def _memory(
     checkpoint: Checkpoint, contents: Contents, target: Profile, loading: Sequence[tuple[str, str]]
-) -> tuple[str, tuple[OverviewLine, ...]]:
+) -> OverviewGroup:
     """Return what loading, inference and training take, against the memory of the device where things go."""
     device = target.destination
     room = memory_of(target).get(device)
@@ -532,7 +524,7 @@ def _memory(
     lines = [OverviewLine("Loading", "; ".join(said))] if loading else []
     models = contents.models
     if not models:
-        return title, tuple(lines)
+        return OverviewGroup(title, tuple(lines))
     several = {1: "", 2: "both models: "}.get(len(models), f"all {len(models)} models: ")
     adapts, is_packed = is_adapter(checkpoint), any(model.packed for model in models)
     several = "the adapter alone, its model comes on top: " if adapts else several
@@ -546,12 +538,12 @@ def _memory(
     text = ", ".join(_of_room(nbytes, words, room) for words, nbytes in sizes)
     lines.append(OverviewLine("Inference", text, f"{several}weights and buffers, without activations"))
     if dtypes <= FLOATS and not is_packed and not adapts:
-        still = sum(model.sizes[name] for model in models for name in _frozen_names(checkpoint, model)[0])
+        still = sum(model.frozen_parameters for model in models)
         need = 4 * floats + others + _ADAM_MORE * (sum(model.parameters for model in models) - still)
         what = "gradients and moments of what is not frozen" if still else "gradients, two moments"
         why = f"{several}weights, {what}; without activations"
         lines.append(OverviewLine("Training", _of_room(need, "in float32 with Adam", room), why))
-    return title, tuple(lines)
+    return OverviewGroup(title, tuple(lines))
 
 
 def _of_room(nbytes: int, words: str, room: int | None) -> str:

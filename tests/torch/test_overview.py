@@ -11,7 +11,6 @@ from torch.optim.swa_utils import SWALR
 
 from inspector.model.build import open_checkpoint
 from inspector.report.overview import overview_of
-from inspector.target.profile import CPU_ONLY
 
 CLOSURE_WANTED = {"LBFGS"}
 OPTIMIZERS = (
@@ -52,7 +51,7 @@ SCHEDULERS = {
 def said(folder: Path, caption: str, **objects: object) -> str:
     path = folder / "run.pt"
     torch.save({name: one.state_dict() for name, one in objects.items()}, path)
-    groups = overview_of(open_checkpoint(str(path)), CPU_ONLY, ()).groups
+    groups = overview_of(open_checkpoint(str(path))).groups
     return next(line.text for group in groups for line in group.lines if line.caption == caption)
 
 

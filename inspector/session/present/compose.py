@@ -36,7 +36,7 @@ from inspector.report.charts.modules import ModuleMap, module_map
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.nodes import parameters_text
-from inspector.report.overview import Overview, overview_of
+from inspector.report.overview import Overview, overview_of, with_memory
 from inspector.report.words.formats import (
     before,
     format_label,
@@ -293,14 +293,16 @@ def forecast_page(
     )
 
 
-def _overview(document: Document, target: Profile, forecast: ForecastPage | None) -> Overview:
+def _overview(
+    about: Overview, document: Document, target: Profile, forecast: ForecastPage | None
+) -> Overview:
     loading: tuple[tuple[str, str], ...] = ()
     if forecast is not None:
         bars = () if forecast.chart is None else forecast.chart.bars
         loading = tuple((bar.label, bar.text) for bar in bars) or tuple(
             ("", note) for note in forecast.notes[:1]
         )
-    return overview_of(document.checkpoint, target, loading)
+    return with_memory(about, document.checkpoint, target, loading)
 
 
 def _optimizer_note(document: Document, routes: DeviceMap, routine: Routine) -> tuple[str, ...]:
@@ -633,6 +635,7 @@ REMEMBERED: Table = {
     # of the file alone
     "no_map": lambda document: nothing_to_map(document.checkpoint),
     "verdict": lambda document: judge(document.checkpoint),
+    "about": lambda document: overview_of(document.checkpoint),
     "file": _file,
     "status": _status,
     "nodes": _nodes_by_path,

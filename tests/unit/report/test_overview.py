@@ -6,7 +6,7 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.records import replace
-from inspector.report.overview import OPTIMIZERS, Overview, name_of, overview_of
+from inspector.report.overview import OPTIMIZERS, Overview, name_of, overview_of, with_memory
 from inspector.report.query import parse_query, searchable
 from inspector.resources import demo_path
 from inspector.target.profile import CPU_ONLY, Gpu, Profile
@@ -25,8 +25,12 @@ CARD = Profile(
 LINEAR = list(models.linear("fc.0", 3, 4))
 
 
+def seen(rows: Checkpoint, target: Profile = CPU_ONLY, loading: tuple[tuple[str, str], ...] = ()) -> Overview:
+    return with_memory(overview_of(rows), rows, target, loading)
+
+
 def lines(found: Overview | Checkpoint) -> dict[str, str]:
-    found = overview_of(found, CPU_ONLY, ()) if isinstance(found, Checkpoint) else found
+    found = seen(found) if isinstance(found, Checkpoint) else found
     return {line.caption: line.text for group in found.groups for line in group.lines}
 
 
@@ -35,7 +39,7 @@ def whys(found: Overview) -> dict[str, str]:
 
 
 def test_the_demo():
-    found = overview_of(open_checkpoint(str(demo_path())), CPU_ONLY, (("CPU memory", "1.4 MB"),))
+    found = seen(open_checkpoint(str(demo_path())), loading=(("CPU memory", "1.4 MB"),))
     assert found.title == "ResNet-like, 44.4K parameters"
     assert [group.title for group in found.groups] == ["Model", "Training", "Memory needed on cpu", "File"]
     assert lines(found) == {
@@ -65,7 +69,7 @@ def test_what_a_line_speaks_of_is_found_by_its_search():
     found = searchable(rows)
     queries = {
         line.caption: parse_query(line.query).find(found)
-        for group in overview_of(rows, CPU_ONLY, ()).groups
+        for group in seen(rows).groups
         for line in group.lines
         if line.query
     }
@@ -78,7 +82,7 @@ def test_what_a_line_speaks_of_is_found_by_its_search():
 def test_memory_is_that_of_the_models_alone_and_is_held_against_the_card():
     named = list(models.llama())
     rows = checkpoint(*state(named, "model", dtype="bfloat16"), *models.slots(named, "optimizer"))
-    found = overview_of(rows, CARD, ())
+    found = seen(rows, CARD)
     assert found.groups[-2].title == "Memory needed on cuda:0, of 24.0 GB"
     assert lines(found)["Inference"] == "29.0 GB in float32 (5.0 GB too much), 14.5 GB in bfloat16"
     assert lines(found)["Training"] == "116 GB in float32 with Adam (91.9 GB too much)"
@@ -93,7 +97,7 @@ def test_a_cast_leaves_counters_as_they_are():
 
 def test_two_models_are_needed_both_and_copies_once():
     two = checkpoint(*state(LINEAR, "netG"), *state(LINEAR, "netD"))
-    assert overview_of(two, CPU_ONLY, ()).title == "2 models, 30 parameters"
+    assert seen(two).title == "2 models, 30 parameters"
     assert lines(two)["netG"] == "15 in float32, 60 B"
     assert lines(two)["Inference"] == "120 B in float32, 60 B in bfloat16"
     copied = checkpoint(
@@ -114,7 +118,7 @@ def test_quantized_weights_are_not_trained_and_packed_ones_not_cast():
 
 
 def test_an_adapter_says_that_its_model_is_not_there():
-    found = overview_of(checkpoint(*state(models.lora())), CPU_ONLY, ())
+    found = seen(checkpoint(*state(models.lora())))
     assert found.title == "LoRA adapter, rank 8, 295K parameters"
     assert lines(found)["Layers"].startswith("in 12 blocks in base_model.model.transformer.h")
     assert "its model comes on top" in whys(found)["Inference"]
@@ -125,7 +129,7 @@ def test_a_file_of_several_says_that_it_is_one():
     part = checkpoint(
         *state(models.llama(range(16, 32), is_whole=False)), notes=(Note(NoteKind.PART_OF, ("model.json",)),)
     )
-    found = overview_of(part, CPU_ONLY, ())
+    found = seen(part)
     assert found.title == "Llama-like, 3.49B parameters in this part"
     assert lines(found)["Layers"] == "16 blocks (numbers 16 to 31) of 4,096 in model.layers"
     assert lines(found)["Part"] == "one file of several"
@@ -136,7 +140,7 @@ def test_what_no_optimizer_has_is_frozen_and_takes_no_gradient():
     named = [*models.linear("body.0", 3, 4), *models.linear("head.0", 2, 3)]
     sure = optimizer("opt", parameters=2, with_state=2, models=("model",))
     rows = (*state(named, "model"), *models.slots(named[2:], "opt"))
-    found = overview_of(checkpoint(*rows, sure), CPU_ONLY, ())
+    found = seen(checkpoint(*rows, sure))
     assert lines(found)["Frozen"] == "2 tensors, 15 parameters"
     assert whys(found)["Frozen"] == "body.0: no optimizer of this file has them"
     assert lines(found)["Training"] == f"{4 * 23 + 12 * 8} B in float32 with Adam"
@@ -175,7 +179,7 @@ def test_an_optimizer_that_was_pickled_is_named_by_its_class():
         globals=(GlobalUse(name="torch.optim.radam.RAdam", count=1),),
     )
     assert lines(rows)["Optimizer"] == "RAdam"
-    assert overview_of(rows, CPU_ONLY, ()).title == "State of an optimizer, without a model"
+    assert seen(rows).title == "State of an optimizer, without a model"
 
 
 def test_scores_have_six_digits_and_settings_are_none():
@@ -192,9 +196,9 @@ def test_scores_have_six_digits_and_settings_are_none():
 
 def test_files_without_a_model_say_what_they_are():
     state_ = tensor("cuda_rng_state", role="rng", dtype="uint8")
-    assert overview_of(checkpoint(state_), CPU_ONLY, ()).title == "States of random number generators"
-    assert overview_of(checkpoint(tensor("x"), tensor("y")), CPU_ONLY, ()).title == "Data: 2 tensors"
-    assert overview_of(checkpoint(value("a")), CPU_ONLY, ()).title == "No tensors: 1 value"
+    assert seen(checkpoint(state_)).title == "States of random number generators"
+    assert seen(checkpoint(tensor("x"), tensor("y"))).title == "Data: 2 tensors"
+    assert seen(checkpoint(value("a"))).title == "No tensors: 1 value"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +221,7 @@ def test_files_without_a_model_say_what_they_are():
     ],
 )
 def test_genuine_files(name, title):
-    assert overview_of(open_checkpoint(str(FILES / name)), CPU_ONLY, ()).title == title
+    assert seen(open_checkpoint(str(FILES / name))).title == title
 
 
 def test_what_comes_from_a_file_is_plain_and_of_bounded_length():
@@ -231,7 +235,7 @@ def test_what_comes_from_a_file_is_plain_and_of_bounded_length():
         value("scaler/x", "_growth_tracker"),
         optimizer(evil),
     )
-    found = overview_of(rows, CPU_ONLY, (("cpu", evil),))
+    found = seen(rows, loading=(("cpu", evil),))
     for text in (found.title, *(text for group in found.groups for line in group.lines for text in line)):
         assert is_harmless(text)
         assert len(text) < 2_000
