@@ -66,7 +66,7 @@ FAMILIES = (
         "model.diffusion_model.input_blocks.0.0.weight first_stage_model.encoder.conv_in.weight",
     ),
     _row(
-        "latent diffusion UNet",
+        "Latent-diffusion UNet",
         ".input_blocks.#.# .middle_block.# .output_blocks.#",
         "CompVis/stable-diffusion ldm/modules/diffusionmodules/openaimodel.py",
         "input_blocks.1.0.in_layers.0.weight middle_block.0.in_layers.0.weight "
@@ -75,14 +75,14 @@ FAMILIES = (
         is_kind=True,
     ),
     _row(
-        "diffusion UNet",
+        "Diffusion UNet",
         ".down_blocks.#.resnets.#.time_emb_proj. .up_blocks.#.resnets.#",
         "diffusers models/unets/unet_2d_condition.py",
         "down_blocks.0.resnets.0.time_emb_proj.weight up_blocks.0.resnets.0.conv1.weight",
         is_kind=True,
     ),
     _row(
-        "autoencoder of latent diffusion",
+        "Autoencoder of latent diffusion",
         ".encoder.down_blocks.#.resnets.# .decoder.up_blocks.#.resnets.#",
         "diffusers models/autoencoders/autoencoder_kl.py",
         "encoder.down_blocks.0.resnets.0.conv1.weight decoder.up_blocks.0.resnets.0.conv1.weight",
@@ -438,28 +438,28 @@ FAMILIES = (
     ),
     # Policies, graphs, and torch's own.
     _row(
-        "actor and critic of Stable-Baselines3",
+        "Stable-Baselines3 actor and critic",
         ".mlp_extractor.policy_net.# .action_net. .value_net.",
         "DLR-RM/stable-baselines3 common/policies.py",
         "mlp_extractor.policy_net.0.weight action_net.weight value_net.weight",
         is_kind=True,
     ),
     _row(
-        "Q-network of Stable-Baselines3",
+        "Stable-Baselines3 Q-network",
         ".q_net.q_net.# .q_net_target.q_net.#",
         "DLR-RM/stable-baselines3 dqn/policies.py",
         "q_net.q_net.0.weight q_net_target.q_net.0.weight",
         is_kind=True,
     ),
     _row(
-        "actor and critics of Stable-Baselines3 (SAC or TD3)",
+        "Stable-Baselines3 actor and critics (SAC or TD3)",
         ".actor. .critic.qf0.# .critic_target.qf0.#",
         "DLR-RM/stable-baselines3 sac/policies.py",
         "actor.mu.weight critic.qf0.0.weight critic_target.qf0.0.weight",
         is_kind=True,
     ),
     _row(
-        "transformer of torch.nn",
+        "torch.nn transformer",
         ".layers.#.self_attn.in_proj_weight .layers.#.linear1. .layers.#.linear2.",
         "torch nn/modules/transformer.py",
         "encoder.layers.0.self_attn.in_proj_weight encoder.layers.0.linear1.weight "

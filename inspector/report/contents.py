@@ -91,6 +91,8 @@ _COPY = re.compile(
     r"(^|[_/])(best|last|latest|backup|init|initial|prev|previous|old|current)(_|$)", re.IGNORECASE
 )
 _MOST_MODELS = 64
+_ARCHITECTURE = "metadata/general.architecture"
+"""Where a GGUF file says what it is."""
 
 
 @once
@@ -107,9 +109,12 @@ def find_contents(checkpoint: Checkpoint) -> Contents:
             parts.setdefault(checkpoint.tensors[row.part_of].path, []).append(row)
     within = dict(islice(grouped.items(), _MOST_MODELS))
     shared = _share(checkpoint, (row for rows in within.values() for row in rows))
+    says = next((row.text for row in checkpoint.values if row.path == _ARCHITECTURE), "")
     found = [
         _with_frozen(checkpoint, _read_model(path, rows, parts, shared)) for path, rows in within.items()
     ]
+    if says and len(found) == 1 and not found[0].family:
+        found = [replace(found[0], family=says, why=f"by {_ARCHITECTURE}")]
     averages = tuple(model for model in found if model.is_average and model.parameters)
     models: list[ModelFacts] = []
     copies: list[ModelFacts] = []
@@ -262,7 +267,7 @@ _RANK = re.compile(r"(?:^|\.)lora_(A|down|embedding_A)(?:\.|$)")
 _ADAPTERS = (
     ("LoRA adapter", re.compile(r"(^|\.)lora_")),
     ("IA\u00b3 adapter", re.compile(r"(^|\.)ia3_")),
-    ("prompt of an adapter", re.compile(r"(^|\.)prompt_embeddings")),
+    ("Prompt adapter", re.compile(r"(^|\.)prompt_embeddings")),
 )
 
 

@@ -143,11 +143,6 @@ def _title_without_model(checkpoint: Checkpoint) -> str:
 
 def _model_lines(checkpoint: Checkpoint, contents: Contents) -> Iterator[OverviewLine]:
     models = contents.models
-    if _is_part(checkpoint):
-        yield OverviewLine("Part", "one file of several", "what follows counts this file alone")
-    shards = find_shards(checkpoint)
-    if shards is not None:
-        yield OverviewLine("Part", "what one process had", "shapes are those of whole tensors, bytes its own")
     yield from _called(checkpoint)
     yield from map(_one_line, models[:_MOST_LISTED] if len(models) > 1 else ())
     yield from _lines_of(checkpoint, models[0]) if len(models) == 1 else ()
@@ -155,18 +150,18 @@ def _model_lines(checkpoint: Checkpoint, contents: Contents) -> Iterator[Overvie
         yield OverviewLine("And", f"{len(models) - _MOST_LISTED} more models")
     for caption, others in (("Copies", contents.copies), ("Averages", contents.averages)):
         sizes = [
-            f"{_place(model)}, {format_nbytes(model.nbytes) if model.nbytes else '(the same bytes)'}"
+            f"{_place(model)}, {format_nbytes(model.nbytes) + ' more' if model.nbytes else 'the same bytes'}"
             for model in others[:_MOST_LISTED]
         ]
         if sizes:
             more = f" and {len(others) - len(sizes)} more" if len(others) > len(sizes) else ""
             query = "role:ema" if caption == "Averages" and not models[0].is_average else ""
-            yield OverviewLine(caption, f"{'; '.join(sizes)}{more}, counted apart", "", query)
+            yield OverviewLine(caption, f"{'; '.join(sizes)}{more}", "", query)
 
 
 _MOST_LISTED = 4
 _CALLED = re.compile(
-    r"^(arch|architecture|model_name|model_type|.*/general\.architecture|(config|args|hparams|hyper_parameters|opt|cfg|"
+    r"^(arch|architecture|model_name|model_type|(config|args|hparams|hyper_parameters|opt|cfg|"
     r"model_args|train_args)/\.?(arch|architecture|model|model_name|model_type|backbone|encoder_name)|"
     r"\.__metadata__/(modelspec\.architecture|ss_base_model_version))$"
 )
@@ -213,7 +208,9 @@ def _lines_of(checkpoint: Checkpoint, model: ModelFacts) -> Iterator[OverviewLin
         yield OverviewLine("Family", model.family, model.why)
     parts = _parts(model)
     if model.blocks:
-        yield OverviewLine("Layers", f"{layers_text(model)} in {_homes_text(model.blocks)}")
+        yield OverviewLine(
+            "Layers", f"{layers_text(model).removeprefix('in ')} in {_homes_text(model.blocks)}"
+        )
     elif parts and not model.family:
         yield OverviewLine("Parts", ", ".join(f"{name} {format_quantity(size)}" for name, size in parts))
     why = "packed matrices hold more numbers than their shapes say" if model.packed else ""
@@ -348,11 +345,11 @@ SCHEDULERS = (
 )
 
 _COUNTED = re.compile(
-    r"(^|/)(epoch|current_epoch|global_step|step|iteration|iter|num_updates|updates|samples_seen|tokens_seen)$",
+    r"(^|/)(epoch|current_epoch|global_step|step|iteration|iter|iter_num|current_step|num_updates|updates|samples_seen|tokens_seen)$",
     re.IGNORECASE,
 )
 _SCORED = re.compile(
-    r"(^|[_/.~-])(loss|acc|accuracy|score|metric|metrics|f1|auc|bleu|wer|cer|ppl|perplexity|fitness|miou|map|map50|psnr|fid|"
+    r"(^|[_/.~-])(loss[a-z]?|losses|acc|accuracy|score|metric|metrics|f1|auc|bleu|wer|cer|ppl|perplexity|fitness|miou|map|map50|psnr|fid|"
     r"reward|top1|top5)([_/.~0-9-]|$)",
     re.IGNORECASE,
 )
@@ -480,6 +477,10 @@ _VERSION = re.compile(r"^[A-Za-z-]*_?version$|^__version__$|^date$")
 
 
 def _file_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
+    if _is_part(checkpoint):
+        yield OverviewLine("Part of", "several files; what is said here is of this one alone")
+    if find_shards(checkpoint) is not None:
+        yield OverviewLine("Part of", "several processes; shapes are those of whole tensors")
     written = written_by(checkpoint)
     others = [
         f"{row.path.removesuffix('version').strip('_') or 'version'} {row.text}"

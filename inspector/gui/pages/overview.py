@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
@@ -17,6 +18,8 @@ from inspector.overriding import override
 from inspector.report.overview import Overview, OverviewGroup, OverviewLine
 from inspector.session.screen import Screen
 
+_BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=[KMGTPE]?B\b|%)")
+"""A number and its unit stand in one line."""
 _CAPTION_WIDTH = 104
 _TWO_COLUMNS = 760
 _LONGEST_WORD, _LEAST_TEXT = 24, 40
@@ -33,7 +36,7 @@ class OverviewPanel(ScrollPanel):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "Overview")
         self._shown: Overview | None = None
-        self._query = ""
+        self._query = self._path = ""
         self._columns = QBoxLayout(QBoxLayout.Direction.TopToBottom)
 
     def show_screen(self, screen: Screen) -> None:
@@ -52,7 +55,9 @@ class OverviewPanel(ScrollPanel):
             self._columns.addWidget(_build_half(half), 1, TOP)
         self.cards.addWidget(holder)
         self.cards.addStretch(1)
-        self.verticalScrollBar().setValue(0)
+        if self._path != screen.path:  # else a machine or a map was chosen, and what is read stays in sight
+            self.verticalScrollBar().setValue(0)
+        self._path = screen.path
 
     @override
     def resizeEvent(self, arg__1: QResizeEvent) -> None:
@@ -110,6 +115,7 @@ def _build_text(line: OverviewLine) -> QWidget:
 
 
 def _wrapped(words: str, role: str = "") -> QWidget:
+    words = _BEFORE_UNIT.sub("\u00a0", words)
     is_long = max(map(len, words.split()), default=0) > _LONGEST_WORD
     text = WrappedText(words, role) if is_long else plain_label(words, role, wrap=True, selectable=True)
     text.setMinimumWidth(_LEAST_TEXT)

@@ -47,7 +47,7 @@ def test_the_demo():
         "Family": "ResNet-like",
         "Layers": "2 + 2 + 2 blocks in layer1, layer2, layer3",
         "Parameters": "44.4K (44,370) in float32, 177 KB",
-        "Averages": "ema, 177 KB, counted apart",
+        "Averages": "ema, 177 KB more",
         "Optimizer": "Adam, learning rate 0.0001",
         "Its state": "step, exp_avg, exp_avg_sq: 355 KB, 49.5 % of all bytes",
         "Scheduler": "MultiStepLR, at its step 50",
@@ -104,7 +104,7 @@ def test_two_models_are_needed_both_and_copies_once():
         *state(LINEAR, "model"), *state(LINEAR, "best_model"), *state(LINEAR, "ema", role="ema")
     )
     assert lines(copied)["Inference"] == "60 B in float32, 30 B in bfloat16"
-    assert lines(copied)["Copies"] == "best_model, 60 B, counted apart"
+    assert lines(copied)["Copies"] == "best_model, 60 B more"
 
 
 def test_quantized_weights_are_not_trained_and_packed_ones_not_cast():
@@ -120,7 +120,7 @@ def test_quantized_weights_are_not_trained_and_packed_ones_not_cast():
 def test_an_adapter_says_that_its_model_is_not_there():
     found = seen(checkpoint(*state(models.lora())))
     assert found.title == "LoRA adapter, rank 8, 295K parameters"
-    assert lines(found)["Layers"].startswith("in 12 blocks in base_model.model.transformer.h")
+    assert lines(found)["Layers"].startswith("12 blocks in base_model.model.transformer.h")
     assert "its model comes on top" in whys(found)["Inference"]
     assert "Training" not in lines(found)
 
@@ -132,7 +132,7 @@ def test_a_file_of_several_says_that_it_is_one():
     found = seen(part)
     assert found.title == "Llama-like, 3.49B parameters in this part"
     assert lines(found)["Layers"] == "16 blocks (numbers 16 to 31) of 4,096 in model.layers"
-    assert lines(found)["Part"] == "one file of several"
+    assert lines(found)["Part of"] == "several files; what is said here is of this one alone"
     assert whys(found)["Inference"].startswith("what is in this file alone")
 
 
@@ -185,13 +185,14 @@ def test_an_optimizer_that_was_pickled_is_named_by_its_class():
 def test_scores_have_six_digits_and_settings_are_none():
     rows = checkpoint(
         value("epoch", text="12"),
+        value("lossG", type="float", text="0.69314718"),
         value("val_loss", type="float", text="5.813959432e-06"),
         value("metrics", "f1", type="float", text="0.9137"),
         value("lr", type="float", text="0.1"),
         value("config", "epochs", text="90"),
         value("loss_name", type="str", text="mse"),
     )
-    assert lines(rows)["Reached"] == "epoch 12, val_loss 5.81396e-06, f1 0.9137"
+    assert lines(rows)["Reached"] == "epoch 12, lossG 0.693147, val_loss 5.81396e-06, f1 0.9137"
 
 
 def test_files_without_a_model_say_what_they_are():
@@ -214,7 +215,7 @@ def test_files_without_a_model_say_what_they_are():
         ("peft/lora", "LoRA adapter, rank 2, 256 parameters"),
         ("peft/ia3", "IA\u00b3 adapter, 64 parameters"),
         ("ultralytics/detect_last.pt", "YOLO detector, 48.4K parameters"),
-        ("sb3/dqn.zip", "Q-network of Stable-Baselines3, 260 parameters"),
+        ("sb3/dqn.zip", "Stable-Baselines3 Q-network, 260 parameters"),
         ("torch/optimizer_alone_cuda.pt", "State of an optimizer, without a model"),
         ("transformers/gpt2_run/rng_state.pth", "States of random number generators"),
         ("lightning/gan.ckpt", "Model, 152 parameters"),
