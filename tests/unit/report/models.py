@@ -17,7 +17,7 @@ def state(named: Named, *home: Key, dtype: str = "float32", role: str = "") -> l
     """Return the tensors of a state dict, each with a storage of its own; counters are int64."""
     rows: list[Tensor | Storage] = []
     for name, shape in named:
-        own = "int64" if name.endswith("num_batches_tracked") else dtype
+        own = "int64" if name.endswith(("num_batches_tracked", "n_averaged")) else dtype
         nbytes, key = prod(shape) * SIZES[own], "/".join(map(str, (*home, name)))
         kind = role or ("buffer" if is_buffer(name, own) else "parameter")
         fields = {"shape": shape, "dtype": own, "nbytes": nbytes, "storage": key, "role": kind}

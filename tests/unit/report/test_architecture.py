@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 
 import pytest
@@ -85,6 +86,16 @@ def test_blocks_are_counted_and_their_width_is_no_other_size():
 def test_experts_are_no_blocks():
     (row,) = find_blocks(weights(models.llama(range(4), experts=8)))
     assert (row.where, row.counts, row.width, row.experts) == ("model.layers.N", (4,), 4096, 8)
+    named = []
+    for number, expert in product(range(2), range(4)):
+        at = f"layers.{number}.experts.{expert}"
+        named += [
+            *linear(f"{at}.w1", 64, 16),
+            *linear(f"{at}.w2", 16, 64),
+            (f"layers.{number}.gate", (4, 16)),
+        ]
+    (row,) = find_blocks(weights(named))
+    assert (row.where, row.counts, row.experts) == ("layers.N", (2,), 4)
 
 
 def test_the_blocks_of_a_part_of_a_model_keep_their_numbers():
@@ -126,5 +137,7 @@ def test_matrices_of_an_adapter_do_not_make_its_rank_a_width():
 
 
 def test_names_of_endless_forms_are_not_looked_through():
-    assert find_family(f"transformer.h.0.attn.c_attn.mlp{number}x" for number in range(5_000)) is None
+    known = [name for name, _ in models.gpt2(2)]
+    assert find_family([*known, *(f"odd{number}" for number in range(100))]) is not None
+    assert find_family([*known, *(f"odd{number}" for number in range(5_000))]) is None
     assert find_blocks(weights((f"{'1.' * 500}{number}.weight", (2, 2)) for number in range(100))) == ()

@@ -84,6 +84,14 @@ def test_an_average_alone_is_the_model():
     assert model.parameters == 124_439_808 - 10 * 7_087_872
 
 
+def test_the_count_of_averages_is_no_part_of_a_model():
+    named = [("n_averaged", ()), *models.linear("module.0", 3, 4)]
+    contents = find_contents(
+        checkpoint(*state(models.linear("0", 3, 4), "model"), *state(named, "swa", role="ema"))
+    )
+    assert [(one.parameters, one.buffers, one.others_nbytes) for one in contents.averages] == [(15, 0, 0)]
+
+
 def test_two_models_of_the_same_names_are_two():
     """The discriminators of a CycleGAN have the same names and shapes, and both are needed."""
     named = list(models.linear("main.0", 3, 4))
