@@ -604,18 +604,23 @@ class _Row:
 def find_blocks(weights: Sequence[Weight]) -> tuple[Blocks, ...]:
     """Return the blocks that hold most of a model, those of one kind together; nothing where none do."""
     rows: dict[str, _Row] = {}
+    known: dict[str, tuple[_Step, ...]] = {}
     total = 0
     for name, shape, size, is_plain in weights:
         total += 0 if _EMBEDDING.search(name) else size
-        for before, number, after in _steps(name):
-            row = rows.setdefault(before, _Row())
+        for before, number, after in _steps(name, known):
+            row = rows.get(before)
+            if row is None:
+                row = rows[before] = _Row()
             row.elements += size
             row.modules.setdefault(number, {})[after] = len(shape)
             if is_plain and len(shape) == _MATRIX and "lora_" not in after:
-                known = row.shapes.setdefault(after, set(shape))
-                known &= set(shape)
+                sizes = row.shapes.setdefault(after, set(shape))
+                sizes &= set(shape)
     found = {before: row for before, row in rows.items() if row.is_of_blocks}
-    outer = {name: row for name, row in found.items() if not any(at in found for at, _, _ in _steps(name))}
+    outer = {
+        name: row for name, row in found.items() if not any(at in found for at, _, _ in _steps(name, {}))
+    }
     if 2 * sum(row.elements for row in outer.values()) <= total:
         return ()
     outer = {
@@ -653,9 +658,19 @@ def _width(shapes: dict[str, set[int]]) -> int | None:
     return None if is_tie or ranked[0][1] < 2 else ranked[0][1]
 
 
-def _steps(name: str) -> Iterator[tuple[str, int, str]]:
-    """Yield the numbers in a name, with what stands before each, and behind it as a pattern."""
-    for place, found in enumerate(_NUMBER.finditer(name[:_MOST_NAME])):
-        if place == _MOST_STEPS:
-            return
-        yield name[: found.start()], int(found[0]), pattern_of(name[found.end() + 1 :])
+_Step = tuple[str, int, str]
+"""What stands before a number in a name, the number, and what stands behind it as a pattern."""
+
+
+def _steps(name: str, known: dict[str, tuple[_Step, ...]], left: int = _MOST_STEPS) -> Iterator[_Step]:
+    """Yield the numbers in a name; `known` has those of endings, which the blocks of a model have in common."""
+    found = _NUMBER.search(name, 0, _MOST_NAME) if left else None
+    if found is None:
+        return
+    ending = name[found.end() + 1 : _MOST_NAME]
+    inner = known.get(ending)
+    if inner is None:
+        inner = known[ending] = tuple(_steps(ending, known, left - 1))
+    yield name[: found.start()], int(found[0]), pattern_of(ending) if inner else ending
+    for before, number, after in inner:
+        yield name[: found.end() + 1] + before, number, after

@@ -91,6 +91,8 @@ _COPY = re.compile(
     r"(^|[_/])(best|last|latest|backup|init|initial|prev|previous|old|current)(_|$)", re.IGNORECASE
 )
 _MOST_MODELS = 64
+_MOST_TOLD = 200_000
+"""Names are looked through in models of so many tensors: the largest that is known has 150,000."""
 _ARCHITECTURE = "metadata/general.architecture"
 """Where a GGUF file says what it is."""
 
@@ -193,7 +195,10 @@ class _Draft:
             self.buffers_nbytes += nbytes
 
     def _name_of(self, row: Tensor) -> str:
-        return ".".join(str(key) for key in row.keys[self.steps :] if key not in DICTIONARIES)
+        steps = row.keys[self.steps :]
+        if len(steps) == 1:
+            return str(steps[0])
+        return ".".join([str(key) for key in steps if key not in DICTIONARIES])
 
     def _add_parameter(self, row: Tensor, name: str, size: int, stored: str) -> None:
         self.dtypes[row.dtype if row.storage else stored] += size
@@ -207,12 +212,13 @@ def _read_model(path: str, tensors: list[Tensor], parts: _Parts, shared: _Shared
     draft = _Draft(path, parts, shared)
     for row in tensors:
         draft.add(row)
-    family, why = _family_text(draft.weights)
+    told = draft.weights if len(draft.weights) <= _MOST_TOLD else []
+    family, why = _family_text(told)
     return ModelFacts(
         path=path,
         family=family,
         why=why,
-        blocks=find_blocks(draft.weights),
+        blocks=find_blocks(told),
         parameters=sum(draft.sizes.values()),
         dtypes=tuple(draft.dtypes.most_common()),
         packed=draft.packed,

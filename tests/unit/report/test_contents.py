@@ -125,6 +125,12 @@ def test_an_adapter_is_told_with_its_rank():
     )
 
 
+def test_a_model_of_too_many_tensors_is_counted_and_not_looked_through(monkeypatch):
+    monkeypatch.setattr("inspector.report.contents._MOST_TOLD", 20)
+    model = of(*state(models.gpt2()))
+    assert (model.parameters, model.family, model.blocks) == (124_439_808, "", ())
+
+
 def test_nothing_false_is_said_of_what_is_not_known():
     assert summary_of(checkpoint(*state(models.linear("fc.0", 3, 4)))) == ""
     assert summary_of(checkpoint()) == ""
