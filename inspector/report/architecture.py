@@ -663,7 +663,7 @@ _Step = tuple[str, int, str]
 
 
 def _steps(name: str, known: dict[str, tuple[_Step, ...]], left: int = _MOST_STEPS) -> Iterator[_Step]:
-    """Yield the numbers in a name; `known` has those of endings, which the blocks of a model have in common."""
+    """Yield the numbers in a name; `known` has those of endings, which blocks have in common."""
     found = _NUMBER.search(name, 0, _MOST_NAME) if left else None
     if found is None:
         return
