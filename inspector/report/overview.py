@@ -63,21 +63,43 @@ class OverviewGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """What is shown of a file at first: what it is in a few words, then its facts."""
+    """What is shown of a file at first: what it is in a few words, then its facts.
+
+    Attributes:
+        scores: Tensors of one number that are scores, by index, with their names; they have to be read.
+    """
 
     title: str
     groups: tuple[OverviewGroup, ...]
+    scores: tuple[tuple[int, str], ...] = ()
 
 
 def overview_of(checkpoint: Checkpoint) -> Overview:
     """Return what is known of a file whatever machine it is loaded on."""
     contents = find_contents(checkpoint)
     groups = (
-        OverviewGroup("Model", tuple(_model_lines(checkpoint, contents))),
-        OverviewGroup("Training", tuple(_training_lines(checkpoint))),
+        OverviewGroup(_MODEL, tuple(_model_lines(checkpoint, contents))),
+        OverviewGroup(_TRAINING, tuple(_training_lines(checkpoint))),
         OverviewGroup("File", tuple(_file_lines(checkpoint))),
     )
-    return Overview(title=_title(checkpoint, contents), groups=tuple(filter(None, map(_shown, groups))))
+    return Overview(
+        title=_title(checkpoint, contents),
+        groups=tuple(filter(None, map(_shown, groups))),
+        scores=tuple(islice(_scores(checkpoint), _MOST_SCORES)),
+    )
+
+
+def with_scores(about: Overview, found: Sequence[tuple[str, str]]) -> Overview:
+    """Return an overview with what was read of its scores, each with its name."""
+    line = OverviewLine(_BEST, ", ".join(f"{name} {short_value('float', text)}" for name, text in found))
+    group = next((one for one in about.groups if one.title == _TRAINING), OverviewGroup(_TRAINING, ()))
+    more = _shown(group._replace(lines=(*group.lines, line)))
+    others = [one for one in about.groups if one is not group]
+    place = sum(one.title == _MODEL for one in others)
+    return replace(about, groups=(*others[:place], *([more] if more else []), *others[place:]))
+
+
+_MODEL, _TRAINING, _BEST = "Model", "Training", "Scores"
 
 
 def with_memory(
@@ -469,6 +491,14 @@ def _progress(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
 
 
 _MOST_KEYS = 2
+
+
+def _scores(checkpoint: Checkpoint) -> Iterator[tuple[int, str]]:
+    """Yield the tensors of one number that are scores, with their names."""
+    for index, row in enumerate(checkpoint.tensors):
+        name = str(row.keys[-1]) if row.role == "other" and 0 < len(row.keys) <= _MOST_KEYS + 1 else ""
+        if name and all(size == 1 for size in row.shape) and (_COUNTED.search(name) or _SCORED.search(name)):
+            yield index, name
 
 
 # --- the file, and what it takes of a machine ---------------------------------------------------------------

@@ -23,7 +23,7 @@ _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=[KMGTPE]?B\b|%)")
 _CAPTION_WIDTH = 104
 _TWO_COLUMNS = 760
 _LONGEST_WORD, _LEAST_TEXT = 24, 40
-_BETWEEN = 12
+_BETWEEN, _BETWEEN_COLUMNS = 12, 32
 _LEFT = 2
 """So many groups stand at the left: the model and its training."""
 
@@ -48,9 +48,9 @@ class OverviewPanel(ScrollPanel):
         self.cards.addWidget(_wrapped(screen.overview.title, "lead"))
         parts = [self._build_group(group) for group in screen.overview.groups]
         holder = QWidget()
-        self._columns = QBoxLayout(self._direction, holder)
+        self._columns = QBoxLayout(QBoxLayout.Direction.TopToBottom, holder)
         self._columns.setContentsMargins(*NO_MARGINS)
-        self._columns.setSpacing(_BETWEEN)
+        self._arrange()
         for half in (parts[:_LEFT], parts[_LEFT:]):
             self._columns.addWidget(_build_half(half), 1, TOP)
         self.cards.addWidget(holder)
@@ -62,12 +62,14 @@ class OverviewPanel(ScrollPanel):
     @override
     def resizeEvent(self, arg__1: QResizeEvent) -> None:
         super().resizeEvent(arg__1)
-        self._columns.setDirection(self._direction)
+        self._arrange()
 
-    @property
-    def _direction(self) -> QBoxLayout.Direction:
+    def _arrange(self) -> None:
+        """Put the halves side by side, or one below the other."""
         is_wide = self.viewport().width() >= _TWO_COLUMNS
-        return QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+        direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+        self._columns.setDirection(direction)
+        self._columns.setSpacing(_BETWEEN_COLUMNS if is_wide else _BETWEEN)
 
     def _build_group(self, group: OverviewGroup) -> QWidget:
         holder, title = QWidget(), plain_label(group.title, "strong", wrap=True)

@@ -36,7 +36,7 @@ from inspector.report.charts.modules import ModuleMap, module_map
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.nodes import parameters_text
-from inspector.report.overview import Overview, overview_of, with_memory
+from inspector.report.overview import Overview, overview_of, with_memory, with_scores
 from inspector.report.words.formats import (
     before,
     format_label,
@@ -293,7 +293,7 @@ def forecast_page(
     )
 
 
-def _overview(
+def _overview_here(
     about: Overview, document: Document, target: Profile, forecast: ForecastPage | None
 ) -> Overview:
     loading: tuple[tuple[str, str], ...] = ()
@@ -303,6 +303,13 @@ def _overview(
             ("", note) for note in forecast.notes[:1]
         )
     return with_memory(about, document.checkpoint, target, loading)
+
+
+def _overview(overview_here: Overview, scalars: Mapping[int, str] | None) -> Overview:
+    """Return the overview, with the scores that are tensors once they were read."""
+    known = scalars or {}
+    found = [(name, known[index]) for index, name in overview_here.scores if index in known]
+    return with_scores(overview_here, found) if found else overview_here
 
 
 def _optimizer_note(document: Document, routes: DeviceMap, routine: Routine) -> tuple[str, ...]:
@@ -626,6 +633,7 @@ AT_ONCE: Table = {
     "strip": strip,
     "marks": marks_of,
     "scalars": scalars_of,
+    "overview": _overview,
     "values": values_page,
     "check": check_page,
 }
@@ -653,7 +661,7 @@ REMEMBERED: Table = {
     "routes": _routes,
     "planned_load": _planned_load,
     "forecast": forecast_page,
-    "overview": _overview,
+    "overview_here": _overview_here,
     "fitted": fitted_findings,
     "foretold": _banner,
     "banner": after_reading,

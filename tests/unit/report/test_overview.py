@@ -6,7 +6,7 @@ from inspector.containers.notes import Note, NoteKind
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint, GlobalUse
 from inspector.records import replace
-from inspector.report.overview import OPTIMIZERS, Overview, name_of, overview_of, with_memory
+from inspector.report.overview import OPTIMIZERS, Overview, name_of, overview_of, with_memory, with_scores
 from inspector.report.query import parse_query, searchable
 from inspector.resources import demo_path
 from inspector.target.profile import CPU_ONLY, Gpu, Profile
@@ -193,6 +193,23 @@ def test_scores_have_six_digits_and_settings_are_none():
         value("loss_name", type="str", text="mse"),
     )
     assert lines(rows)["Reached"] == "epoch 12, lossG 0.693147, val_loss 5.81396e-06, f1 0.9137"
+
+
+def test_scores_that_are_tensors_are_named_before_they_are_read():
+    score = {"role": "other", "shape": (), "nbytes": 4}
+    about = overview_of(
+        checkpoint(
+            *state(LINEAR, "model"),
+            tensor("best_val_loss", **score),
+            tensor("callbacks", "ModelCheckpoint", "best_model_score", **score),
+            tensor("loss_weights", **{**score, "shape": (3,)}),
+            tensor("lr", **score),
+        )
+    )
+    assert about.scores == ((2, "best_val_loss"), (3, "best_model_score"))
+    found = with_scores(about, [("best_val_loss", "2.8999998569488525"), ("best_model_score", "1e-07")])
+    assert [group.title for group in found.groups] == ["Model", "Training", "File"]
+    assert lines(found)["Scores"] == "best_val_loss 2.9, best_model_score 1e-07"
 
 
 def test_files_without_a_model_say_what_they_are():
