@@ -183,7 +183,7 @@ def _model_lines(checkpoint: Checkpoint, contents: Contents) -> Iterator[Overvie
 
 _MOST_LISTED = 4
 _CALLED = re.compile(
-    r"^(arch|architecture|model_name|model_type|(config|args|hparams|hyper_parameters|opt|cfg|"
+    r"^(arch|architecture|model_name|model_type|(config|config\.json|args|hparams|hyper_parameters|opt|cfg|"
     r"model_args|train_args)/\.?(arch|architecture|model|model_name|model_type|backbone|encoder_name)|"
     r"\.__metadata__/(modelspec\.architecture|ss_base_model_version))$"
 )

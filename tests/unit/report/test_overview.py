@@ -242,6 +242,12 @@ def test_genuine_files(name, title):
     assert seen(open_checkpoint(str(FILES / name))).title == title
 
 
+def test_what_stands_beside_a_model_in_its_folder_names_it():
+    rows = open_checkpoint(str(FILES / "transformers/vit_frozen"))
+    assert lines(rows)["Called"] == "vit, by config.json/model_type"
+    assert lines(rows)["Frozen"] == "4 tensors, 880 parameters"
+
+
 def test_what_comes_from_a_file_is_plain_and_of_bounded_length():
     evil = "\u202e<b>\x1b[31m" * 200
     rows = checkpoint(
