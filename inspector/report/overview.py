@@ -482,15 +482,17 @@ def _progress(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
         )
         if not is_number:
             continue
-        if len(row.keys) > 1:
-            is_told = str(row.keys[0]).lower() in _OF_RESULTS
-        else:
-            is_told = bool(_COUNTED.search(row.path) or _SCORED.search(row.path))
+        is_told = len(row.keys) > 1 and str(row.keys[0]).lower() in _OF_RESULTS
+        if len(row.keys) == 1 or row.keys[0] == _TRAINER:
+            name = str(row.keys[-1])
+            is_told = bool(_COUNTED.search(name) or _SCORED.search(name))
         if is_told:
             yield row.path, f"{unescaped_path(str(row.keys[-1]))} {short_value(row.type, row.text)}"
 
 
 _MOST_KEYS = 2
+_TRAINER = "trainer_state.json"
+"""Where the trainer of transformers keeps how far it is, beside its checkpoint."""
 
 
 def _scores(checkpoint: Checkpoint) -> Iterator[tuple[int, str]]:
@@ -503,7 +505,7 @@ def _scores(checkpoint: Checkpoint) -> Iterator[tuple[int, str]]:
 
 # --- the file, and what it takes of a machine ---------------------------------------------------------------
 
-_VERSION = re.compile(r"^[A-Za-z-]*_?version$|^__version__$|^date$")
+_VERSION = re.compile(r"^(config\.json/)?([A-Za-z-]*_?version|__version__|date)$")
 
 
 def _file_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
@@ -513,7 +515,7 @@ def _file_lines(checkpoint: Checkpoint) -> Iterator[OverviewLine]:
         yield OverviewLine("Part of", "several processes; shapes are those of whole tensors")
     written = written_by(checkpoint)
     others = [
-        f"{row.path.removesuffix('version').strip('_') or 'version'} {row.text}"
+        f"{str(row.keys[-1]).removesuffix('version').strip('_') or 'version'} {row.text}"
         for row in checkpoint.values[:_MOST_VALUES]
         if row.type == "str" and _VERSION.match(row.path)
     ]

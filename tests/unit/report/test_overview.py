@@ -245,6 +245,9 @@ def test_genuine_files(name, title):
 def test_what_stands_beside_a_model_in_its_folder_names_it():
     rows = open_checkpoint(str(FILES / "transformers/vit_frozen"))
     assert lines(rows)["Called"] == "vit, by config.json/model_type"
+    run = lines(open_checkpoint(str(FILES / "transformers/gpt2_run")))
+    assert run["Saved by"] == "torch 2.1 or later, transformers 5.23.0"
+    assert run["Reached"].startswith("epoch ")
     assert lines(rows)["Frozen"] == "4 tensors, 880 parameters"
 
 
