@@ -80,15 +80,15 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict, *, is_lost: bool) -> It
     tensors = format_count(len(checkpoint.tensors), "tensor")
     yield Line(escape_text(checkpoint.path), "file")
     yield Line(f"{form}, {tensors}, {format_nbytes(checkpoint.file_nbytes)}", indent="  ")
-    summary = summary_of(checkpoint)
-    if summary:
-        yield Line(summary, indent="  ")
     yield Line(verdict_words(safety), verdict_role(safety), "  ")
     if not is_lost and safety.verdict in _WITH_CODE and format_of(checkpoint.format).torch_loads:
         yield Line(before("code", is_first=True), indent="     ")
         yield Line(command("snippet", file_word(checkpoint.path)), "code", "       ")
     for note in sentences(checkpoint.notes):
         yield from prose(note, "  ")
+    summary = summary_of(checkpoint)
+    if summary:
+        yield Line(summary, indent="  ")
 
 
 def verdict_role(safety: SafetyVerdict) -> Role:

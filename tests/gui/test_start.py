@@ -1,4 +1,4 @@
-"""In which order the window starts: its frame, what reads files, the tree, and a first page without a chart."""
+"""In which order the window starts: its frame, what reads files, the tree, a first page without charts."""
 
 from __future__ import annotations
 
