@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from inspector.containers.notes import Note, NoteKind
@@ -14,6 +16,7 @@ from tests.frameworks.cases import FILES
 from tests.unit.report import models
 from tests.unit.report.models import state
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor, value
+from tests.work import growth
 
 CARD = Profile(
     id="this",
@@ -240,6 +243,31 @@ def test_files_without_a_model_say_what_they_are():
 )
 def test_genuine_files(name, title):
     assert seen(open_checkpoint(str(FILES / name))).title == title
+
+
+def of_blocks(number: int) -> str:
+    return f"model.layers.{number // 8}.part{number % 8}.weight"
+
+
+def of_numbers(number: int) -> str:
+    return f"{number}.{'1.2.' * 60}weight"
+
+
+def alone(number: int) -> str:
+    return f"odd{number}.weight"
+
+
+@pytest.mark.parametrize("name", [of_blocks, of_numbers, alone])
+def test_the_work_grows_with_the_tensors_whatever_their_names(name):
+    def prepare(tensors: int) -> Callable[[], object]:
+        slots = [tensor("optimizer", "state", row, "exp_avg", role="optimizer") for row in range(tensors)]
+        named = state(((name(row), (2, 2)) for row in range(tensors)), "model")
+        rows = checkpoint(
+            *named, *slots, *(value("meta", str(row)) for row in range(tensors)), optimizer("optimizer")
+        )
+        return lambda: seen(rows)
+
+    assert growth(prepare, 300, 1_200) < 1.2
 
 
 def test_what_stands_beside_a_model_in_its_folder_names_it():
