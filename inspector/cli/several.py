@@ -12,7 +12,7 @@ from inspector.cli.common import (
     as_checkpoint_error,
     complain_of,
     exit_code,
-    remark,
+    hint,
     say_failure,
 )
 from inspector.errors import CancelledError
@@ -50,9 +50,9 @@ def answer_each(
 
         line = summary(command, codes)
         if to_stderr:
-            remark(line)
+            hint(options, line)
         else:
-            options.display.show(page_of(lines_of([line])), apart=apart)
+            options.display.report(page_of(lines_of([line])), apart=apart)
     return max(codes)
 
 

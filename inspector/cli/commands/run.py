@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from inspector.rescue.journal import Journal
 
 SUMMARY = "Run a Python program with its loads mapped, and report which line needed it."
+USAGE = "-- COMMAND"
 EXAMPLES = ("run -- python train.py --epochs 3", "run --map 'cuda:*=cpu' -- torchrun train.py")
 NOTES = (
     "Every load of the program, and of the Pythons that it starts, puts storages whose "
@@ -21,6 +22,7 @@ NOTES = (
     "run is not changed: weights_only is as the program has it. Nothing is installed. The exit code is the "
     "program's, and the report goes to stderr."
 )
+IS_PLAIN = True
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +48,8 @@ def run(options: argparse.Namespace) -> int:
     rules = [parse_rule(text) for text in options.map]
     target = parse_wish(options.target or THIS)
     code, journal = run_rescued(words, rules, target, maps_missing=not rules or options.target is not None)
-    _report(journal, code)
+    if journal.failures or not options.quiet:
+        _report(journal, code)
     return end_alike(code)
 
 

@@ -20,7 +20,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="open the demo checkpoint")
     parser.add_argument("--fresh", action="store_true", help="ignore remembered settings")
     parser.add_argument("--python", metavar="PATH", help=PYTHONS)
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"{PROGRAM} {__version__}", help="print the version"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
