@@ -54,6 +54,7 @@ from inspector.remap.forms import (
     LeftOut,
     check_form,
     choose_shape,
+    refuse_suffix,
 )
 from inspector.remap.plan import Plan
 from inspector.report.charts.bars import flows_of
@@ -260,13 +261,15 @@ def _remark_on_safety(path: str) -> None:
 
 
 def read_form(options: argparse.Namespace) -> Form | None:
-    shape, container = choose_shape(options.file, options.output, options.format, in_place=options.in_place)
-    only_weights, prefix = options.only == "weights", options.strip_prefix
+    asked, only_weights, prefix = options.format, options.only == "weights", options.strip_prefix
+    is_whole, keeps_names = options.is_export and asked == "same", options.is_export and prefix == ""
+    if is_whole:
+        asked = None  # the kind of file that is usual for it
+        refuse_suffix(Path(options.output or ""), "same")
+    shape, container = choose_shape(options.file, options.output, asked, in_place=options.in_place)
     if options.is_export:
-        keeps_names, is_whole = prefix == "", options.format == "same"
-        only_weights = not keeps_names and options.format in {None, "safetensors"}
+        only_weights, prefix = not (keeps_names or is_whole or asked == "state-dict"), prefix or None
         shape = "state-dict" if keeps_names and shape == "same" and not is_whole else shape
-        prefix = prefix or None
     form = Form(
         only_weights=only_weights,
         shape=shape,
@@ -304,7 +307,7 @@ def new_spelling(options: argparse.Namespace, form: Form) -> str:
     elif form.shape == "safetensors":
         asked.strip_prefix = options.strip_prefix or ""  # names stayed as they were
     else:
-        asked.format, asked.container = form.shape, None if form.container == "same" else form.container
+        asked.format = form.shape
     return command("export", *_words_of(parser_of("export"), asked))
 
 
