@@ -100,7 +100,7 @@ def remark(text: str) -> None:
 
 def hint(options: argparse.Namespace, text: str) -> None:
     """Write one line to stderr that nobody asked for; not with --quiet."""
-    if not options.quiet:
+    if not options.display.is_quiet:
         remark(text)
 
 

@@ -23,7 +23,7 @@ Color = Literal["auto", "always", "never"]
 
 
 def add_display_options(parser: argparse.ArgumentParser, *, is_plain: bool = False) -> None:
-    """Declare what every command takes; where nothing is laid out, two of it change nothing and are hidden."""
+    """Declare what every command takes; what changes nothing, where nothing is laid out, is hidden."""
     parser.add_argument(
         "-q",
         "--quiet",

@@ -48,7 +48,7 @@ def reword(message: str, line: str, needed: str) -> str:
     missing = _MISSING.fullmatch(message)
     if missing is not None:
         command, name = line.removeprefix(PROGRAM).strip(), missing[1]
-        return f"{command}: {_QUESTIONS.get(name, f'no {name} was given')} {line} {needed}"
+        return f"{command}: {_QUESTIONS.get(name, f'no {name} was given:')} {line} {needed}"
     for pattern, instead in _REWORDED.items():
         found = re.fullmatch(pattern, message, re.DOTALL)
         if found is not None:
@@ -83,9 +83,7 @@ def _is_option(word: str) -> bool:
     return word.startswith("-") and word != "-" and " " not in word and _NUMBER.fullmatch(word) is None
 
 
-def describe_unknown(
-    word: str, command: str, parser: argparse.ArgumentParser, words: Sequence[str]
-) -> str:
+def describe_unknown(word: str, command: str, parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     """Return what is wrong with an option that a command does not have, and what may have been meant.
 
     Args:

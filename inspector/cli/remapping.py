@@ -1,4 +1,4 @@
-"""What `remap` and `export` do with one file: a copy, another form, the file itself changed and that taken back.
+"""What `remap` and `export` do with a file: a copy, another form, the file itself changed, that taken back.
 
 Several files may go into a folder: all names are settled before the first is written.
 """
@@ -124,7 +124,7 @@ def give(answer: Answer, options: argparse.Namespace) -> int:
             options.display.show(answer.page, apart=True)
         elif not is_stream(getattr(options, "output_name", None)):
             options.display.report(answer.page)
-        elif not options.quiet:
+        elif not options.display.is_quiet:
             tell(plain_text(answer.page))
     if answer.failure is None:
         return answer.code
@@ -304,6 +304,7 @@ def new_spelling(options: argparse.Namespace, form: Form) -> str:
     asked.output = None if options.into else getattr(options, "output_name", options.output)
     if form.only_weights:
         asked.format = options.format if form.shape == "safetensors" else None
+        asked.strip_prefix = options.strip_prefix or None
     elif form.shape == "safetensors":
         asked.strip_prefix = options.strip_prefix or ""  # names stayed as they were
     else:
@@ -346,7 +347,7 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
         if options.keep_times:
             copy_times(options.file, Path(options.output))
     infinite = overflowed(done)
-    if infinite and options.quiet:
+    if infinite and options.display.is_quiet:
         remark(f"{output_name(options)}: {infinite}")  # not all numbers are what they were
     parts = [*converted(done), *([infinite] if infinite else [])]
     more = [Line(line, indent="  ", hang="    ") for line in left_out(done.left_out, _MOST_LEFT_OUT)]

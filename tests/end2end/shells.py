@@ -43,7 +43,12 @@ class Shell:
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+            environment = {
+                "PATH": os.environ["PATH"],
+                "HOME": str(folder),
+                "TERM": "xterm",
+                "LC_ALL": "C.UTF-8",
+            }
             os.execve(program, [program, *words], environment)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 400, 160, 0, 0))
         self._seen = ""

@@ -180,7 +180,7 @@ _{program}-target() {{
 }}
 _{program}() {{
     local place=${{words[(i)--]}}
-    local -a commands=(
+    local -a names=(
 {commands}
     )
     if [[ $words[2] == run ]] && (( place < CURRENT )); then
@@ -190,7 +190,7 @@ _{program}() {{
         return
     fi
     if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
-        _alternative 'commands:command:{{_describe command commands}}' 'files:FILE:_files'
+        _alternative 'commands:command:{{_describe command names}}' 'files:FILE:_files'
         return
     fi
     case $words[2] in

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     rules = [parse_rule(text) for text in options.map]
     target = parse_wish(options.target or THIS)
     code, journal = run_rescued(words, rules, target, maps_missing=not rules or options.target is not None)
-    if journal.failures or not options.quiet:
+    if journal.failures or not options.display.is_quiet:
         _report(journal, code)
     return end_alike(code)
 

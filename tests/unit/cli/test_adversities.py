@@ -37,7 +37,7 @@ LINES = {
     "remap -o -": ("remap", "{file}", "-o", "-"),
     "remap --into": ("remap", "{file}", "--into", "{out}"),
     "remap --dry-run": ("remap", "{file}", "--dry-run"),
-    "remap --only": ("remap", "{file}", "-o", "{out}.pth", "--only", "weights"),
+    "export": ("export", "{file}", "-o", "{out}.pth"),
     "verify": ("verify", "{file}", "--against", "{file}"),
     "diff": ("diff", "{file}", "{file}"),
     "diff --json": ("diff", "{file}", "{file}", "--json"),
@@ -53,6 +53,7 @@ LINES = {
     "desktop": ("desktop", "remove"),
     "schema": ("schema",),
     "schema show": ("schema", "show"),
+    "completion": ("completion", "bash"),
     "help": ("help",),
     "help show": ("help", "show"),
     "show --help": ("show", "--help"),
@@ -64,7 +65,7 @@ NO = {"check", "check --json", "check a b"}
 SILENT = {"snippet -o", "desktop"}
 """What says nothing where it is done."""
 COUNTED = {"snippet a b": "checkpoint-inspector: 2 files: 2 have their code above\n"}
-WRITING = {"remap", "remap --json", "remap --only", "recover", "snippet -o"}
+WRITING = {"remap", "remap --json", "export", "recover", "snippet -o"}
 
 
 class Ran(NamedTuple):
