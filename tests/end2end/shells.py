@@ -14,32 +14,28 @@ import time
 from pathlib import Path
 from typing import Self
 
-PROMPT = "READY>"
 TIMEOUT_S = 60
 _ORDERS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x1b[=>]|\x1b\][^\x07]*\x07|[\x07\x08\r]")
 STARTS = {
     "bash": (
-        ("--norc", "--noprofile", "-i"),
-        f"PS1='{PROMPT} '; bind 'set show-all-if-ambiguous on'; bind 'set page-completions off'; "
-        "bind 'set completion-query-items 0'; bind 'set enable-bracketed-paste off'; source {script}",
+        "--norc --noprofile -i",
+        "PS1='READY> '; bind 'set show-all-if-ambiguous on'",
+        "bind 'set page-completions off'; bind 'set completion-query-items 0'",
     ),
-    "zsh": (
-        ("-f", "-i"),
-        f"PS1='{PROMPT} '; LISTMAX=9999; unsetopt promptsp zlebracketedpaste; source {{script}}",
-    ),
+    "zsh": ("-f -i", "PS1='READY> '; LISTMAX=9999; unsetopt promptsp"),
     "fish": (
-        ("--no-config", "--private", "-i"),
-        f"set fish_autosuggestion_enabled 0; function fish_prompt; echo -n '{PROMPT} '; end; source {{script}}",
+        "--no-config --private -i",
+        "set fish_autosuggestion_enabled 0; function fish_prompt; echo -n 'READY> '; end",
     ),
 }
+"""How each is started, and what it is told first: one prompt for all, and nothing that asks or pages."""
 
 
 class Shell:
     """One shell that has read a completion script."""
 
     def __init__(self, program: str, script: Path, folder: Path) -> None:
-        name = Path(program).name
-        words, start = STARTS[name]
+        words, *first = STARTS[Path(program).name]
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
@@ -49,10 +45,11 @@ class Shell:
                 "TERM": "xterm",
                 "LC_ALL": "C.UTF-8",
             }
-            os.execve(program, [program, *words], environment)
+            os.execve(program, [program, *words.split()], environment)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 400, 160, 0, 0))
         self._seen = ""
-        self._write(start.format(script=script) + "\r")
+        for line in (*first, f"source {script}"):
+            self._write(f"{line}\r")
         self._begin_line()
 
     def __enter__(self) -> Self:

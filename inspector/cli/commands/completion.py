@@ -10,7 +10,7 @@ from inspector.cli.common import DONE, PROGRAM, say
 
 SUMMARY = "Print the script with which a shell completes commands, options and values."
 SHORT_NAME = "ckpti"
-EXAMPLES = ("completion bash", "completion fish > ~/.config/fish/completions/checkpoint-inspector.fish")
+EXAMPLES = ("completion bash",)
 NOTES = f"""\
 To have it in every new shell, add this line once:
   bash, at the end of ~/.bashrc:       source <({PROGRAM} completion bash)
@@ -164,8 +164,9 @@ def _bash_case(command: str, tree: _Tree) -> Iterator[str]:
         yield f"        (( COMP_CWORD > 1 )) || words='{' '.join(filter(None, tree))}'"
     yield "        case $before in"
     for word in words:
-        if word.names and word.takes != "nothing":
-            yield f"        {'|'.join(word.names)}) takes=value-{word.takes} words='{' '.join(word.words)}' ;;"
+        names, values = "|".join(word.names), " ".join(word.words)
+        if names and word.takes != "nothing":
+            yield f"        {names}) takes=value-{word.takes} words='{values}' ;;"
     yield "        esac ;;"
 
 

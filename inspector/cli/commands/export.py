@@ -17,8 +17,8 @@ EXAMPLES = (
     "export runs/*.pth --into weights/ --format safetensors",
 )
 NOTES = (
-    "Everything goes to the CPU, unless --map or --target say otherwise. Without --format, the suffix of the "
-    "new file decides: .safetensors is that format, .pt, .pth, .ckpt and .bin are for torch.load, and a suffix "
+    "Everything goes to the CPU, unless --map or --target say otherwise. Without --format, the suffix of "
+    "OUT decides: .safetensors is that format, .pt, .pth, .ckpt and .bin are for torch.load, and a suffix "
     f"that says another format than --format is refused. {INTO}"
 )
 

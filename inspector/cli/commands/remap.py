@@ -34,9 +34,7 @@ NOTES = f"Without --map and --target, everything goes to the CPU, as with --map 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    group, where = add_places(parser)
-    where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
-    where.add_argument("--undo", action="store_true", help="undo --in-place, bit for bit")
+    add_places(parser, in_place=True)
     group = parser.add_argument_group("which devices change")
     add_map_options(group)
     add_plan_options(group)
@@ -60,10 +58,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         old.help = argparse.SUPPRESS
 
 
-def add_places(
-    parser: argparse.ArgumentParser,
-) -> tuple[argparse._ArgumentGroup, argparse._MutuallyExclusiveGroup]:
-    """Declare the files, and where copies of them go; return the groups for more of that."""
+def add_places(parser: argparse.ArgumentParser, *, in_place: bool = False) -> None:
+    """Declare the files, and where copies of them go, or `in_place` that they can be changed themselves."""
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="the checkpoint, or several; - is standard input"
     )
@@ -71,10 +67,13 @@ def add_places(
     where = group.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", metavar="OUT", help="the new file; - writes it to standard output")
     where.add_argument("--into", metavar="FOLDER", help="the folder for the copies, made if it is missing")
-    group.add_argument("--dry-run", action="store_true", help="print what would be written; write nothing")
-    group.add_argument("--force", action="store_true", help="replace OUT; change a protected FILE")
+    if in_place:
+        where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
+        where.add_argument("--undo", action="store_true", help="undo --in-place, bit for bit")
+    group.add_argument("--dry-run", action="store_true", help="print what would be done; write nothing")
+    force = "replace OUT; change a protected FILE" if in_place else "replace OUT if it exists"
+    group.add_argument("--force", action="store_true", help=force)
     group.add_argument("--keep-times", action="store_true", help="copy the timestamps of FILE to OUT")
-    return group, where
 
 
 def add_form_options(parser: argparse._ActionsContainer) -> None:

@@ -169,7 +169,10 @@ def test_a_short_name_is_one_option_everywhere(cli) -> None:
                 meant.setdefault(short, set()).add(action.option_strings[-1])
     assert meant == {
         **{short: {long} for long, short in SHORT.items()},
-        **{"-h": {"--help"}, "-q": {"--quiet"}, "-V": {"--version"}, "-o": {"--output"}},
+        "-h": {"--help"},
+        "-o": {"--output"},
+        "-q": {"--quiet"},
+        "-V": {"--version"},
     }
     options = parse(["remap", "a.pth", "-fnj", "-m", "cuda:*=cpu", "-tcpu", "-o", "b.pth"])
     assert (options.force, options.dry_run, options.json) == (True, True, True)
