@@ -18,15 +18,15 @@ _BARE = f"{PROGRAM} without a command"
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 _MISSING = re.compile(r"the following arguments are required: ([^,]*).*", re.DOTALL)
 _QUESTIONS = {
-    "FILE": "which file?",
-    "OUT": "which copy?",
-    "OUT.png": "which picture?",
+    "file": "which file?",
+    "out": "which copy?",
+    "out.png": "which picture?",
     "-o/--output": "where to?",
     "--against": "made from which file?",
     "action": "install or remove?",
     "shell": "which shell?",
 }
-"""What a command asks for that was not given, as argparse calls it."""
+"""What a command asks for that was not given, by what argparse calls it, in small letters."""
 _REWORDED = {
     r"argument (?:-\w/)?(\S+): expected (?:one|at least one) argument": r"\1 needs a value ({line} --help)",
     r"argument (?:-\w/)?(\S+): not allowed with argument (?:-\w/)?(\S+)": (
@@ -48,7 +48,7 @@ def reword(message: str, line: str, needed: str) -> str:
     missing = _MISSING.fullmatch(message)
     if missing is not None:
         command, name = line.removeprefix(PROGRAM).strip(), missing[1]
-        return f"{command}: {_QUESTIONS.get(name, f'no {name} was given:')} {line} {needed}"
+        return f"{command}: {_QUESTIONS.get(name.lower(), f'no {name} was given:')} {line} {needed}"
     for pattern, instead in _REWORDED.items():
         found = re.fullmatch(pattern, message, re.DOTALL)
         if found is not None:

@@ -73,7 +73,6 @@ class _Parser(argparse.ArgumentParser):
             formatter_class=partial(_Help, width=_ANY_WIDTH),
         )
         self._positionals.title = "arguments"
-        self._usage: str = getattr(command, "USAGE", "")
         command.add_options(self)
         if prog != PROGRAM:
             add_display_options(self, is_plain=getattr(command, "IS_PLAIN", False))
@@ -105,17 +104,20 @@ class _Parser(argparse.ArgumentParser):
 
     def needed(self) -> str:
         """Return the words that must be given."""
-        if self._usage:
-            return self._usage
         words = [self._words([action for action in self._actions if not action.option_strings])]
         words += [self._words([action for action in self._get_optional_actions() if action.required])]
+        places = [group._group_actions[0] for group in self._mutually_exclusive_groups]  # noqa: SLF001 - as above
+        output = next((action for action in places if action.dest == "output"), None)
+        if output is not None:  # one of several places, and the one that most people mean
+            words = [words[0].removesuffix("..."), f"-o {output.metavar}"]
         return " ".join(filter(None, words))
 
     def _words(self, actions: Sequence[argparse.Action]) -> str:
         formatter = self._get_formatter()
         formatter.add_usage(None, actions, [], prefix="")
         words = " ".join(formatter.format_help().split()).removeprefix(self.prog).strip()
-        return _REPEATED.sub(r"\1...", words)
+        words = _REPEATED.sub(r"\1...", words)
+        return words if words != "..." else str(actions[-1].metavar)  # of REMAINDER, argparse says no more
 
     def read(self, command: str, words: Sequence[str]) -> argparse.Namespace:
         """Return the options of a command; one that it does not have is told before anything else."""

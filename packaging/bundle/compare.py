@@ -56,11 +56,13 @@ remap best.pth -o loaded.pth --verify torch --receipt receipt.json --json
 remap best.pth -o full.pth --verify full --keep-times --map "cuda:*=cpu" --map "cpu=cuda:0" --move-all
 remap best.pth -o hidden.pth --hidden-devices --dry-run --json
 remap best.pth -o this.pth --target this
+remap best.pth -o this.pth --target this --python ENV --force
 export best.pth -o less.pth --exclude optimizer --exclude "model/head.*" --strip-prefix model --format same
 export best.pth -o ema.safetensors --ema --compact --strict
 export best.pth -o old.pth --container legacy --format same --verify none
 export whole.pt -o dict.pth --format state-dict
-export best.pth -o dict.pth --format state-dict --force
+export best.pth -o dict.pth --format state-dict --force --keep-times
+export best.pth --dry-run --json --map "cuda:1=cpu" --target cpu --move-all --hidden-devices --format same
 remap best.pth last.pth --into copies --target cuda:0 --json
 remap - -o - < best.pth > piped.pth
 export bert -o one.safetensors

@@ -19,7 +19,7 @@ To have it in every new shell, add this line once:
 The packages for Debian and for rpm bring all three."""
 IS_PLAIN = True
 _MOST_CHARS = 70
-_FILES = {"FILE", "F", "F.py", "OUT", "OUT.py", "OUT.png"}
+_FILES = {"file", "f", "f.py", "out", "out.py", "out.png"}
 _TARGETS = ("this", "cpu", "mps", "xpu", "rocm", "cuda", "2xcuda")
 
 
@@ -108,7 +108,7 @@ def _kind(action: argparse.Action, label: str) -> str:
         return "nothing"
     if action.nargs == argparse.REMAINDER:
         return "command"
-    if label in _FILES or action.dest in {"target", "python"}:
+    if label.lower() in _FILES or action.dest in {"target", "python"}:
         return "file"
     return "folder" if label == "FOLDER" else "text"
 
@@ -191,7 +191,7 @@ _{program}() {{
         return
     fi
     if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
-        _alternative 'commands:command:{{_describe command names}}' 'files:FILE:_files'
+        _alternative 'commands:command:{{_describe command names}}' 'files:file:_files'
         return
     fi
     case $words[2] in

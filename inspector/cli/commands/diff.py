@@ -33,7 +33,6 @@ EXAMPLES = (
     "diff model.safetensors best.pth --compare numbers --filter role:parameter",
     "diff --series epochs/",
 )
-USAGE = "FILE FILE"
 NOTES = "Exits with 0 where they are equal, with 1 where they differ."
 _MODES = {"facts": "none", "equal": "equal", "numbers": "numbers"}
 
@@ -90,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
     refuse_twice(*options.files)
     if len(options.files) != 2 and not options.series:
-        remedy = "for several, say --series" if options.files[1:] else f"{PROGRAM} diff {USAGE}"
+        remedy = "for several, say --series" if options.files[1:] else f"{PROGRAM} {EXAMPLES[0]}"
         raise PlanError("two checkpoints are compared, A and B", remedy=remedy)
     progress: Progress = options.display.progress()
     try:

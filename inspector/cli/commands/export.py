@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from inspector.cli.commands.remap import INTO, USAGE, add_form_options, add_places, run
+from inspector.cli.commands.remap import INTO, add_form_options, add_places, run
 from inspector.cli.mapping import add_map_options, add_plan_options
 
-__all__ = ["EXAMPLES", "NOTES", "SUMMARY", "USAGE", "add_options", "run"]
+__all__ = ["EXAMPLES", "NOTES", "SUMMARY", "add_options", "run"]
 
 SUMMARY = "Write the weights alone, in another format, or the whole file in another form."
 EXAMPLES = (
@@ -18,8 +18,8 @@ EXAMPLES = (
 )
 NOTES = (
     "Everything goes to the CPU, unless --map or --target say otherwise. Without --format, the suffix of "
-    "OUT decides: .safetensors is that format, .pt, .pth, .ckpt and .bin are for torch.load, and a suffix "
-    f"that says another format than --format is refused. {INTO}"
+    "the new file decides: .safetensors is that format, .pt, .pth, .ckpt and .bin are for torch.load, and a "
+    f"suffix that says another format than --format is refused. {INTO}"
 )
 
 

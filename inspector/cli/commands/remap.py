@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from inspector.cli.streams import Given
 
 SUMMARY = "Write a copy with other devices; weights stay the same."
-USAGE = "FILE -o OUT"
 EXAMPLES = (
     "remap best.pth -o cpu.pth --map 'cuda:*=cpu'",
     "remap runs/*.pth --into cpu/",
@@ -71,8 +70,11 @@ def add_places(parser: argparse.ArgumentParser, *, in_place: bool = False) -> No
         where.add_argument("--in-place", action="store_true", help="change FILE itself; keeps an undo record")
         where.add_argument("--undo", action="store_true", help="undo --in-place, bit for bit")
     group.add_argument("--dry-run", action="store_true", help="print what would be done; write nothing")
-    force = "replace OUT; change a protected FILE" if in_place else "replace OUT if it exists"
-    group.add_argument("--force", action="store_true", help=force)
+    group.add_argument(
+        "--force",
+        action="store_true",
+        help="replace OUT; change a protected FILE" if in_place else "replace OUT if it exists",
+    )
     group.add_argument("--keep-times", action="store_true", help="copy the timestamps of FILE to OUT")
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from inspector.rescue.journal import Journal
 
 SUMMARY = "Run a Python program with its loads mapped, and report which line needed it."
-USAGE = "-- COMMAND"
 EXAMPLES = ("run -- python train.py --epochs 3", "run --map 'cuda:*=cpu' -- torchrun train.py")
 NOTES = (
     "Every load of the program, and of the Pythons that it starts, puts storages whose "
