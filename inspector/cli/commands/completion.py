@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from inspector.cli.common import DONE, PROGRAM, say
 
-SUMMARY = "Print the script with which a shell completes commands, options and values."
+SUMMARY = "Print the script that completes commands and options in a shell."
 SHORT_NAME = "ckpti"
 EXAMPLES = ("completion bash",)
 NOTES = f"""\
-To have it in every new shell, add this line once:
-  bash, at the end of ~/.bashrc:       source <({PROGRAM} completion bash)
-  zsh, at the end of ~/.zshrc:         source <({PROGRAM} completion zsh)
-  fish, in ~/.config/fish/config.fish: {PROGRAM} completion fish | source
+To have it in every new shell, add the line of yours to the file beside it:
+  ~/.bashrc                   source <({PROGRAM} completion bash)
+  ~/.zshrc                    source <({PROGRAM} completion zsh)
+  ~/.config/fish/config.fish  {PROGRAM} completion fish | source
 The packages for Debian and for rpm bring all three."""
 IS_PLAIN = True
 _MOST_CHARS = 70

@@ -9,11 +9,11 @@ from inspector.cli.mapping import add_map_options, add_plan_options
 
 __all__ = ["EXAMPLES", "NOTES", "SUMMARY", "add_options", "run"]
 
-SUMMARY = "Write the weights alone, in another format, or the whole file in another form."
+SUMMARY = "Write the weights alone, or the whole file in another form."
 EXAMPLES = (
     "export best.pth -o weights.safetensors",
     "export best.pth -o weights.pth --ema",
-    "export best.pth -o small.pth --format same --exclude optimizer",
+    "export best.pth -o rest.pth --format same --exclude optimizer",
     "export runs/*.pth --into weights/ --format safetensors",
 )
 NOTES = (

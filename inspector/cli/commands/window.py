@@ -13,6 +13,7 @@ SUMMARY = (
     "Without a command, the files open in the window."
 )
 EXAMPLES = ("", "best.pth last.pth", "--demo")
+NOTES = "ckpti is a shorter name of the same program."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
