@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from inspector.cli import remapping
 from inspector.cli.common import bars
 from inspector.cli.display import Display, add_display_options, display_for
 from inspector.progress import Progress
@@ -76,7 +77,7 @@ def test_no_text_of_a_file_is_obeyed_by_the_terminal(capsys) -> None:
     assert out.endswith("\\ud800\\u000aSAFEb\tc\nd\n"), "no text ends a line of ours"
 
 
-def test_quiet_leaves_errors_and_the_answer(cli, copy, tmp_path) -> None:
+def test_quiet_leaves_errors_and_the_answer(cli, copy, tmp_path, monkeypatch) -> None:
     out = tmp_path / "out.pth"
     for words in (
         ("remap", copy, "-o", out),
@@ -88,6 +89,9 @@ def test_quiet_leaves_errors_and_the_answer(cli, copy, tmp_path) -> None:
     ):
         answer = cli(*words, "-q")
         assert (answer.code, answer.out, answer.err) == (0, "", ""), words
+    monkeypatch.setattr(remapping, "overflowed", lambda _: "3 numbers became infinite")
+    answer = cli("export", copy, "-o", out, "-f", "-q")
+    assert (answer.out, answer.err) == ("", f"checkpoint-inspector: {out}: 3 numbers became infinite\n")
     assert cli("remap", copy, "-o", out, "-q").err.startswith("checkpoint-inspector: error: the file already")
     for words in (("show", copy), ("check", copy, "--target", "cpu"), ("remap", copy, "--dry-run")):
         assert cli(*words, "-q").out == cli(*words).out != "", words
