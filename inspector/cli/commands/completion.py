@@ -180,16 +180,9 @@ _{program}-target() {{
     _files
 }}
 _{program}() {{
-    local place=${{words[(i)--]}}
     local -a names=(
 {commands}
     )
-    if [[ $words[2] == run ]] && (( place < CURRENT )); then
-        shift $place words
-        (( CURRENT -= place ))
-        _normal
-        return
-    fi
     if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
         _alternative 'commands:command:{{_describe command names}}' 'files:file:_files'
         return
@@ -204,7 +197,7 @@ else
     (( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit }}
     compdef _{program} {program} {short}
 fi"""
-_ZSH_TAKES = {"file": "_files", "folder": "_files -/", "text": " ", "command": " "}
+_ZSH_TAKES = {"file": "_files", "folder": "_files -/", "text": " ", "command": "_normal"}
 
 
 def _zsh(tree: _Tree) -> Iterator[str]:
@@ -229,7 +222,8 @@ def _zsh_specs(word: _Word) -> Iterator[str]:
     if words and word.takes == "file":
         action = f" _{PROGRAM}-target {words}"  # a blank in front: nothing is put between the two
     if not word.names:
-        yield _quoted(f"{'*' if word.is_many else ''}:{word.label}:{action}")
+        many = "*::" if word.takes == "command" else "*" if word.is_many else ""
+        yield _quoted(f"{many}:{word.label}:{action}")
         return
     others = "*" if word.is_many else f"({' '.join(word.names)})"
     for name in word.names:
@@ -252,10 +246,6 @@ function __{name}_is
     set -l words (commandline -opc)
     test "$words[2]" = "$argv[1]"
 end
-function __{name}_opens
-    set -l words (commandline -opc)
-    not contains -- "$words[2]" {commands}
-end
 function __{name}_command
     set -l words (commandline -opc) (commandline -ct)
     set -l place (contains -i -- -- $words); or return
@@ -271,16 +261,17 @@ def _fish(tree: _Tree) -> Iterator[str]:
     name = PROGRAM.replace("-", "_")
     lines = []
     for command, (summary, words) in tree.items():
-        when = f"-n '__{name}_is {command}'" if command else f"-n __{name}_opens"
+        when, first = (
+            f"-n '__{name}_is \"{command}\"'",
+            next((word for word in words if not word.names), None),
+        )
         if command:
             lines.append(f"-n '__{name}_is \"\"' -a {command} -d {_escaped(summary)}")
-        first = next((word for word in words if not word.names), None)
         lines += [f"{when} {_fish_line(word, name)}" for word in words if word.names or word is first]
     yield _FISH.format(
         program=PROGRAM,
         short=SHORT_NAME,
         name=name,
-        commands=" ".join(filter(None, tree)),
         lines="\n".join(f"    complete -c $program {line}" for line in lines),
     )
 
