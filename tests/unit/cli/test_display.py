@@ -93,6 +93,7 @@ def test_quiet_leaves_errors_and_the_answer(cli, copy, tmp_path, monkeypatch) ->
     answer = cli("export", copy, "-o", out, "-f", "-q")
     assert (answer.out, answer.err) == ("", f"checkpoint-inspector: {out}: 3 numbers became infinite\n")
     assert cli("remap", copy, "-o", out, "-q").err.startswith("checkpoint-inspector: error: the file already")
+    assert cli("check", copy, "--target", "cpu", "--beliefs", "-q").err == ""
     for words in (("show", copy), ("check", copy, "--target", "cpu"), ("remap", copy, "--dry-run")):
         assert cli(*words, "-q").out == cli(*words).out != "", words
     assert json.loads(cli("remap", copy, "-o", out, "-f", "-q", "--json").out)["action"] == "copy"
