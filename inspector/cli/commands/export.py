@@ -13,7 +13,7 @@ SUMMARY = "Write the weights alone, or the whole file in another form."
 EXAMPLES = (
     "export best.pth -o weights.safetensors",
     "export best.pth -o weights.pth --ema",
-    "export best.pth -o rest.pth --format same --exclude optimizer",
+    "export best.pth -o slim.pth --format same --exclude optimizer",
     "export runs/*.pth --into weights/ --format safetensors",
 )
 NOTES = (
