@@ -159,8 +159,13 @@ class Session(Exports):
         if document is not None and 0 <= root < len(document.tree.nodes):
             self._show(replace(self._state, map_root=root))
 
+    def look_at_map(self) -> None:
+        """Show the map of modules, also of files that are opened later."""
+        if not self._state.looks_at_map:
+            self._show(replace(self._state, looks_at_map=True))
+
     def color_map(self, by: Property) -> None:
-        """Show the map of modules, colored by a property of tensors; for files that are opened later too."""
+        """Color the map of modules by a property of tensors, also for files that are opened later."""
         if self._state.map_by != by:
             self._show(replace(self._state, map_by=by))
 

@@ -25,6 +25,7 @@ from inspector.units import cut_text, escape_text
 Property = Literal["device", "dtype", "role"]
 """What a map can be colored by."""
 PROPERTIES: tuple[Property, ...] = ("device", "dtype", "role")
+_TELLING: tuple[Property, ...] = ("device", "role", "dtype")
 OTHERS = "others"
 _MOST_KINDS = 32
 """More than any picture can tell apart; a hostile file may name a hundred thousand devices."""
@@ -170,6 +171,12 @@ def color_by(areas: Areas, by: Property) -> Coloring:
     if len(rows) > len(kinds):
         kinds.append(Kind(OTHERS, None, NEUTRAL, summed[-1][-1]))
     return Coloring(by, tuple(kinds), rows, summed, areas.owners, bytes(kind_of))
+
+
+def telling_property(areas: Areas) -> Property:
+    """Return what a map is best colored by: the device, or the first that tells any bytes apart."""
+    tensors = [areas.checkpoint.tensors[index] for index in areas.owning]
+    return next((by for by in _TELLING if len(set(map(_VALUES[by], tensors))) > 1), "role")
 
 
 def _in_order(totals: Counter[str], by: Property) -> list[str]:

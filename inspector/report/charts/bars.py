@@ -90,16 +90,17 @@ class Chart:
     bars: tuple[Bar, ...]
 
 
-def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors: Mapping[str, int]) -> Chart:
-    """Return stored bytes by device, as saved and after a map.
+def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colors: Mapping[str, int]) -> Chart:
+    """Return stored bytes by device, as saved, and after a map where that moves any.
 
     Args:
-        moved: The new device of each storage that moves, by its key; None where nothing can be mapped.
+        moved: The new device of each storage that moves, by its key.
     """
-    flows, lost = (flows_of(part(checkpoint), moved or {}) for part in (_declared, _lost_part))
+    flows, lost = (flows_of(part(checkpoint), moved) for part in (_declared, _lost_part))
     labels = ("As saved", "After the map")
     bars = tuple(_device_bar(label, flows, lost, end, colors) for end, label in enumerate(labels))
-    return Chart(title="Memory by device", bars=bars if moved is not None else bars[:1])
+    is_mapped = any(saved != to for saved, to in +flows)
+    return Chart(title="Memory by device", bars=bars if is_mapped else bars[:1])
 
 
 def flows_of(checkpoint: Checkpoint, moved: Mapping[str, str]) -> Flows:
