@@ -382,7 +382,7 @@ def _hint(checkpoint: Checkpoint) -> str:
     return f"{_NOT_COMPARED} {reading} it is as it was saved."
 
 
-# The map of modules: what is measured once for a file, and what of it is shown; nothing as long as nobody looks.
+# The map of modules: what is measured once for a file, and what of it is shown; nothing until somebody looks.
 
 
 def measured_areas(document: Document, looks_at_map: bool) -> Areas | None:  # noqa: FBT001 - an input

@@ -110,6 +110,10 @@ class ValuesPage:
         shape: The shape that slices are taken of; empty where there are none.
         choice: The slice that is looked at; None where there are none.
         picture: It as a picture; None before that is there, and where there is none.
+        picture_note: How to read it, or why there is none.
+        forms: The files that it can be saved as: the suffix of each, and what it is.
+        no_forms: Why it cannot be saved; empty where it can.
+        no_code: Why there is no code that loads it alone; empty where there is.
         saved: What became of the array that was to be saved; else empty.
     """
 
@@ -126,7 +130,10 @@ class ValuesPage:
     shape: tuple[int, ...] = ()
     choice: SliceChoice | None = None
     picture: Picture | None = None
-    picture_error: str = ""
+    picture_note: str = ""
+    forms: tuple[tuple[str, str], ...] = ()
+    no_forms: str = ""
+    no_code: str = ""
     cells: CellBlock | None = None
     scan: ScanPage = ScanPage()
     saved: str = ""

@@ -64,7 +64,7 @@ def plan_taking(document: Document, nodes: Sequence[int], root: str) -> Taking:
     nbytes = sum(map(_written_nbytes, readable.values()))
     if nbytes > MOST_NBYTES:
         most = f"up to {format_nbytes(MOST_NBYTES)} can be dragged out as .npy"
-        return nothing(why=f"That is {format_nbytes(nbytes)}, and {most}: save it on the Values page.")
+        return nothing(why=f"That is {format_nbytes(nbytes)}, and {most}: save it on the Tensor page.")
     names = _named(document.checkpoint.tensors[row].path for row in readable)
     paths = (os.path.join(folder, name) for name in names)  # noqa: PTH118 - as above
     left = f"{format_count(len(refused), 'tensor')} left out: {_lowered(refused[0])}" if refused else ""

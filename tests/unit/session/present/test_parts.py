@@ -95,7 +95,9 @@ def test_a_click_works_out_only_what_it_changes(change, parts) -> None:
 
 def test_another_color_of_the_map_measures_nothing_anew() -> None:
     document = saved_on("cuda:0", "cpu")
-    one, other = (compose(replace(STATE, document=document, looks_at_map=True, map_by=by)) for by in ("device", "dtype"))
+    one, other = (
+        compose(replace(STATE, document=document, looks_at_map=True, map_by=by)) for by in ("device", "dtype")
+    )
     assert compose(replace(STATE, document=document)).module_map is None
     assert one.module_map.areas is other.module_map.areas
 
