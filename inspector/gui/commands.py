@@ -73,6 +73,7 @@ class Commands(QObject):
     """The slots behind the actions and the widgets of one window."""
 
     code_copied = Signal()
+    tensor_code_copied = Signal()
     error_wanted = Signal()
 
     def __init__(self, window: Frame, theme: Theme) -> None:
@@ -188,6 +189,13 @@ class Commands(QObject):
         if screen is not None and screen.code is not None:
             self.copy(screen.code.text)
             self.code_copied.emit()
+
+    def on_copy_tensor_code(self) -> None:
+        screen, session = self.shown, self.session
+        code = session.tensor_code(screen.selected) if session and screen and screen.selected else ""
+        if code:
+            self.copy(code)
+            self.tensor_code_copied.emit()
 
     def on_paste_error(self) -> None:
         self._window.show_page("findings", at_once=True)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from inspector.gui.dialogs.export.draft import DraftPage
 from inspector.gui.main_window import MainWindow
 from inspector.gui.menus import ProfileMenu
-from inspector.gui.pages.memory.map_panel import MapPanel
+from inspector.gui.pages.memory.map_panel import MapPart
 from inspector.gui.pages.memory.panel import ChartCard
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.settings import Settings
@@ -663,8 +663,8 @@ def test_a_page_shows_what_it_asked_for_while_it_was_made(window, session, qtbot
     """A small file is answered at once, in the very turn in which the page asks."""
     page = map_of(sized({"conv.w": 40, "head.w": 80}))
     screen = replace(window.shown, module_map=page, tree=page.areas.tree)
-    session.color_map.side_effect = lambda _by: window.show_screen(screen)
+    session.look_at_map.side_effect = lambda: window.show_screen(screen)
     window.show_page("map")
     tabs = window.findChild(PageTabs)
     qtbot.waitUntil(lambda: not tabs.is_busy)
-    assert tabs.findChild(MapPanel).is_drawn
+    assert tabs.findChild(MapPart).is_drawn

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "Render the window on a file to a PNG."
 _THEMES = ("light", "dark", "contrast-light", "contrast-dark")
+_PAGES = ("memory", "tensor", "findings", "code", "file")
 EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
@@ -40,9 +41,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=_THEMES, default="light", help="the colors; default: light")
     parser.add_argument(
         "--page",
-        choices=("memory", "map", "tensor", "findings", "code", "file", "values"),
+        choices=(*_PAGES, "map", "values"),
+        metavar=f"{{{','.join(_PAGES)}}}",
         default="memory",
-        help="the page at the right; default: memory",
+        help="the page at the right; default: memory; map and values are parts of memory and tensor",
     )
     parser.add_argument(
         "--thumbnail",

@@ -34,7 +34,7 @@ from inspector.session.values.page import (
     first_choice,
 )
 from inspector.snippet.tensor import Wanted, why_no_code
-from inspector.units import cut_text, escape_text, format_nbytes, format_shape, unescaped_path
+from inspector.units import cut_text, escape_text, format_nbytes, unescaped_path
 from inspector.values.request import Request, Requests, read_nbytes
 from inspector.values.statistics import Oddity, Ranks, Scan, Statistics
 
@@ -130,7 +130,6 @@ def values_page(
         return ValuesPage(scan=scan)
     tensor = document.checkpoint.tensors[row]
     title = escape_text(cut_text(unescaped_path(tensor.path), _MOST_TITLE)) or "the root"
-    facts = f"{tensor.dtype}, {format_shape(tensor.shape)}"
     request = request_for(requests, row)
     no_code = why_no_code(wanted_code(document, row, request), verdict)
     no_code = f"No code for this tensor: {no_code}." if no_code else ""
@@ -138,7 +137,6 @@ def values_page(
         return ValuesPage(
             row=row,
             title=title,
-            facts=facts,
             refusal=request,
             scan=scan,
             no_forms=f"Not to be saved: {_lowered(request)}",
@@ -155,7 +153,7 @@ def values_page(
     return ValuesPage(
         row=row,
         title=title,
-        facts=f"{facts}; {format_nbytes(read_nbytes(request))} to read",
+        facts=f"{format_nbytes(read_nbytes(request))} to read",
         progress=_progress(job) or _progress(ranked),
         error=job_error(job) or job_error(ranked),
         lines=(
@@ -183,7 +181,7 @@ def picture_note(picture: Picture) -> str:
     parts = ["Yellow is NaN."] if _NAN_LEVEL in picture.levels else []
     if picture.steps != (1, 1):
         block = f"{picture.steps[0]:,} \u00d7 {picture.steps[1]:,}"
-        parts.append(f"Each cell is the one of {block} elements that is farthest from zero.")
+        parts.append(f"A cell is the one of {block} that is farthest from zero.")
     if picture.seen != picture.shape:
         seen, whole = (f"{rows:,} \u00d7 {columns:,}" for rows, columns in (picture.seen, picture.shape))
         parts.append(f"Only the first {seen} of {whole} are shown.")

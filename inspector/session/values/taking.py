@@ -72,7 +72,7 @@ def plan_taking(document: Document, nodes: Sequence[int], root: str) -> Taking:
     return Taking(folder=folder, files=files, nbytes=nbytes, text=text, why=left)
 
 
-def npy_name(path: str) -> str:
+def file_stem(path: str) -> str:
     """Return a file name for the values of a tensor: of letters, digits and what every file system takes."""
     name = re.sub(r"[^\w.\-\[\]() ]+", "_", path.replace("/", "."))
     kept = name.encode()[:_MOST_NAME_NBYTES].decode(errors="ignore")
@@ -97,7 +97,7 @@ def _named(paths: Iterable[str]) -> list[str]:
     taken: set[str] = set()
     names = []
     for path in paths:
-        stem = name = npy_name(path)
+        stem = name = file_stem(path)
         number = 2
         while name.casefold() in taken:
             name = f"{stem}-{number}"

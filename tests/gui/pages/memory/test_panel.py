@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QToolTip
 
 from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.view import ChartView
-from inspector.gui.pages.memory.panel import ChartCard, MemoryPanel
+from inspector.gui.pages.memory.panel import BarsPart, ChartCard, MemoryPanel
 from inspector.records import replace
 from inspector.report.charts.bars import Bar, Chart, Segment
 from tests.gui import fakes
@@ -43,8 +43,8 @@ DEVICES = frozenset({"cuda:0", "cuda:1", "cpu"})
 
 
 @pytest.fixture
-def panel(qtbot, theme) -> MemoryPanel:
-    panel = MemoryPanel(theme)
+def panel(qtbot, theme) -> BarsPart:
+    panel = BarsPart(theme)
     qtbot.addWidget(panel)
     panel.resize(520, 700)
     panel.show_screen(SCREEN)

@@ -1,4 +1,4 @@
-"""The page of values: what it shows, and what it asks for."""
+"""The tensor page: what it shows, and what it asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog
 
 from inspector.gui.charts.values import HeatMap, Histogram, color_table
-from inspector.gui.pages.values.panel import ValuesPanel
+from inspector.gui.pages.tensor.panel import TensorPanel
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.values.page import CellBlock, Picture, ScanPage, ScanRow, SliceChoice, ValuesPage
@@ -34,25 +34,28 @@ PICTURE = Picture(
 PAGE = ValuesPage(
     row=3,
     title="model/weight",
-    facts="float32, 4 \u00d7 6; 96 B to read",
+    facts="96 B to read",
     lines=(("Mean", "0.5"), ("NaN", "1, first at [0, 1]")),
     statistics=statistics(),
     summary="2 bins from 0 to 2.",
     shape=(4, 6, 2),
     choice=SliceChoice(row=0, column=1, index=(0, 0, 1)),
     picture=PICTURE,
+    picture_note="Yellow is NaN.",
+    forms=((".npy", "NumPy array"), (".safetensors", "safetensors")),
 )
+CHOICE = SliceChoice(row=0, column=1, index=(0, 0, 1))
 
 
 @pytest.fixture
 def panel(qtbot, theme):
-    panel = ValuesPanel(theme)
+    panel = TensorPanel(theme)
     qtbot.addWidget(panel)
     panel.resize(520, 900)
     return panel
 
 
-def shown(panel: ValuesPanel, **changes: Any) -> ValuesPanel:
+def shown(panel: TensorPanel, **changes: Any) -> TensorPanel:
     panel.show_screen(replace(SCREEN, values=replace(PAGE, **changes)))
     return panel
 
@@ -62,9 +65,9 @@ def test_figures_are_shown_and_read_aloud(panel, qtbot) -> None:
     words = said(panel)
     for text in ("model/weight", "Mean", "0.5", "1, first at [0, 1]", "2 bins from 0 to 2."):
         assert text in words
-    assert panel.histogram.accessibleDescription().startswith("2 bins from 0 to 2. ")
-    assert "NaN is yellow" in panel.heat_map.accessibleDescription()
-    assert panel.compute.isHidden()
+    assert panel.summary.histogram.accessibleDescription().startswith("2 bins from 0 to 2. ")
+    assert "NaN is yellow" in panel.elements.heat_map.accessibleDescription()
+    assert panel.summary.compute.isHidden()
     assert not panel.is_drawn
     panel.show()
     qtbot.waitUntil(lambda: panel.is_drawn)
@@ -76,21 +79,21 @@ def test_nothing_selected_and_no_values_are_said(panel) -> None:
     assert panel.save.isHidden()
     assert panel.slice_card.isHidden()
     shown(panel, refusal="It was saved from the meta device.", statistics=None, choice=None, picture=None)
-    assert panel.message.text() == "It was saved from the meta device."
-    assert panel.compute.isHidden()
+    assert panel.summary.message.text() == "It was saved from the meta device."
+    assert panel.summary.compute.isHidden()
 
 
 def test_what_is_asked_for_is_told(panel, qtbot, monkeypatch) -> None:
     shown(panel, statistics=None, lines=())
-    with qtbot.waitSignal(panel.compute_wanted):
-        panel.compute.click()
+    with qtbot.waitSignal(panel.summary.compute_wanted):
+        panel.summary.compute.click()
     shown(panel, has_rank=True)
-    with qtbot.waitSignal(panel.rank_wanted):
-        panel.rank.click()
+    with qtbot.waitSignal(panel.summary.rank_wanted):
+        panel.summary.rank.click()
     shown(panel, statistics=None, progress=Progress("reading values"))
     assert not panel.is_drawn
-    with qtbot.waitSignal(panel.cancel_wanted):
-        panel.cancel.click()
+    with qtbot.waitSignal(panel.summary.cancel_wanted):
+        panel.summary.cancel.click()
     asked = []
     monkeypatch.setattr(
         QFileDialog, "getSaveFileName", lambda *what: asked.append(what) or ("/tmp/a.npy", "")
@@ -116,16 +119,16 @@ def test_it_is_told_whether_it_is_looked_at(panel, qtbot) -> None:
 def test_a_bar_is_read_by_key_and_mouse(panel, qtbot) -> None:
     shown(panel)
     panel.show()
-    view = panel.histogram
+    view = panel.summary.histogram
     qtbot.keyClick(view, Qt.Key.Key_Right)
     assert view.accessibleName() == "Histogram. 0 to below 1: 1"
     qtbot.keyClick(view, Qt.Key.Key_Right)
     qtbot.keyClick(view, Qt.Key.Key_Right)
     assert view.accessibleName() == "Histogram. 1 to below 3: 2"
-    panel.logarithmic.setChecked(True)
+    panel.summary.logarithmic.setChecked(True)
     view.grab()
-    panel.kind.setCurrentIndex(1)
-    panel.kind.activated.emit(1)
+    panel.summary.kind.setCurrentIndex(1)
+    panel.summary.kind.activated.emit(1)
     assert view.accessibleName() == "Histogram"
     qtbot.keyClick(view, Qt.Key.Key_Left)
     assert view.accessibleName() == "Histogram. 2^1 to below 2^2: 1"
@@ -140,10 +143,10 @@ def test_nothing_to_draw_is_no_error(panel) -> None:
     for page in (replace(PAGE, statistics=nothing), replace(PAGE, picture=replace(PICTURE, rows=0))):
         panel.show_screen(replace(SCREEN, values=page))
         panel.show()
-        for chart in (panel.histogram, panel.heat_map):
+        for chart in (panel.summary.histogram, panel.elements.heat_map):
             chart.plot()
             chart.grab()
-    assert not panel.heat_map.drawing.count
+    assert not panel.elements.heat_map.drawing.count
 
 
 def test_the_axes_of_a_histogram_have_round_numbers() -> None:
@@ -164,12 +167,12 @@ def test_a_picture_has_the_colors_of_its_levels(panel, theme) -> None:
     panel.show()
     colors = color_table(is_dark=theme.tokens.dark)
     assert len(colors) == 256
-    panel.heat_map.plot()
-    image = panel.heat_map.grab().toImage()
-    drawn = [image.pixelColor(panel.heat_map.center_of(part)).name() for part in range(6)]
+    panel.elements.heat_map.plot()
+    image = panel.elements.heat_map.grab().toImage()
+    drawn = [image.pixelColor(panel.elements.heat_map.center_of(part)).name() for part in range(6)]
     assert drawn == [colors[level].name() for level in PICTURE.levels]
     shown(panel, picture=None)
-    assert panel.heat_map.isHidden()
+    assert panel.elements.heat_map.isHidden()
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 300), (300, 1), (2, 2), (200, 100)])
@@ -179,7 +182,7 @@ def test_a_strip_of_cells_is_seen_too(panel, rows, columns) -> None:
     picture = replace(PICTURE, rows=rows, columns=columns, cells=bytes(4 * size), levels=bytes(size), **shape)
     shown(panel, picture=picture)
     panel.show()
-    view = panel.heat_map
+    view = panel.elements.heat_map
     whole = area_of(view, 0).united(area_of(view, size - 1))
     assert min(whole.width(), whole.height()) >= 23
     assert view.rect().contains(whole)
@@ -191,7 +194,7 @@ def test_a_strip_of_cells_is_seen_too(panel, rows, columns) -> None:
 def test_a_cell_is_read_by_key(panel, qtbot) -> None:
     shown(panel)
     panel.show()
-    view = panel.heat_map
+    view = panel.elements.heat_map
     qtbot.keyClick(view, Qt.Key.Key_Right)
     assert view.accessibleName() == "Heat map. row 0 to 1, column 0 to 1: -1"
     qtbot.keyClick(view, Qt.Key.Key_Right)
@@ -206,7 +209,7 @@ def test_a_cell_is_read_by_key(panel, qtbot) -> None:
 def test_charts_are_saved_as_pictures(panel, monkeypatch, tmp_path) -> None:
     shown(panel)
     panel.show()
-    for button, name in ((panel.save_histogram, "histogram"), (panel.save_picture, "heat")):
+    for button, name in ((panel.summary.save_histogram, "histogram"), (panel.elements.save_picture, "heat")):
         actions = {action.text(): action for action in button.menu().actions()}
         assert not [text for text in actions if "CSV" in text]
         for kind in ("png", "svg"):
@@ -219,14 +222,14 @@ def test_charts_are_saved_as_pictures(panel, monkeypatch, tmp_path) -> None:
 
 def test_dimensions_and_indices_are_chosen(panel, qtbot) -> None:
     shown(panel)
-    bar = panel.slice_bar
-    with qtbot.waitSignal(panel.slice_wanted) as chosen:
+    bar = panel.elements.slice_bar
+    with qtbot.waitSignal(panel.elements.slice_wanted) as chosen:
         bar._row.activated.emit(1)
     assert chosen.args == [SliceChoice(row=1, column=0, index=(0, 0, 1))]
-    with qtbot.waitSignal(panel.slice_wanted) as chosen:
+    with qtbot.waitSignal(panel.elements.slice_wanted) as chosen:
         bar._column.activated.emit(2)
     assert chosen.args == [SliceChoice(row=0, column=2, index=(0, 0, 1))]
-    with qtbot.waitSignal(panel.slice_wanted) as chosen:
+    with qtbot.waitSignal(panel.elements.slice_wanted) as chosen:
         bar._indices[2][1].setValue(0)
     assert chosen.args == [SliceChoice(row=0, column=1, index=(0, 0, 0))]
     shown(panel, shape=(5,), choice=SliceChoice(row=0, column=None, index=(0,)))
@@ -238,10 +241,10 @@ def test_dimensions_and_indices_are_chosen(panel, qtbot) -> None:
 def test_only_cells_in_sight_are_read_and_copied(panel, qtbot) -> None:
     shown(panel)
     panel.show()
-    table = panel.table
+    table = panel.elements.table
     table.selectAll()
     assert not table.copy()
-    with qtbot.waitSignal(panel.cells_wanted) as wanted:
+    with qtbot.waitSignal(panel.elements.cells_wanted) as wanted:
         table.cells.data(table.cells.index(0, 0))
     assert wanted.args == [0, 0, 32, 16, 0]
     texts = tuple(tuple(f"{row}.{column}" for column in range(6)) for row in range(4))
@@ -251,22 +254,22 @@ def test_only_cells_in_sight_are_read_and_copied(panel, qtbot) -> None:
     assert QGuiApplication.clipboard().text().splitlines()[0] == "0.0\t0.1\t0.2\t0.3\t0.4\t0.5"
     table.clearSelection()
     assert not table.copy()
-    panel.digits.setCurrentIndex(1)
-    panel.digits.activated.emit(1)
+    panel.elements.digits.setCurrentIndex(1)
+    panel.elements.digits.activated.emit(1)
     table.cells.add(CellBlock(row=0, column=0, digits=0, texts=texts))
-    with qtbot.waitSignal(panel.cells_wanted) as wanted:
+    with qtbot.waitSignal(panel.elements.cells_wanted) as wanted:
         assert table.cells.data(table.cells.index(0, 0)) == "\u2026"
     assert wanted.args[-1] == 3
 
 
 def test_a_scan_is_followed_and_its_rows_are_links(panel, qtbot) -> None:
-    with qtbot.waitSignal(panel.scan_wanted):
-        panel.scan._scan.click()
+    with qtbot.waitSignal(panel.summary.scan.scan_wanted):
+        panel.summary.scan._scan.click()
     progress = Progress("reading values")
     progress.total = 100
     shown(panel, scan=ScanPage(progress=progress))
-    with qtbot.waitSignal(panel.scan_cancelled):
-        panel.scan._cancel.click()
+    with qtbot.waitSignal(panel.summary.scan.cancel_wanted):
+        panel.summary.scan._cancel.click()
     row = ScanRow(path="a/<b>bad</b>", node=7, words="NaN: 1, first at [0]")
     page = ScanPage(
         sentence="2 tensors read: 1 with NaN.", is_odd=True, rows=(row,), more=3, note="Huge is \u2026"
@@ -275,8 +278,8 @@ def test_a_scan_is_followed_and_its_rows_are_links(panel, qtbot) -> None:
     words = said(panel)
     for text in ("2 tensors read: 1 with NaN.", "NaN: 1, first at [0]", "and 3 more: stats --scan lists all"):
         assert text in words
-    link = panel.scan._rows.itemAt(0).widget().findChildren(type(panel.save))[0]
+    link = panel.summary.scan._rows.itemAt(0).widget().findChildren(type(panel.save))[0]
     assert link.text() == "a/<b>bad</b>"
-    with qtbot.waitSignal(panel.node_chosen) as chosen:
+    with qtbot.waitSignal(panel.summary.scan.node_chosen) as chosen:
         link.click()
     assert chosen.args == [7]
