@@ -22,12 +22,14 @@ class Wanted:
     Attributes:
         expression: What reaches it in the loaded `checkpoint`; empty for nothing.
         part: The file that holds it, where a checkpoint consists of several.
+        damage: What is wrong with its bytes, or empty.
     """
 
     checkpoint: Checkpoint
     tensor: Tensor
     expression: str
     part: str = ""
+    damage: str = ""
 
     @property
     def safetensors(self) -> str:
@@ -44,8 +46,8 @@ def why_no_code(wanted: Wanted, verdict: SafetyVerdict) -> str:
         return f"loading this file is not safe: {verdict.danger or 'nobody knows what it runs'}"
     if tensor.part_of is not None:
         return "it is a part of another tensor, above it"
-    if tensor.problem is not None:
-        return "what the file says of it cannot be true"
+    if wanted.damage:
+        return wanted.damage
     if wanted.safetensors:
         return ""
     if not format_of(checkpoint.format).torch_loads:

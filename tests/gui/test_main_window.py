@@ -176,7 +176,7 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     page.check_cancelled.emit()
     session.stop_job.assert_called_once_with("check")
     window.show_page("memory")
-    window.workspace.pages.page("memory").loading_chosen.emit(Loading(ranks=2))
+    window.workspace.pages.page("memory").bars.loading_chosen.emit(Loading(ranks=2))
     session.set_loading.assert_called_once_with(Loading(ranks=2))
     window.actions_by_name["paste_error"].trigger()
     window.workspace.pages.page("findings").error_pasted.emit("KeyError")

@@ -26,7 +26,7 @@ _ABOVE = 1.05
 _LOG_FOOT = 0.3
 """How high a bar of one value is where the next power of ten is 1 higher."""
 _LEFT, _TOP, _AXIS, _LARGEST_CELL, _LEAST_SIDE = 60, 8, 44, 24, 24
-_SCALE, _SCALE_GAP, _SCALE_WIDTH, _SCALE_PAD, _SCALE_TEXT = 88, 12, 12, 6, 16
+_SCALE, _SCALE_GAP, _SCALE_WIDTH, _SCALE_PAD, _SCALE_TEXT = 108, 12, 12, 6, 16
 """The room of the color bar at the right, and in it: a gap, the bar, a gap, the height of a number."""
 _ZERO_LEVEL, _NAN_LEVEL = 127, 255
 _COLUMN_TICK, _ROW_TICK = 56, 28
@@ -118,7 +118,7 @@ class HeatMap(Drawing):
         ends = [(254, limit)] if max(levels, default=_ZERO_LEVEL) > _ZERO_LEVEL else []
         ends += [(_ZERO_LEVEL, 0.0)]
         ends += [(0, -limit)] if min(levels, default=_ZERO_LEVEL) < _ZERO_LEVEL else []
-        return [(level, f"{value:.3g}".replace("-", "\u2212", 1)) for level, value in ends]
+        return [(level, format_number(value)) for level, value in ends]
 
     @override
     def draw(self, plot: Plot, tokens: Tokens) -> None:
@@ -156,9 +156,10 @@ class HeatMap(Drawing):
             gradient.setColorAt(place, colors[level])
         plot.fill(bar, QBrush(gradient), 2.0)
         is_low = bar.height() < _SCALE_TEXT * len(scale)
+        left = bar.right() + _SCALE_PAD
         for place, _, text in places[:: max(len(places) - 1, 1) if is_low else 1]:
-            middle = bar.top() + place * bar.height()
-            line = QRectF(bar.right() + _SCALE_PAD, middle - _SCALE_TEXT / 2, _SCALE, _SCALE_TEXT)
+            top = bar.top() + place * bar.height() - _SCALE_TEXT / 2
+            line = QRectF(left, top, _SCALE - (left - room.right()), _SCALE_TEXT)
             plot.write(line, text, tokens.color("muted"), small=True)
 
     @override

@@ -9,7 +9,8 @@ from inspector.model.checkpoint import Tensor
 from inspector.model.findings import Finding
 from inspector.progress import Progress
 from inspector.remap.safetensors import refusal_of as safetensors_refusal
-from inspector.report.damage import Marks
+from inspector.report.damage import WORDS as DAMAGE
+from inspector.report.damage import Marks, damage_of
 from inspector.report.details import python_expression
 from inspector.report.words.values import (
     THRESHOLDS,
@@ -113,7 +114,14 @@ def wanted_code(document: Document, row: int, request: Request | str) -> Wanted:
     tensor = document.checkpoint.tensors[row]
     part = "" if isinstance(request, str) else request["place"]["part"]
     expression = python_expression(tensor)
-    return Wanted(checkpoint=document.checkpoint, tensor=tensor, expression=expression, part=part)
+    damage = damage_of(document.checkpoint).get(row)
+    return Wanted(
+        checkpoint=document.checkpoint,
+        tensor=tensor,
+        expression=expression,
+        part=part,
+        damage="" if damage is None else _lowered(DAMAGE[damage]).rstrip("."),
+    )
 
 
 def values_page(

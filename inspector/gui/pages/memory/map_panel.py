@@ -11,7 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QPushButton,
-    QStackedLayout,
+    QStackedWidget,
     QToolButton,
     QTreeView,
     QWidget,
@@ -182,11 +182,11 @@ class MapPart(QWidget):
         self._crumbs.setSpacing(4)
         save = save_button(self._theme, self.saved_map)
         head = row(self._crumbs, 1, label, self._by, self._as_table, save, spacing=10)
-        self._views = QStackedLayout()
+        self._views = QStackedWidget()
         self._views.addWidget(self.view)
         self._views.addWidget(self.table)
         parts = (head, (self._views, 1), self._pointed, self._legend, self._notes)
-        column(*parts, spacing=8, margins=(16, 10, 16, 12), within=self)
+        column(*parts, spacing=8, margins=(16, 4, 16, 12), within=self)
 
     @property
     def is_drawn(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QStackedWidget, QVBoxLayout, QWidget
 
 from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.saving import Saved, save_button
@@ -167,8 +167,8 @@ class MemoryPanel(QWidget):
         self.switch = Switch(("Bars", "Map of modules"), spoken="Bars or the map of modules")
         self.switch.currentChanged.connect(self._show_part)
         self._head = QWidget()
-        row(self.switch, 1, margins=(16, 12, 16, 0), within=self._head)
-        self._parts = QStackedLayout()
+        row(self.switch, 1, margins=(16, 12, 16, 6), within=self._head)
+        self._parts = QStackedWidget()
         for part in (self.bars, self.map):
             self._parts.addWidget(part)
         column(self._head, (self._parts, 1), spacing=0, margins=NO_MARGINS, within=self)

@@ -277,7 +277,7 @@ class ElementsPart(QWidget):
         self.save_picture = save_button(theme, self._saved, kinds=PICTURES)
         head = row((self.title, 1), self.digits, self.copy, self.save_picture, spacing=8)
         parts = (head, self.slice_bar, self.heat_map, self.note, (self.table, 1))
-        column(*parts, spacing=8, margins=(_MARGIN, 10, _MARGIN, 12), within=self)
+        column(*parts, spacing=8, margins=(_MARGIN, 4, _MARGIN, 12), within=self)
 
     @property
     def is_drawn(self) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import PurePath
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QStackedLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QStackedWidget, QWidget
 
 from inspector.gui.charts.saving import PICTURES, Saved, save_button
 from inspector.gui.charts.values import Histogram
@@ -132,6 +132,9 @@ class SummaryPart(ScrollPanel):
             self.cards.addLayout(part)
         self.cards.addWidget(self.scan)
         self.cards.addStretch(1)
+        self._reveals = False
+        self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
+        self.verticalScrollBar().actionTriggered.connect(self._on_scrolled)
 
     @property
     @override
@@ -154,7 +157,7 @@ class SummaryPart(ScrollPanel):
         for button in (self.compute, self.cancel, self.rank):
             button.setProperty("slim", True)
         words = (title, named(QFrame(), "line"), self.facts, self.message, self.bar, self.lines)
-        column(*words, spacing=7, margins=NO_MARGINS, within=self.head)
+        column(*words, spacing=7, margins=(0, 0, 0, 8), within=self.head)
         return self.head
 
     def _build_histogram(self) -> QFrame:
@@ -188,8 +191,16 @@ class SummaryPart(ScrollPanel):
             self.verticalScrollBar().setValue(0)  # from tensor to tensor it stays where it is
 
     def reveal_values(self) -> None:
-        """Scroll to the values."""
-        self.verticalScrollBar().setValue(self.head.y())
+        """Scroll to the values, now and when more of them is there, until the user scrolls."""
+        self._reveals = True
+        self._on_range_changed()
+
+    def _on_range_changed(self, *_: int) -> None:
+        if self._reveals:
+            self.verticalScrollBar().setValue(self.head.y())
+
+    def _on_scrolled(self, _: int) -> None:
+        self._reveals = False
 
     def _show_facts(self, groups: tuple[FactGroup, ...]) -> None:
         """Show what a tensor is above its values, and how it is stored below them."""
@@ -262,7 +273,7 @@ class TensorPanel(QWidget):
         self._theme = theme
         self._page = ValuesPage()
         self._path = ""
-        self._wanted, self._reveals = 0, False
+        self._wanted = 0
         self.switch = Switch(("Summary", "Elements"), spoken="Facts and figures, or the elements")
         self.switch.currentChanged.connect(self._on_switched)
         self.save = make_button("Save\u2026", self._on_save)
@@ -270,9 +281,9 @@ class TensorPanel(QWidget):
         for button in (self.save, self.code):
             button.setProperty("slim", True)
         self.head = QWidget()
-        row(self.switch, 1, self.save, self.code, spacing=6, margins=(16, 12, 16, 0), within=self.head)
+        row(self.switch, 1, self.save, self.code, spacing=6, margins=(16, 12, 16, 6), within=self.head)
         self.summary, self.elements = SummaryPart(theme), ElementsPart(theme)
-        self._parts = QStackedLayout()
+        self._parts = QStackedWidget()
         for part in (self.summary, self.elements):
             self._parts.addWidget(part)
         column(self.head, (self._parts, 1), spacing=0, margins=NO_MARGINS, within=self)
@@ -306,19 +317,11 @@ class TensorPanel(QWidget):
         self.summary.show_screen(screen)
         self.elements.show_screen(screen)
         self._show_part()
-        self._reveal()
 
-    def show_part(self, part: str) -> None:
+    def show_part(self, _: str) -> None:
         """Show the values, as the page that was theirs did."""
-        self._reveals = part == "values"
-        self._reveal()
-
-    def _reveal(self) -> None:
-        """Scroll to the values when they are there; what is below them makes the room for that."""
-        page = self._page
-        if self._reveals and page.progress is None and (page.statistics or page.refusal):
-            self._reveals = False
-            QTimer.singleShot(0, self.summary, self.summary.reveal_values)
+        self.switch.setCurrentIndex(0)
+        self.summary.reveal_values()
 
     def confirm_copied(self) -> None:
         confirm_copied(self.code, self._theme)

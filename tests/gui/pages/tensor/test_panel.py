@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog
 
@@ -15,9 +15,10 @@ from inspector.gui.charts.values import HeatMap, Histogram, color_table
 from inspector.gui.pages.tensor.panel import TensorPanel
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.report.details import FactGroup
 from inspector.session.values.page import CellBlock, Picture, ScanPage, ScanRow, SliceChoice, ValuesPage
 from tests.gui import fakes
-from tests.gui.looking import area_of, said
+from tests.gui.looking import area_of, said, words_in
 from tests.unit.report.words.test_values import statistics
 
 SCREEN = fakes.ready_screen()
@@ -66,18 +67,21 @@ def test_figures_are_shown_and_read_aloud(panel, qtbot) -> None:
     for text in ("model/weight", "Mean", "0.5", "1, first at [0, 1]", "2 bins from 0 to 2."):
         assert text in words
     assert panel.summary.histogram.accessibleDescription().startswith("2 bins from 0 to 2. ")
-    assert "NaN is yellow" in panel.elements.heat_map.accessibleDescription()
+    said_of_map = panel.elements.heat_map.accessibleDescription()
+    assert said_of_map.startswith("4 rows, 6 columns; colors from -2 to 0 to 2. Yellow is NaN.")
     assert panel.summary.compute.isHidden()
     assert not panel.is_drawn
     panel.show()
+    qtbot.waitUntil(lambda: panel.is_drawn)
+    panel.switch.setCurrentIndex(1)
+    assert (panel.elements.isVisible(), panel.summary.isVisible()) == (True, False)
     qtbot.waitUntil(lambda: panel.is_drawn)
 
 
 def test_nothing_selected_and_no_values_are_said(panel) -> None:
     panel.show_screen(SCREEN)
-    assert "Select a tensor in the tree to see its values." in said(panel)
-    assert panel.save.isHidden()
-    assert panel.slice_card.isHidden()
+    assert "Select a row in the tree to see its facts and values." in said(panel)
+    assert panel.head.isHidden()
     shown(panel, refusal="It was saved from the meta device.", statistics=None, choice=None, picture=None)
     assert panel.summary.message.text() == "It was saved from the meta device."
     assert panel.summary.compute.isHidden()
@@ -101,7 +105,16 @@ def test_what_is_asked_for_is_told(panel, qtbot, monkeypatch) -> None:
     with qtbot.waitSignal(panel.save_wanted) as saved:
         panel.save.click()
     assert saved.args == ["/tmp/a.npy"]
-    assert PurePath(asked[0][2]).parent == PurePath(panel._path).parent  # beside the checkpoint
+    assert PurePath(asked[0][2]) == PurePath(panel._path).with_name(
+        "model.weight.npy"
+    )  # beside the checkpoint
+    assert asked[0][3] == "NumPy array (*.npy);;safetensors (*.safetensors)"
+    monkeypatch.setattr(
+        QFileDialog, "getSaveFileName", lambda *_: ("/tmp/a.b", "safetensors (*.safetensors)")
+    )
+    with qtbot.waitSignal(panel.save_wanted) as saved:
+        panel.save.click()
+    assert saved.args == ["/tmp/a.b.safetensors"]
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     with qtbot.assertNotEmitted(panel.save_wanted):
         panel.save.click()
@@ -164,6 +177,7 @@ def test_the_axes_of_a_histogram_have_round_numbers() -> None:
 
 def test_a_picture_has_the_colors_of_its_levels(panel, theme) -> None:
     shown(panel)
+    panel.switch.setCurrentIndex(1)
     panel.show()
     colors = color_table(is_dark=theme.tokens.dark)
     assert len(colors) == 256
@@ -181,29 +195,37 @@ def test_a_strip_of_cells_is_seen_too(panel, rows, columns) -> None:
     shape = {"shape": (rows, columns), "seen": (rows, columns), "steps": (1, 1)}
     picture = replace(PICTURE, rows=rows, columns=columns, cells=bytes(4 * size), levels=bytes(size), **shape)
     shown(panel, picture=picture)
+    panel.switch.setCurrentIndex(1)
     panel.show()
     view = panel.elements.heat_map
     whole = area_of(view, 0).united(area_of(view, size - 1))
     assert min(whole.width(), whole.height()) >= 23
     assert view.rect().contains(whole)
-    ticks = HeatMap(picture, "")._ticks(1, 56, 0, columns, 400)
+    ticks = HeatMap(picture, CHOICE, "", (400, 260))._ticks(1, 56, 0, columns, 400)
     assert ticks[0] == (0.5, "0")
     assert all(place < columns for place, _ in ticks)
 
 
 def test_a_cell_is_read_by_key(panel, qtbot) -> None:
     shown(panel)
+    panel.switch.setCurrentIndex(1)
     panel.show()
     view = panel.elements.heat_map
     qtbot.keyClick(view, Qt.Key.Key_Right)
-    assert view.accessibleName() == "Heat map. row 0 to 1, column 0 to 1: -1"
+    assert view.accessibleName() == "Heat map. [0:2, 0:2, 1] = -1, the farthest from zero there"
     qtbot.keyClick(view, Qt.Key.Key_Right)
     qtbot.keyClick(view, Qt.Key.Key_Down)
-    assert view.accessibleName() == "Heat map. row 2 to 3, column 2 to 3: nan"
+    assert view.accessibleName() == "Heat map. [2:4, 2:4, 1] = nan, the farthest from zero there"
     qtbot.keyClick(view, Qt.Key.Key_B)
     view.grab()
     qtbot.mouseMove(view, view.center_of(4))
-    qtbot.waitUntil(lambda: view.accessibleName() == "Heat map. row 2 to 3, column 2 to 3: nan")
+    qtbot.waitUntil(lambda: view.accessibleName().startswith("Heat map. [2:4, 2:4, 1] = nan"))
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    at = panel.elements.table.currentIndex()
+    assert (at.row(), at.column()) == (2, 2)
+    shown(panel, picture=replace(PICTURE, steps=(1, 1), shape=(2, 3), seen=(2, 3)))
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    assert view.accessibleName() == "Heat map. [0, 0, 1] = -1"
 
 
 def test_charts_are_saved_as_pictures(panel, monkeypatch, tmp_path) -> None:
@@ -235,11 +257,12 @@ def test_dimensions_and_indices_are_chosen(panel, qtbot) -> None:
     shown(panel, shape=(5,), choice=SliceChoice(row=0, column=None, index=(0,)))
     assert bar.isHidden()
     shown(panel)
-    assert [label.isHidden() for label, _ in bar._indices] == [True, True, False]
+    assert [holder.isHidden() for holder, _ in bar._indices] == [True, True, False]
 
 
 def test_only_cells_in_sight_are_read_and_copied(panel, qtbot) -> None:
     shown(panel)
+    panel.switch.setCurrentIndex(1)
     panel.show()
     table = panel.elements.table
     table.selectAll()
@@ -283,3 +306,70 @@ def test_a_scan_is_followed_and_its_rows_are_links(panel, qtbot) -> None:
     with qtbot.waitSignal(panel.summary.scan.node_chosen) as chosen:
         link.click()
     assert chosen.args == [7]
+
+
+def test_the_elements_stay_in_sight_from_tensor_to_tensor(panel) -> None:
+    shown(panel)
+    panel.show()
+    panel.switch.setCurrentIndex(1)
+    shown(panel, row=None, choice=None, picture=None)  # a group between them has none
+    assert panel.summary.isVisible()
+    shown(panel, row=4, choice=None, picture=None, refusal="no")
+    assert (panel.switch.currentIndex(), panel.switch.isTabEnabled(1)) == (0, False)
+    shown(panel, row=5)
+    assert (panel.switch.currentIndex(), panel.elements.isVisible()) == (1, True)
+
+
+def test_only_what_applies_can_be_pressed(panel, qtbot) -> None:
+    shown(panel)
+    with qtbot.waitSignal(panel.code_wanted):
+        panel.code.click()
+    panel.confirm_copied()
+    assert panel.code.text() == "Copied"
+    shown(panel, forms=(), no_forms="Not this one.", no_code="Loading this file is not safe.")
+    assert [(one.isEnabled(), one.accessibleDescription()) for one in (panel.save, panel.code)] == [
+        (False, "Not this one."),
+        (False, "Loading this file is not safe."),
+    ]
+
+
+def test_the_values_are_scrolled_to_where_their_page_is_asked_for(panel, qtbot) -> None:
+    panel.resize(400, 300)
+    panel.show()
+    panel.show_part("values")
+    shown(panel, statistics=None, progress=Progress("reading values"))
+    facts = tuple(FactGroup(title=f"{number}", facts=(("a", "b"),) * 9) for number in range(3))
+    panel.show_screen(replace(SCREEN, values=PAGE, tensor=facts))
+    bar = panel.summary.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.value() == panel.summary.head.y() > 0)
+    bar.triggerAction(bar.SliderAction.SliderToMinimum)
+    longest = bar.maximum()
+    panel.show_screen(replace(SCREEN, values=PAGE, tensor=facts * 2))
+    qtbot.waitUntil(lambda: bar.maximum() > longest)
+    assert bar.value() == 0  # the user has scrolled
+
+
+def test_a_color_bar_has_the_ends_that_the_colors_reach() -> None:
+    def ends(levels: list[int]) -> list[str]:
+        picture = replace(PICTURE, levels=bytes(levels))
+        return [text for _, text in HeatMap(picture, CHOICE, "", (400, 260))._scale()]
+
+    assert ends([0, 127, 200, 254, 255, 160]) == ["2", "0", "-2"]
+    assert ends([127, 130, 255]) == ["2", "0"]
+    assert ends([127, 90]) == ["0", "-2"]
+    assert ends([127, 127]) == ["0"]
+    assert ends([]) == ["0"]
+
+
+def test_the_color_bar_stands_beside_the_heat_map(panel) -> None:
+    shown(panel)
+    panel.switch.setCurrentIndex(1)
+    panel.show()
+    view = panel.elements.heat_map
+    assert {"2", "0", "-2"} <= set(words_in(view))
+    cells, image = area_of(view, 0).united(area_of(view, 5)), view.grab().toImage()
+    top, bottom = (image.pixelColor(cells.right() + 18, y) for y in (cells.top() + 3, cells.bottom() - 3))
+    assert top.red() - top.blue() > 80
+    assert bottom.blue() - bottom.red() > 80
+    view.plot().zoom(0.5, QPointF(20, 20))
+    assert {"2", "0", "-2"} <= set(words_in(view))
