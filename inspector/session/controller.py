@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _MOST_VISITED = 200
 _MOST_PICKED = 100_000
-_OF_SELECTED = (STATISTICS, RANK, PICTURE, CELLS, SAVE)
+_OF_SELECTED = (STATISTICS, RANK, PICTURE, CELLS)
 _MOST_CELLS = (224, 288)
 """How many rows and columns of cells a picture has."""
 _LABEL = "reading values"
@@ -368,6 +368,10 @@ class Session(Exports):
         if asked is not None:
             self._run(SAVE, "saving values", partial(_save, self._reader(SAVE), asked, path))
 
+    def stop_saving(self) -> None:
+        """Stop that."""
+        stop(self._desk, SAVE)
+
     def tensor_code(self, node: int) -> str:
         """Return the code that loads one tensor; empty where there is none."""
         document, row = self._ready, self._row_at(node)
@@ -422,6 +426,9 @@ class Session(Exports):
         state = self._state
         for kind in _OF_SELECTED:
             state = state.without_job(kind)
+        saving = state.job(SAVE)
+        if saving is not None and saving.status != "running":  # what is being saved goes on
+            state = state.without_job(SAVE)
         if state.slice is not None or len(state.jobs) < len(self._state.jobs):
             self._show(replace(state, slice=None))
         asked = self._asked() if state.watches_values else None

@@ -114,7 +114,8 @@ class ValuesPage:
         forms: The files that it can be saved as: the suffix of each, and what it is.
         no_forms: Why it cannot be saved; empty where it can.
         no_code: Why there is no code that loads it alone; empty where there is.
-        saved: What became of the array that was to be saved; else empty.
+        is_saving: Whether a tensor is being saved, this or another.
+        saved: What becomes or became of it; else empty.
     """
 
     row: int | None = None
@@ -136,6 +137,7 @@ class ValuesPage:
     no_code: str = ""
     cells: CellBlock | None = None
     scan: ScanPage = ScanPage()
+    is_saving: bool = False
     saved: str = ""
 
 

@@ -180,6 +180,7 @@ def values_page(
         no_code=no_code,
         cells=None if cells is None else cast("CellBlock | None", cells.result),
         scan=scan,
+        is_saving=_progress(state.job(SAVE)) is not None,
         saved=_saved(state.job(SAVE)),
     )
 

@@ -173,7 +173,7 @@ class SummaryPart(ScrollPanel):
         controls = (self.kind, self.logarithmic, self.save_histogram)
         title = row(plain_label("Histogram", "strong"), 1, *controls, spacing=10)
         parts = (title, named(QFrame(), "line"), self.histogram, self.summary)
-        column(*parts, spacing=7, margins=NO_MARGINS, within=self.histogram_card)
+        column(*parts, spacing=7, margins=(0, 0, 0, 8), within=self.histogram_card)
         return self.histogram_card
 
     def show_screen(self, screen: Screen) -> None:
@@ -218,7 +218,7 @@ class SummaryPart(ScrollPanel):
         self.head.setVisible(is_one)
         self.facts.setText(page.facts)
         self.facts.setVisible(bool(page.facts) and (runs or page.statistics is None))
-        message = page.refusal or page.error or page.saved
+        message = page.refusal or page.error
         self.message.setText(message)
         self.message.setVisible(bool(message) and not runs)
         self.bar.setVisible(runs)
@@ -266,6 +266,7 @@ class TensorPanel(QWidget):
 
     watched = Signal(bool)
     save_wanted = Signal(str)
+    save_cancelled = Signal()
     code_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
@@ -282,11 +283,17 @@ class TensorPanel(QWidget):
             button.setProperty("slim", True)
         self.head = QWidget()
         row(self.switch, 1, self.save, self.code, spacing=6, margins=(16, 12, 16, 6), within=self.head)
+        self.told = plain_label("", "muted", wrap=True, selectable=True)
+        self.stop = make_button("Cancel", self.save_cancelled)
+        self.stop.setAccessibleName("Cancel saving")
+        self.stop.setProperty("slim", True)
+        self._saving = QWidget()
+        row((self.told, 1), (self.stop, 0, TOP), spacing=8, margins=(16, 0, 16, 6), within=self._saving)
         self.summary, self.elements = SummaryPart(theme), ElementsPart(theme)
         self._parts = QStackedWidget()
         for part in (self.summary, self.elements):
             self._parts.addWidget(part)
-        column(self.head, (self._parts, 1), spacing=0, margins=NO_MARGINS, within=self)
+        column(self.head, self._saving, (self._parts, 1), spacing=0, margins=NO_MARGINS, within=self)
 
     @property
     def is_drawn(self) -> bool:
@@ -314,6 +321,9 @@ class TensorPanel(QWidget):
         ):
             button.setEnabled(not why)
             describe(button, why or words)
+        self.told.setText(page.saved)
+        self.stop.setVisible(page.is_saving)
+        self._saving.setVisible(bool(page.saved))
         self.summary.show_screen(screen)
         self.elements.show_screen(screen)
         self._show_part()

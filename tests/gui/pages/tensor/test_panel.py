@@ -121,6 +121,18 @@ def test_what_is_asked_for_is_told(panel, qtbot, monkeypatch) -> None:
     shown(panel)
 
 
+def test_what_becomes_of_a_saved_tensor_is_told_beside_both_parts(panel, qtbot) -> None:
+    panel.show()
+    shown(panel)
+    assert not panel.told.isVisible()
+    shown(panel, is_saving=True, saved="Saving \u2026")
+    with qtbot.waitSignal(panel.save_cancelled):
+        panel.stop.click()
+    panel.switch.setCurrentIndex(1)
+    shown(panel, saved="Saved as /tmp/a.npy.")
+    assert (panel.told.isVisible(), panel.stop.isVisible()) == (True, False)
+
+
 def test_it_is_told_whether_it_is_looked_at(panel, qtbot) -> None:
     with qtbot.waitSignal(panel.watched) as shown_:
         panel.show()

@@ -281,6 +281,26 @@ def test_a_tensor_is_saved_as_it_is_stored_and_never_over_its_file(session, tmp_
     assert struct.unpack("<3f", path.read_bytes()[-16:-4]) == (1.0, 2.0, 3.0)
 
 
+def test_a_tensor_is_saved_while_others_are_looked_at_until_that_is_cancelled(
+    session, runner, tmp_path: Path
+) -> None:
+    runner.waits = True
+    session.select(node(session, 0))
+    session.save_values(str(tmp_path / "a.npy"))
+    session.select(node(session, 1))
+    page = session.screen.values
+    assert (page.title, page.is_saving, page.saved) == ("b", True, "Saving \u2026")
+    runner.go_on()
+    assert session.screen.values.saved == f"Saved as {tmp_path / 'a.npy'}."
+    session.select(node(session, 0))
+    assert session.screen.values.saved == ""
+    session.save_values(str(tmp_path / "b.npy"))
+    session.stop_saving()
+    runner.go_on()
+    assert (session.screen.values.is_saving, session.screen.values.saved) == (False, "")
+    assert not (tmp_path / "b.npy").exists()
+
+
 def test_code_is_given_for_a_tensor(session) -> None:
     tensor = node(session, 0)
     session.select(tensor)
