@@ -36,7 +36,7 @@ class Wanted:
         """The safetensors file that holds it; empty where it is in no such file."""
         if self.part:
             return self.part if self.part.endswith(_SAFETENSORS) else ""
-        return self.checkpoint.path if self.checkpoint.format == "safetensors" else ""
+        return self.checkpoint.path if format_of(self.checkpoint.format).reads_by_name else ""
 
 
 def why_no_code(wanted: Wanted, verdict: SafetyVerdict) -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "Render the window on a file to a PNG."
 _THEMES = ("light", "dark", "contrast-light", "contrast-dark")
-_PAGES = ("memory", "tensor", "findings", "code", "file")
 EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
@@ -41,10 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=_THEMES, default="light", help="the colors; default: light")
     parser.add_argument(
         "--page",
-        choices=(*_PAGES, "map", "values"),
-        metavar=f"{{{','.join(_PAGES)}}}",
+        choices=("memory", "map", "tensor", "findings", "code", "file", "values"),
         default="memory",
-        help="the page at the right; default: memory; map and values are parts of memory and tensor",
+        help="the page at the right; default: memory",
     )
     parser.add_argument(
         "--thumbnail",
