@@ -41,18 +41,17 @@ class Wanted:
 
 def why_no_code(wanted: Wanted, verdict: SafetyVerdict) -> str:
     """Return why there is no code that loads a tensor; empty if there is."""
-    checkpoint, tensor = wanted.checkpoint, wanted.tensor
-    if verdict.may_harm:
-        return f"loading this file is not safe: {verdict.danger or 'nobody knows what it runs'}"
-    if tensor.part_of is not None:
-        return "it is a part of another tensor, above it"
-    if wanted.damage:
-        return wanted.damage
-    if wanted.safetensors:
-        return ""
-    if not format_of(checkpoint.format).torch_loads:
-        return "the loader of this format gives no single tensor"
-    return "" if wanted.expression else "a key on the way to it is an object, neither text nor a number"
+    tensor, is_alone = wanted.tensor, bool(wanted.safetensors)
+    is_loaded = is_alone or format_of(wanted.checkpoint.format).torch_loads
+    reasons = (
+        (verdict.may_harm, f"loading this file is not safe: {verdict.danger or 'nobody knows what it runs'}"),
+        (tensor.part_of is not None, "it is a part of another tensor, above it"),
+        (tensor.layout == "storage", "it is a bare storage"),
+        (bool(wanted.damage), wanted.damage),
+        (not is_loaded, "the loader of this format gives no single tensor"),
+        (not is_alone and not wanted.expression, "a key on the way is an object, neither text nor a number"),
+    )
+    return next((why for applies, why in reasons if applies), "")
 
 
 def tensor_code(wanted: Wanted, target: Profile) -> str:

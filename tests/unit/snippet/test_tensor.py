@@ -52,6 +52,7 @@ def test_no_code_where_it_would_not_reach_the_tensor_or_do_harm() -> None:
     plain = tensor("a")
     assert "part of another" in why(wanted(plain._replace(part_of=0)))
     assert why(replace(wanted(plain), damage="its bytes are missing")) == "its bytes are missing"
+    assert why(wanted(plain._replace(layout="storage"))) == "it is a bare storage"
     assert "no single tensor" in why(wanted(plain, format="gguf"))
     assert "no single tensor" in why(wanted(plain, format="sharded", part="/b/x.bin"))
     assert "is an object" in why(replace(wanted(plain), expression=""))
