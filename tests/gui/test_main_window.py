@@ -666,5 +666,4 @@ def test_a_page_shows_what_it_asked_for_while_it_was_made(window, session, qtbot
     session.look_at_map.side_effect = lambda: window.show_screen(screen)
     window.show_page("map")
     tabs = window.findChild(PageTabs)
-    qtbot.waitUntil(lambda: not tabs.is_busy)
-    assert tabs.findChild(MapPart).is_drawn
+    qtbot.waitUntil(lambda: any(part.is_drawn for part in tabs.findChildren(MapPart)))

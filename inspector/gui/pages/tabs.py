@@ -57,6 +57,7 @@ class PageTabs(QTabWidget):
         self.setDocumentMode(False)
         self.tabBar().setDrawBase(False)
         self.tabBar().setUsesScrollButtons(True)
+        self.tabBar().setExpanding(False)  # or what is left over goes to other tabs with each choice
         for place, page in enumerate(self._pages):
             holder = named(QWidget(), spoken=page.title)
             self._holders.append(column(margins=NO_MARGINS, within=holder))
