@@ -12,6 +12,7 @@ from inspector.records import dataclass
 
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
+    from inspector.gui.pages.memory.map_panel import MapPart
     from inspector.gui.theme.theme import Theme
     from inspector.session.controller import Session
     from inspector.session.screen import Screen
@@ -63,15 +64,22 @@ class Page:
 def _build_memory(theme: Theme, _: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.memory.panel import MemoryPanel
 
-    panel = MemoryPanel(theme)
+    panel = MemoryPanel(theme, partial(_build_map, theme, session))
     panel.map_wanted.connect(session.look_at_map)
     panel.bars.loading_chosen.connect(session.set_loading)
     panel.bars.query_wanted.connect(session.search)
-    panel.map.coloring_wanted.connect(session.color_map)
-    panel.map.root_wanted.connect(session.show_map)
-    panel.map.node_chosen.connect(session.select)
-    panel.map.query_wanted.connect(session.search)
     return panel
+
+
+def _build_map(theme: Theme, session: Session) -> MapPart:
+    from inspector.gui.pages.memory.map_panel import MapPart
+
+    part = MapPart(theme)
+    part.coloring_wanted.connect(session.color_map)
+    part.root_wanted.connect(session.show_map)
+    part.node_chosen.connect(session.select)
+    part.query_wanted.connect(session.search)
+    return part
 
 
 def _build_tensor(theme: Theme, commands: Commands, session: Session) -> QWidget:

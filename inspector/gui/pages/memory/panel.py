@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QStackedWidget, QVBoxLayout, QWidget
@@ -10,7 +11,6 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QStackedWidget, QVBoxLayout, QW
 from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.saving import Saved, save_button
 from inspector.gui.charts.view import ChartView, saved_charts
-from inspector.gui.pages.memory.map_panel import MapPart
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import MIDDLE, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import ScrollPanel
@@ -20,6 +20,9 @@ from inspector.overriding import override
 from inspector.report.charts.bars import Chart
 from inspector.report.charts.tables import charts_csv
 from inspector.session.screen import ForecastPage, Loading, Screen
+
+if TYPE_CHECKING:
+    from inspector.gui.pages.memory.map_panel import MapPart
 
 # The cards of the memory page: a chart, and the chart of what loading takes.
 
@@ -160,23 +163,25 @@ class MemoryPanel(QWidget):
 
     map_wanted = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, build_map: Callable[[], MapPart]) -> None:
+        """Make the page; its map when it is first looked at."""
         super().__init__()
         self._screen: Screen | None = None
-        self.bars, self.map = BarsPart(theme), MapPart(theme)
+        self._build_map = build_map
+        self.bars = BarsPart(theme)
+        self.map: MapPart | None = None
         self.switch = Switch(("Bars", "Map of modules"), spoken="Bars or the map of modules")
         self.switch.currentChanged.connect(self._show_part)
         self._head = QWidget()
         row(self.switch, 1, margins=(16, 12, 16, 6), within=self._head)
         self._parts = QStackedWidget()
-        for part in (self.bars, self.map):
-            self._parts.addWidget(part)
+        self._parts.addWidget(self.bars)
         column(self._head, (self._parts, 1), spacing=0, margins=NO_MARGINS, within=self)
 
     @property
     def is_drawn(self) -> bool:
-        part = self._parts.currentWidget()
-        return self.map.is_drawn if part is self.map else self.bars.is_drawn
+        shown = self.bars if self._parts.currentIndex() == 0 else self.map
+        return shown is not None and shown.is_drawn
 
     def show_screen(self, screen: Screen) -> None:
         self._screen = screen
@@ -193,8 +198,11 @@ class MemoryPanel(QWidget):
         if screen is None:
             return
         is_map = bool(screen.charts) and self.switch.currentIndex() == 1
+        if is_map and self.map is None:
+            self.map = self._build_map()
+            self._parts.addWidget(self.map)
         self._parts.setCurrentIndex(int(is_map))
-        if not is_map:
+        if not is_map or self.map is None:
             self.bars.show_screen(screen)
         elif screen.module_map is None:
             self.map_wanted.emit()

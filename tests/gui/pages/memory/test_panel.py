@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QToolTip
 
 from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.view import ChartView
+from inspector.gui.pages.memory.map_panel import MapPart
 from inspector.gui.pages.memory.panel import BarsPart, ChartCard, MemoryPanel
 from inspector.records import replace
 from inspector.report.charts.bars import Bar, Chart, Segment
@@ -298,12 +299,13 @@ def test_an_empty_card_has_no_chart(qtbot, theme):
 
 
 def test_the_map_is_asked_for_when_it_is_first_looked_at(qtbot, theme):
-    panel = MemoryPanel(theme)
+    panel = MemoryPanel(theme, lambda: MapPart(theme))
     qtbot.addWidget(panel)
     panel.resize(520, 700)
     with qtbot.assertNotEmitted(panel.map_wanted):
         panel.show_screen(replace(SCREEN, module_map=None))
     assert panel.bars.isVisibleTo(panel)
+    assert panel.map is None
     with qtbot.waitSignal(panel.map_wanted):
         panel.switch.setCurrentIndex(1)
     assert not panel.is_drawn
