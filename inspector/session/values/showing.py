@@ -187,13 +187,15 @@ def values_page(
 
 def picture_note(picture: Picture) -> str:
     """Return how to read a picture, but for what its colors stand for."""
-    parts = ["Yellow is NaN."] if _NAN_LEVEL in picture.levels else []
+    parts = []
+    if picture.seen != picture.shape:
+        seen, whole = (f"{rows:,} \u00d7 {columns:,}" for rows, columns in (picture.seen, picture.shape))
+        parts.append(f"Only the first {seen} of {whole}.")
+    if _NAN_LEVEL in picture.levels:
+        parts.append("Yellow is NaN.")
     if picture.steps != (1, 1):
         block = f"{picture.steps[0]:,} \u00d7 {picture.steps[1]:,}"
         parts.append(f"A cell is the one of {block} that is farthest from zero.")
-    if picture.seen != picture.shape:
-        seen, whole = (f"{rows:,} \u00d7 {columns:,}" for rows, columns in (picture.seen, picture.shape))
-        parts.append(f"Only the first {seen} of {whole} are shown.")
     return " ".join(parts)
 
 

@@ -15,7 +15,7 @@ from inspector.gui.charts.view import ChartView, saved_charts
 from inspector.gui.pages.facts import build_group
 from inspector.gui.pages.tensor.elements import ElementsPart
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import NO_MARGINS, TOP, TOP_LEFT, column, row
+from inspector.gui.widgets.boxes import LEFT, MIDDLE, NO_MARGINS, TOP, TOP_LEFT, column, row
 from inspector.gui.widgets.cards import ScrollPanel, add_empty_state, card_row
 from inspector.gui.widgets.controls import CalmComboBox, Switch, confirm_copied, make_button
 from inspector.gui.widgets.labels import (
@@ -223,10 +223,12 @@ class SummaryPart(ScrollPanel):
         self.message.setVisible(bool(message) and not runs)
         self.bar.setVisible(runs)
         has_values = is_one and not page.refusal
+        scrolled = self.verticalScrollBar().value()
         with focus_kept(self.cancel, self.compute, self.rank):
             self.compute.setVisible(has_values and not runs and page.statistics is None)
             self.cancel.setVisible(runs)
             self.rank.setVisible(page.has_rank and not runs)
+        self.verticalScrollBar().setValue(scrolled)  # Qt went to what it gave the focus of a hidden button
         self.bar.follow(page.progress)
 
     def _show_lines(self, page: ValuesPage) -> None:
@@ -284,6 +286,7 @@ class TensorPanel(QWidget):
         self.head = QWidget()
         row(self.switch, 1, self.save, self.code, spacing=6, margins=(16, 12, 16, 6), within=self.head)
         self.told = plain_label("", "muted", wrap=True, selectable=True)
+        self.told.setAlignment(MIDDLE | LEFT)
         self.stop = make_button("Cancel", self.save_cancelled)
         self.stop.setAccessibleName("Cancel saving")
         self.stop.setProperty("slim", True)

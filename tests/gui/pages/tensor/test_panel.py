@@ -121,6 +121,24 @@ def test_what_is_asked_for_is_told(panel, qtbot, monkeypatch) -> None:
     shown(panel)
 
 
+def test_a_button_that_is_hidden_scrolls_nothing(panel, qtbot) -> None:
+    """Qt hands the focus of it on to what comes next, and scrolls there."""
+    panel.resize(400, 300)
+    panel.show()
+    facts = tuple(FactGroup(title=f"{number}", facts=(("a", "b"),) * 9) for number in range(3))
+    asked = replace(PAGE, statistics=None, lines=())
+    panel.show_screen(replace(SCREEN, values=asked, tensor=facts))
+    bar = panel.summary.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > panel.height())
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    panel.summary.compute.setFocus()
+    qtbot.waitUntil(panel.summary.compute.hasFocus)
+    bar.setValue(0)
+    panel.show_screen(replace(SCREEN, values=replace(asked, progress=Progress("reading")), tensor=facts))
+    assert (bar.value(), panel.summary.compute.isHidden()) == (0, True)
+
+
 def test_what_becomes_of_a_saved_tensor_is_told_beside_both_parts(panel, qtbot) -> None:
     panel.show()
     shown(panel)
