@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QFrame, QSpinBox, QTableView, QWidget
 
@@ -246,9 +246,10 @@ def _fill(box: QComboBox, shape: tuple[int, ...]) -> None:
 # Both of them, with what chooses the slice above.
 
 _DIGITS = (("As saved", 0), ("3 digits", 3), ("6 digits", 6), ("9 digits", 9))
-_MARGIN, _MAP_SHARE, _LEAST_MAP, _LEAST_TABLE = 16, 0.4, 60, 270
-"""The share of the height that the heat map takes at most; in pixels, what it takes always, and what it
-leaves for the lines above and below it, its axis, and some rows of the table."""
+_MARGIN, _MAP_SHARE, _LEAST_MAP, _LEAST_TABLE = 16, 0.4, 24, 260
+"""The share of the height that the heat map takes at most; in pixels, the least that it is drawn in, and what
+it leaves for the lines above and below it, its axis, and some rows of the table."""
+_LEAST_HEIGHT = 180
 
 
 class ElementsPart(QWidget):
@@ -289,14 +290,16 @@ class ElementsPart(QWidget):
         self.title.setText(page.title)
         self.slice_bar.show_choice(page.shape, page.choice)
         self.note.setText(page.picture_note)
-        self.note.setVisible(bool(page.picture_note))
-        for shown in (self.heat_map, self.save_picture):
-            shown.setVisible(page.picture is not None)
         self._draw()
         if (old.row, old.choice) != (page.row, page.choice):
             self._begin_table()
         if page.cells is not None:
             self.table.cells.add(page.cells)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        """Return what it takes without the heat map, which gives way."""
+        return QSize(super().minimumSizeHint().width(), _LEAST_HEIGHT)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -305,13 +308,17 @@ class ElementsPart(QWidget):
         self._draw()
 
     def _draw(self) -> None:
+        """Draw the heat map, as large as the table leaves room for it."""
         page, picture = self._page, self._page.picture
+        width = self.width() - 2 * _MARGIN
+        others = 0 if self.slice_bar.isHidden() else self.slice_bar.heightForWidth(width)
+        most = min(self.height() * _MAP_SHARE, self.height() - others - _LEAST_TABLE)
+        is_shown = picture is not None and most >= _LEAST_MAP
+        self.heat_map.setVisible(is_shown)
+        self.save_picture.setVisible(is_shown)
+        self.note.setVisible(bool(page.picture_note) and (is_shown or picture is None))
         if picture is not None and page.choice is not None and picture is not self._picture:
-            width = self.width() - 2 * _MARGIN
-            others = self.slice_bar.heightForWidth(width) if not self.slice_bar.isHidden() else 0
-            most = min(self.height() * _MAP_SHARE, self.height() - others - _LEAST_TABLE)
-            room = width, max(_LEAST_MAP, most)
-            self.heat_map.show_drawing(HeatMap(picture, page.choice, page.picture_note, room))
+            self.heat_map.show_drawing(HeatMap(picture, page.choice, page.picture_note, (width, most)))
         self._picture = picture
 
     def _begin_table(self) -> None:

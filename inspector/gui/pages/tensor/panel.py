@@ -277,7 +277,7 @@ class TensorPanel(QWidget):
         self._page = ValuesPage()
         self._path = ""
         self._wanted = 0
-        self.switch = Switch(("Summary", "Elements"), spoken="Facts and figures, or the elements")
+        self.switch = Switch(("Facts", "Elements"), spoken="Facts and figures, or the elements")
         self.switch.currentChanged.connect(self._on_switched)
         self.save = make_button("Save\u2026", self._on_save)
         self.code = make_button("Copy code", self.code_wanted)

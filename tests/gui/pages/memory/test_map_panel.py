@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtGui import QFontMetricsF, QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QToolTip
 
@@ -138,13 +138,14 @@ def test_no_two_tiles_read_alike_and_mean_different_rows(panel, monkeypatch):
     panel.show_screen(screen_of(map_of(sized({f"{at}.{name}": 10**6 for at, name in enumerate(names)}))))
     drawn = []
     monkeypatch.setattr(TreemapPainter, "_paint_label", lambda _self, _painter, label: drawn.append(label))
-    cut = 0
+    cut, advance = 0, QFontMetricsF(panel.view.small_font()).horizontalAdvance
     for width in range(160, 800, 40):
         drawn.clear()
         panel.view.resize(width, 300)
         panel.view.grab()
         names = {label.text: {other.name for other in drawn if other.text == label.text} for label in drawn}
         assert all(len(meant) == 1 for meant in names.values()), (width, names)
+        assert all(advance(label.text) <= label.room.width() for label in drawn), width
         cut += sum("\u2026" in text for text in names)
     assert cut
 

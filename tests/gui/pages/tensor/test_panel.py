@@ -350,6 +350,18 @@ def test_the_elements_stay_in_sight_from_tensor_to_tensor(panel) -> None:
     assert (panel.switch.currentIndex(), panel.elements.isVisible()) == (1, True)
 
 
+def test_a_heat_map_leaves_the_table_its_room(panel) -> None:
+    shown(panel)
+    panel.switch.setCurrentIndex(1)
+    panel.show()
+    for height, has_map in ((900, True), (330, False), (600, True)):
+        panel.resize(400, height)
+        panel.grab()
+        assert panel.elements.heat_map.isVisible() == has_map, height
+        assert panel.elements.table.height() >= (80 if has_map else 50)
+    assert panel.elements.heat_map.height() < 300
+
+
 def test_only_what_applies_can_be_pressed(panel, qtbot) -> None:
     shown(panel)
     with qtbot.waitSignal(panel.code_wanted):
