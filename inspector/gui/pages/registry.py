@@ -87,7 +87,7 @@ def _build_tensor(theme: Theme, commands: Commands, session: Session) -> QWidget
 
     panel = TensorPanel(theme)
     panel.watched.connect(session.watch_values)
-    panel.save_wanted.connect(session.save_values)
+    panel.save_wanted.connect(commands.on_save_tensor)
     panel.save_cancelled.connect(session.stop_saving)
     panel.code_wanted.connect(commands.on_copy_tensor_code)
     commands.tensor_code_copied.connect(panel.confirm_copied)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import PurePath
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QStackedWidget, QWidget
 
 from inspector.gui.charts.saving import PICTURES, Saved, save_button
 from inspector.gui.charts.values import Histogram
@@ -267,7 +266,7 @@ class TensorPanel(QWidget):
     """Shows the facts and the values of the selected row."""
 
     watched = Signal(bool)
-    save_wanted = Signal(str)
+    save_wanted = Signal()
     save_cancelled = Signal()
     code_wanted = Signal()
 
@@ -279,7 +278,7 @@ class TensorPanel(QWidget):
         self._wanted = 0
         self.switch = Switch(("Facts", "Elements"), spoken="Facts and figures, or the elements")
         self.switch.currentChanged.connect(self._on_switched)
-        self.save = make_button("Save\u2026", self._on_save)
+        self.save = make_button("Save\u2026", self.save_wanted)
         self.code = make_button("Copy code", self.code_wanted)
         for button in (self.save, self.code):
             button.setProperty("slim", True)
@@ -316,7 +315,6 @@ class TensorPanel(QWidget):
 
     def show_screen(self, screen: Screen) -> None:
         page = self._page = screen.values
-        self._path = screen.path
         self.head.setVisible(page.row is not None)
         for button, why, words in (
             (self.save, page.no_forms, "Save this tensor as a file of its own"),
@@ -351,14 +349,3 @@ class TensorPanel(QWidget):
     def _on_switched(self, place: int) -> None:
         self._wanted = place
         self._parts.setCurrentIndex(place)
-
-    def _on_save(self) -> None:
-        from inspector.session.values.taking import file_stem
-
-        forms = {f"{words} (*{suffix})": suffix for suffix, words in self._page.forms}
-        first = next(iter(forms.values()))
-        proposed = str(PurePath(self._path).parent / f"{file_stem(self._page.title)}{first}")
-        path, chosen = QFileDialog.getSaveFileName(self, "Save tensor", proposed, ";;".join(forms))
-        if path:
-            suffix = PurePath(path).suffix.lower()
-            self.save_wanted.emit(path if suffix in forms.values() else f"{path}{forms.get(chosen, first)}")
