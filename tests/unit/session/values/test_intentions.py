@@ -281,6 +281,14 @@ def test_a_tensor_is_saved_as_it_is_stored_and_never_over_its_file(session, tmp_
     assert struct.unpack("<3f", path.read_bytes()[-16:-4]) == (1.0, 2.0, 3.0)
 
 
+def test_a_tensor_is_not_saved_as_what_cannot_hold_it(session, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.session.values.showing.forms_of", lambda *_: ((".npy", ""),))
+    session.select(node(session, 0))
+    session.save_values(str(tmp_path / "a.safetensors"))
+    assert session.screen.values.saved.startswith("Float32 cannot be saved as .safetensors")
+    assert not (tmp_path / "a.safetensors").exists()
+
+
 def test_a_tensor_is_saved_while_others_are_looked_at_until_that_is_cancelled(
     session, runner, tmp_path: Path
 ) -> None:
