@@ -168,10 +168,10 @@ class MemoryPanel(QWidget):
         super().__init__()
         self._screen: Screen | None = None
         self._build_map = build_map
-        self.bars = BarsPart(theme)
-        self.map: MapPart | None = None
         self.switch = Switch(("Bars", "Map of modules"), spoken="Bars or the map of modules")
         self.switch.currentChanged.connect(self._show_part)
+        self.bars = BarsPart(theme)
+        self.map: MapPart | None = None
         self._head = QWidget()
         row(self.switch, 1, margins=(16, 12, 16, 6), within=self._head)
         self._parts = QStackedWidget()

@@ -307,7 +307,7 @@ def test_the_map_is_asked_for_when_it_is_first_looked_at(qtbot, theme):
     assert panel.bars.isVisibleTo(panel)
     assert panel.map is None
     with qtbot.waitSignal(panel.map_wanted):
-        panel.switch.setCurrentIndex(1)
+        qtbot.keyClick(panel.switch, Qt.Key.Key_Right)
     assert not panel.is_drawn
     page = map_of(sized({"conv.w": 40, "head.w": 80}))
     panel.show_screen(replace(SCREEN, module_map=page, tree=page.areas.tree))
